@@ -1,0 +1,1 @@
+//! Text as Go prints and parses it.

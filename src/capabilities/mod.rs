@@ -1,0 +1,1 @@
+//! GEP-33 machine capabilities.
