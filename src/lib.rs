@@ -1,4 +1,34 @@
-//! A Gardener provider extension that owns the `Worker` resource.
+//! A Gardener provider extension that owns the `Worker` resource: it turns a Worker and its Cluster into machine classes
+//! and machine deployments, and follows the machines until they are ready.
+//!
+//! ```text
+//!  Worker + Cluster + Secrets + live objects
+//!         │  decode: strict, with the path of what is wrong
+//!         ▼
+//!  Plan: for each pool a PoolPlan or a PoolError        (pure: no clock, no client)
+//!         │                         │
+//!         │ apply: only what differs │ render               (cli, the same Plan, no cluster)
+//!         ▼                         ▼
+//!  cluster objects            a person's terminal
+//!         │  progress: pure fold over watched objects
+//!         ▼
+//!  Worker.status, events
+//! ```
+//!
+//! The rooms in the order of the road; each uses only those above it:
+//!
+//! * [`api`]: objects on the wire;
+//! * [`capabilities`]: which image flavor fits a machine, and which fits best (GEP-33);
+//! * [`pool`]: zones, hash, names, settings;
+//! * [`provider`]: the seam, and one folder per provider;
+//! * [`worker`]: the pipeline, one file per step;
+//! * [`runtime`]: watches and wiring;
+//! * [`cli`]: what a person types.
 
 pub mod api;
 pub mod capabilities;
+pub mod cli;
+pub mod pool;
+pub mod provider;
+pub mod runtime;
+pub mod worker;

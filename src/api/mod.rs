@@ -1,4 +1,41 @@
-//! Objects as they are on the wire. No behaviour beyond (de)serialising.
+//! Objects as they are on the wire: hand-written serde types, no behaviour beyond (de)serialising.
+//!
+//! * [`gardener`]: `Worker`, `Cluster` and what is read of `CloudProfile` and `Shoot`;
+//! * [`machine`]: `MachineClass`, `MachineDeployment`, `MachineSet`, `Machine`;
+//! * [`secret`]: Secrets that can not be printed by accident;
+//! * [`gotext`]: text as Go prints and parses it (JSON, YAML, durations, quantities, versions, times).
+//!
+//! Only the members that the project reads or writes are declared. Where an object must survive as a whole
+//! (a live `MachineDeployment` that is patched), the untouched document is kept beside the typed view.
 
 pub mod gardener;
 pub mod gotext;
+pub mod machine;
+pub mod secret;
+
+/// Declares group, version, kind and scope of a type for `k8s-openapi`, and thereby for every client.
+macro_rules! kubernetes_kind {
+    ($type:ty, $group:literal, $version:literal, $kind:literal, $plural:literal, $scope:ty) => {
+        impl k8s_openapi::Resource for $type {
+            const API_VERSION: &'static str = concat!($group, "/", $version);
+            const GROUP: &'static str = $group;
+            const KIND: &'static str = $kind;
+            const VERSION: &'static str = $version;
+            const URL_PATH_SEGMENT: &'static str = $plural;
+            type Scope = $scope;
+        }
+
+        impl k8s_openapi::Metadata for $type {
+            type Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+            fn metadata(&self) -> &Self::Ty {
+                &self.metadata
+            }
+
+            fn metadata_mut(&mut self) -> &mut Self::Ty {
+                &mut self.metadata
+            }
+        }
+    };
+}
+pub(crate) use kubernetes_kind;

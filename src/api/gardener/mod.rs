@@ -1,5 +1,23 @@
-//! The kinds of `extensions.gardener.cloud` and `core.gardener.cloud` that a Worker is made from.
+//! The kinds of `extensions.gardener.cloud` and `core.gardener.cloud` that machines are made from.
 
 mod capability;
+mod cloud_profile;
+mod cluster;
+mod error_code;
+mod shoot;
+mod worker;
 
 pub use capability::{Capabilities, CapabilityDefinition};
+pub use cloud_profile::{CloudProfile, CloudProfileSpec, MachineType};
+pub use error_code::ErrorCode;
+pub use cluster::{Cluster, ClusterSpec};
+pub use shoot::{
+    CloudProfileReference, ContainerRuntime, CredentialsRotation, Hibernation, KubeProxy, Kubernetes, LastOperationState,
+    NodeLocalDns, PendingWorkersRollout, RotationTimes, Shoot, ShootCredentials, ShootProvider, ShootSpec, ShootStatus,
+    ShootWorker, SystemComponents,
+};
+pub use worker::{
+    ClusterAutoscalerOptions, DataVolume, EvictionHard, InPlaceUpdates, KubeReserved, KubeletConfig, LastError,
+    LastOperation, MachineControllerManagerSettings, MachineDeploymentStatus, MachineImage, NodeTemplate, SecretKeyRef,
+    Taint, UpdateStrategy, Volume, Worker, WorkerPool, WorkerSpec, WorkerStatus,
+};

@@ -1,0 +1,48 @@
+//! What is read of a `CloudProfile` (`core.gardener.cloud/v1beta1`).
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Capabilities, CapabilityDefinition};
+use crate::api::gotext::json::null_as_default;
+
+/// Machine types and images that a landscape offers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CloudProfile {
+    /// `CloudProfile` or `NamespacedCloudProfile`.
+    pub kind: Option<String>,
+    /// Group and version.
+    pub api_version: Option<String>,
+    /// Only the name counts.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    /// The offer.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub spec: CloudProfileSpec,
+}
+
+/// `CloudProfile.spec`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CloudProfileSpec {
+    /// Capabilities in order of preference; empty for profiles in the old format.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub machine_capabilities: Vec<CapabilityDefinition>,
+    /// Machine types.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub machine_types: Vec<MachineType>,
+    /// The provider's `CloudProfileConfig` document.
+    pub provider_config: Option<Box<RawValue>>,
+}
+
+/// A machine type of a CloudProfile.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct MachineType {
+    /// Name such as `Standard_D4s_v5`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// What machines of this type can do; a missing capability means every value.
+    pub capabilities: Option<Capabilities>,
+}

@@ -1,0 +1,206 @@
+//! What is read of a `Shoot` (`core.gardener.cloud/v1beta1`).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use crate::api::gotext::json::null_as_default;
+
+/// The cluster that a user ordered.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shoot {
+    /// `Shoot`.
+    pub kind: Option<String>,
+    /// Group and version.
+    pub api_version: Option<String>,
+    /// Name, project namespace, annotations.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    /// The order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub spec: ShootSpec,
+    /// What Gardener made of it.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub status: ShootStatus,
+}
+
+/// `Shoot.spec`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShootSpec {
+    /// Region; decides the Azure cloud.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub region: String,
+    /// Which profile the shoot uses; only for messages.
+    pub cloud_profile: Option<CloudProfileReference>,
+    /// Version and components.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub kubernetes: Kubernetes,
+    /// node-local-dns.
+    pub system_components: Option<SystemComponents>,
+    /// Whether the shoot sleeps.
+    pub hibernation: Option<Hibernation>,
+    /// Pools as the user wrote them.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub provider: ShootProvider,
+}
+
+/// Kind and name of the profile that a shoot uses.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct CloudProfileReference {
+    /// `CloudProfile` or `NamespacedCloudProfile`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub kind: String,
+    /// Its name.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+}
+
+/// `Shoot.spec.kubernetes`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kubernetes {
+    /// Version of the control plane.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub version: String,
+    /// Configuration of kube-proxy.
+    pub kube_proxy: Option<KubeProxy>,
+}
+
+/// `kubeProxy` of a shoot.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct KubeProxy {
+    /// Whether kube-proxy is deployed.
+    pub enabled: Option<bool>,
+    /// `IPTables`, `IPVS`, …
+    pub mode: Option<String>,
+}
+
+/// `Shoot.spec.systemComponents`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct SystemComponents {
+    /// node-local-dns.
+    #[serde(rename = "nodeLocalDNS")]
+    pub node_local_dns: Option<NodeLocalDns>,
+}
+
+/// node-local-dns of a shoot.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct NodeLocalDns {
+    /// Whether it is deployed.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub enabled: bool,
+}
+
+/// `Shoot.spec.hibernation`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Hibernation {
+    /// Whether the shoot shall sleep.
+    pub enabled: Option<bool>,
+}
+
+/// `Shoot.spec.provider`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct ShootProvider {
+    /// Pools as the user wrote them.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub workers: Vec<ShootWorker>,
+}
+
+/// A pool of a shoot.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct ShootWorker {
+    /// Name of the pool.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Container runtime.
+    pub cri: Option<ContainerRuntime>,
+}
+
+/// Container runtime of a pool.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct ContainerRuntime {
+    /// `containerd`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+}
+
+/// `Shoot.status`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShootStatus {
+    /// Prefix of all object names.
+    #[serde(rename = "technicalID", default, deserialize_with = "null_as_default")]
+    pub technical_id: String,
+    /// Whether the shoot sleeps already.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub is_hibernated: bool,
+    /// The shoot's own last operation.
+    pub last_operation: Option<LastOperationState>,
+    /// Rotation of credentials.
+    pub credentials: Option<ShootCredentials>,
+}
+
+/// State of the shoot's last operation.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct LastOperationState {
+    /// `Failed` stops every reconciliation.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub state: String,
+}
+
+/// `Shoot.status.credentials`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct ShootCredentials {
+    /// Rotations by kind.
+    pub rotation: Option<CredentialsRotation>,
+}
+
+/// Rotations that roll nodes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialsRotation {
+    /// Certificate authorities.
+    pub certificate_authorities: Option<RotationTimes>,
+    /// Key for service-account tokens.
+    pub service_account_key: Option<RotationTimes>,
+}
+
+/// When a rotation was started, for the shoot and for single pools.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RotationTimes {
+    /// RFC 3339.
+    pub last_initiation_time: Option<String>,
+    /// Pools that roll later than the shoot.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub pending_workers_rollouts: Vec<PendingWorkersRollout>,
+}
+
+/// A pool that has not been rolled for the current rotation yet.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingWorkersRollout {
+    /// Name of the pool.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// RFC 3339; the rotation that the pool still runs with.
+    pub last_initiation_time: Option<String>,
+}
+
+impl Shoot {
+    /// Whether the shoot shall sleep.
+    #[must_use]
+    pub fn is_hibernation_wanted(&self) -> bool {
+        self.spec.hibernation.as_ref().and_then(|hibernation| hibernation.enabled) == Some(true)
+    }
+
+    /// Annotations, empty when there are none.
+    #[must_use]
+    pub fn annotations(&self) -> &BTreeMap<String, String> {
+        const NONE: &BTreeMap<String, String> = &BTreeMap::new();
+        self.metadata.annotations.as_ref().unwrap_or(NONE)
+    }
+}

@@ -1,0 +1,407 @@
+//! `Worker` of `extensions.gardener.cloud/v1alpha1` (spec/azure-worker.md section 3.1).
+//!
+//! `providerConfig`, `infrastructureProviderStatus` and `providerStatus` keep the very bytes that the API server sent,
+//! because hashes run over them. So a `Worker` must be decoded from text, never through `serde_json::Value`.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::SecretReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::api::gotext::duration::Duration;
+use crate::api::gotext::json::null_as_default;
+use crate::api::gotext::quantity::Quantity;
+use crate::api::kubernetes_kind;
+
+/// What gardenlet wants the machines of one shoot to be, and what became of it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Worker {
+    /// Name, namespace (the shoot's control-plane namespace), generation, annotations, finalizers.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    /// The wish; owned by gardenlet.
+    pub spec: WorkerSpec,
+    /// The answer; owned by this extension.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub status: WorkerStatus,
+}
+
+kubernetes_kind!(Worker, "extensions.gardener.cloud", "v1alpha1", "Worker", "workers", NamespaceResourceScope);
+
+/// `Worker.spec`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerSpec {
+    /// Provider type such as `azure`.
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    pub worker_type: String,
+    /// Extension class; absent means `shoot`.
+    pub class: Option<String>,
+    /// The `InfrastructureStatus` document of the provider.
+    pub infrastructure_provider_status: Option<Box<RawValue>>,
+    /// Region of the shoot.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub region: String,
+    /// The Secret with cloud credentials.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub secret_ref: SecretReference,
+    /// Public key for the `core` user of each machine.
+    pub ssh_public_key: Option<ByteString>,
+    /// The worker pools in the order of the Shoot.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub pools: Vec<WorkerPool>,
+}
+
+/// One worker pool.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerPool {
+    /// Name, unique within the Worker.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Name of a machine type of the CloudProfile.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub machine_type: String,
+    /// Machine image by name and version.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub machine_image: MachineImage,
+    /// Fewest machines over all zones.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub minimum: i32,
+    /// Most machines over all zones.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub maximum: i32,
+    /// Machines above the wanted number during a roll, as a number or percentage.
+    #[serde(default = "zero", deserialize_with = "null_as_zero")]
+    pub max_surge: IntOrString,
+    /// Machines that may be missing during a roll, as a number or percentage.
+    #[serde(default = "zero", deserialize_with = "null_as_zero")]
+    pub max_unavailable: IntOrString,
+    /// Node annotations.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub annotations: BTreeMap<String, String>,
+    /// Node labels; on Azure also tags of the machine.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub labels: BTreeMap<String, String>,
+    /// Node taints.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub taints: Vec<Taint>,
+    /// The Secret that stands for everything that gardener-node-agent configures; its name changes with it.
+    pub node_agent_secret_name: Option<String>,
+    /// The provider's `WorkerConfig` document, byte for byte.
+    pub provider_config: Option<Box<RawValue>>,
+    /// Where the boot script is.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub user_data_secret_ref: SecretKeyRef,
+    /// The root volume.
+    pub volume: Option<Volume>,
+    /// Additional volumes.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub data_volumes: Vec<DataVolume>,
+    /// Zones in the order of the Shoot; empty for non-zonal pools.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub zones: Vec<String>,
+    /// Timeouts and retries for machine-controller-manager.
+    pub machine_controller_manager: Option<MachineControllerManagerSettings>,
+    /// Kubernetes version of the pool's kubelets.
+    pub kubernetes_version: Option<String>,
+    /// Kubelet configuration that counts in the in-place hash.
+    pub kubelet_config: Option<KubeletConfig>,
+    /// Capacity of one node, for scaling from zero.
+    pub node_template: Option<NodeTemplate>,
+    /// CPU architecture; absent means `amd64`.
+    pub architecture: Option<String>,
+    /// Options of the cluster-autoscaler for this pool.
+    pub cluster_autoscaler: Option<ClusterAutoscalerOptions>,
+    /// Priority for the autoscaler's priority expander.
+    pub priority: Option<i32>,
+    /// How a changed pool is updated.
+    pub update_strategy: Option<UpdateStrategy>,
+}
+
+/// Name and version of a machine image.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct MachineImage {
+    /// Name as in the CloudProfile.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Version as in the CloudProfile.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub version: String,
+}
+
+/// A node taint as pools carry it and as machine deployments pass it on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Taint {
+    /// Taint key.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub key: String,
+    /// Taint value.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub effect: String,
+    /// When a `NoExecute` taint was added (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_added: Option<String>,
+}
+
+/// A key of a Secret in the Worker's namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct SecretKeyRef {
+    /// Name of the Secret.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Key in its data.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub key: String,
+}
+
+/// A root volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Volume {
+    /// Disk type; kept apart from an absent one because it counts in hashes.
+    #[serde(rename = "type")]
+    pub volume_type: Option<String>,
+    /// Size such as `50Gi`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub size: String,
+    /// Whether the provider shall encrypt the volume (AWS).
+    pub encrypted: Option<bool>,
+}
+
+/// An additional volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct DataVolume {
+    /// Name, unique within the pool.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Disk type; kept apart from an absent one because it counts in hashes.
+    #[serde(rename = "type")]
+    pub volume_type: Option<String>,
+    /// Size such as `100Gi`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub size: String,
+    /// Whether the provider shall encrypt the volume (AWS).
+    pub encrypted: Option<bool>,
+}
+
+/// Settings of a pool for machine-controller-manager.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineControllerManagerSettings {
+    /// Longest time for draining a machine.
+    pub machine_drain_timeout: Option<Duration>,
+    /// How long an unhealthy machine may stay.
+    pub machine_health_timeout: Option<Duration>,
+    /// Longest time from creation to join.
+    pub machine_creation_timeout: Option<Duration>,
+    /// Longest time for an update in place.
+    pub in_place_update_timeout: Option<Duration>,
+    /// How long a preserved machine stays (newer Gardener libraries).
+    pub machine_preserve_timeout: Option<Duration>,
+    /// Whether the health timeout does not count during an update in place.
+    pub disable_health_timeout: Option<bool>,
+    /// How often an eviction is tried.
+    pub max_evict_retries: Option<i32>,
+    /// Node conditions that make a machine unhealthy.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub node_conditions: Vec<String>,
+    /// Most failed machines that are preserved (newer Gardener libraries).
+    pub auto_preserve_failed_machine_max: Option<i32>,
+}
+
+/// The kubelet settings that count in the in-place hash.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KubeletConfig {
+    /// Resources that are reserved for Kubernetes' own processes.
+    pub kube_reserved: Option<KubeReserved>,
+    /// Hard eviction thresholds.
+    pub eviction_hard: Option<EvictionHard>,
+    /// CPU management policy.
+    pub cpu_manager_policy: Option<String>,
+}
+
+/// `kubeReserved` of a kubelet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KubeReserved {
+    /// CPU.
+    pub cpu: Option<Quantity>,
+    /// Memory.
+    pub memory: Option<Quantity>,
+    /// Ephemeral storage.
+    pub ephemeral_storage: Option<Quantity>,
+    /// Process ids.
+    pub pid: Option<Quantity>,
+}
+
+/// `evictionHard` of a kubelet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct EvictionHard {
+    /// Threshold for available memory.
+    #[serde(rename = "memoryAvailable")]
+    pub memory_available: Option<String>,
+    /// Threshold for the image file system.
+    #[serde(rename = "imageFSAvailable")]
+    pub image_fs_available: Option<String>,
+    /// Threshold for inodes of the image file system.
+    #[serde(rename = "imageFSInodesFree")]
+    pub image_fs_inodes_free: Option<String>,
+    /// Threshold for the node file system.
+    #[serde(rename = "nodeFSAvailable")]
+    pub node_fs_available: Option<String>,
+    /// Threshold for inodes of the node file system.
+    #[serde(rename = "nodeFSInodesFree")]
+    pub node_fs_inodes_free: Option<String>,
+}
+
+/// Capacity of one node of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeTemplate {
+    /// Resources of the node.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub capacity: BTreeMap<String, Quantity>,
+    /// Resources that only the autoscaler knows.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub virtual_capacity: BTreeMap<String, Quantity>,
+}
+
+/// Options of the cluster-autoscaler for one pool; thresholds stay text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterAutoscalerOptions {
+    /// Utilization below which a node is unneeded.
+    pub scale_down_utilization_threshold: Option<String>,
+    /// The same for GPU nodes.
+    pub scale_down_gpu_utilization_threshold: Option<String>,
+    /// How long a node must be unneeded.
+    pub scale_down_unneeded_time: Option<Duration>,
+    /// How long an unready node must be unneeded.
+    pub scale_down_unready_time: Option<Duration>,
+    /// Longest time to wait for a node.
+    pub max_node_provision_time: Option<Duration>,
+}
+
+/// How a changed pool is updated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UpdateStrategy {
+    /// New machines replace old ones.
+    AutoRollingUpdate,
+    /// Machines are updated where they are, by machine-controller-manager.
+    AutoInPlaceUpdate,
+    /// Machines are updated where they are, when a person selects them.
+    ManualInPlaceUpdate,
+}
+
+impl UpdateStrategy {
+    /// Whether machines survive an update.
+    #[must_use]
+    pub fn is_in_place(self) -> bool {
+        matches!(self, Self::AutoInPlaceUpdate | Self::ManualInPlaceUpdate)
+    }
+}
+
+/// `Worker.status` as far as this extension reads it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerStatus {
+    /// The provider's `WorkerStatus` document.
+    pub provider_status: Option<Box<RawValue>>,
+    /// Facts with their time.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub conditions: Vec<Condition>,
+    /// The last error, absent after a success.
+    pub last_error: Option<LastError>,
+    /// The operation that runs or ran last.
+    pub last_operation: Option<LastOperation>,
+    /// The generation that the last finished operation has seen.
+    pub observed_generation: Option<i64>,
+    /// Machine state for a control-plane migration, written by gardenlet.
+    pub state: Option<Box<RawValue>>,
+    /// Bounds for the cluster-autoscaler.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub machine_deployments: Vec<MachineDeploymentStatus>,
+    /// When `machineDeployments` was published last; gardenlet waits for this to move on.
+    pub machine_deployments_last_update_time: Option<String>,
+    /// What in-place pools run with.
+    pub in_place_updates: Option<InPlaceUpdates>,
+}
+
+/// Name and bounds of one machine deployment, for the cluster-autoscaler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineDeploymentStatus {
+    /// Name of the MachineDeployment.
+    pub name: String,
+    /// Fewest machines.
+    #[serde(default)]
+    pub minimum: i32,
+    /// Most machines.
+    #[serde(default)]
+    pub maximum: i32,
+    /// Priority for the priority expander.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+}
+
+/// `status.inPlaceUpdates`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InPlaceUpdates {
+    /// Pool name to the hash that its machines were updated to.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub worker_pool_to_hash_map: BTreeMap<String, String>,
+}
+
+/// `status.lastOperation`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastOperation {
+    /// What is going on, for people.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+    /// RFC 3339 in whole seconds.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub last_update_time: String,
+    /// 0 to 100.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub progress: i32,
+    /// `Processing`, `Succeeded`, `Error`, …
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub state: String,
+    /// `Create`, `Reconcile`, `Delete`, `Migrate`, `Restore`.
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    pub operation_type: String,
+}
+
+/// `status.lastError`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastError {
+    /// What went wrong and what to do, for people.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub description: String,
+    /// Gardener error codes.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    pub codes: Vec<String>,
+    /// RFC 3339 in whole seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_update_time: Option<String>,
+}
+
+fn zero() -> IntOrString {
+    IntOrString::Int(0)
+}
+
+fn null_as_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<IntOrString, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(zero))
+}

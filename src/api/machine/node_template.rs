@@ -1,0 +1,38 @@
+//! `spec.nodeTemplate` of a machine: what machine-controller-manager keeps equal on the Node.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::gardener::Taint;
+use crate::api::gotext::json::null_as_default;
+
+/// Labels, annotations and taints of the Node. Changing them rolls nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeTemplateOfMachine {
+    /// Labels and annotations.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub metadata: NodeTemplateMetadata,
+    /// Taints.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub spec: NodeTemplateTaints,
+}
+
+/// Labels and annotations of the Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeTemplateMetadata {
+    /// Labels.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Taints of the Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeTemplateTaints {
+    /// Taints.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<Taint>,
+}

@@ -1,0 +1,63 @@
+//! Secrets as they are read: their values never reach a log, an error or `Debug`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+
+/// The data of one Secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct SecretContent {
+    /// Labels of the Secret.
+    pub labels: BTreeMap<String, String>,
+    data: BTreeMap<String, ByteString>,
+}
+
+impl SecretContent {
+    /// The value of a key, `None` when the key is absent or its value is empty.
+    #[must_use]
+    pub fn non_empty(&self, key: &str) -> Option<&[u8]> {
+        self.data.get(key).map(|value| value.0.as_slice()).filter(|value| !value.is_empty())
+    }
+
+    /// Whether the key is there, even with an empty value.
+    #[must_use]
+    pub fn has_key(&self, key: &str) -> bool {
+        self.data.contains_key(key)
+    }
+}
+
+impl From<Secret> for SecretContent {
+    fn from(secret: Secret) -> Self {
+        let mut data = secret.data.unwrap_or_default();
+        // Only files carry `stringData`; an API server answers with `data`.
+        for (key, text) in secret.string_data.unwrap_or_default() {
+            data.insert(key, ByteString(text.into_bytes()));
+        }
+        Self { labels: secret.metadata.labels.unwrap_or_default(), data }
+    }
+}
+
+impl fmt::Debug for SecretContent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SecretContent").field("keys", &self.data.keys().collect::<Vec<_>>()).finish()
+    }
+}
+
+/// The Secrets that a Worker refers to, by namespace and name.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(BTreeMap<(String, String), SecretContent>);
+
+impl Secrets {
+    /// Adds a Secret.
+    pub fn insert(&mut self, namespace: &str, name: &str, content: SecretContent) {
+        self.0.insert((namespace.to_owned(), name.to_owned()), content);
+    }
+
+    /// The Secret of that namespace and name.
+    #[must_use]
+    pub fn get(&self, namespace: &str, name: &str) -> Option<&SecretContent> {
+        self.0.get(&(namespace.to_owned(), name.to_owned()))
+    }
+}

@@ -1,0 +1,230 @@
+//! Workers and their surroundings from files: documents of objects, or bundles with one member per role.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use k8s_openapi::api::core::v1::Secret;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::api::gardener::{Cluster, Worker};
+use crate::api::gotext::json::{decode_lenient, to_go_json};
+use crate::api::gotext::yaml;
+use crate::api::machine::MachineDeployment;
+use crate::api::secret::{SecretContent, Secrets};
+use crate::worker::live::{Live, MachineObjects, PURPOSE_LABEL};
+
+/// One Worker with everything that lies around it.
+pub struct WorkerInput {
+    /// Where it comes from.
+    pub source: Source,
+    /// The Worker.
+    pub worker: Worker,
+    /// Its Cluster, if the file has one.
+    pub cluster: Option<Cluster>,
+    /// All Secrets.
+    pub secrets: Secrets,
+    /// Machine objects in the Worker's namespace.
+    pub live: MachineObjects,
+}
+
+/// A file, and the Worker in it where the file has several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file as it was named.
+    pub path: PathBuf,
+    /// `namespace/name`, only where the file has several Workers.
+    pub worker: Option<String>,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.path.display())?;
+        self.worker.as_ref().map_or(Ok(()), |worker| write!(formatter, "#{worker}"))
+    }
+}
+
+/// The files that the arguments name; folders are walked in the order of names.
+///
+/// # Errors
+/// When a path can't be read.
+pub fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedFile>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            walk(path, &mut files)?;
+        } else {
+            files.push(NamedFile { path: path.clone(), explicit: true });
+        }
+    }
+    Ok(files)
+}
+
+/// A file to read.
+#[derive(Clone, Debug)]
+pub struct NamedFile {
+    /// Its path; `-` is standard input.
+    pub path: PathBuf,
+    /// Whether the user named it, rather than a folder that it lies in.
+    pub explicit: bool,
+}
+
+fn walk(folder: &Path, files: &mut Vec<NamedFile>) -> anyhow::Result<()> {
+    let unreadable = || format!("{}: can't be read", folder.display());
+    let mut entries =
+        std::fs::read_dir(folder).with_context(unreadable)?.collect::<Result<Vec<_>, _>>().with_context(unreadable)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // The entry's own type: a link to a folder above would make the walk endless.
+        if entry.file_type().with_context(unreadable)?.is_dir() {
+            walk(&path, files)?;
+        } else if path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known)) {
+            files.push(NamedFile { path, explicit: false });
+        }
+    }
+    Ok(())
+}
+
+/// The Workers of a file. A file that a folder brought along may have none.
+///
+/// # Errors
+/// When the file can't be read, or a document in it is not what it says.
+pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
+    let text = if file.path.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin()).context("standard input can't be read")?
+    } else {
+        std::fs::read_to_string(&file.path).with_context(|| format!("{}: can't be read", file.path.display()))?
+    };
+    let of_file = || file.path.display().to_string();
+    let documents = yaml::documents(&text).with_context(of_file)?;
+    let workers = workers_of_documents(&file.path, documents).with_context(of_file)?;
+    if workers.is_empty() && file.explicit {
+        bail!("{}: no Worker in it", file.path.display());
+    }
+    Ok(workers)
+}
+
+fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {
+    let mut objects = Vec::new();
+    for document in documents {
+        flatten(document, &mut objects);
+    }
+    let of_kind = |kind: &str| objects.iter().filter(|object| object["kind"] == *kind).cloned().collect::<Vec<_>>();
+    let workers: Vec<Worker> = decode_all(of_kind("Worker"), "Worker")?;
+    let clusters: Vec<Cluster> = decode_all(of_kind("Cluster"), "Cluster")?;
+    let several = workers.len() > 1;
+    let mut inputs = Vec::with_capacity(workers.len());
+    for worker in workers {
+        let namespace = worker.metadata.namespace.clone().unwrap_or_default();
+        let cluster = clusters
+            .iter()
+            .find(|cluster| cluster.metadata.name.as_deref() == Some(&namespace))
+            .cloned();
+        let name = worker.metadata.name.as_deref().unwrap_or_default();
+        inputs.push(WorkerInput {
+            source: Source { path: path.to_owned(), worker: several.then(|| format!("{namespace}/{name}")) },
+            secrets: secrets(&objects)?,
+            live: live_objects(&objects, &namespace)?,
+            worker,
+            cluster,
+        });
+    }
+    Ok(inputs)
+}
+
+/// The objects of a document: itself, the items of a list, or the members of a bundle.
+fn flatten(document: Value, objects: &mut Vec<Value>) {
+    const BUNDLE: [&str; 5] = ["worker", "cluster", "secrets", "existing", "existingMachineDeployments"];
+    match document {
+        Value::Array(items) => items.into_iter().for_each(|item| flatten(item, objects)),
+        Value::Object(mut members) => {
+            let is_list = members.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+            if members.contains_key("kind") && !is_list {
+                objects.push(Value::Object(members));
+            } else if let Some(items) = members.remove("items") {
+                flatten(items, objects);
+            } else {
+                for (role, kind) in BUNDLE.into_iter().zip([Some("Worker"), Some("Cluster"), None, None, None]) {
+                    let Some(mut member) = members.remove(role) else { continue };
+                    if let (Some(kind), Value::Object(object)) = (kind, &mut member) {
+                        object.entry("kind").or_insert_with(|| kind.into());
+                    }
+                    flatten(member, objects);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Decodes objects from the text that an API server would send for them, because hashes run over its bytes.
+fn decode_all<T: DeserializeOwned>(objects: Vec<Value>, kind: &str) -> anyhow::Result<Vec<T>> {
+    objects
+        .into_iter()
+        .map(|object| {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            decode_lenient(&to_go_json(&object)).with_context(|| format!("{kind} {name:?}"))
+        })
+        .collect()
+}
+
+fn secrets(objects: &[Value]) -> anyhow::Result<Secrets> {
+    let mut secrets = Secrets::default();
+    for secret in secret_objects(objects)? {
+        let namespace = secret.metadata.namespace.clone().unwrap_or_default();
+        let name = secret.metadata.name.clone().unwrap_or_default();
+        secrets.insert(&namespace, &name, SecretContent::from(secret));
+    }
+    Ok(secrets)
+}
+
+fn secret_objects(objects: &[Value]) -> anyhow::Result<Vec<Secret>> {
+    let objects = objects.iter().filter(|object| object["kind"] == "Secret");
+    objects
+        .map(|object| {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            // Not the cause: it could quote what is secret.
+            serde_json::from_value(object.clone()).map_err(|_| anyhow::anyhow!("Secret {name:?} is malformed"))
+        })
+        .collect()
+}
+
+fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObjects> {
+    let mut live = MachineObjects::default();
+    let in_namespace = objects.iter().filter(|object| object["metadata"]["namespace"] == *namespace);
+    for object in in_namespace {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let malformed = || format!("{kind} {name:?}");
+        match kind {
+            "MachineDeployment" => {
+                let deployment = Live::<MachineDeployment>::read(object.clone()).with_context(malformed)?;
+                live.deployments.insert(name, deployment);
+            }
+            "MachineClass" => {
+                live.classes.insert(name, object.clone());
+            }
+            "MachineSet" => {
+                live.machine_sets.push(serde_json::from_value(object.clone()).with_context(malformed)?);
+            }
+            "Machine" => {
+                live.machines.push(serde_json::from_value(object.clone()).with_context(malformed)?);
+            }
+            _ => {}
+        }
+    }
+    for secret in secret_objects(objects)? {
+        let metadata = &secret.metadata;
+        let has_purpose = metadata
+            .labels
+            .as_ref()
+            .and_then(|labels| labels.get(PURPOSE_LABEL.0))
+            .is_some_and(|purpose| purpose == PURPOSE_LABEL.1);
+        if has_purpose && metadata.namespace.as_deref() == Some(namespace) {
+            live.class_secrets.insert(metadata.name.clone().unwrap_or_default(), secret);
+        }
+    }
+    Ok(live)
+}

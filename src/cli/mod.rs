@@ -1,0 +1,36 @@
+//! What a person types. Every command calls the same library as the controller.
+//!
+//! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 some pool failed, 2 wrong usage or unreadable
+//! input; commands with other codes say so in their help.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub mod input;
+mod render;
+
+/// A Gardener extension that turns Workers into machines.
+#[derive(Debug, Parser)]
+#[command(name = "gardener-extension-worker", version, about, propagate_version = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Watch Workers in a seed cluster and make their machine objects.
+    Controller(crate::runtime::ControllerArguments),
+    /// Show the machine objects of Workers in files, without a cluster.
+    Render(render::RenderArguments),
+}
+
+/// Runs the command that the arguments name.
+#[must_use]
+pub fn run(arguments: Arguments) -> ExitCode {
+    match arguments.command {
+        Command::Controller(arguments) => crate::runtime::run(arguments),
+        Command::Render(arguments) => render::run(&arguments),
+    }
+}

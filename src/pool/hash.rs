@@ -1,0 +1,295 @@
+//! The five characters of a class name that decide whether nodes roll (spec/azure-worker.md section 8).
+//!
+//! Every variant is a list of texts. Each text is hashed, the hexadecimal digests are written one behind the other, and
+//! that is hashed again. The list is kept with names, so that `explain` and `why` can say what a hash is made of.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::api::gardener::{KubeletConfig, RotationTimes, Shoot, UpdateStrategy, WorkerPool};
+use crate::api::gotext::quantity::Quantity;
+use crate::api::gotext::time::go_time_text;
+use crate::api::gotext::version::{Version, VersionError};
+
+/// Length of a pool hash in class names.
+const POOL_HASH_LENGTH: usize = 5;
+/// Length of the hash that `status.inPlaceUpdates` keeps.
+const IN_PLACE_HASH_LENGTH: usize = 16;
+
+/// The hash part of a class name: five hexadecimal characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct PoolHash(pub String);
+
+/// The hash of what in-place machines run with: sixteen hexadecimal characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct InPlaceHash(pub String);
+
+/// One text that enters a hash, with the name of the field it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HashItem {
+    /// Path of the field, such as `volume.size` of the pool.
+    pub input: Cow<'static, str>,
+    /// The text as it is hashed.
+    pub value: String,
+}
+
+/// The texts that enter a hash, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct HashItems(Vec<HashItem>);
+
+/// What a provider adds to the hash of a rolling pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProviderItems {
+    /// Added to pools without a node-agent secret.
+    pub without_node_agent_secret: HashItems,
+    /// Added to pools with one: the same and the relevant parts of the provider config.
+    pub with_node_agent_secret: HashItems,
+    /// Added to in-place pools.
+    pub in_place: HashItems,
+}
+
+/// A pool hash together with what it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HashedPool {
+    /// For the class name.
+    pub hash: PoolHash,
+    /// What the hash is made of.
+    pub items: HashItems,
+    /// For `status.inPlaceUpdates`; only in-place pools.
+    pub in_place: Option<InPlaceHash>,
+}
+
+/// Why a pool can't be hashed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HashError {
+    /// A Kubernetes version can't be read.
+    #[error("{field}: {source}")]
+    Version {
+        /// Path of the version.
+        field: &'static str,
+        /// Why.
+        source: VersionError,
+    },
+    /// An in-place pool needs a version of its own.
+    #[error("kubernetesVersion: required for a pool that is updated in place")]
+    VersionMissing,
+    /// The start of a rotation is no time.
+    #[error("{field}: {value:?} is no RFC 3339 time")]
+    Time {
+        /// Path of the time.
+        field: &'static str,
+        /// The text that is no time.
+        value: String,
+    },
+}
+
+impl HashItems {
+    /// Adds a text.
+    pub fn push(&mut self, input: impl Into<Cow<'static, str>>, value: impl Into<String>) {
+        self.0.push(HashItem { input: input.into(), value: value.into() });
+    }
+
+    /// Adds a text if there is one.
+    pub fn push_some(&mut self, input: impl Into<Cow<'static, str>>, value: Option<impl Into<String>>) {
+        if let Some(value) = value {
+            self.push(input, value);
+        }
+    }
+
+    /// Adds all texts of another list.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+
+    /// The texts in order.
+    pub fn iter(&self) -> impl Iterator<Item = &HashItem> {
+        self.0.iter()
+    }
+
+    /// The first `length` characters of the hash over all texts.
+    fn digest(&self, length: usize) -> String {
+        let mut outer = Sha256::new();
+        for item in &self.0 {
+            outer.update(hex::encode(Sha256::digest(item.value.as_bytes())));
+        }
+        let mut text = hex::encode(outer.finalize());
+        text.truncate(length);
+        text
+    }
+
+    /// The hash for a class name.
+    #[must_use]
+    pub fn pool_hash(&self) -> PoolHash {
+        PoolHash(self.digest(POOL_HASH_LENGTH))
+    }
+}
+
+impl fmt::Display for PoolHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The hash of a pool. Which texts count depends on the update strategy and on the node-agent secret (section 8.1).
+///
+/// # Errors
+/// When a Kubernetes version or a rotation time that counts can't be read.
+pub fn pool_hash(pool: &WorkerPool, shoot: &Shoot, provider: &ProviderItems) -> Result<HashedPool, HashError> {
+    if pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
+        return in_place_pool_hash(pool, shoot, provider);
+    }
+    let mut items;
+    if let Some(secret) = &pool.node_agent_secret_name {
+        items = HashItems::default();
+        items.push("nodeAgentSecretName", secret.as_str());
+        items.extend(&provider.with_node_agent_secret);
+    } else {
+        items = items_without_node_agent_secret(pool, shoot, &provider.without_node_agent_secret)?;
+    }
+    Ok(HashedPool { hash: items.pool_hash(), items, in_place: None })
+}
+
+/// Section 8.5: the in-place hash is one text of the pool hash.
+fn in_place_pool_hash(pool: &WorkerPool, shoot: &Shoot, provider: &ProviderItems) -> Result<HashedPool, HashError> {
+    let in_place = in_place_items(pool, shoot)?.digest(IN_PLACE_HASH_LENGTH);
+    let mut items = HashItems::default();
+    items.push_some("nodeAgentSecretName", pool.node_agent_secret_name.as_deref());
+    items.push("inPlaceHash", in_place.as_str());
+    items.extend(&provider.in_place);
+    Ok(HashedPool { hash: items.pool_hash(), items, in_place: Some(InPlaceHash(in_place)) })
+}
+
+/// What the in-place hash of a pool is made of (section 8.5).
+///
+/// # Errors
+/// When the pool's Kubernetes version is missing or can't be read, or a rotation time can't be read.
+pub fn in_place_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, HashError> {
+    let text = pool.kubernetes_version.as_deref().ok_or(HashError::VersionMissing)?;
+    let version = parse_version("kubernetesVersion", text)?;
+    let mut items = HashItems::default();
+    items.push("kubernetesVersion", version.major_minor());
+    items.push("machineImage.version", pool.machine_image.version.as_str());
+    push_rotations(&mut items, pool, shoot)?;
+    if let Some(kubelet) = &pool.kubelet_config {
+        push_kubelet(&mut items, kubelet);
+    }
+    Ok(items)
+}
+
+/// The hash that `status.inPlaceUpdates` keeps for a pool.
+///
+/// # Errors
+/// As [`in_place_items`].
+pub fn in_place_hash(pool: &WorkerPool, shoot: &Shoot) -> Result<InPlaceHash, HashError> {
+    Ok(InPlaceHash(in_place_items(pool, shoot)?.digest(IN_PLACE_HASH_LENGTH)))
+}
+
+/// Section 8.4: pools from before Gardener gave each pool a node-agent secret name.
+fn items_without_node_agent_secret(
+    pool: &WorkerPool,
+    shoot: &Shoot,
+    provider: &HashItems,
+) -> Result<HashItems, HashError> {
+    let version = match &pool.kubernetes_version {
+        Some(text) => parse_version("kubernetesVersion", text)?,
+        None => parse_version("shoot.spec.kubernetes.version", &shoot.spec.kubernetes.version)?,
+    };
+    let mut items = HashItems::default();
+    items.push("kubernetesVersion", version.major_minor());
+    items.push("machineType", pool.machine_type.as_str());
+    // Name and version without anything between them: `a1` + `2` equals `a` + `12`.
+    items.push("machineImage", format!("{}{}", pool.machine_image.name, pool.machine_image.version));
+    if let Some(volume) = &pool.volume {
+        items.push("volume.size", volume.size.as_str());
+        items.push_some("volume.type", volume.volume_type.as_deref());
+    }
+    items.push_some("providerConfig", pool.provider_config.as_deref().map(|config| config.get()));
+    items.extend(provider);
+    for worker in shoot.spec.provider.workers.iter().filter(|worker| worker.name == pool.name) {
+        items.push_some("shoot.spec.provider.workers[].cri.name", worker.cri.as_ref().map(|cri| cri.name.as_str()));
+    }
+    push_rotations(&mut items, pool, shoot)?;
+    if node_local_dns_counts(&version, shoot) {
+        items.push("shoot.spec.systemComponents.nodeLocalDNS", "node-local-dns");
+    }
+    Ok(items)
+}
+
+fn parse_version(field: &'static str, text: &str) -> Result<Version, HashError> {
+    Version::parse(text).map_err(|source| HashError::Version { field, source })
+}
+
+/// node-local-dns changed the nodes only before Kubernetes 1.34, and ever since only with IPVS.
+fn node_local_dns_counts(version: &Version, shoot: &Shoot) -> bool {
+    let node_local_dns = shoot.spec.system_components.as_ref().and_then(|components| components.node_local_dns.as_ref());
+    let uses_ipvs = shoot
+        .spec
+        .kubernetes
+        .kube_proxy
+        .as_ref()
+        .is_some_and(|proxy| proxy.enabled == Some(true) && proxy.mode.as_deref() == Some("IPVS"));
+    node_local_dns.is_some_and(|dns| dns.enabled) && (uses_ipvs || !version.at_least_including_prereleases(1, 34))
+}
+
+/// When the rotations that the pool runs with were started.
+fn push_rotations(items: &mut HashItems, pool: &WorkerPool, shoot: &Shoot) -> Result<(), HashError> {
+    const AUTHORITIES: &str = "shoot.status.credentials.rotation.certificateAuthorities.lastInitiationTime";
+    const KEY: &str = "shoot.status.credentials.rotation.serviceAccountKey.lastInitiationTime";
+    let Some(rotation) = shoot.status.credentials.as_ref().and_then(|credentials| credentials.rotation.as_ref()) else {
+        return Ok(());
+    };
+    for (field, times) in [(AUTHORITIES, &rotation.certificate_authorities), (KEY, &rotation.service_account_key)] {
+        let Some(time) = times.as_ref().and_then(|times| rotation_time(times, &pool.name)) else { continue };
+        let text = go_time_text(time).map_err(|_| HashError::Time { field, value: time.to_owned() })?;
+        items.push(field, text);
+    }
+    Ok(())
+}
+
+/// The pool's own time while its rollout is pending (even when that time is unset), else the shoot's.
+fn rotation_time<'a>(times: &'a RotationTimes, pool: &str) -> Option<&'a str> {
+    match times.pending_workers_rollouts.iter().find(|pending| pending.name == pool) {
+        Some(pending) => pending.last_initiation_time.as_deref(),
+        None => times.last_initiation_time.as_deref(),
+    }
+}
+
+fn push_kubelet(items: &mut HashItems, kubelet: &KubeletConfig) {
+    if let Some(reserved) = &kubelet.kube_reserved {
+        let text = |quantity: &Option<Quantity>| quantity.as_ref().map_or("<nil>".to_owned(), Quantity::to_string);
+        let parts = [&reserved.cpu, &reserved.memory, &reserved.pid, &reserved.ephemeral_storage].map(text);
+        items.push("kubeletConfig.kubeReserved", parts.join("-"));
+    }
+    if let Some(eviction) = &kubelet.eviction_hard {
+        let parts = [
+            &eviction.image_fs_available,
+            &eviction.image_fs_inodes_free,
+            &eviction.memory_available,
+            &eviction.node_fs_available,
+            &eviction.node_fs_inodes_free,
+        ]
+        .map(|threshold| threshold.as_deref().unwrap_or_default());
+        items.push("kubeletConfig.evictionHard", parts.join("-"));
+    }
+    items.push_some("kubeletConfig.cpuManagerPolicy", kubelet.cpu_manager_policy.as_deref());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_text_is_hashed_twice() {
+        let mut items = HashItems::default();
+        items.push("nodeAgentSecretName", "gardener-node-agent-pool-a-77ac3aaaf0a1b2c3");
+        assert_eq!(items.pool_hash().0, "4f8a0");
+        items.push("machineSet.name", "vmo-pool-a-AbCd1234");
+        assert_eq!(items.pool_hash().0, "b7cc3");
+    }
+}

@@ -1,0 +1,47 @@
+//! Names of machine classes and machine deployments. Nothing is shortened or cleaned: they equal the Go extension's.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::hash::PoolHash;
+
+/// Name of a MachineDeployment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct DeploymentName(pub String);
+
+/// Name of a MachineClass and of the Secret with its user data. It holds the hash: another name rolls the nodes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ClassName(pub String);
+
+/// Prefix that all machine objects of one pool share: `<technical id>-<pool>`.
+#[must_use]
+pub fn pool_prefix(technical_id: &str, pool: &str) -> String {
+    format!("{technical_id}-{pool}")
+}
+
+/// `<technical id>-<pool>` and, for a zone, the provider's suffix such as `-z1`.
+#[must_use]
+pub fn deployment_name(technical_id: &str, pool: &str, zone_suffix: &str) -> DeploymentName {
+    DeploymentName(format!("{technical_id}-{pool}{zone_suffix}"))
+}
+
+/// `<technical id>-<pool>-<hash>` and, for a zone, the provider's suffix such as `-z1`.
+#[must_use]
+pub fn class_name(technical_id: &str, pool: &str, hash: &PoolHash, zone_suffix: &str) -> ClassName {
+    ClassName(format!("{technical_id}-{pool}-{hash}{zone_suffix}"))
+}
+
+impl fmt::Display for DeploymentName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ClassName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}

@@ -1,0 +1,48 @@
+//! Settings of a pool for machine-controller-manager, and its annotations for the cluster-autoscaler
+//! (spec/azure-worker.md sections 7.10 and 12). None of them rolls a node.
+
+use std::collections::BTreeMap;
+
+use crate::api::gardener::{ClusterAutoscalerOptions, MachineControllerManagerSettings, WorkerPool};
+use crate::api::gotext::duration::Duration;
+use crate::api::machine::MachineSettings;
+
+/// The settings as machine-controller-manager names them; node conditions are joined by commas.
+#[must_use]
+pub fn machine_settings(settings: Option<&MachineControllerManagerSettings>) -> MachineSettings {
+    let Some(settings) = settings else { return MachineSettings::default() };
+    MachineSettings {
+        drain_timeout: settings.machine_drain_timeout,
+        health_timeout: settings.machine_health_timeout,
+        creation_timeout: settings.machine_creation_timeout,
+        in_place_update_timeout: settings.in_place_update_timeout,
+        machine_preserve_timeout: settings.machine_preserve_timeout,
+        disable_health_timeout: settings.disable_health_timeout,
+        max_evict_retries: settings.max_evict_retries,
+        node_conditions: (!settings.node_conditions.is_empty()).then(|| settings.node_conditions.join(",")),
+    }
+}
+
+/// The five annotations of the cluster-autoscaler. Every key is present; an empty value means "remove it".
+#[must_use]
+pub fn cluster_autoscaler_annotations(options: Option<&ClusterAutoscalerOptions>) -> BTreeMap<String, String> {
+    let none = ClusterAutoscalerOptions::default();
+    let options = options.unwrap_or(&none);
+    let duration = |value: &Option<Duration>| value.map(|duration| duration.to_string());
+    [
+        ("max-node-provision-time", duration(&options.max_node_provision_time)),
+        ("scale-down-gpu-utilization-threshold", options.scale_down_gpu_utilization_threshold.clone()),
+        ("scale-down-unneeded-time", duration(&options.scale_down_unneeded_time)),
+        ("scale-down-unready-time", duration(&options.scale_down_unready_time)),
+        ("scale-down-utilization-threshold", options.scale_down_utilization_threshold.clone()),
+    ]
+    .into_iter()
+    .map(|(option, value)| (format!("autoscaler.gardener.cloud/{option}"), value.unwrap_or_default()))
+    .collect()
+}
+
+/// Whether the shoot has a cluster-autoscaler: some pool can grow. Then replicas belong to the autoscaler.
+#[must_use]
+pub fn is_autoscaler_used(pools: &[WorkerPool]) -> bool {
+    pools.iter().any(|pool| pool.maximum > pool.minimum)
+}

@@ -1,0 +1,99 @@
+//! How the numbers of a pool are spread over its zones (spec/azure-worker.md section 7.8).
+//!
+//! The first zones get the remainder. Percentages are computed in 64-bit floats in exactly the order of operations of
+//! the Go extension, because a different rounding would be a different surge.
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+/// Place of a zone among the zones of its pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZonePosition {
+    /// Index from 0.
+    pub index: u32,
+    /// Number of zones, at least 1.
+    pub count: u32,
+}
+
+/// A surge or unavailability that is neither a number nor a percentage.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither a number nor a whole percentage such as \"25%\"")]
+pub struct NotAPercentage(pub String);
+
+/// The part of `total` machines that falls to the zone.
+#[must_use]
+pub fn distribute(total: i32, zone: ZonePosition) -> i32 {
+    let (total, count) = (i64::from(total), i64::from(zone.count.max(1)));
+    let remainder = total % count;
+    let share = total / count + i64::from(i64::from(zone.index) < remainder);
+    // A share is never further from zero than the total, except for the one machine of a remainder.
+    i32::try_from(share).unwrap_or(i32::MAX)
+}
+
+/// The part of a surge or unavailability that falls to the zone. A number is spread like machines; a percentage of
+/// `total` machines is scaled up where the zone holds more than its even share, and rounded up.
+///
+/// # Errors
+/// When `value` is text without a whole number before its last character.
+pub fn distribute_int_or_percentage(
+    value: &IntOrString,
+    total: i32,
+    zone: ZonePosition,
+) -> Result<IntOrString, NotAPercentage> {
+    match value {
+        IntOrString::Int(number) => Ok(IntOrString::Int(distribute(*number, zone))),
+        IntOrString::String(text) => distribute_percentage(text, total, zone).map(IntOrString::String),
+    }
+}
+
+fn distribute_percentage(text: &str, total: i32, zone: ZonePosition) -> Result<String, NotAPercentage> {
+    let percentage = whole_percentage(text).ok_or_else(|| NotAPercentage(text.to_owned()))?;
+    let count = zone.count.max(1);
+    if i64::from(total) % i64::from(count) == 0 {
+        return Ok(format!("{percentage}%"));
+    }
+    let even_share = f64::from(total) / f64::from(count);
+    let ratio = 100.0 / even_share * f64::from(distribute(total, zone));
+    #[expect(clippy::cast_precision_loss, reason = "Go converts the integer to a float as well")]
+    let scaled = (ratio * percentage as f64 / 100.0).ceil();
+    Ok(format!("{scaled:.0}%"))
+}
+
+/// The whole number before the last character, as Go's `Atoi` reads it: an optional sign and ASCII digits.
+fn whole_percentage(text: &str) -> Option<i64> {
+    let mut characters = text.chars();
+    characters.next_back()?;
+    characters.as_str().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(value: &str, total: i32, count: u32) -> Vec<String> {
+        (0..count)
+            .map(|index| distribute_percentage(value, total, ZonePosition { index, count }).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn first_zones_get_the_remainder() {
+        let shares: Vec<_> = (0..3).map(|index| distribute(11, ZonePosition { index, count: 3 })).collect();
+        assert_eq!(shares, [4, 4, 3]);
+    }
+
+    #[test]
+    fn percentages_follow_the_share_of_the_zone() {
+        assert_eq!(spread("25%", 10, 3), ["30%", "23%", "23%"]);
+        assert_eq!(spread("7%", 11, 3), ["8%", "8%", "6%"]);
+        assert_eq!(spread("20%", 100, 3), ["21%", "20%", "20%"]);
+        assert_eq!(spread("100%", 1, 3), ["300%", "0%", "0%"]);
+        assert_eq!(spread("25%", 12, 3), ["25%", "25%", "25%"]);
+    }
+
+    #[test]
+    fn text_without_a_number_is_an_error() {
+        for text in ["", "%", "x%", "2.5%", " 10%", "99999999999999999999%"] {
+            assert!(distribute_percentage(text, 5, ZonePosition { index: 0, count: 2 }).is_err(), "{text:?}");
+        }
+    }
+}

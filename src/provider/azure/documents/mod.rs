@@ -1,0 +1,18 @@
+//! The documents of `azure.provider.extensions.gardener.cloud/v1alpha1` (spec/azure-worker.md section 4).
+
+mod cloud_profile_config;
+mod image_reference;
+mod infrastructure_status;
+mod worker_config;
+mod worker_status;
+
+pub use cloud_profile_config::{
+    CloudConfiguration, CloudProfileConfig, FaultDomainCount, ImageFlavor, ImageVersion, ImageVersions, ProfileMachineType,
+};
+pub use image_reference::ImageReference;
+pub use infrastructure_status::{Identity, InfrastructureStatus, Networks, ResourceGroup, Subnet, SubnetLayout, VirtualNetwork};
+pub use worker_config::{CapacityReservation, DataVolumeConfig, DiagnosticsProfile, VolumeConfig, WorkerConfig};
+pub use worker_status::{ScaleSetDependency, StatusImage, WorkerStatus};
+
+/// Group and version of all documents.
+pub const API_VERSION: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";

@@ -1,0 +1,241 @@
+//! Which image a pool's machines start from (spec/azure-worker.md sections 7.2 and 7.3).
+//!
+//! First the CloudProfile is asked; whatever goes wrong there, an image that the Worker used before and keeps in its
+//! provider status may still do.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::documents::{CloudProfileConfig, ImageReference, ImageVersion, StatusImage, WorkerStatus};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
+use crate::capabilities::{NoFlavor, are_compatible, best_flavor};
+
+/// The capability that every provider knows.
+pub const ARCHITECTURE: &str = "architecture";
+/// Azure's own capability: whether the network can be accelerated.
+pub const NETWORKING: &str = "azure-networking";
+/// Value of [`NETWORKING`]: accelerated.
+pub const ACCELERATED: &str = "accelerated";
+/// Value of [`NETWORKING`]: not accelerated.
+pub const BASIC: &str = "basic";
+/// The architecture of everything that does not name one.
+pub const DEFAULT_ARCHITECTURE: &str = "amd64";
+
+/// The capabilities of CloudProfiles in the old format.
+#[must_use]
+pub fn old_format_definitions() -> Vec<CapabilityDefinition> {
+    let definition = |name: &str, values: [&str; 2]| CapabilityDefinition {
+        name: name.to_owned(),
+        values: values.map(str::to_owned).to_vec(),
+    };
+    vec![definition(ARCHITECTURE, ["amd64", "arm64"]), definition(NETWORKING, [ACCELERATED, BASIC])]
+}
+
+/// An image that a machine could start from: a flavor of the CloudProfile, or an old-format version as one.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    /// What machines must be able to do.
+    pub capabilities: Cow<'a, Capabilities>,
+    /// The image, if the profile names one.
+    pub reference: Option<ImageReference<'a>>,
+    /// Whether the marketplace agreement is not checked.
+    pub skip_marketplace_agreement: Option<bool>,
+}
+
+/// The image of a pool.
+#[derive(Clone, Debug)]
+pub struct SelectedImage<'a> {
+    /// Where it was found.
+    pub source: ImageSource<'a>,
+    /// Its capabilities; images of old statuses have none.
+    pub capabilities: Option<Cow<'a, Capabilities>>,
+    /// The image, if one is named.
+    pub reference: Option<ImageReference<'a>>,
+    /// Whether the marketplace agreement is not checked.
+    pub skip_marketplace_agreement: Option<bool>,
+}
+
+/// Where an image was found.
+#[derive(Clone, Copy, Debug)]
+pub enum ImageSource<'a> {
+    /// In the CloudProfile.
+    CloudProfile,
+    /// In the provider status of the Worker, after the CloudProfile gave none.
+    ProviderStatus(&'a StatusImage),
+}
+
+impl ImageSource<'_> {
+    /// The document, for messages.
+    #[must_use]
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::CloudProfile => "the CloudProfile",
+            Self::ProviderStatus(_) => "status.providerStatus",
+        }
+    }
+}
+
+/// Why the CloudProfile gives no image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotInProfile {
+    /// There is no `CloudProfileConfig`.
+    #[error("the CloudProfile has no providerConfig")]
+    NoConfig,
+    /// The version is not listed.
+    #[error("the CloudProfile's providerConfig does not list this image and version")]
+    NotListed,
+    /// It is listed, but no flavor can be chosen.
+    #[error("the CloudProfile lists it, but {0}")]
+    NoFlavor(NoFlavor),
+}
+
+/// Why the provider status gives no image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotInStatus {
+    /// There is no provider status.
+    #[error("the Worker has no provider status with images used before")]
+    NoStatus,
+    /// The version is not kept.
+    #[error("the provider status keeps no such image and version")]
+    NotKept,
+    /// It is kept for other machines.
+    #[error("the provider status keeps it only for other machine capabilities")]
+    Incompatible,
+}
+
+/// The candidates of the first entry for the image that has any for the version, in the order of the profile.
+#[must_use]
+pub fn candidates<'a>(config: &'a CloudProfileConfig, image: &MachineImage) -> Vec<Candidate<'a>> {
+    config
+        .machine_images
+        .iter()
+        .filter(|entry| entry.name == image.name)
+        .map(|entry| {
+            let versions = entry.versions.iter().filter(|version| version.version == image.version);
+            versions.flat_map(candidates_of_version).collect::<Vec<_>>()
+        })
+        .find(|candidates| !candidates.is_empty())
+        .unwrap_or_default()
+}
+
+fn candidates_of_version(version: &ImageVersion) -> Vec<Candidate<'_>> {
+    if version.capability_flavors.is_empty() {
+        let architecture = version.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
+        return vec![Candidate {
+            capabilities: Cow::Owned(old_format_capabilities(architecture, version.accelerated_networking)),
+            reference: version.reference(),
+            skip_marketplace_agreement: version.skip_marketplace_agreement,
+        }];
+    }
+    version
+        .capability_flavors
+        .iter()
+        .map(|flavor| Candidate {
+            capabilities: Cow::Borrowed(&flavor.capabilities),
+            reference: flavor.reference(),
+            skip_marketplace_agreement: flavor.skip_marketplace_agreement,
+        })
+        .collect()
+}
+
+/// What the members of the old format say as capabilities.
+fn old_format_capabilities(architecture: &str, accelerated_networking: Option<bool>) -> Capabilities {
+    let networking: &[&str] = if accelerated_networking == Some(true) { &[BASIC, ACCELERATED] } else { &[BASIC] };
+    let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+    Capabilities(BTreeMap::from([
+        (ARCHITECTURE.to_owned(), owned(&[architecture])),
+        (NETWORKING.to_owned(), owned(networking)),
+    ]))
+}
+
+/// The best image of the CloudProfile for a machine.
+///
+/// # Errors
+/// When the profile lists no such version, no flavor fits the machine, or several fit equally well.
+pub fn image_in_profile<'a>(
+    config: Option<&'a CloudProfileConfig>,
+    image: &MachineImage,
+    machine: &Capabilities,
+    definitions: &[CapabilityDefinition],
+) -> Result<SelectedImage<'a>, NotInProfile> {
+    let mut candidates = candidates(config.ok_or(NotInProfile::NoConfig)?, image);
+    if candidates.is_empty() {
+        return Err(NotInProfile::NotListed);
+    }
+    let choice = best_flavor(machine, definitions, &candidates, |candidate| &*candidate.capabilities)
+        .map_err(NotInProfile::NoFlavor)?;
+    let best = candidates.swap_remove(choice);
+    Ok(SelectedImage {
+        source: ImageSource::CloudProfile,
+        capabilities: Some(best.capabilities),
+        reference: best.reference,
+        skip_marketplace_agreement: best.skip_marketplace_agreement,
+    })
+}
+
+/// The first image of the provider status that fits a machine.
+///
+/// # Errors
+/// When there is none.
+pub fn image_in_status<'a>(
+    status: Option<&'a WorkerStatus>,
+    image: &MachineImage,
+    machine: &Capabilities,
+    definitions: &[CapabilityDefinition],
+) -> Result<SelectedImage<'a>, NotInStatus> {
+    let status = status.ok_or(NotInStatus::NoStatus)?;
+    let mut kept =
+        status.machine_images.iter().filter(|kept| kept.name == image.name && kept.version == image.version).peekable();
+    if kept.peek().is_none() {
+        return Err(NotInStatus::NotKept);
+    }
+    let found = kept
+        .find(|kept| are_compatible(&machine_side(kept), machine, definitions))
+        .ok_or(NotInStatus::Incompatible)?;
+    Ok(SelectedImage {
+        source: ImageSource::ProviderStatus(found),
+        capabilities: found.capabilities.as_ref().map(Cow::Borrowed),
+        reference: found.reference(),
+        skip_marketplace_agreement: found.skip_marketplace_agreement,
+    })
+}
+
+/// What a kept image fits: its capabilities, else those that its architecture stands for, else everything.
+fn machine_side(kept: &StatusImage) -> Cow<'_, Capabilities> {
+    match (&kept.capabilities, &kept.architecture) {
+        (Some(capabilities), _) if !capabilities.0.is_empty() => Cow::Borrowed(capabilities),
+        (_, Some(architecture)) => Cow::Owned(old_format_capabilities(architecture, kept.accelerated_networking)),
+        (_, None) => Cow::Owned(Capabilities::default()),
+    }
+}
+
+/// The image as it is kept in the provider status: always by capabilities, so that every reader (also the Go extension
+/// after a way back) finds it again for the same machines.
+///
+/// An image that was kept by its architecture gets only that capability: adding a network capability would switch
+/// accelerated networking for new machines. One without anything gets the architecture that it was chosen for.
+#[must_use]
+pub fn status_image(image: &MachineImage, selected: &SelectedImage<'_>, machine_architecture: &str) -> StatusImage {
+    let capabilities = selected.capabilities.as_deref().filter(|capabilities| !capabilities.0.is_empty()).cloned();
+    let architecture = match selected.source {
+        ImageSource::ProviderStatus(kept) => kept.architecture.as_deref().unwrap_or(machine_architecture),
+        ImageSource::CloudProfile => machine_architecture,
+    };
+    let by_architecture =
+        || Capabilities(BTreeMap::from([(ARCHITECTURE.to_owned(), vec![architecture.to_owned()])]));
+    let mut kept = StatusImage {
+        name: image.name.clone(),
+        version: image.version.clone(),
+        capabilities: Some(capabilities.unwrap_or_else(by_architecture)),
+        skip_marketplace_agreement: selected.skip_marketplace_agreement,
+        ..StatusImage::default()
+    };
+    match selected.reference {
+        Some(ImageReference::Urn(urn)) => kept.urn = Some(urn.to_owned()),
+        Some(ImageReference::CommunityGallery(id)) => kept.community_gallery_image_id = Some(id.to_owned()),
+        Some(ImageReference::SharedGallery(id)) => kept.shared_gallery_image_id = Some(id.to_owned()),
+        Some(ImageReference::Id(id)) => kept.id = Some(id.to_owned()),
+        None => {}
+    }
+    kept
+}

@@ -1,0 +1,62 @@
+//! Subnets of the nodes, and accelerated networking (spec/azure-worker.md sections 7.0, 7.1 and 7.7).
+
+use super::documents::{CloudProfileConfig, InfrastructureStatus, Subnet, SubnetLayout};
+use super::image::{ACCELERATED, BASIC, NETWORKING, SelectedImage};
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::provider::PoolProblem;
+
+const NODES: &str = "nodes";
+
+/// The first subnet for nodes, whatever its zone.
+#[must_use]
+pub fn nodes_subnet(infrastructure: &InfrastructureStatus) -> Option<&Subnet> {
+    infrastructure.networks.subnets.iter().find(|subnet| subnet.purpose == NODES)
+}
+
+/// The subnet of a zone, and whether its name counts in the pool hash: it does where zones have subnets of their own,
+/// unless the subnet is older than that.
+///
+/// # Errors
+/// When zones have subnets of their own and this one has none.
+pub fn subnet_of_zone<'a>(
+    infrastructure: &'a InfrastructureStatus,
+    nodes_subnet: &'a Subnet,
+    zone: &str,
+) -> Result<(&'a Subnet, bool), PoolProblem> {
+    if infrastructure.networks.layout == SubnetLayout::SingleSubnet {
+        return Ok((nodes_subnet, false));
+    }
+    let subnet = infrastructure
+        .networks
+        .subnets
+        .iter()
+        .find(|subnet| subnet.purpose == NODES && subnet.zone.as_deref() == Some(zone))
+        .ok_or_else(|| PoolProblem::ZoneSubnetMissing { zone: zone.to_owned() })?;
+    Ok((subnet, !subnet.migrated))
+}
+
+/// Whether machine and image agree on an accelerated network. An image without capabilities supports everything.
+#[must_use]
+pub fn is_network_accelerated(
+    machine: &Capabilities,
+    image: &SelectedImage<'_>,
+    definitions: &[CapabilityDefinition],
+) -> bool {
+    let Some(definition) = definitions.iter().find(|definition| definition.name == NETWORKING) else { return false };
+    let accelerates = |capabilities: Option<&Capabilities>| {
+        let values = capabilities.and_then(|capabilities| capabilities.0.get(NETWORKING)).unwrap_or(&definition.values);
+        values.iter().any(|value| value == ACCELERATED)
+    };
+    accelerates(Some(machine)) && accelerates(image.capabilities.as_deref())
+}
+
+/// In old-format profiles the provider config says which machine types can accelerate; all others can not.
+pub fn restrict_by_profile(machine: &mut Capabilities, machine_type: &str, config: &CloudProfileConfig) {
+    let accelerated = config
+        .machine_types
+        .iter()
+        .any(|entry| entry.name == machine_type && entry.accelerated_networking == Some(true));
+    if !accelerated {
+        machine.0.insert(NETWORKING.to_owned(), vec![BASIC.to_owned()]);
+    }
+}

@@ -1,0 +1,427 @@
+//! One pool of Azure: from its fields to machine classes and wanted deployments (spec/azure-worker.md section 7.1).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::SecretReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::AzureWorker;
+use super::cloud::cloud_of_region;
+use super::disks::{data_disks, os_disk, sorted_data_volumes};
+use super::documents::{ImageReference, ScaleSetDependency, Subnet, WorkerConfig};
+use super::hash_data::{UnitFacts, config_items, provider_items};
+use super::image::{
+    ARCHITECTURE, DEFAULT_ARCHITECTURE, SelectedImage, image_in_profile, image_in_status, status_image,
+};
+use super::machine_class as class;
+use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone};
+use super::tags::machine_tags;
+use crate::api::gardener::{Capabilities, WorkerPool};
+use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
+use crate::capabilities::complete_machine_type;
+use crate::pool::hash::{HashItems, HashedPool, pool_hash};
+use crate::pool::names::{ClassName, class_name, deployment_name};
+use crate::pool::settings::{cluster_autoscaler_annotations, machine_settings};
+use crate::pool::strategy::deployment_strategy;
+use crate::pool::zones::{ZonePosition, distribute, distribute_int_or_percentage};
+use crate::provider::document::decode_document;
+use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
+
+/// Where the machines of one entry of a plan are placed.
+enum Placement<'a> {
+    /// In a zone, with a share of the pool's numbers.
+    Zone { zone: &'a str, position: ZonePosition, subnet: &'a Subnet, subnet_counts: bool },
+    /// In a scale set, with all numbers of the pool.
+    ScaleSet { scale_set: &'a ScaleSetDependency, subnet: &'a Subnet },
+}
+
+/// What every placement of a pool shares.
+struct PoolInputs<'a> {
+    pool: &'a WorkerPool,
+    config: WorkerConfig,
+    config_items: HashItems,
+    image: SelectedImage<'a>,
+    reference: ImageReference<'a>,
+    architecture: &'a str,
+    accelerated: bool,
+    user_data: UserData,
+}
+
+/// Numbers of a pool that fall to one placement.
+struct Bounds {
+    minimum: i32,
+    maximum: i32,
+    max_surge: IntOrString,
+    max_unavailable: IntOrString,
+}
+
+impl AzureWorker<'_> {
+    pub(super) fn plan(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolProblem> {
+        let machine = self.machine_capabilities(pool)?;
+        let inputs = self.pool_inputs(pool, &machine)?;
+        let placements = self.placements(pool)?;
+        let mut in_place_hash = None;
+        let mut machines = Vec::with_capacity(placements.len());
+        for placement in &placements {
+            let hashed = self.hash(&inputs, placement)?;
+            machines.push(self.machine_plan(&inputs, placement, &hashed)?);
+            in_place_hash = hashed.in_place;
+        }
+        if placements.is_empty() {
+            // Nothing to name, but what can't be hashed is wrong all the same.
+            in_place_hash = pool_hash(pool, self.context.shoot, &self.items(&inputs, UnitFacts::default()))?.in_place;
+        }
+        let machine_architecture = machine.0.get(ARCHITECTURE).and_then(|values| values.first());
+        let kept = status_image(
+            &pool.machine_image,
+            &inputs.image,
+            machine_architecture.map_or(inputs.architecture, String::as_str),
+        );
+        Ok(PoolPlan {
+            pool: pool.name.clone(),
+            machines,
+            status_image: serde_json::to_value(kept).unwrap_or_default(),
+            in_place_hash,
+        })
+    }
+
+    /// What the machine type can do; the pool's architecture fills a gap.
+    fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
+        let profile = self.context.cloud_profile;
+        let machine_type = profile
+            .spec
+            .machine_types
+            .iter()
+            .find(|machine_type| machine_type.name == pool.machine_type)
+            .ok_or_else(|| PoolProblem::MachineTypeUnknown {
+                machine_type: pool.machine_type.clone(),
+                cloud_profile: self.profile_name(),
+            })?;
+        Ok(complete_machine_type(machine_type.capabilities.as_ref(), architecture(pool), &self.definitions))
+    }
+
+    fn pool_inputs<'a>(&'a self, pool: &'a WorkerPool, machine: &Capabilities) -> Result<PoolInputs<'a>, PoolProblem> {
+        let image = self.select_image(pool, machine)?;
+        let reference = image.reference.ok_or_else(|| PoolProblem::ImageWithoutReference {
+            image: pool.machine_image.name.clone(),
+            version: pool.machine_image.version.clone(),
+            place: image.source.place(),
+            expected: ImageReference::MEMBERS,
+        })?;
+        let config = pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).transpose()?.unwrap_or_default();
+        Ok(PoolInputs {
+            pool,
+            config_items: config_items(pool, &config)?,
+            config,
+            accelerated: self.is_accelerated(pool, machine, &image)?,
+            image,
+            reference,
+            architecture: architecture(pool),
+            user_data: user_data(&self.context, pool)?,
+        })
+    }
+
+    fn select_image<'a>(&'a self, pool: &WorkerPool, machine: &Capabilities) -> Result<SelectedImage<'a>, PoolProblem> {
+        let image = &pool.machine_image;
+        image_in_profile(self.config.as_ref(), image, machine, &self.definitions).or_else(|in_profile| {
+            image_in_status(self.status.as_ref(), image, machine, &self.definitions).map_err(|in_status| {
+                PoolProblem::ImageUnresolved {
+                    image: image.name.clone(),
+                    version: image.version.clone(),
+                    machine_type: pool.machine_type.clone(),
+                    in_profile: in_profile.to_string(),
+                    in_status: in_status.to_string(),
+                }
+            })
+        })
+    }
+
+    fn is_accelerated(
+        &self,
+        pool: &WorkerPool,
+        machine: &Capabilities,
+        image: &SelectedImage<'_>,
+    ) -> Result<bool, PoolProblem> {
+        let mut machine = Cow::Borrowed(machine);
+        if self.old_format {
+            let config = self
+                .config
+                .as_ref()
+                .ok_or_else(|| PoolProblem::ProfileConfigMissing { cloud_profile: self.profile_name() })?;
+            restrict_by_profile(machine.to_mut(), &pool.machine_type, config);
+        }
+        Ok(is_network_accelerated(&machine, image, &self.definitions))
+    }
+
+    /// One placement per zone, or the scale set of a non-zonal infrastructure.
+    fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<Placement<'a>>, PoolProblem> {
+        if !self.infrastructure.zoned {
+            let scale_set = self.scale_set(pool)?;
+            return Ok(vec![Placement::ScaleSet { scale_set, subnet: &self.nodes_subnet }]);
+        }
+        let count = u32::try_from(pool.zones.len()).unwrap_or(u32::MAX);
+        (0..)
+            .zip(&pool.zones)
+            .map(|(index, zone)| {
+                let (subnet, subnet_counts) = subnet_of_zone(&self.infrastructure, &self.nodes_subnet, zone)?;
+                Ok(Placement::Zone { zone, position: ZonePosition { index, count }, subnet, subnet_counts })
+            })
+            .collect()
+    }
+
+    /// The one scale set that the provider status records for the pool.
+    fn scale_set(&self, pool: &WorkerPool) -> Result<&ScaleSetDependency, PoolProblem> {
+        if pool.update_strategy.is_some_and(|strategy| strategy.is_in_place()) {
+            return Err(PoolProblem::ScaleSet(
+                "a pool that is updated in place needs zones: scale sets do not support it".to_owned(),
+            ));
+        }
+        let recorded = self.status.iter().flat_map(|status| &status.vmo_dependencies);
+        let of_pool: Vec<_> = recorded.filter(|dependency| dependency.pool_name == pool.name).collect();
+        match of_pool.as_slice() {
+            [scale_set] => Ok(scale_set),
+            [] => Err(PoolProblem::ScaleSet(
+                "the infrastructure has no zones, and the provider status records no scale set for the pool".to_owned(),
+            )),
+            several => Err(PoolProblem::ScaleSet(format!(
+                "the provider status records {} scale sets for the pool; leave only the one its machines are in",
+                several.len()
+            ))),
+        }
+    }
+
+    fn items(&self, inputs: &PoolInputs<'_>, facts: UnitFacts<'_>) -> crate::pool::hash::ProviderItems {
+        let facts = UnitFacts { identity: self.infrastructure.identity.as_ref(), ..facts };
+        provider_items(&sorted_data_volumes(inputs.pool), facts, &inputs.config_items)
+    }
+
+    fn hash(&self, inputs: &PoolInputs<'_>, placement: &Placement<'_>) -> Result<HashedPool, PoolProblem> {
+        let facts = match placement {
+            Placement::Zone { subnet, subnet_counts, .. } => {
+                UnitFacts { zone_subnet: subnet_counts.then_some(subnet.name.as_str()), ..UnitFacts::default() }
+            }
+            Placement::ScaleSet { scale_set, .. } => {
+                UnitFacts { scale_set: Some(&scale_set.name), ..UnitFacts::default() }
+            }
+        };
+        Ok(pool_hash(inputs.pool, self.context.shoot, &self.items(inputs, facts))?)
+    }
+
+    fn machine_plan(
+        &self,
+        inputs: &PoolInputs<'_>,
+        placement: &Placement<'_>,
+        hashed: &HashedPool,
+    ) -> Result<MachinePlan, PoolProblem> {
+        let pool = inputs.pool;
+        let technical_id = &self.context.shoot.status.technical_id;
+        let suffix = placement.name_suffix();
+        let class_name = class_name(technical_id, &pool.name, &hashed.hash, &suffix);
+        let bounds = placement.bounds(pool)?;
+        let mut labels = pool.labels.clone();
+        if let Placement::Zone { zone, .. } = placement {
+            labels.insert("topology.disk.csi.azure.com/zone".to_owned(), self.node_zone(zone));
+        }
+        let deployment = WantedDeployment {
+            name: deployment_name(technical_id, &pool.name, &suffix),
+            pool_name: pool.name.clone(),
+            class_name: class_name.clone(),
+            secret_name: class_name.clone(),
+            minimum: bounds.minimum,
+            maximum: bounds.maximum,
+            priority: pool.priority,
+            strategy: deployment_strategy(pool.update_strategy, bounds.max_surge, bounds.max_unavailable),
+            labels,
+            annotations: pool.annotations.clone(),
+            taints: pool.taints.clone(),
+            machine_configuration: machine_settings(pool.machine_controller_manager.as_ref()),
+            cluster_autoscaler_annotations: cluster_autoscaler_annotations(pool.cluster_autoscaler.as_ref()),
+            auto_preserve_failed_machine_max: None,
+        };
+        Ok(MachinePlan {
+            zone: placement.zone().map(str::to_owned),
+            class: self.machine_class(inputs, placement, &class_name)?,
+            user_data: inputs.user_data.clone(),
+            deployment,
+            hash_items: hashed.items.clone(),
+        })
+    }
+
+    fn machine_class(
+        &self,
+        inputs: &PoolInputs<'_>,
+        placement: &Placement<'_>,
+        name: &ClassName,
+    ) -> Result<MachineClass, PoolProblem> {
+        let worker = self.context.worker;
+        let namespace = worker.metadata.namespace.clone();
+        let spec = self.provider_spec(inputs, placement)?;
+        Ok(MachineClass {
+            metadata: ObjectMeta {
+                name: Some(name.0.clone()),
+                namespace: namespace.clone(),
+                labels: Some(class_labels(inputs.pool)),
+                ..ObjectMeta::default()
+            },
+            node_template: self.node_template(inputs, placement),
+            credentials_secret_ref: Some(worker.spec.secret_ref.clone()),
+            provider: "Azure".to_owned(),
+            provider_spec: serde_json::to_value(spec).unwrap_or_default(),
+            secret_ref: Some(SecretReference { name: Some(name.0.clone()), namespace }),
+        })
+    }
+
+    fn provider_spec(
+        &self,
+        inputs: &PoolInputs<'_>,
+        placement: &Placement<'_>,
+    ) -> Result<class::ProviderSpec, PoolProblem> {
+        let (pool, worker) = (inputs.pool, self.context.worker);
+        let infrastructure = &self.infrastructure;
+        let confidential = class::is_confidential(&pool.machine_type);
+        Ok(class::ProviderSpec {
+            cloud_configuration: class::Name { name: cloud_of_region(&worker.spec.region).to_owned() },
+            location: worker.spec.region.clone(),
+            resource_group: infrastructure.resource_group.name.clone(),
+            subnet_info: class::SubnetInfo {
+                vnet_name: infrastructure.networks.vnet.name.clone(),
+                vnet_resource_group: infrastructure.networks.vnet.resource_group.clone(),
+                subnet_name: placement.subnet().name.clone(),
+            },
+            tags: machine_tags(&self.context.shoot.status.technical_id, &pool.labels),
+            properties: class::Properties {
+                security_profile: confidential.then(|| class::SecurityProfile {
+                    security_type: "ConfidentialVM".to_owned(),
+                    uefi_settings: class::UefiSettings { vtpm_enabled: true },
+                }),
+                zone: placement.zone().map(class::zone_value),
+                machine_set: match placement {
+                    Placement::Zone { .. } => None,
+                    Placement::ScaleSet { scale_set, .. } => {
+                        Some(class::MachineSetReference { id: scale_set.id.clone(), kind: "vmo" })
+                    }
+                },
+                identity_id: infrastructure.identity.as_ref().map(|identity| identity.id.clone()),
+                network_profile: inputs.accelerated.then_some(class::NetworkProfile { accelerated_networking: true }),
+                diagnostics_profile: inputs.config.diagnostics_profile.as_ref().map(|profile| {
+                    class::DiagnosticsProfile { enabled: profile.enabled, storage_uri: profile.storage_uri.clone() }
+                }),
+                hardware_profile: class::HardwareProfile { vm_size: pool.machine_type.clone() },
+                os_profile: class::OsProfile {
+                    admin_username: "core",
+                    linux_configuration: class::LinuxConfiguration {
+                        disable_password_authentication: true,
+                        ssh: class::Ssh {
+                            public_keys: class::PublicKey {
+                                path: "/home/core/.ssh/authorized_keys",
+                                key_data: self.ssh_key(),
+                            },
+                        },
+                    },
+                },
+                storage_profile: class::StorageProfile {
+                    image_reference: class::image_reference(
+                        inputs.reference,
+                        inputs.image.skip_marketplace_agreement == Some(true),
+                    ),
+                    os_disk: os_disk(pool, &inputs.config, confidential)?,
+                    data_disks: data_disks(&sorted_data_volumes(pool), &inputs.config)?,
+                },
+                capacity_reservation: inputs
+                    .config
+                    .capacity_reservation
+                    .as_ref()
+                    .and_then(|reservation| reservation.capacity_reservation_group_id.clone())
+                    .map(|id| class::CapacityReservation { capacity_reservation_group_id: id }),
+            },
+        })
+    }
+
+    /// The public key without the line break that key files end with.
+    fn ssh_key(&self) -> Option<String> {
+        let key = self.context.worker.spec.ssh_public_key.as_ref()?;
+        let text = String::from_utf8_lossy(&key.0).trim().to_owned();
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    fn node_template(&self, inputs: &PoolInputs<'_>, placement: &Placement<'_>) -> Option<MachineClassNodeTemplate> {
+        let mut template = inputs.pool.node_template.clone()?;
+        if let Some(overrides) = &inputs.config.node_template {
+            overrides.override_in(&mut template);
+        }
+        Some(MachineClassNodeTemplate {
+            architecture: Some(inputs.architecture.to_owned()),
+            capacity: template.capacity,
+            virtual_capacity: template.virtual_capacity,
+            instance_type: inputs.pool.machine_type.clone(),
+            region: self.context.worker.spec.region.clone(),
+            zone: placement.zone().map_or_else(|| "no-zone".to_owned(), |zone| self.node_zone(zone)),
+        })
+    }
+
+    /// A zone as Azure labels nodes with it: `<region>-<zone>`.
+    fn node_zone(&self, zone: &str) -> String {
+        format!("{}-{zone}", self.context.worker.spec.region)
+    }
+
+    fn profile_name(&self) -> String {
+        self.context.cloud_profile.metadata.name.clone().unwrap_or_default()
+    }
+}
+
+impl Placement<'_> {
+    fn zone(&self) -> Option<&str> {
+        match self {
+            Self::Zone { zone, .. } => Some(zone),
+            Self::ScaleSet { .. } => None,
+        }
+    }
+
+    fn subnet(&self) -> &Subnet {
+        match self {
+            Self::Zone { subnet, .. } | Self::ScaleSet { subnet, .. } => subnet,
+        }
+    }
+
+    fn name_suffix(&self) -> String {
+        self.zone().map(|zone| format!("-z{zone}")).unwrap_or_default()
+    }
+
+    fn bounds(&self, pool: &WorkerPool) -> Result<Bounds, PoolProblem> {
+        let (max_surge, max_unavailable) = (&pool.max_surge, &pool.max_unavailable);
+        let Self::Zone { position, .. } = *self else {
+            return Ok(Bounds {
+                minimum: pool.minimum,
+                maximum: pool.maximum,
+                max_surge: max_surge.clone(),
+                max_unavailable: max_unavailable.clone(),
+            });
+        };
+        let share = |path, value, total| {
+            distribute_int_or_percentage(value, total, position)
+                .map_err(|source| PoolProblem::Percentage { path, source })
+        };
+        Ok(Bounds {
+            minimum: distribute(pool.minimum, position),
+            maximum: distribute(pool.maximum, position),
+            max_surge: share("maxSurge", max_surge, pool.maximum)?,
+            max_unavailable: share("maxUnavailable", max_unavailable, pool.minimum)?,
+        })
+    }
+}
+
+fn architecture(pool: &WorkerPool) -> &str {
+    pool.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE)
+}
+
+fn class_labels(pool: &WorkerPool) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::from([("gardener.cloud/purpose".to_owned(), "machineclass".to_owned())]);
+    let image = &pool.machine_image;
+    if !image.name.is_empty() && !image.version.is_empty() {
+        labels.insert("operatingSystemName".to_owned(), image.name.clone());
+        labels.insert("operatingSystemVersion".to_owned(), image.version.replace('+', "_"));
+    }
+    labels
+}

@@ -1,0 +1,56 @@
+//! Cuts `nodeTemplate.virtualCapacity` out of the text of a provider config, so that it does not roll nodes
+//! (spec/azure-worker.md section 8.3). Hashes run over what remains, so the cuts are exactly the Go extension's, including
+//! that a `virtualCapacity` in front of `capacity` stays.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Patterns and what replaces their matches, one after the other. White space is spelled out because Go's `\s` is ASCII.
+static CUTS: LazyLock<[(Regex, &str); 3]> = LazyLock::new(|| {
+    const SPACE: &str = r"[\t\n\f\r ]*";
+    let cut = |pattern: &str| {
+        let pattern = pattern.replace('~', SPACE);
+        #[expect(clippy::expect_used, reason = "the three patterns are constants, and a test runs all of them")]
+        Regex::new(&pattern).expect("constant pattern")
+    };
+    [
+        (cut(r#""nodeTemplate"~:~\{~"virtualCapacity"~:~\{[^{}]*\}~\}~,?"#), ""),
+        (cut(r#",~"virtualCapacity"~:~\{[^{}]*\}~"#), ""),
+        (cut(r",~\}"), "}"),
+    ]
+});
+
+/// The text after the three cuts, without white space around it.
+#[must_use]
+pub fn without_virtual_capacity(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (pattern, replacement) in CUTS.iter() {
+        text = pattern.replace_all(&text, *replacement).into_owned();
+    }
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_trailing_or_lonely_virtual_capacity_goes() {
+        let cases = [
+            (r#"{"a":1,"nodeTemplate":{"virtualCapacity":{"x":"1"}},"z":1}"#, r#"{"a":1,"z":1}"#),
+            (r#"{"a":1,"nodeTemplate":{"virtualCapacity":{}}}"#, r#"{"a":1}"#),
+            (
+                r#"{"nodeTemplate":{"capacity":{"cpu":1},"virtualCapacity":{"x":1}}}"#,
+                r#"{"nodeTemplate":{"capacity":{"cpu":1}}}"#,
+            ),
+            (
+                r#"{"nodeTemplate":{"virtualCapacity":{"x":1},"capacity":{"cpu":1}}}"#,
+                r#"{"nodeTemplate":{"virtualCapacity":{"x":1},"capacity":{"cpu":1}}}"#,
+            ),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(without_virtual_capacity(text), wanted);
+        }
+    }
+}

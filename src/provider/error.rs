@@ -1,0 +1,213 @@
+//! Why a Worker or one of its pools can't be planned: what is wrong, where, and what would help.
+
+use super::document::DocumentError;
+use crate::api::gardener::ErrorCode;
+use crate::pool::hash::HashError;
+use crate::pool::zones::NotAPercentage;
+
+/// Why no pool of a Worker can be planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkerError {
+    /// There is no Cluster.
+    #[error("Cluster {cluster:?} does not exist; gardenlet makes it for each shoot")]
+    ClusterMissing {
+        /// Name of the Cluster: the Worker's namespace.
+        cluster: String,
+    },
+    /// The Cluster lacks an object.
+    #[error("Cluster {cluster:?}: spec.{member} is missing")]
+    ClusterIncomplete {
+        /// Name of the Cluster.
+        cluster: String,
+        /// `cloudProfile` or `shoot`.
+        member: &'static str,
+    },
+    /// A provider document is missing.
+    #[error("{path}: the {kind} is missing")]
+    DocumentMissing {
+        /// Object and field path.
+        path: String,
+        /// Kind of the document.
+        kind: &'static str,
+    },
+    /// A provider document can't be read.
+    #[error("{path}: {source}")]
+    Document {
+        /// Object and field path.
+        path: String,
+        /// Why.
+        source: DocumentError,
+    },
+    /// The credentials are missing.
+    #[error("spec.secretRef: Secret {secret:?} with the cloud credentials does not exist")]
+    CredentialsMissing {
+        /// `namespace/name`.
+        secret: String,
+    },
+    /// The credentials are incomplete.
+    #[error("spec.secretRef: Secret {secret:?} has no key {key:?} or its value is empty")]
+    CredentialsIncomplete {
+        /// `namespace/name`.
+        secret: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// The CloudProfile names an unknown cloud.
+    #[error("{path}: unknown cloud {name:?}; supported: {}", supported.join(", "))]
+    UnknownCloud {
+        /// Object and field path.
+        path: String,
+        /// The name.
+        name: String,
+        /// The names there are.
+        supported: &'static [&'static str],
+    },
+    /// The infrastructure has no network for nodes.
+    #[error("spec.infrastructureProviderStatus.networks.subnets: no subnet with purpose \"nodes\"")]
+    NodesSubnetMissing,
+    /// No provider serves Workers of this type.
+    #[error("spec.type: no provider for type {worker_type:?}")]
+    UnknownType {
+        /// The type.
+        worker_type: String,
+    },
+}
+
+impl WorkerError {
+    /// The code for `lastError.codes`.
+    #[must_use]
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::CredentialsMissing { .. } | Self::CredentialsIncomplete { .. } => Some(ErrorCode::InfraUnauthenticated),
+            // gardenlet's turn, not a person's.
+            Self::ClusterMissing { .. } => None,
+            Self::ClusterIncomplete { .. }
+            | Self::DocumentMissing { .. }
+            | Self::Document { .. }
+            | Self::UnknownCloud { .. }
+            | Self::NodesSubnetMissing
+            | Self::UnknownType { .. } => Some(ErrorCode::ConfigurationProblem),
+        }
+    }
+}
+
+/// Why one pool can't be planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pool {pool:?}: {problem}")]
+pub struct PoolError {
+    /// Name of the pool.
+    pub pool: String,
+    /// What is wrong.
+    pub problem: PoolProblem,
+}
+
+/// What is wrong with a pool. Every text names the field within the pool, or the object it refers to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PoolProblem {
+    /// The CloudProfile has no such machine type.
+    #[error("machineType: {machine_type:?} is not in spec.machineTypes of CloudProfile {cloud_profile:?}")]
+    MachineTypeUnknown {
+        /// The machine type.
+        machine_type: String,
+        /// Name of the CloudProfile.
+        cloud_profile: String,
+    },
+    /// No image fits.
+    #[error("machineImage: {image} {version} for machine type {machine_type:?}: {in_profile}; {in_status}")]
+    ImageUnresolved {
+        /// Name of the image.
+        image: String,
+        /// Version of the image.
+        version: String,
+        /// The machine type that it must fit.
+        machine_type: String,
+        /// Why the CloudProfile gives none.
+        in_profile: String,
+        /// Why the provider status gives none.
+        in_status: String,
+    },
+    /// The chosen image has no reference to an image of the cloud.
+    #[error("machineImage: {image} {version} in {place} has no image reference; give it one of {expected}")]
+    ImageWithoutReference {
+        /// Name of the image.
+        image: String,
+        /// Version of the image.
+        version: String,
+        /// Where it was found.
+        place: &'static str,
+        /// The members that could hold it.
+        expected: &'static str,
+    },
+    /// The CloudProfile has no provider config, which old-format profiles need.
+    #[error("CloudProfile {cloud_profile:?}: spec.providerConfig is missing, so machine types can't be looked up")]
+    ProfileConfigMissing {
+        /// Name of the CloudProfile.
+        cloud_profile: String,
+    },
+    /// The provider config of the pool can't be read.
+    #[error("providerConfig: {0}")]
+    ProviderConfig(#[from] DocumentError),
+    /// The pool has no root volume.
+    #[error("volume: required")]
+    VolumeMissing,
+    /// A volume size is no number.
+    #[error("{path}: {size:?} does not start with a number of GiB")]
+    VolumeSize {
+        /// Path within the pool.
+        path: String,
+        /// The size.
+        size: String,
+    },
+    /// The Secret with the boot script is missing.
+    #[error("userDataSecretRef: Secret {secret:?} does not exist")]
+    UserDataSecretMissing {
+        /// Name of the Secret.
+        secret: String,
+    },
+    /// The Secret with the boot script has none.
+    #[error("userDataSecretRef: Secret {secret:?} has no key {key:?} or its value is empty")]
+    UserDataEmpty {
+        /// Name of the Secret.
+        secret: String,
+        /// The key.
+        key: String,
+    },
+    /// A zone has no network.
+    #[error("zones: infrastructure status has no subnet with purpose \"nodes\" for zone {zone:?}")]
+    ZoneSubnetMissing {
+        /// The zone.
+        zone: String,
+    },
+    /// The pool needs a scale set that is not known yet.
+    #[error("zones: {0}")]
+    ScaleSet(String),
+    /// A surge or unavailability is wrong.
+    #[error("{path}: {source}")]
+    Percentage {
+        /// Path within the pool.
+        path: &'static str,
+        /// Why.
+        source: NotAPercentage,
+    },
+    /// The pool can't be hashed.
+    #[error(transparent)]
+    Hash(#[from] HashError),
+}
+
+impl PoolProblem {
+    /// The code for `lastError.codes`.
+    #[must_use]
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            // gardenlet writes both Secrets; they come with the next try.
+            Self::UserDataSecretMissing { .. } | Self::UserDataEmpty { .. } => None,
+            _ => Some(ErrorCode::ConfigurationProblem),
+        }
+    }
+
+    /// The problem as an error of that pool.
+    #[must_use]
+    pub fn of_pool(self, pool: &str) -> PoolError {
+        PoolError { pool: pool.to_owned(), problem: self }
+    }
+}

@@ -1,0 +1,80 @@
+//! The seam: what a provider of machines has to say, and nothing more.
+//!
+//! ```text
+//!  WorkerContext ── Provider::open ──► PoolPlanner ── plan_pool, once per pool ──► PoolPlan | PoolError
+//!   (decoded objects,    decode the provider's    image, disks, network, hash     classes, user data,
+//!    once per Worker)    documents, once)         → names, provider spec          wanted deployments
+//! ```
+//!
+//! A provider is one folder and one implementation of [`Provider`]. Everything is pure: what needs the cloud's API is
+//! fetched before and handed in. No other room matches on the name of a provider.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, Worker, WorkerPool};
+use crate::api::secret::Secrets;
+
+pub mod azure;
+pub mod document;
+mod error;
+mod plan;
+mod user_data;
+
+pub use error::{PoolError, PoolProblem, WorkerError};
+pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
+pub use user_data::user_data;
+
+/// The decoded objects that the pools of one Worker are planned from.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerContext<'a> {
+    /// The Worker.
+    pub worker: &'a Worker,
+    /// The CloudProfile of the Cluster.
+    pub cloud_profile: &'a CloudProfile,
+    /// The Shoot of the Cluster.
+    pub shoot: &'a Shoot,
+    /// Credentials and user data.
+    pub secrets: &'a Secrets,
+}
+
+/// A provider of machines.
+pub trait Provider: Send + Sync {
+    /// `spec.type` of the Workers that it serves.
+    fn worker_type(&self) -> &'static str;
+
+    /// Decodes what all pools of a Worker share.
+    ///
+    /// # Errors
+    /// When a document of the whole Worker is missing or wrong; then no pool can be planned.
+    fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError>;
+
+    /// Gardener's codes for a failed machine: the driver's `code` such as `ResourceExhausted`, and its text.
+    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode>;
+}
+
+/// Plans the pools of one Worker.
+pub trait PoolPlanner {
+    /// Everything that shall exist for the pool. Pools know nothing of each other.
+    ///
+    /// # Errors
+    /// When the pool can't be planned; the others are not affected.
+    fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError>;
+
+    /// The `providerStatus` document after `planned`. Images of pools that could not be planned stay as they are.
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value;
+}
+
+/// Every provider that this program knows.
+#[must_use]
+pub fn all() -> &'static [&'static dyn Provider] {
+    &[&azure::Azure]
+}
+
+/// The provider of Workers of that type.
+#[must_use]
+pub fn for_worker_type(worker_type: &str) -> Option<&'static dyn Provider> {
+    all().iter().copied().find(|provider| provider.worker_type() == worker_type)
+}
+

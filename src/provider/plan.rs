@@ -1,0 +1,99 @@
+//! What a provider plans for a pool: the machines of each zone, ready to be written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::gardener::Taint;
+use crate::api::machine::{DeploymentStrategy, MachineClass, MachineSettings};
+use crate::pool::hash::{HashItems, InPlaceHash};
+use crate::pool::names::{ClassName, DeploymentName};
+
+/// Everything that shall exist for one pool.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolPlan {
+    /// Name of the pool.
+    pub pool: String,
+    /// One entry per zone in the order of the pool, or one entry without a zone.
+    pub machines: Vec<MachinePlan>,
+    /// The resolved image as it is kept in the provider status.
+    pub status_image: Value,
+    /// What in-place machines run with, for `status.inPlaceUpdates`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_place_hash: Option<InPlaceHash>,
+}
+
+/// The machines of one pool in one zone.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachinePlan {
+    /// The zone, if the pool has zones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// How a machine looks at the cloud.
+    pub class: MachineClass,
+    /// The boot script, for the Secret named like the class.
+    pub user_data: UserData,
+    /// The machine deployment.
+    pub deployment: WantedDeployment,
+    /// What the hash in the class name is made of.
+    pub hash_items: HashItems,
+}
+
+/// The machine deployment of one zone as the provider wants it, without the live object's part.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WantedDeployment {
+    /// Name of the deployment.
+    pub name: DeploymentName,
+    /// Name of the pool.
+    pub pool_name: String,
+    /// Name of the class; another one rolls the nodes.
+    pub class_name: ClassName,
+    /// Name of the Secret with the user data.
+    pub secret_name: ClassName,
+    /// Fewest machines in the zone.
+    pub minimum: i32,
+    /// Most machines in the zone.
+    pub maximum: i32,
+    /// Priority for the priority expander.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// How a change reaches the machines.
+    pub strategy: DeploymentStrategy,
+    /// Node labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Node annotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// Node taints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<Taint>,
+    /// Timeouts and retries.
+    pub machine_configuration: MachineSettings,
+    /// Annotations for the cluster-autoscaler; an empty value removes the annotation.
+    pub cluster_autoscaler_annotations: BTreeMap<String, String>,
+    /// Most failed machines that are preserved in the zone (newer Gardener libraries).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_preserve_failed_machine_max: Option<i32>,
+}
+
+/// A boot script. It can hold tokens, so it is never printed or serialised.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UserData(pub Vec<u8>);
+
+impl fmt::Debug for UserData {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "UserData({} bytes)", self.0.len())
+    }
+}
+
+impl Serialize for UserData {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{} bytes", self.0.len()))
+    }
+}

@@ -1,0 +1,163 @@
+//! Pure step: what has to be written so that the cluster holds what is planned. Empty when nothing differs.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use super::deployment::{ReplicaRules, wanted_document};
+use super::live::{MachineObjects, PURPOSE_LABEL, document_of, is_same, merge_patch};
+use super::plan::Plan;
+use crate::api::machine::MachineClass;
+use crate::pool::settings::is_autoscaler_used;
+use crate::provider::{MachinePlan, WorkerContext};
+
+/// How an object gets to its wanted state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write<T> {
+    /// It does not exist.
+    Create(T),
+    /// It differs; the whole object is written, with the resource version that was seen.
+    Replace(T),
+    /// It differs; only the difference is written, as a JSON merge patch.
+    Patch {
+        /// The difference.
+        patch: Value,
+        /// The object after it.
+        after: T,
+    },
+}
+
+impl<T> Write<T> {
+    /// The object after the write.
+    pub fn after(&self) -> &T {
+        match self {
+            Self::Create(after) | Self::Replace(after) | Self::Patch { after, .. } => after,
+        }
+    }
+}
+
+/// Everything that has to be written for one placement of a pool, in the order in which it must be written.
+pub struct MachineChanges<'a> {
+    /// What it is for.
+    pub machine: &'a MachinePlan,
+    /// The Secret with the user data.
+    pub secret: Option<Write<Secret>>,
+    /// The machine class.
+    pub class: Option<Write<Value>>,
+    /// The machine deployment.
+    pub deployment: Option<Write<Value>>,
+}
+
+/// Compares a plan with the live objects. One entry per planned placement, also where nothing differs.
+#[must_use]
+pub fn changes<'a>(context: &WorkerContext<'_>, plan: &'a Plan, live: &MachineObjects) -> Vec<MachineChanges<'a>> {
+    let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
+    let worker_name = context.worker.metadata.name.as_deref().unwrap_or_default();
+    let rules = replica_rules(context, live);
+    plan.machines()
+        .map(|machine| {
+            let name = &machine.deployment.class_name.0;
+            MachineChanges {
+                machine,
+                secret: secret_write(machine, namespace, live.class_secrets.get(name)),
+                class: class_write(machine, live.classes.get(name)),
+                deployment: {
+                    let live = live.deployments.get(&machine.deployment.name.0);
+                    let wanted = wanted_document(worker_name, namespace, &machine.deployment, live, rules);
+                    deployment_write(wanted, live.map(|live| &live.document))
+                },
+            }
+        })
+        .collect()
+}
+
+/// What decides over replicas, from the Shoot, the pools and all live deployments.
+#[must_use]
+pub fn replica_rules(context: &WorkerContext<'_>, live: &MachineObjects) -> ReplicaRules {
+    ReplicaRules {
+        hibernated: context.shoot.is_hibernation_wanted(),
+        autoscaler_used: is_autoscaler_used(&context.worker.spec.pools),
+        waking: live.deployments.values().all(|deployment| deployment.object.spec.replicas == 0),
+    }
+}
+
+/// The Secret with the user data, named like the class.
+#[must_use]
+pub fn class_secret(machine: &MachinePlan, namespace: &str) -> Secret {
+    Secret {
+        metadata: ObjectMeta {
+            name: Some(machine.deployment.secret_name.0.clone()),
+            namespace: Some(namespace.to_owned()),
+            labels: Some(BTreeMap::from([(PURPOSE_LABEL.0.to_owned(), PURPOSE_LABEL.1.to_owned())])),
+            ..ObjectMeta::default()
+        },
+        type_: Some("Opaque".to_owned()),
+        data: Some(BTreeMap::from([("userData".to_owned(), ByteString(machine.user_data.0.clone()))])),
+        ..Secret::default()
+    }
+}
+
+/// The machine class as a document.
+#[must_use]
+pub fn class_document(machine: &MachinePlan) -> Value {
+    document_of::<MachineClass>(json!(machine.class))
+}
+
+fn secret_write(machine: &MachinePlan, namespace: &str, live: Option<&Secret>) -> Option<Write<Secret>> {
+    let mut wanted = class_secret(machine, namespace);
+    let Some(live) = live else { return Some(Write::Create(wanted)) };
+    let metadata = &live.metadata;
+    let is_same = live.data == wanted.data
+        && live.type_ == wanted.type_
+        && metadata.labels == wanted.metadata.labels
+        && metadata.annotations.as_ref().is_none_or(BTreeMap::is_empty);
+    if is_same {
+        return None;
+    }
+    wanted.metadata.resource_version.clone_from(&metadata.resource_version);
+    wanted.metadata.finalizers.clone_from(&metadata.finalizers);
+    Some(Write::Replace(wanted))
+}
+
+fn class_write(machine: &MachinePlan, live: Option<&Value>) -> Option<Write<Value>> {
+    let mut wanted = class_document(machine);
+    let Some(live) = live else { return Some(Write::Create(wanted)) };
+    if is_same_class(&wanted, live) {
+        return None;
+    }
+    for kept in ["resourceVersion", "finalizers"] {
+        if let Some(value) = live["metadata"].get(kept) {
+            wanted["metadata"][kept] = value.clone();
+        }
+    }
+    Some(Write::Replace(wanted))
+}
+
+/// Whether two class documents are equal apart from what the server and finalizers add.
+fn is_same_class(wanted: &Value, live: &Value) -> bool {
+    let (Value::Object(wanted), Value::Object(live)) = (wanted, live) else { return false };
+    let is_same_metadata = ["labels", "annotations"].iter().all(|member| {
+        let of = |document: &serde_json::Map<String, Value>| {
+            document.get("metadata").and_then(|metadata| metadata.get(*member)).cloned().unwrap_or_default()
+        };
+        is_same(&of(wanted), &of(live))
+    });
+    let members = wanted.keys().chain(live.keys()).filter(|member| *member != "metadata");
+    is_same_metadata
+        && members.into_iter().all(|member| {
+            is_same(wanted.get(member).unwrap_or(&Value::Null), live.get(member).unwrap_or(&Value::Null))
+        })
+}
+
+fn deployment_write(wanted: Value, live: Option<&Value>) -> Option<Write<Value>> {
+    let Some(live) = live else { return Some(Write::Create(wanted)) };
+    let mut patch = merge_patch(live, &wanted)?;
+    if patch.pointer("/spec/replicas").is_some() {
+        // The autoscaler writes replicas too: what was computed from an older number must not win.
+        patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+    }
+    Some(Write::Patch { patch, after: wanted })
+}

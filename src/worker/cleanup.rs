@@ -1,0 +1,93 @@
+//! Pure step: what nothing needs any more. Whatever belongs to a pool that could not be planned stays.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::live::MachineObjects;
+use super::plan::Plan;
+use crate::api::machine::MachineDeployment;
+use crate::worker::live::Live;
+
+/// Names of objects that are to be deleted, and of those that still have to wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Garbage {
+    /// Deployments that no pool wants.
+    pub deployments: BTreeSet<String>,
+    /// Classes that no deployment uses and no machine set or machine refers to.
+    pub classes: BTreeSet<String>,
+    /// Secrets of such classes.
+    pub class_secrets: BTreeSet<String>,
+    /// Classes that no deployment uses, but old machine sets or machines still do.
+    pub classes_in_use: BTreeSet<String>,
+}
+
+impl Garbage {
+    /// Whether nothing is to be deleted and nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether machine sets that vanish are waited for. Without a running machine-controller-manager they never do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MachineController {
+    /// It runs, so machine sets vanish.
+    Running,
+    /// It is scaled to zero or absent.
+    Stopped,
+}
+
+/// Finds the garbage among the live objects.
+#[must_use]
+pub fn garbage(plan: &Plan, live: &MachineObjects, machine_controller: MachineController) -> Garbage {
+    let wanted: BTreeSet<&str> = plan.wanted_deployments().into_iter().map(|name| name.0.as_str()).collect();
+    let failed_pools = plan.failed_pools();
+    let is_kept = |name: &str, deployment: &Live<MachineDeployment>| {
+        wanted.contains(name) || deployment.pool().is_some_and(|pool| failed_pools.contains(pool))
+    };
+    let deployments = live
+        .deployments
+        .iter()
+        .filter(|(name, deployment)| !is_kept(name, deployment))
+        .map(|(name, _)| name.clone())
+        .collect();
+
+    let mut kept_classes: BTreeSet<&str> = plan.wanted_classes().into_iter().map(|name| name.0.as_str()).collect();
+    for (name, deployment) in &live.deployments {
+        let failed = deployment.pool().is_some_and(|pool| failed_pools.contains(pool));
+        if !wanted.contains(name.as_str()) && failed {
+            kept_classes.insert(&deployment.object.spec.template.spec.class.name);
+        }
+    }
+    let mut used_classes: BTreeSet<&str> = BTreeSet::new();
+    if machine_controller == MachineController::Running {
+        used_classes.extend(live.machine_sets.iter().map(|set| set.spec.template.spec.class.name.as_str()));
+        used_classes.extend(live.machines.iter().map(|machine| machine.spec.class.name.as_str()));
+        used_classes.extend(
+            live.deployments.values().map(|deployment| deployment.object.spec.template.spec.class.name.as_str()),
+        );
+    }
+    let unwanted = |name: &&String| !kept_classes.contains(name.as_str());
+    let (classes_in_use, classes) = live
+        .classes
+        .keys()
+        .filter(unwanted)
+        .cloned()
+        .partition::<BTreeSet<_>, _>(|name| used_classes.contains(name.as_str()));
+    let class_secrets = live
+        .class_secrets
+        .keys()
+        .filter(unwanted)
+        .filter(|name| !classes_in_use.contains(*name))
+        .cloned()
+        .collect();
+    Garbage { deployments, classes, class_secrets, classes_in_use }
+}
+
+/// Whether an object is being deleted already.
+#[must_use]
+pub fn is_being_deleted(document: &Value) -> bool {
+    document["metadata"].get("deletionTimestamp").is_some_and(|timestamp| !timestamp.is_null())
+}

@@ -1,0 +1,44 @@
+//! Pure step: the objects that all pools of a Worker are planned from.
+
+use crate::api::gardener::{Cluster, Worker};
+use crate::api::secret::Secrets;
+use crate::provider::{WorkerContext, WorkerError};
+
+/// Puts Worker, Cluster and Secrets together.
+///
+/// # Errors
+/// When the Cluster has no CloudProfile or no Shoot.
+pub fn context<'a>(
+    worker: &'a Worker,
+    cluster: &'a Cluster,
+    secrets: &'a Secrets,
+) -> Result<WorkerContext<'a>, WorkerError> {
+    let missing = |member| WorkerError::ClusterIncomplete {
+        cluster: cluster.metadata.name.clone().unwrap_or_default(),
+        member,
+    };
+    Ok(WorkerContext {
+        worker,
+        cloud_profile: cluster.spec.cloud_profile.as_ref().ok_or_else(|| missing("cloudProfile"))?,
+        shoot: cluster.spec.shoot.as_ref().ok_or_else(|| missing("shoot"))?,
+        secrets,
+    })
+}
+
+/// Whether Gardener has given the shoot up until somebody asks again; then nothing may be done for it.
+#[must_use]
+pub fn is_shoot_failed(cluster: &Cluster) -> bool {
+    let last = cluster.spec.shoot.as_ref().and_then(|shoot| shoot.status.last_operation.as_ref());
+    last.is_some_and(|last| last.state == "Failed")
+}
+
+/// Whether a person has asked to give up what can't be deleted at the cloud.
+#[must_use]
+pub fn is_deletion_forced(cluster: &Cluster) -> bool {
+    const ANNOTATION: &str = "confirmation.gardener.cloud/force-deletion";
+    let shoot = cluster.spec.shoot.as_ref();
+    // As Go parses booleans.
+    shoot
+        .and_then(|shoot| shoot.annotations().get(ANNOTATION))
+        .is_some_and(|value| matches!(value.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
+}

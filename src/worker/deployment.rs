@@ -1,0 +1,188 @@
+//! Pure: the MachineDeployment as it shall be, from the plan and the live object (spec/azure-worker.md section 12).
+//!
+//! machine-controller-manager rolls nodes when the template's labels or annotations or the name of the class change.
+//! So nothing is ever added to the template, and its annotations are taken over from the live object.
+
+use serde_json::{Value, json};
+
+use super::live::{Live, POOL_LABEL, document_of, is_same};
+use crate::api::machine::{MachineDeployment, MachineSpec};
+use crate::provider::WantedDeployment;
+
+/// What decides over replicas besides the deployment itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaRules {
+    /// The shoot shall sleep.
+    pub hibernated: bool,
+    /// Replicas belong to the cluster-autoscaler within the bounds.
+    pub autoscaler_used: bool,
+    /// Every deployment there is has no replicas (also when there is none): the shoot wakes up.
+    pub waking: bool,
+}
+
+/// The document as it shall be. Members that are not named here keep their live value; what means the same stays as it
+/// is written.
+#[must_use]
+pub fn wanted_document(
+    worker_name: &str,
+    namespace: &str,
+    wanted: &WantedDeployment,
+    live: Option<&Live<MachineDeployment>>,
+    rules: ReplicaRules,
+) -> Value {
+    let mut document = live.map_or_else(
+        || document_of::<MachineDeployment>(json!({"metadata": {"name": wanted.name, "namespace": namespace}})),
+        |live| live.document.clone(),
+    );
+    set(&mut document, &["metadata", "labels", POOL_LABEL], json!(wanted.pool_name));
+    for (annotation, value) in &wanted.cluster_autoscaler_annotations {
+        let path = ["metadata", "annotations", annotation.as_str()];
+        if value.is_empty() {
+            remove(&mut document, &path);
+        } else {
+            set(&mut document, &path, json!(value));
+        }
+    }
+    let live_replicas = live.map(|live| live.object.spec.replicas);
+    let replicas = wanted_replicas(wanted, live_replicas, rules);
+    if live_replicas != Some(replicas) {
+        set(&mut document, &["spec", "replicas"], json!(replicas));
+    }
+    set(&mut document, &["spec", "revisionHistoryLimit"], json!(0));
+    set(&mut document, &["spec", "minReadySeconds"], json!(500));
+    set(&mut document, &["spec", "strategy"], json!(wanted.strategy));
+    set(&mut document, &["spec", "selector"], json!({"matchLabels": {"name": wanted.name}}));
+    if let Some(maximum) = wanted.auto_preserve_failed_machine_max {
+        set(&mut document, &["spec", "autoPreserveFailedMachineMax"], json!(maximum));
+    }
+    set(&mut document, &["spec", "template"], template(worker_name, wanted, live));
+    document
+}
+
+/// The first rule that applies decides; `live` is absent for a new deployment.
+#[must_use]
+pub fn wanted_replicas(wanted: &WantedDeployment, live: Option<i32>, rules: ReplicaRules) -> i32 {
+    match live {
+        _ if rules.hibernated => 0,
+        Some(replicas) if rules.autoscaler_used && !rules.waking => {
+            // Not `clamp`, which panics when a pool has its bounds the wrong way round.
+            if replicas < wanted.minimum { wanted.minimum } else { replicas.min(wanted.maximum) }
+        }
+        _ => wanted.minimum,
+    }
+}
+
+fn template(worker_name: &str, wanted: &WantedDeployment, live: Option<&Live<MachineDeployment>>) -> Value {
+    let mut labels = json!({"name": wanted.name});
+    if wanted.strategy.in_place_update.is_some() {
+        labels["worker.gardener.cloud/name"] = json!(worker_name);
+    }
+    let annotations = live.map(|live| &live.object.spec.template.metadata.annotations).filter(|map| !map.is_empty());
+    let mut metadata = json!({ "labels": labels });
+    if let Some(annotations) = annotations {
+        metadata["annotations"] = json!(annotations);
+    }
+    json!({"metadata": metadata, "spec": machine_spec(wanted)})
+}
+
+fn machine_spec(wanted: &WantedDeployment) -> MachineSpec {
+    use crate::api::machine::{ClassReference, NodeTemplateMetadata, NodeTemplateOfMachine, NodeTemplateTaints};
+    MachineSpec {
+        class: ClassReference {
+            api_group: None,
+            kind: "MachineClass".to_owned(),
+            name: wanted.class_name.0.clone(),
+        },
+        provider_id: None,
+        node_template: NodeTemplateOfMachine {
+            metadata: NodeTemplateMetadata {
+                labels: wanted.labels.clone(),
+                annotations: wanted.annotations.clone(),
+            },
+            spec: NodeTemplateTaints { taints: wanted.taints.clone() },
+        },
+        settings: wanted.machine_configuration.clone(),
+    }
+}
+
+/// Sets a member unless it says the same already.
+fn set(document: &mut Value, path: &[&str], value: Value) {
+    let mut place = document;
+    for key in path {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        place = &mut place[*key];
+    }
+    if !is_same(place, &value) || place.is_null() {
+        *place = value;
+    }
+}
+
+fn remove(document: &mut Value, path: &[&str]) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let mut place = document;
+    for key in parents {
+        let Some(next) = place.get_mut(*key) else { return };
+        place = next;
+    }
+    if let Value::Object(members) = place {
+        members.remove(*last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::names::{ClassName, DeploymentName};
+    use crate::pool::settings::cluster_autoscaler_annotations;
+    use crate::pool::strategy::deployment_strategy;
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+    fn wanted() -> WantedDeployment {
+        WantedDeployment {
+            name: DeploymentName("shoot--p--s-a-z1".to_owned()),
+            pool_name: "a".to_owned(),
+            class_name: ClassName("shoot--p--s-a-4f8a0-z1".to_owned()),
+            secret_name: ClassName("shoot--p--s-a-4f8a0-z1".to_owned()),
+            minimum: 2,
+            maximum: 5,
+            priority: None,
+            strategy: deployment_strategy(None, IntOrString::Int(1), IntOrString::Int(0)),
+            labels: [].into(),
+            annotations: [].into(),
+            taints: vec![],
+            machine_configuration: Default::default(),
+            cluster_autoscaler_annotations: cluster_autoscaler_annotations(None),
+            auto_preserve_failed_machine_max: None,
+        }
+    }
+
+    #[test]
+    fn replicas_are_the_autoscalers_within_the_bounds() {
+        let used = ReplicaRules { autoscaler_used: true, ..ReplicaRules::default() };
+        for (live, rules, expected) in [
+            (None, used, 2),
+            (Some(4), used, 4),
+            (Some(1), used, 2),
+            (Some(9), used, 5),
+            (Some(4), ReplicaRules::default(), 2),
+            (Some(0), ReplicaRules { waking: true, ..used }, 2),
+            (Some(4), ReplicaRules { hibernated: true, ..used }, 0),
+        ] {
+            assert_eq!(wanted_replicas(&wanted(), live, rules), expected, "{live:?} {rules:?}");
+        }
+    }
+
+    #[test]
+    fn template_annotations_and_foreign_members_stay() {
+        let rules = ReplicaRules { autoscaler_used: true, ..ReplicaRules::default() };
+        let created = wanted_document("w", "ns", &wanted(), None, rules);
+        let mut live = created.clone();
+        live["spec"]["template"]["metadata"]["annotations"] = json!({"restarted": "yes"});
+        live["spec"]["paused"] = json!(true);
+        live["spec"]["template"]["spec"]["nodeTemplate"]["metadata"]["creationTimestamp"] = Value::Null;
+        let again = wanted_document("w", "ns", &wanted(), Some(&Live::read(live.clone()).unwrap()), rules);
+        assert_eq!(again, live, "nothing that means the same is written again");
+    }
+}

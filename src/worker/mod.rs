@@ -1,0 +1,30 @@
+//! The road of a Worker, one file per step, in this order:
+//!
+//! ```text
+//!  operation  pure  what the object asks for: start, go on, nothing
+//!  observe    I/O   Cluster, Secrets and live machine objects     → Observed
+//!  decode     pure  Worker + Cluster + Secrets                    → WorkerContext
+//!  plan       pure  WorkerContext                                 → Plan: a PoolPlan or a PoolError for each pool
+//!  changes    pure  Plan + Observed                               → Changes: only what differs
+//!  apply      I/O   Changes                                       → Applied
+//!  progress   pure  Applied + live machine sets and machines      → Progress: what is waited for
+//!  cleanup    pure  Plan + Observed + Progress                    → Garbage: what nothing needs any more
+//!  report     pure  all of it                                     → status
+//! ```
+//!
+//! [`reconcile`] is the list of these calls; [`delete`] is the other operation. Nothing sleeps: a pass looks, writes what
+//! differs and returns, and watches on the machine objects bring it back.
+
+pub mod apply;
+pub mod changes;
+pub mod cleanup;
+pub mod decode;
+pub mod delete;
+pub mod deployment;
+pub mod live;
+pub mod observe;
+pub mod operation;
+pub mod plan;
+pub mod progress;
+pub mod reconcile;
+pub mod report;

@@ -1,0 +1,231 @@
+//! Pure step: what the machines of a Worker are waited for (spec/azure-worker.md section 13).
+//!
+//! The Go extension also demands two machine sets for a deployment that rolls. machine-controller-manager removes the
+//! emptied old one at once, so that rule can stay false for ever; a machine set of the wanted class says the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::live::{Live, MachineObjects};
+use super::plan::Plan;
+use crate::api::machine::{MachineDeployment, MachineSet};
+use crate::provider::WantedDeployment;
+
+/// What a deployment waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// All machines run with the wanted class.
+    Ready,
+    /// machine-controller-manager has not seen the last change.
+    Unobserved,
+    /// There is no machine set of the wanted class.
+    WithoutMachineSet,
+    /// Machines are missing, old or unhealthy.
+    Pending,
+    /// Machines could not be made: name and the driver's text.
+    Failed(Vec<FailedMachineText>),
+}
+
+/// A machine that could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FailedMachineText {
+    /// Name of the Machine.
+    pub machine: String,
+    /// The driver's text.
+    pub description: String,
+    /// The driver's code, such as `ResourceExhausted`.
+    pub error_code: Option<String>,
+}
+
+/// Progress of one deployment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeploymentProgress {
+    /// Name of the pool.
+    pub pool: String,
+    /// Name of the deployment.
+    pub deployment: String,
+    /// What it waits for.
+    pub phase: Phase,
+    /// Machines wanted.
+    pub desired: i32,
+    /// Machines there are.
+    pub present: i32,
+    /// Machines of the wanted template.
+    pub updated: i32,
+    /// Machines available.
+    pub available: i32,
+    /// Machines missing.
+    pub unavailable: i32,
+}
+
+/// Progress of a Worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// One entry per planned deployment, in the order of the plan.
+    pub deployments: Vec<DeploymentProgress>,
+    /// The shoot shall sleep: ready means that no machine is left.
+    pub hibernated: bool,
+}
+
+/// Judges the planned deployments. `deployments` are the objects after the writes of this pass.
+#[must_use]
+pub fn progress(
+    plan: &Plan,
+    deployments: &BTreeMap<String, Live<MachineDeployment>>,
+    live: &MachineObjects,
+    hibernated: bool,
+) -> Progress {
+    let sets = machine_sets_by_deployment(&live.machine_sets);
+    let judge = |wanted: &WantedDeployment| {
+        let sets = sets.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
+        deployment_progress(wanted, deployments.get(&wanted.name.0).map(|live| &live.object), sets, hibernated)
+    };
+    Progress { deployments: plan.machines().map(|machine| judge(&machine.deployment)).collect(), hibernated }
+}
+
+/// Machine sets by the deployment that owns them; without any owner their label says it.
+fn machine_sets_by_deployment(sets: &[MachineSet]) -> BTreeMap<&str, Vec<&MachineSet>> {
+    let mut by_deployment: BTreeMap<&str, Vec<&MachineSet>> = BTreeMap::new();
+    for set in sets {
+        let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
+        let owner = if owners.is_empty() {
+            set.metadata.labels.as_ref().and_then(|labels| labels.get("name")).map(String::as_str)
+        } else {
+            owners.iter().find(|owner| owner.kind == "MachineDeployment").map(|owner| owner.name.as_str())
+        };
+        if let Some(owner) = owner {
+            by_deployment.entry(owner).or_default().push(set);
+        }
+    }
+    by_deployment
+}
+
+fn deployment_progress(
+    wanted: &WantedDeployment,
+    live: Option<&MachineDeployment>,
+    sets: &[&MachineSet],
+    hibernated: bool,
+) -> DeploymentProgress {
+    let absent = MachineDeployment::default();
+    let live_or_absent = live.unwrap_or(&absent);
+    let status = &live_or_absent.status;
+    DeploymentProgress {
+        pool: wanted.pool_name.clone(),
+        deployment: wanted.name.0.clone(),
+        phase: live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, hibernated)),
+        desired: live_or_absent.spec.replicas,
+        present: status.replicas,
+        updated: status.updated_replicas,
+        available: status.available_replicas,
+        unavailable: status.unavailable_replicas,
+    }
+}
+
+fn phase(wanted: &WantedDeployment, live: &MachineDeployment, sets: &[&MachineSet], hibernated: bool) -> Phase {
+    let status = &live.status;
+    if !status.failed_machines.is_empty() {
+        let failed = status.failed_machines.iter().map(|failed| FailedMachineText {
+            machine: failed.name.clone(),
+            description: failed.last_operation.description.clone(),
+            error_code: failed.last_operation.error_code.clone(),
+        });
+        return Phase::Failed(failed.collect());
+    }
+    if hibernated {
+        return if status.replicas == 0 { Phase::Ready } else { Phase::Pending };
+    }
+    if status.observed_generation < live.metadata.generation.unwrap_or_default() {
+        return Phase::Unobserved;
+    }
+    if !sets.iter().any(|set| set.spec.template.spec.class.name == wanted.class_name.0) {
+        return Phase::WithoutMachineSet;
+    }
+    let is_complete = status.unavailable_replicas <= status.preserved_failed_replicas.max(0)
+        && status.updated_replicas == status.replicas
+        && status.replicas == live.spec.replicas;
+    if is_complete && has_healthy_conditions(live) { Phase::Ready } else { Phase::Pending }
+}
+
+fn has_healthy_conditions(deployment: &MachineDeployment) -> bool {
+    let condition = |name: &str| {
+        deployment
+            .status
+            .conditions
+            .iter()
+            .find(|condition| condition.condition_type == name)
+            .map(|condition| condition.status.as_str())
+    };
+    condition("Available") == Some("True")
+        && condition("Progressing").is_none_or(|status| status == "True")
+        && ["ReplicaFailure", "Frozen"].iter().all(|name| condition(name).is_none_or(|status| status == "False"))
+}
+
+impl Progress {
+    /// Whether every planned deployment is where it shall be.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.deployments.iter().all(|deployment| deployment.phase == Phase::Ready)
+    }
+
+    /// Machines that could not be made, with their deployments.
+    pub fn failed_machines(&self) -> impl Iterator<Item = (&DeploymentProgress, &FailedMachineText)> {
+        self.deployments.iter().flat_map(|deployment| match &deployment.phase {
+            Phase::Failed(machines) => machines.iter().map(move |machine| (deployment, machine)).collect::<Vec<_>>(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Names of the pools that are not ready, in order.
+    #[must_use]
+    pub fn pending_pools(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let pending = self.deployments.iter().filter(|deployment| deployment.phase != Phase::Ready);
+        pending.map(|deployment| deployment.pool.as_str()).filter(|pool| seen.insert(*pool)).collect()
+    }
+
+    /// How far the machines are, from 0 to 100.
+    #[must_use]
+    pub fn percentage(&self) -> i32 {
+        let total: i64 = self.deployments.iter().map(|deployment| i64::from(deployment.desired.max(deployment.present))).sum();
+        if total <= 0 {
+            return if self.is_ready() { 100 } else { 0 };
+        }
+        let done: i64 = self
+            .deployments
+            .iter()
+            .map(|deployment| {
+                let done = if self.hibernated { 0 } else { deployment.updated.min(deployment.available) };
+                i64::from(done.max(0))
+            })
+            .sum();
+        i32::try_from(done * 100 / total).unwrap_or(100).clamp(0, 100)
+    }
+
+    /// What is waited for, for people.
+    #[must_use]
+    pub fn waiting_text(&self) -> String {
+        let sum = |number: fn(&DeploymentProgress) -> i32| self.deployments.iter().map(number).sum::<i32>();
+        let pools = self.pending_pools().join(", ");
+        if self.hibernated {
+            return format!("Waiting until all machines have been hibernated ({} still awake) in pools {pools}", sum(|d| d.present));
+        }
+        let ready = self.deployments.iter().filter(|deployment| deployment.phase == Phase::Ready).count();
+        let desired = sum(|d| d.desired);
+        let mut text = format!(
+            "Waiting until machines are available ({}/{desired} desired machine(s) available, {}/{desired} machine(s) \
+             updated, {} machine(s) pending, {ready}/{} machinedeployments available) in pools {pools}",
+            sum(|d| d.available),
+            sum(|d| d.updated),
+            sum(|d| d.unavailable),
+            self.deployments.len(),
+        );
+        let stuck = self
+            .deployments
+            .iter()
+            .find(|deployment| matches!(deployment.phase, Phase::Unobserved | Phase::WithoutMachineSet));
+        if let Some(stuck) = stuck {
+            text.push_str("; machine-controller-manager has not taken up ");
+            text.push_str(&stuck.deployment);
+        }
+        text
+    }
+}

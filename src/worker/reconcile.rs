@@ -1,0 +1,247 @@
+//! One pass over a Worker that shall exist: the list of the steps. It never waits; watches bring it back.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Client, ResourceExt};
+
+use super::apply::{Applied, ApplyError, MachineApis, apply};
+use super::changes::changes;
+use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
+use super::live::MachineObjects;
+use super::observe::{self, ObserveError};
+use super::plan::{Plan, plan};
+use super::progress::{Progress, progress};
+use super::report::{Failure, Outcome, Published, deadline, machine_failures, published_deployments};
+use super::decode;
+use crate::api::gardener::Worker;
+use crate::provider::{Provider, WorkerContext, WorkerError};
+
+/// What one pass over a Worker has found and done.
+pub struct Pass {
+    /// How the operation stands.
+    pub outcome: Outcome,
+    /// What the status shall say besides; absent when nothing could be planned.
+    pub published: Option<Published>,
+    /// The plan; absent when nothing could be planned.
+    pub plan: Option<Plan>,
+    /// When to look again even if nothing happens.
+    pub look_again: Option<Duration>,
+}
+
+/// Why a pass could not be finished.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// Something can't be read.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+    /// No pool can be planned.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// Something can't be deleted.
+    #[error("{kind} {name:?} can't be deleted: {source}")]
+    Delete {
+        /// Kind of the object.
+        kind: &'static str,
+        /// Name of the object.
+        name: String,
+        /// Why.
+        source: kube::Error,
+    },
+    /// Something can't be changed.
+    #[error("{what} can't be written: {source}")]
+    Write {
+        /// What was written.
+        what: String,
+        /// Why.
+        source: kube::Error,
+    },
+}
+
+impl PassError {
+    /// The error as the failure of an operation.
+    #[must_use]
+    pub fn failure(&self) -> Failure {
+        let codes = match self {
+            Self::Worker(error) => error.code().into_iter().collect(),
+            Self::Observe(_) | Self::Delete { .. } | Self::Write { .. } => Default::default(),
+        };
+        Failure { message: self.to_string(), codes }
+    }
+}
+
+/// One pass: observe, decode, plan, apply, follow, clean up. `None` when the shoot has failed and nothing may be done.
+///
+/// # Errors
+/// When something can't be read or deleted, or nothing can be planned. Errors of single pools are part of the outcome.
+pub async fn reconcile(
+    client: &Client,
+    provider: &dyn Provider,
+    worker: &Worker,
+    begins: bool,
+    now: Timestamp,
+) -> Result<Option<Pass>, PassError> {
+    let namespace = worker.namespace().unwrap_or_default();
+    let cluster = observe::cluster(client, &namespace)
+        .await?
+        .ok_or_else(|| WorkerError::ClusterMissing { cluster: namespace.clone() })?;
+    if decode::is_shoot_failed(&cluster) {
+        return Ok(None);
+    }
+    let (secrets, live) =
+        tokio::try_join!(observe::secrets(client, worker), observe::machine_objects(client, &namespace))?;
+    let context = decode::context(worker, &cluster, &secrets)?;
+    let plan = plan(context)?;
+    let apis = MachineApis::new(client, &namespace);
+    let applied = apply(&apis, changes(&context, &plan, &live), &live).await;
+    let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());
+    let left = clean_up(client, &apis, &plan, &progress, &applied, &live, &namespace).await?;
+    let published = published(&context, &plan, begins, &live);
+    let (outcome, look_again) = outcome(provider, &context, &plan, &applied, &progress, &left, begins, now);
+    Ok(Some(Pass { outcome, published: Some(published), plan: Some(plan), look_again }))
+}
+
+fn published(context: &WorkerContext<'_>, plan: &Plan, begins: bool, live: &MachineObjects) -> Published {
+    Published {
+        machine_deployments: published_deployments(plan, context.worker, &context.shoot.status.technical_id, live),
+        renew_time: begins,
+        provider_status: plan.provider_status.clone(),
+    }
+}
+
+/// What is still there although nothing wants it.
+#[derive(Debug, Default)]
+struct Left {
+    /// Deployments that are being deleted.
+    deployments: Vec<String>,
+    /// Classes that old machine sets or machines still use.
+    classes: Vec<String>,
+}
+
+/// Deletes what nothing needs any more, once every planned machine is there. Old deployments carry the workload until
+/// then.
+async fn clean_up(
+    client: &Client,
+    apis: &MachineApis,
+    plan: &Plan,
+    progress: &Progress,
+    applied: &Applied,
+    live: &MachineObjects,
+    namespace: &str,
+) -> Result<Left, PassError> {
+    if !progress.is_ready() || !applied.errors.is_empty() {
+        return Ok(Left::default());
+    }
+    let present = MachineObjects { deployments: applied.deployments.clone(), ..live.clone() };
+    let mut found = garbage(plan, &present, MachineController::Running);
+    if found.is_empty() {
+        return Ok(Left::default());
+    }
+    let machine_controller = observe::machine_controller(client, namespace).await?;
+    if machine_controller == MachineController::Stopped {
+        found = garbage(plan, &present, machine_controller);
+    }
+    delete_garbage(apis, &found, live).await?;
+    Ok(match machine_controller {
+        MachineController::Stopped => Left::default(),
+        MachineController::Running => Left {
+            deployments: found.deployments.into_iter().collect(),
+            classes: found.classes_in_use.into_iter().collect(),
+        },
+    })
+}
+
+async fn delete_garbage(apis: &MachineApis, found: &Garbage, live: &MachineObjects) -> Result<(), PassError> {
+    for name in &found.deployments {
+        let document = live.deployments.get(name).map(|live| &live.document);
+        if !document.is_some_and(is_being_deleted) {
+            let deleted = apis.deployments.delete(name, &of_uid(document)).await;
+            ignore_gone(deleted, "MachineDeployment", name)?;
+        }
+    }
+    for name in &found.classes {
+        let document = live.classes.get(name);
+        if !document.is_some_and(is_being_deleted) {
+            ignore_gone(apis.classes.delete(name, &of_uid(document)).await, "MachineClass", name)?;
+        }
+    }
+    for name in &found.class_secrets {
+        let metadata = live.class_secrets.get(name).map(|secret| &secret.metadata);
+        if metadata.is_none_or(|metadata| metadata.deletion_timestamp.is_none()) {
+            ignore_gone(apis.secrets.delete(name, &DeleteParams::default()).await, "Secret", name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the object that was seen, not one that was made under the same name since.
+fn of_uid(document: Option<&serde_json::Value>) -> DeleteParams {
+    let uid = document.and_then(|document| document["metadata"]["uid"].as_str()).map(str::to_owned);
+    match uid {
+        None => DeleteParams::default(),
+        Some(uid) => DeleteParams::default()
+            .preconditions(Preconditions { uid: Some(uid), resource_version: None }),
+    }
+}
+
+/// Takes "not found" for done.
+pub(super) fn ignore_gone<T>(
+    result: Result<T, kube::Error>,
+    kind: &'static str,
+    name: &str,
+) -> Result<(), PassError> {
+    match result {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(source) => Err(PassError::Delete { kind, name: name.to_owned(), source }),
+    }
+}
+
+/// How the operation stands: errors first, then what is waited for.
+#[expect(clippy::too_many_arguments, reason = "the sum of a pass")]
+fn outcome(
+    provider: &dyn Provider,
+    context: &WorkerContext<'_>,
+    plan: &Plan,
+    applied: &Applied,
+    progress: &Progress,
+    left: &Left,
+    begins: bool,
+    now: Timestamp,
+) -> (Outcome, Option<Duration>) {
+    let mut failures: Vec<Failure> = plan
+        .errors()
+        .map(|error| Failure { message: error.to_string(), codes: error.problem.code().into_iter().collect() })
+        .collect();
+    failures.extend(applied.errors.iter().map(|error: &ApplyError| Failure::new(error.to_string())));
+    failures.extend(machine_failures(progress, |code, text| provider.error_codes(code, text)));
+    let waiting = waiting_text(progress, left);
+    let deadline = if begins { None } else { deadline(context.worker) };
+    let patience = deadline.map(|deadline| deadline.duration_since(now));
+    if let Some(text) = waiting.as_ref().filter(|_| failures.is_empty()) {
+        if patience.is_none_or(|patience| patience.is_positive()) {
+            let percentage = 10 + progress.percentage() * 8 / 10;
+            let wait = patience.and_then(|patience| Duration::try_from(patience).ok());
+            return (Outcome::Waiting(text.clone(), percentage), wait.or(Some(PATIENCE_OF_A_NEW_OPERATION)));
+        }
+        failures.push(Failure::new(text.clone()));
+    }
+    match Failure::joined(failures) {
+        Some(failure) => (Outcome::Failed(failure), None),
+        None => (Outcome::Succeeded, None),
+    }
+}
+
+/// How long machines may take, from the beginning of the operation.
+const PATIENCE_OF_A_NEW_OPERATION: Duration = Duration::from_secs(5 * 60);
+
+fn waiting_text(progress: &Progress, left: &Left) -> Option<String> {
+    if !progress.is_ready() {
+        return Some(progress.waiting_text());
+    }
+    if let Some(name) = left.deployments.first() {
+        return Some(format!("at least one unwanted machine deployment ({name}) still exists"));
+    }
+    left.classes.first().map(|name| format!("Waiting until no machine uses the old machine class {name}"))
+}

@@ -1,0 +1,275 @@
+//! Pure step: what status says of a pass (spec/azure-worker.md sections 2.3 and 14).
+//!
+//! A status patch is a JSON merge patch, and `None` where it would change nothing.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::live::{MachineObjects, is_same};
+use super::operation::Operation;
+use super::plan::Plan;
+use super::progress::Progress;
+use crate::api::gardener::{ErrorCode, MachineDeploymentStatus, Worker, WorkerPool};
+use crate::pool::names::pool_prefix;
+
+/// How long machines may take before the Worker says that they did not come.
+pub const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+
+/// How an operation stands at the end of a pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has just begun.
+    Begun,
+    /// It goes on when something happens: text for people, and 0 to 100.
+    Waiting(String, i32),
+    /// It is done.
+    Succeeded,
+    /// It failed; it is tried again.
+    Failed(Failure),
+}
+
+/// Why an operation failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// Text for people.
+    pub message: String,
+    /// Gardener error codes, sorted.
+    pub codes: BTreeSet<ErrorCode>,
+}
+
+impl Failure {
+    /// A failure without a code.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), codes: BTreeSet::new() }
+    }
+
+    /// All failures as one: texts joined, codes united. `None` without any.
+    #[must_use]
+    pub fn joined(failures: Vec<Self>) -> Option<Self> {
+        failures.into_iter().reduce(|mut all, next| {
+            all.message.push_str("; ");
+            all.message.push_str(&next.message);
+            all.codes.extend(next.codes);
+            all
+        })
+    }
+}
+
+/// What gardenlet and the autoscaler read besides the last operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Published {
+    /// Bounds for the autoscaler.
+    pub machine_deployments: Vec<MachineDeploymentStatus>,
+    /// Whether gardenlet must see a new time, because an operation has begun or the bounds differ.
+    pub renew_time: bool,
+    /// The provider's document.
+    pub provider_status: Value,
+}
+
+/// The bounds that the autoscaler shall know: those of planned pools, and for pools that could not be planned those that
+/// were published before. In the order of the pools.
+#[must_use]
+pub fn published_deployments(
+    plan: &Plan,
+    worker: &Worker,
+    technical_id: &str,
+    live: &MachineObjects,
+) -> Vec<MachineDeploymentStatus> {
+    let wanted = plan.wanted_deployments();
+    let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.0 == name);
+    let mut published = Vec::new();
+    for (pool, result) in worker.spec.pools.iter().zip(&plan.pools) {
+        match result {
+            Ok(planned) => published.extend(planned.machines.iter().map(|machine| MachineDeploymentStatus {
+                name: machine.deployment.name.0.clone(),
+                minimum: machine.deployment.minimum,
+                maximum: machine.deployment.maximum,
+                priority: machine.deployment.priority,
+            })),
+            Err(_) => published.extend(
+                worker
+                    .status
+                    .machine_deployments
+                    .iter()
+                    .filter(|kept| !is_wanted(&kept.name) && is_of_pool(&kept.name, pool, technical_id, live))
+                    .cloned(),
+            ),
+        }
+    }
+    published
+}
+
+/// Whether a deployment belongs to the pool: by its label, or by its name where it is not there.
+fn is_of_pool(deployment: &str, pool: &WorkerPool, technical_id: &str, live: &MachineObjects) -> bool {
+    if let Some(labelled) = live.deployments.get(deployment).and_then(|live| live.pool()) {
+        return labelled == pool.name;
+    }
+    let rest = deployment.strip_prefix(&pool_prefix(technical_id, &pool.name));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-z"))
+}
+
+/// Machines that could not be made, as a failure of the whole operation.
+#[must_use]
+pub fn machine_failures(progress: &Progress, codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>) -> Option<Failure> {
+    let failures = progress.failed_machines().map(|(deployment, machine)| Failure {
+        message: format!(
+            "pool {:?}: machine {} of {} failed: {}",
+            deployment.pool, machine.machine, deployment.deployment, machine.description
+        ),
+        codes: codes_of(machine.error_code.as_deref(), &machine.description),
+    });
+    Failure::joined(failures.collect()).map(|mut failure| {
+        failure.message = format!("failed while waiting for all machine deployments to be ready: {}", failure.message);
+        failure
+    })
+}
+
+/// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
+#[must_use]
+pub fn deadline(worker: &Worker) -> Option<Timestamp> {
+    let published = worker.status.machine_deployments_last_update_time.as_deref()?;
+    published.parse::<Timestamp>().ok()?.checked_add(PATIENCE).ok()
+}
+
+/// The patch of `status`, or `None` when the Worker says all of it already.
+#[must_use]
+pub fn status_patch(
+    worker: &Worker,
+    operation: Operation,
+    outcome: &Outcome,
+    published: Option<&Published>,
+    now: Timestamp,
+) -> Option<Value> {
+    let now = seconds(now);
+    let mut status = json!({});
+    operation_members(worker, operation, outcome, &now, &mut status);
+    if let Some(published) = published {
+        published_members(worker, published, &now, &mut status);
+    }
+    let is_empty = status.as_object().is_none_or(serde_json::Map::is_empty);
+    (!is_empty).then(|| json!({ "status": status }))
+}
+
+fn operation_members(worker: &Worker, operation: Operation, outcome: &Outcome, now: &str, status: &mut Value) {
+    let texts = texts(operation);
+    let (state, progress, description) = match outcome {
+        Outcome::Begun => ("Processing", 1, texts.begun.to_owned()),
+        Outcome::Waiting(text, progress) => ("Processing", (*progress).clamp(1, 99), text.clone()),
+        Outcome::Succeeded => ("Succeeded", 100, texts.succeeded.to_owned()),
+        Outcome::Failed(failure) => ("Error", 50, format!("{}: {}", texts.failed, failure.message)),
+    };
+    let codes: Vec<&str> = match outcome {
+        Outcome::Failed(failure) => failure.codes.iter().map(|code| code.as_str()).collect(),
+        _ => Vec::new(),
+    };
+    let last = worker.status.last_operation.as_ref();
+    let says_it = last.is_some_and(|last| {
+        last.state == state
+            && last.description == description
+            && last.operation_type == operation.as_str()
+            && last.progress == progress
+    });
+    let has_error = worker.status.last_error.as_ref();
+    let says_error = match outcome {
+        Outcome::Failed(_) => {
+            has_error.is_some_and(|error| error.description == description && error.codes.iter().eq(codes.iter()))
+        }
+        Outcome::Succeeded => has_error.is_none(),
+        // Until the operation ends, the last error stays for people to read.
+        Outcome::Begun | Outcome::Waiting(..) => true,
+    };
+    let ends = matches!(outcome, Outcome::Succeeded | Outcome::Failed(_));
+    let generation = worker.metadata.generation;
+    let says_generation = !ends || worker.status.observed_generation == generation;
+    // A beginning is always written: gardenlet waits for a time after its request.
+    if says_it && says_error && says_generation && *outcome != Outcome::Begun {
+        return;
+    }
+    status["lastOperation"] = json!({
+        "description": description,
+        "lastUpdateTime": now,
+        "progress": progress,
+        "state": state,
+        "type": operation.as_str(),
+    });
+    if ends {
+        status["observedGeneration"] = json!(generation);
+    }
+    match outcome {
+        Outcome::Failed(_) => {
+            // Codes are a list, which a merge patch replaces as a whole; none is a null.
+            let codes = if codes.is_empty() { Value::Null } else { json!(codes) };
+            status["lastError"] = json!({"description": description, "codes": codes, "lastUpdateTime": now});
+        }
+        Outcome::Succeeded => status["lastError"] = Value::Null,
+        Outcome::Begun | Outcome::Waiting(..) => {}
+    }
+}
+
+fn published_members(worker: &Worker, published: &Published, now: &str, status: &mut Value) {
+    let bounds_differ = worker.status.machine_deployments != published.machine_deployments;
+    if bounds_differ {
+        status["machineDeployments"] = json!(published.machine_deployments);
+    }
+    if (bounds_differ || published.renew_time) && !published.machine_deployments.is_empty() {
+        status["machineDeploymentsLastUpdateTime"] = json!(now);
+    }
+    let previous: Value =
+        worker.status.provider_status.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    if !is_same(&previous, &published.provider_status) {
+        let mut document = published.provider_status.clone();
+        // A merge patch removes what vanished only when it says so.
+        if let (Value::Object(previous), Value::Object(document)) = (&previous, &mut document) {
+            for member in previous.keys() {
+                document.entry(member.clone()).or_insert(Value::Null);
+            }
+        }
+        status["providerStatus"] = document;
+    }
+}
+
+/// Adds `status.inPlaceUpdates` to a patch where it differs.
+#[must_use]
+pub fn with_in_place_updates(worker: &Worker, plan: &Plan, patch: Option<Value>) -> Option<Value> {
+    let wanted = plan.in_place_updates().worker_pool_to_hash_map;
+    let present = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);
+    let differs = present.map_or(!wanted.is_empty(), |present| *present != wanted);
+    if !differs {
+        return patch;
+    }
+    let mut map = json!(wanted);
+    for vanished in present.into_iter().flatten().map(|(pool, _)| pool).filter(|pool| !wanted.contains_key(*pool)) {
+        map[vanished] = Value::Null;
+    }
+    let mut patch = patch.unwrap_or_else(|| json!({"status": {}}));
+    patch["status"]["inPlaceUpdates"] = json!({ "workerPoolToHashMap": map });
+    Some(patch)
+}
+
+struct Texts {
+    begun: &'static str,
+    succeeded: &'static str,
+    failed: &'static str,
+}
+
+fn texts(operation: Operation) -> Texts {
+    let (begun, succeeded, failed) = match operation {
+        Operation::Create | Operation::Reconcile => {
+            ("Reconciling the Worker", "Successfully reconciled Worker", "Error reconciling Worker")
+        }
+        Operation::Delete => ("Deleting the Worker", "Successfully deleted Worker", "Error deleting Worker"),
+        Operation::Migrate => {
+            ("Starting migration of the Worker", "Successfully migrated Worker", "Error migrating Worker")
+        }
+        Operation::Restore => ("Restoring the Worker", "Successfully reconciled Worker", "Error restoring Worker"),
+    };
+    Texts { begun, succeeded, failed }
+}
+
+/// RFC 3339 in whole seconds, as Kubernetes writes times.
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
