@@ -4,19 +4,81 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::gotext::json::null_as_default;
+
 /// One entry of `CloudProfile.spec.machineCapabilities`. The order of entries and of values is preference.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapabilityDefinition {
     /// Name of the capability, for example `architecture`.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Every value that the capability can have, the preferred one first.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub values: Vec<String>,
 }
 
 /// Capability values of a machine type or of an image flavor: name to values.
 ///
 /// A missing name means "every value of the definition", an empty list means "none" (gardener-core section 1.2),
-/// so both survive a round trip.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// so both survive a round trip. A `null` in place of the map or of a list is read as empty, like Go does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Capabilities(pub BTreeMap<String, Vec<String>>);
+
+impl Capabilities {
+    /// The values listed for a capability; `None` when the name is missing, which is not the same as an empty list.
+    pub fn values(&self, name: &str) -> Option<&[String]> {
+        self.0.get(name).map(Vec::as_slice)
+    }
+
+    /// Whether no capability is named.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for Capabilities {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let values: BTreeMap<String, Option<Vec<String>>> = null_as_default(deserializer)?;
+        Ok(Self(
+            values
+                .into_iter()
+                .map(|(name, values)| (name, values.unwrap_or_default()))
+                .collect(),
+        ))
+    }
+}
+
+impl<Name: Into<String>, Value: Into<String>, Values: IntoIterator<Item = Value>>
+    FromIterator<(Name, Values)> for Capabilities
+{
+    fn from_iter<Entries: IntoIterator<Item = (Name, Values)>>(entries: Entries) -> Self {
+        Self(
+            entries
+                .into_iter()
+                .map(|(name, values)| (name.into(), values.into_iter().map(Into::into).collect()))
+                .collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_and_a_missing_name_stay_different() {
+        let text = r#"{"architecture":["amd64"],"hypervisor":[]}"#;
+        let read: Capabilities = serde_json::from_str(text).unwrap();
+        assert_eq!(read.values("hypervisor"), Some(&[][..]));
+        assert_eq!(read.values("disk"), None);
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    }
+
+    #[test]
+    fn null_is_read_as_empty() {
+        let flavors: Vec<Capabilities> = serde_json::from_str(r#"[null,{"a":null}]"#).unwrap();
+        assert!(flavors[0].is_empty());
+        assert_eq!(flavors[1].values("a"), Some(&[][..]));
+    }
+}

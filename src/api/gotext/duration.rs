@@ -1,0 +1,315 @@
+//! Durations in Go notation: `metav1.Duration`, `time.ParseDuration`, `Duration.String`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize, Serializer};
+
+const MICROSECOND: u64 = 1_000;
+const MILLISECOND: u64 = 1_000 * MICROSECOND;
+const SECOND: u64 = 1_000 * MILLISECOND;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+
+/// The magnitude of the most negative duration, one more than the largest positive one.
+const LIMIT: u64 = 1 << 63;
+
+/// A signed span of time in nanoseconds, at most about 292 years.
+///
+/// In JSON it is a string such as `1h30m0s` (azure-worker section 20).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(i64);
+
+/// Why a text is not a Go duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// There is no number and unit, or something else than numbers and units.
+    #[error("invalid duration")]
+    Invalid,
+    /// A number is not followed by a unit.
+    #[error("missing unit in duration")]
+    MissingUnit,
+    /// A unit is none of `ns`, `us`, `µs`, `ms`, `s`, `m`, `h`.
+    #[error("unknown unit in duration")]
+    UnknownUnit,
+    /// The duration is longer than 292 years.
+    #[error("duration is out of range")]
+    OutOfRange,
+}
+
+impl Duration {
+    /// A duration of that many nanoseconds.
+    pub const fn from_nanoseconds(nanoseconds: i64) -> Self {
+        Self(nanoseconds)
+    }
+
+    /// The length in nanoseconds.
+    pub const fn nanoseconds(self) -> i64 {
+        self.0
+    }
+
+    /// Reads a text such as `1h30m`, `1.5h` or `-100ms`.
+    ///
+    /// # Errors
+    /// When Go's `time.ParseDuration` refuses the text as well.
+    pub fn parse(text: &str) -> Result<Self, DurationError> {
+        let (negative, mut rest) = match text.as_bytes().first() {
+            Some(b'-') => (true, &text[1..]),
+            Some(b'+') => (false, &text[1..]),
+            _ => (false, text),
+        };
+        // The only number that needs no unit.
+        if rest == "0" {
+            return Ok(Self(0));
+        }
+        if rest.is_empty() {
+            return Err(DurationError::Invalid);
+        }
+        let mut total: u64 = 0;
+        while !rest.is_empty() {
+            let (part, behind) = leading_part(rest)?;
+            rest = behind;
+            total = total
+                .checked_add(part)
+                .filter(|total| *total <= LIMIT)
+                .ok_or(DurationError::OutOfRange)?;
+        }
+        if negative {
+            // `0 - total` reaches the most negative value, which `-(total)` would not.
+            return 0i64
+                .checked_sub_unsigned(total)
+                .map(Self)
+                .ok_or(DurationError::OutOfRange);
+        }
+        i64::try_from(total)
+            .map(Self)
+            .map_err(|_| DurationError::OutOfRange)
+    }
+}
+
+/// Takes one number with its unit from the front and gives its nanoseconds and the text behind it.
+fn leading_part(text: &str) -> Result<(u64, &str), DurationError> {
+    let (whole, rest) = leading_integer(text)?;
+    let mut has_digits = rest.len() != text.len();
+    let (fraction, scale, rest) = match rest.strip_prefix('.') {
+        Some(behind_point) => {
+            let (fraction, scale, rest) = leading_fraction(behind_point);
+            has_digits |= rest.len() != behind_point.len();
+            (fraction, scale, rest)
+        }
+        None => (0, 1.0, rest),
+    };
+    if !has_digits {
+        return Err(DurationError::Invalid);
+    }
+    let end = rest
+        .find(|character: char| character == '.' || character.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at(end);
+    let unit = nanoseconds_of(unit)?;
+    let mut value = whole
+        .checked_mul(unit)
+        .filter(|value| *value <= LIMIT)
+        .ok_or(DurationError::OutOfRange)?;
+    if fraction > 0 {
+        value = value
+            .checked_add(nanoseconds_of_fraction(fraction, scale, unit))
+            .filter(|value| *value <= LIMIT)
+            .ok_or(DurationError::OutOfRange)?;
+    }
+    Ok((value, rest))
+}
+
+fn leading_integer(text: &str) -> Result<(u64, &str), DurationError> {
+    let end = end_of_digits(text);
+    let mut value: u64 = 0;
+    for digit in text[..end].bytes() {
+        value = value
+            .checked_mul(10)
+            .and_then(|value| value.checked_add(u64::from(digit - b'0')))
+            .filter(|value| *value <= LIMIT)
+            .ok_or(DurationError::OutOfRange)?;
+    }
+    Ok((value, &text[end..]))
+}
+
+/// Digits behind the point, as a number and the power of ten to divide it by. Digits that do not fit are left out.
+fn leading_fraction(text: &str) -> (u64, f64, &str) {
+    let end = end_of_digits(text);
+    let mut value: u64 = 0;
+    let mut scale = 1.0;
+    for digit in text[..end].bytes() {
+        if value > (LIMIT - 1) / 10 {
+            break;
+        }
+        let next = value * 10 + u64::from(digit - b'0');
+        if next > LIMIT {
+            break;
+        }
+        value = next;
+        scale *= 10.0;
+    }
+    (value, scale, &text[end..])
+}
+
+fn end_of_digits(text: &str) -> usize {
+    text.bytes()
+        .position(|byte| !byte.is_ascii_digit())
+        .unwrap_or(text.len())
+}
+
+/// Go multiplies in double precision and cuts off; anything more exact would differ in the last nanosecond.
+fn nanoseconds_of_fraction(fraction: u64, scale: f64, unit: u64) -> u64 {
+    (fraction as f64 * (unit as f64 / scale)) as u64
+}
+
+fn nanoseconds_of(unit: &str) -> Result<u64, DurationError> {
+    match unit {
+        "" => Err(DurationError::MissingUnit),
+        "ns" => Ok(1),
+        // The second is the micro sign, the third the Greek letter.
+        "us" | "\u{b5}s" | "\u{3bc}s" => Ok(MICROSECOND),
+        "ms" => Ok(MILLISECOND),
+        "s" => Ok(SECOND),
+        "m" => Ok(MINUTE),
+        "h" => Ok(HOUR),
+        _ => Err(DurationError::UnknownUnit),
+    }
+}
+
+impl fmt::Display for Duration {
+    /// Prints like Go: hours, minutes and seconds from one second on, else the largest unit below it.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let magnitude = self.0.unsigned_abs();
+        if magnitude == 0 {
+            return formatter.write_str("0s");
+        }
+        if self.0 < 0 {
+            formatter.write_str("-")?;
+        }
+        if magnitude < MICROSECOND {
+            return write!(formatter, "{magnitude}ns");
+        }
+        if magnitude < MILLISECOND {
+            write_decimal(formatter, magnitude, MICROSECOND, 3)?;
+            return formatter.write_str("\u{b5}s");
+        }
+        if magnitude < SECOND {
+            write_decimal(formatter, magnitude, MILLISECOND, 6)?;
+            return formatter.write_str("ms");
+        }
+        if magnitude >= HOUR {
+            write!(formatter, "{}h", magnitude / HOUR)?;
+        }
+        if magnitude >= MINUTE {
+            write!(formatter, "{}m", magnitude % HOUR / MINUTE)?;
+        }
+        write_decimal(formatter, magnitude % MINUTE, SECOND, 9)?;
+        formatter.write_str("s")
+    }
+}
+
+/// Writes `value / unit` with as many decimals as needed, at most `places`.
+fn write_decimal(
+    formatter: &mut fmt::Formatter<'_>,
+    value: u64,
+    unit: u64,
+    places: usize,
+) -> fmt::Result {
+    write!(formatter, "{}", value / unit)?;
+    let fraction = format!("{:0places$}", value % unit);
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() {
+        return Ok(());
+    }
+    write!(formatter, ".{fraction}")
+}
+
+impl FromStr for Duration {
+    type Err = DurationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for Duration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Duration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn printed(text: &str) -> String {
+        Duration::parse(text).unwrap().to_string()
+    }
+
+    #[test]
+    fn prints_the_samples_of_the_specification() {
+        for (text, want) in [
+            ("20m", "20m0s"),
+            ("90s", "1m30s"),
+            ("1.5h", "1h30m0s"),
+            ("100ms", "100ms"),
+            ("0", "0s"),
+            ("1500us", "1.5ms"),
+            ("-1h1ns", "-1h0m0.000000001s"),
+        ] {
+            assert_eq!(printed(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn accepts_both_letters_for_micro() {
+        assert_eq!(printed("1\u{b5}s"), printed("1\u{3bc}s"));
+    }
+
+    #[test]
+    fn refuses_what_go_refuses() {
+        assert_eq!(Duration::parse("5"), Err(DurationError::MissingUnit));
+        assert_eq!(Duration::parse("5d"), Err(DurationError::UnknownUnit));
+        assert_eq!(Duration::parse(""), Err(DurationError::Invalid));
+        assert_eq!(Duration::parse(".s"), Err(DurationError::Invalid));
+        assert_eq!(
+            Duration::parse("2562048h"),
+            Err(DurationError::OutOfRange),
+            "more than 64 bits of nanoseconds"
+        );
+    }
+
+    #[test]
+    fn is_a_string_in_json() {
+        let parsed: Option<Duration> = serde_json::from_str("\"10m\"").unwrap();
+        assert_eq!(serde_json::to_string(&parsed).unwrap(), "\"10m0s\"");
+        assert_eq!(
+            serde_json::from_str::<Option<Duration>>("null").unwrap(),
+            None
+        );
+        assert!(serde_json::from_str::<Duration>("600").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn every_duration_survives_printing_and_parsing(nanoseconds: i64) {
+            let duration = Duration::from_nanoseconds(nanoseconds);
+            prop_assert_eq!(Duration::parse(&duration.to_string()), Ok(duration));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[-+0-9.hmsnuµ]{0,40}") {
+            let _ = Duration::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! JSON as Go writes it, and decoding that says where a document is wrong.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+
+use serde::Deserialize;
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::{Map, Number, Value};
+
+/// Prints a value as the Kubernetes API server sends it for a stored custom resource.
+///
+/// Compact, the members of every object sorted by their bytes, `<`, `>`, `&` and the two Unicode line separators
+/// escaped, numbers as Go prints them: `2.0` becomes `2`, `1e21` becomes `1e+21`, and integers of more than 64 signed
+/// bits pass through double precision. The raw bytes of a provider configuration enter hashes, hence the care
+/// (azure-worker section 8.3).
+pub fn to_go_json(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(&mut text, value);
+    text
+}
+
+fn write_value(text: &mut String, value: &Value) {
+    match value {
+        Value::Null => text.push_str("null"),
+        Value::Bool(true) => text.push_str("true"),
+        Value::Bool(false) => text.push_str("false"),
+        Value::Number(number) => text.push_str(&number_text(number)),
+        Value::String(string) => write_string(text, string),
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_value(text, item);
+            }
+            text.push(']');
+        }
+        Value::Object(members) => {
+            // Whether serde_json keeps members sorted depends on a feature that any crate may switch on.
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by(|left, right| left.0.cmp(right.0));
+            text.push('{');
+            for (index, (name, member)) in members.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_string(text, name);
+                text.push(':');
+                write_value(text, member);
+            }
+            text.push('}');
+        }
+    }
+}
+
+fn write_string(text: &mut String, string: &str) {
+    text.push('"');
+    for character in string.chars() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\u{8}' => text.push_str("\\b"),
+            '\u{c}' => text.push_str("\\f"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\\u{:04x}", u32::from(character));
+            }
+            other => text.push(other),
+        }
+    }
+    text.push('"');
+}
+
+fn number_text(number: &Number) -> String {
+    match number.as_i64() {
+        Some(integer) => integer.to_string(),
+        None => float_text(number.as_f64().unwrap_or_default()),
+    }
+}
+
+/// A double as Go's `encoding/json` prints it: shortest digits, an exponent below 1e-6 and from 1e21 on.
+pub(super) fn float_text(number: f64) -> String {
+    let magnitude = number.abs();
+    if magnitude == 0.0 {
+        // Go prints `-0` once and reads it back as the integer 0.
+        return "0".to_owned();
+    }
+    if (1e-6..1e21).contains(&magnitude) {
+        return format!("{number}");
+    }
+    let text = format!("{number:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if !exponent.starts_with('-') => format!("{digits}e+{exponent}"),
+        _ => text,
+    }
+}
+
+/// The number that remains of a double after Go printed it and read it again: `2.0` is the integer 2 then.
+pub(super) fn number_as_printed(number: f64) -> Option<Number> {
+    match float_text(number).parse::<i64>() {
+        Ok(integer) => Some(integer.into()),
+        Err(_) => Number::from_f64(number),
+    }
+}
+
+/// A document that does not have the wanted form.
+///
+/// The message holds names and types, never values: a document may hold secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", Prefix(path))]
+pub struct DecodeError {
+    /// Where, for example `machineImages[0].versions[1].urn`; empty for the document itself.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// A path with the text between it and a message.
+struct Prefix<'a>(&'a str);
+
+impl fmt::Display for Prefix<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(formatter, "{}: ", self.0)
+    }
+}
+
+/// Decodes JSON as strictly as Go decodes provider configuration (azure-worker section 4, "Decode rules").
+///
+/// Unknown members are refused where `T` says `deny_unknown_fields`, and members that appear twice everywhere, also in
+/// maps. Names are case-sensitive.
+///
+/// # Errors
+/// With the path of the first member that is wrong.
+pub fn decode_strict<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
+    without_duplicates(raw)?;
+    decode_lenient(raw)
+}
+
+/// Decodes JSON; a member that appears twice is refused only where `T` is a struct that has it.
+///
+/// # Errors
+/// With the path of the first member that is wrong.
+pub fn decode_lenient<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
+    let mut deserializer = serde_json::Deserializer::from_str(raw);
+    let decoded = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        DecodeError {
+            // The library's word for the document itself.
+            path: if path == "." { String::new() } else { path },
+            message: without_values(&error.into_inner()),
+        }
+    })?;
+    deserializer.end().map_err(|error| DecodeError {
+        path: String::new(),
+        message: without_values(&error),
+    })?;
+    Ok(decoded)
+}
+
+/// Serde helper for `deserialize_with`: JSON null is the zero value, as in Go.
+///
+/// Use it together with `#[serde(default)]`, which covers the absent member.
+///
+/// # Errors
+/// Those of `T`.
+pub fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Takes the values out of a message of serde: `invalid type: string "secret", expected i32` loses the secret.
+fn without_values(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let text = text.strip_suffix(&position).unwrap_or(&text);
+    // The value may hold anything, also the word "expected"; what is expected is our own text and comes last.
+    let expected = text
+        .rsplit_once(", expected ")
+        .map_or("something else", |(_, expected)| expected);
+    for (start, kind) in [
+        ("invalid type: ", "invalid type"),
+        ("invalid value: ", "invalid value"),
+    ] {
+        if let Some(found) = text.strip_prefix(start) {
+            let found = found.split([' ', ',']).next().unwrap_or_default();
+            let found = if found == "floating" { "number" } else { found };
+            return format!("{kind}: {found}, expected {expected}");
+        }
+    }
+    if text.starts_with("unknown variant ") {
+        return format!("unknown value, expected {expected}");
+    }
+    text.to_owned()
+}
+
+/// Reads a value and refuses members that appear twice.
+pub(super) fn without_duplicates(raw: &str) -> Result<Value, DecodeError> {
+    let mut path = Vec::new();
+    let mut deserializer = serde_json::Deserializer::from_str(raw);
+    let value = UniqueMembers { path: &mut path }
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| DecodeError {
+        path: display_path(&path),
+        message: without_values(&error),
+    })
+}
+
+enum Step {
+    Member(String),
+    Item(usize),
+}
+
+fn display_path(steps: &[Step]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            Step::Member(name) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(name);
+            }
+            Step::Item(index) => {
+                let _ = write!(path, "[{index}]");
+            }
+        }
+    }
+    path
+}
+
+/// Builds a value; while it fails, `path` stays where the error is.
+struct UniqueMembers<'path> {
+    path: &'path mut Vec<Step>,
+}
+
+impl<'de> DeserializeSeed<'de> for UniqueMembers<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for UniqueMembers<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_str<E>(self, string: &str) -> Result<Value, E> {
+        Ok(string.into())
+    }
+
+    fn visit_string<E>(self, string: String) -> Result<Value, E> {
+        Ok(string.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            self.path.push(Step::Item(items.len()));
+            let item = sequence.next_element_seed(UniqueMembers { path: self.path })?;
+            self.path.pop();
+            match item {
+                Some(item) => items.push(item),
+                None => return Ok(Value::Array(items)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut names = BTreeSet::new();
+        let mut members = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            self.path.push(Step::Member(name.clone()));
+            if !names.insert(name.clone()) {
+                return Err(A::Error::custom("duplicate field"));
+            }
+            let member = map.next_value_seed(UniqueMembers { path: self.path })?;
+            self.path.pop();
+            members.insert(name, member);
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use serde_json::value::RawValue;
+    use std::collections::BTreeMap;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    struct Profile {
+        #[serde(default, deserialize_with = "null_as_default")]
+        machine_images: Vec<Image>,
+        #[serde(default)]
+        labels: BTreeMap<String, String>,
+    }
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Image {
+        name: String,
+        #[serde(default)]
+        count: i32,
+    }
+
+    fn refusal(raw: &str) -> String {
+        decode_strict::<Profile>(raw).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn prints_what_the_api_server_sends() {
+        let value = json!({"b": 2.0, "a": {"z": "x&y<z>\u{2028}\u{7f}\u{1}\u{8}", "Z": [1e21, 1e-7, 0.000001, null, true]}});
+        assert_eq!(
+            to_go_json(&value),
+            "{\"a\":{\"Z\":[1e+21,1e-7,0.000001,null,true],\"z\":\"x\\u0026y\\u003cz\\u003e\\u2028\u{7f}\\u0001\\b\"},\"b\":2}"
+        );
+    }
+
+    #[test]
+    fn integers_beyond_64_bits_pass_through_double_precision() {
+        let text = |raw: &str| to_go_json(&serde_json::from_str(raw).unwrap());
+        assert_eq!(text("9223372036854775807"), "9223372036854775807");
+        assert_eq!(text("9223372036854775808"), "9223372036854776000");
+        assert_eq!(text("-0"), "0");
+    }
+
+    #[test]
+    fn names_the_place_of_an_unknown_field() {
+        let message = refusal(r#"{"machineImages":[{"name":"a"},{"name":"b","urn":"x"}]}"#);
+        assert!(
+            message.starts_with("machineImages[1].urn: unknown field `urn`"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn refuses_what_appears_twice_also_in_maps() {
+        assert_eq!(
+            refusal(r#"{"labels":{"a":"1","a":"1"}}"#),
+            "labels.a: duplicate field"
+        );
+        assert_eq!(
+            refusal(r#"{"machineImages":[{"name":"a","name":"a"}]}"#),
+            "machineImages[0].name: duplicate field"
+        );
+        let lenient: Profile = decode_lenient(r#"{"labels":{"a":"1","a":"2"}}"#).unwrap();
+        assert_eq!(lenient.labels["a"], "2");
+    }
+
+    #[test]
+    fn never_shows_values() {
+        for raw in [
+            r#"{"machineImages":[{"name":"a","count":"hunter2, expected i32"}]}"#,
+            r#"{"machineImages":"hunter2"}"#,
+            r#"{"labels":{"a":"hunter2"},"machineImages":[{"name":"a","count":12345678901234}]}"#,
+            r#"{"machineImages":[{"name":true}]}"#,
+            "\"hunter2\"",
+        ] {
+            let message = refusal(raw);
+            assert!(!message.contains("hunter2"), "{message}");
+            assert!(!message.contains("12345678901234"), "{message}");
+        }
+        assert_eq!(
+            refusal(r#"{"machineImages":[{"name":"a","count":"hunter2"}]}"#),
+            "machineImages[0].count: invalid type: string, expected i32"
+        );
+    }
+
+    #[test]
+    fn null_is_the_zero_value() {
+        assert_eq!(
+            decode_strict::<Profile>(r#"{"machineImages":null}"#),
+            Ok(Profile::default())
+        );
+    }
+
+    #[test]
+    fn refuses_text_behind_the_document_and_broken_text() {
+        assert_eq!(refusal("{} {}"), "trailing characters");
+        assert!(decode_lenient::<Profile>("{} x").is_err());
+        assert!(decode_strict::<Profile>("").is_err());
+        assert!(decode_strict::<Value>(&"[".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn keeps_raw_bytes() {
+        #[derive(Deserialize)]
+        struct Pool {
+            config: Box<RawValue>,
+        }
+        let pool: Pool = decode_strict(r#"{"config":{"b": 1,  "a":"\u0026"}}"#).unwrap();
+        assert_eq!(pool.config.get(), r#"{"b": 1,  "a":"\u0026"}"#);
+    }
+}

@@ -1,0 +1,692 @@
+//! Amounts of resources as Kubernetes writes them: `resource.Quantity`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::json;
+
+/// Digits that Go keeps in a plain 64 bit number; longer amounts take the exact, slower road.
+const SMALL_DIGITS: i64 = 18;
+
+/// Decimal places that an exact amount is rounded up to (nano).
+const PLACES: usize = 9;
+
+/// More zeros than this are not written out. Go would try, and run out of memory.
+const MOST_ZEROS: i64 = 4096;
+
+/// The largest amount with a binary suffix; larger ones are cut down to it.
+const BINARY_LIMIT: &str = "9223372036854775807";
+
+/// An amount such as `500m`, `16Gi` or `1e3`, kept exactly.
+///
+/// `Display` prints the canonical text that Go prints for the amount after reading it (azure-worker section 20), since
+/// that text enters hashes. Like Go it keeps the text as it was read when the text looks canonical already.
+/// Two quantities are equal when their numbers are.
+#[derive(Clone, Debug)]
+pub struct Quantity {
+    amount: Amount,
+    format: Format,
+    /// The text as read, when Go prints it unchanged.
+    text: Option<Box<str>>,
+}
+
+#[derive(Clone, Debug)]
+enum Amount {
+    /// `value · 10^scale`. The scale is not limited, so the number may not fit 64 bits.
+    Small { value: i64, scale: i32 },
+    /// `± unscaled / 10^places`; `unscaled` has only digits and no leading zeros, and is empty for zero.
+    Exact {
+        negative: bool,
+        unscaled: String,
+        places: usize,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    DecimalExponent,
+    DecimalSuffix,
+    BinarySuffix,
+}
+
+/// Why a text is not a quantity. The texts are those of the Go library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// The text is not a number with a suffix.
+    #[error(
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )]
+    Format,
+    /// The text has no digits.
+    #[error("unable to parse numeric part of quantity")]
+    Numeric,
+    /// The suffix is not one that Kubernetes knows.
+    #[error("unable to parse quantity's suffix")]
+    Suffix,
+    /// The exponent asks for thousands of digits.
+    #[error("quantity is out of range")]
+    OutOfRange,
+}
+
+/// A text taken apart, nothing computed yet.
+struct Parts<'a> {
+    negative: bool,
+    /// Digits before the point without leading zeros, `0` when none is left.
+    whole: &'a str,
+    /// Digits behind the point.
+    fraction: &'a str,
+    suffix: &'a str,
+    /// Whether the text had any digit; Go notices only on the exact road.
+    has_digits: bool,
+}
+
+enum Suffix {
+    Decimal { exponent: i32, format: Format },
+    Binary { bits: u32 },
+}
+
+impl Default for Quantity {
+    /// Zero, which is also what Go reads from JSON null.
+    fn default() -> Self {
+        Self {
+            amount: Amount::Small { value: 0, scale: 0 },
+            format: Format::DecimalSuffix,
+            text: None,
+        }
+    }
+}
+
+impl Quantity {
+    /// Reads a quantity.
+    ///
+    /// # Errors
+    /// When Go's `resource.ParseQuantity` refuses the text, or would need thousands of digits for it.
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
+        if text.is_empty() {
+            return Err(QuantityError::Format);
+        }
+        let parts = Parts::of(text)?;
+        let suffix = Suffix::parse(parts.suffix)?;
+        if let Some(small) = parts.small(text, &suffix) {
+            return Ok(small);
+        }
+        parts.exact(&suffix)
+    }
+
+    /// Go's `Quantity.Value()`: the amount as a whole number, rounded up.
+    ///
+    /// Amounts of more than 64 bits give what Go gives, which is no useful number: `12E` gives 0. Rounding below zero
+    /// is as uneven as in Go.
+    pub fn value_rounded_up(&self) -> i64 {
+        match &self.amount {
+            Amount::Small { value, scale } if *scale < 0 => {
+                divide_away_from_zero(*value, scale.unsigned_abs())
+            }
+            Amount::Small { value, scale } => multiply_like_go(*value, scale.unsigned_abs()),
+            Amount::Exact {
+                negative,
+                unscaled,
+                places,
+            } => exact_rounded_up(*negative, unscaled, *places),
+        }
+    }
+
+    /// Whether the amount is zero.
+    pub fn is_zero(&self) -> bool {
+        match &self.amount {
+            Amount::Small { value, .. } => *value == 0,
+            Amount::Exact { unscaled, .. } => unscaled.is_empty(),
+        }
+    }
+
+    fn canonical(&self) -> String {
+        if self.is_zero() {
+            return "0".to_owned();
+        }
+        match self.format {
+            Format::BinarySuffix => self.canonical_binary(),
+            format => self.canonical_decimal(format),
+        }
+    }
+
+    /// Below 1 KiB, and where a fraction would be lost, Go falls back to decimal suffixes.
+    fn canonical_binary(&self) -> String {
+        let (negative, magnitude) = match &self.amount {
+            Amount::Small { value, .. } => (*value < 0, Some(u128::from(value.unsigned_abs()))),
+            Amount::Exact {
+                negative,
+                unscaled,
+                places,
+            } => {
+                let (whole, fraction) = unscaled.split_at(unscaled.len().saturating_sub(*places));
+                let is_whole = fraction.bytes().all(|digit| digit == b'0');
+                (*negative, whole.parse().ok().filter(|_| is_whole))
+            }
+        };
+        let Some(mut magnitude) = magnitude.filter(|magnitude| *magnitude >= 1024) else {
+            return self.canonical_decimal(Format::DecimalSuffix);
+        };
+        let mut suffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].into_iter();
+        let mut suffix = suffixes.next().unwrap_or_default();
+        while magnitude >= 1024 && magnitude.is_multiple_of(1024) {
+            let Some(next) = suffixes.next() else { break };
+            suffix = next;
+            magnitude /= 1024;
+        }
+        let sign = if negative { "-" } else { "" };
+        format!("{sign}{magnitude}{suffix}")
+    }
+
+    fn canonical_decimal(&self, format: Format) -> String {
+        let (negative, mut digits, mut exponent) = self.digits_and_exponent();
+        while exponent % 3 != 0 {
+            digits.push('0');
+            exponent -= 1;
+        }
+        let suffix = match format {
+            Format::DecimalExponent if exponent == 0 => String::new(),
+            Format::DecimalExponent => format!("e{exponent}"),
+            _ => decimal_suffix(exponent).to_owned(),
+        };
+        let sign = if negative { "-" } else { "" };
+        format!("{sign}{digits}{suffix}")
+    }
+
+    /// The number in one form for every notation: sign, digits without trailing zeros, exponent.
+    fn digits_and_exponent(&self) -> (bool, String, i64) {
+        let (negative, mut digits, mut exponent) = match &self.amount {
+            Amount::Small { value, scale } => (
+                *value < 0,
+                value.unsigned_abs().to_string(),
+                i64::from(*scale),
+            ),
+            Amount::Exact {
+                negative,
+                unscaled,
+                places,
+            } => {
+                let places = i64::try_from(*places).unwrap_or_default();
+                (*negative, unscaled.clone(), -places)
+            }
+        };
+        if self.is_zero() {
+            return (false, String::new(), 0);
+        }
+        while digits.ends_with('0') {
+            digits.pop();
+            exponent += 1;
+        }
+        (negative, digits, exponent)
+    }
+}
+
+impl<'a> Parts<'a> {
+    fn of(text: &'a str) -> Result<Self, QuantityError> {
+        let (negative, unsigned) = match text.as_bytes().first() {
+            Some(b'-') => (true, &text[1..]),
+            Some(b'+') => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let without_zeros = unsigned.trim_start_matches('0');
+        if without_zeros.is_empty() {
+            // Only zeros, or nothing but a sign, which Go reads as zero as well.
+            return Ok(Self {
+                negative: false,
+                whole: "0",
+                fraction: "",
+                suffix: "",
+                has_digits: true,
+            });
+        }
+        let (whole, rest) = split_digits(without_zeros);
+        let (fraction, suffix) = match rest.strip_prefix('.') {
+            Some(behind_point) => split_digits(behind_point),
+            None => ("", rest),
+        };
+        let letters = suffix
+            .bytes()
+            .position(|byte| !b"eEinumkKMGTP".contains(&byte))
+            .unwrap_or(suffix.len());
+        let behind_letters = &suffix[letters..];
+        let digits = behind_letters
+            .strip_prefix(['-', '+'])
+            .unwrap_or(behind_letters);
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(QuantityError::Format);
+        }
+        Ok(Self {
+            negative,
+            whole: if whole.is_empty() { "0" } else { whole },
+            fraction,
+            suffix,
+            has_digits: without_zeros.len() != unsigned.len()
+                || !whole.is_empty()
+                || !fraction.is_empty(),
+        })
+    }
+
+    /// The short road: a number of few digits, kept as an integer with a scale.
+    fn small(&self, text: &str, suffix: &Suffix) -> Option<Quantity> {
+        let whole_digits = digit_count(self.whole)?;
+        let fraction_digits = digit_count(self.fraction)?;
+        let (exponent, format, factor, spare_digits) = match *suffix {
+            Suffix::Decimal { exponent, format } => (
+                exponent,
+                format,
+                1,
+                SMALL_DIGITS - whole_digits - fraction_digits,
+            ),
+            Suffix::Binary { bits } if self.fraction.is_empty() => (
+                0,
+                Format::BinarySuffix,
+                1i64 << bits,
+                // Three decimal digits for ten bits, with one to spare.
+                15 - whole_digits - i64::from(bits * 3 / 10) - 1,
+            ),
+            Suffix::Binary { .. } => return None,
+        };
+        // Go computes the scale in 32 bits and lets it wrap.
+        let scale = exponent.wrapping_sub(i32::try_from(fraction_digits).ok()?);
+        if spare_digits < 0 || i64::from(scale) < -(PLACES as i64) {
+            return None;
+        }
+        let shifted = format!("{}{}", self.whole, self.fraction);
+        let value: i64 = shifted.parse().ok()?;
+        let product = value.checked_mul(factor)?;
+        let is_canonical = match format {
+            Format::BinarySuffix => value & 7 != 0,
+            _ => scale % 3 == 0 && !shifted.ends_with("000") && !shifted.starts_with('0'),
+        };
+        Some(Quantity {
+            amount: Amount::Small {
+                value: if self.negative { -product } else { product },
+                scale,
+            },
+            format,
+            text: is_canonical.then(|| text.into()),
+        })
+    }
+
+    /// The long road: any number of digits, rounded up to nano.
+    fn exact(&self, suffix: &Suffix) -> Result<Quantity, QuantityError> {
+        if !self.has_digits {
+            return Err(QuantityError::Numeric);
+        }
+        let shifted = format!("{}{}", self.whole, self.fraction);
+        let fraction_digits = digit_count(self.fraction).ok_or(QuantityError::OutOfRange)?;
+        let (digits, places, mut format) = match *suffix {
+            Suffix::Decimal { exponent, format } => {
+                (shifted, fraction_digits - i64::from(exponent), format)
+            }
+            Suffix::Binary { bits } => (
+                multiply_digits(&shifted, 1u64 << bits),
+                fraction_digits,
+                Format::BinarySuffix,
+            ),
+        };
+        let mut unscaled = round_up_to_nano(digits.trim_start_matches('0'), places)?;
+        let mut places = PLACES;
+        if format == Format::BinarySuffix {
+            if is_above_binary_limit(&unscaled) {
+                unscaled = BINARY_LIMIT.to_owned();
+                places = 0;
+            } else if !unscaled.is_empty() && unscaled.len() <= PLACES {
+                // Between zero and one.
+                format = Format::DecimalSuffix;
+            }
+        }
+        Ok(Quantity {
+            amount: Amount::Exact {
+                negative: self.negative,
+                unscaled,
+                places,
+            },
+            format,
+            text: None,
+        })
+    }
+}
+
+impl Suffix {
+    fn parse(suffix: &str) -> Result<Self, QuantityError> {
+        let decimal = |exponent| Self::Decimal {
+            exponent,
+            format: Format::DecimalSuffix,
+        };
+        Ok(match suffix {
+            "n" => decimal(-9),
+            "u" => decimal(-6),
+            "m" => decimal(-3),
+            "" => decimal(0),
+            "k" => decimal(3),
+            "M" => decimal(6),
+            "G" => decimal(9),
+            "T" => decimal(12),
+            "P" => decimal(15),
+            "E" => decimal(18),
+            "Ki" => Self::Binary { bits: 10 },
+            "Mi" => Self::Binary { bits: 20 },
+            "Gi" => Self::Binary { bits: 30 },
+            "Ti" => Self::Binary { bits: 40 },
+            "Pi" => Self::Binary { bits: 50 },
+            "Ei" => Self::Binary { bits: 60 },
+            other => {
+                let digits = other
+                    .strip_prefix(['e', 'E'])
+                    .ok_or(QuantityError::Suffix)?;
+                let exponent: i64 = digits.parse().map_err(|_| QuantityError::Suffix)?;
+                Self::Decimal {
+                    // Go keeps the lower 32 bits, whatever they are.
+                    exponent: exponent as i32,
+                    format: Format::DecimalExponent,
+                }
+            }
+        })
+    }
+}
+
+/// The suffix for a power of ten. Beyond exa Go prints none, although that changes the number; so do we.
+fn decimal_suffix(exponent: i64) -> &'static str {
+    match exponent {
+        -9 => "n",
+        -6 => "u",
+        -3 => "m",
+        3 => "k",
+        6 => "M",
+        9 => "G",
+        12 => "T",
+        15 => "P",
+        18 => "E",
+        _ => "",
+    }
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    let end = text
+        .bytes()
+        .position(|byte| !byte.is_ascii_digit())
+        .unwrap_or(text.len());
+    text.split_at(end)
+}
+
+fn digit_count(digits: &str) -> Option<i64> {
+    i64::try_from(digits.len()).ok()
+}
+
+/// Multiplies a decimal number by an integer of at most 61 bits.
+fn multiply_digits(digits: &str, factor: u64) -> String {
+    let mut product: Vec<u8> = Vec::with_capacity(digits.len() + 20);
+    let mut carry: u128 = 0;
+    for digit in digits.bytes().rev() {
+        carry += u128::from(digit - b'0') * u128::from(factor);
+        product.push(b'0' + (carry % 10) as u8);
+        carry /= 10;
+    }
+    while carry > 0 {
+        product.push(b'0' + (carry % 10) as u8);
+        carry /= 10;
+    }
+    product.iter().rev().copied().map(char::from).collect()
+}
+
+/// Turns `digits / 10^places` into a number of nano, rounded away from zero.
+fn round_up_to_nano(digits: &str, places: i64) -> Result<String, QuantityError> {
+    if digits.is_empty() {
+        return Ok(String::new());
+    }
+    let surplus = places - PLACES as i64;
+    if surplus <= 0 {
+        if -surplus > MOST_ZEROS {
+            return Err(QuantityError::OutOfRange);
+        }
+        let zeros = usize::try_from(-surplus).unwrap_or_default();
+        return Ok(format!("{digits}{}", "0".repeat(zeros)));
+    }
+    let kept = usize::try_from(surplus)
+        .ok()
+        .and_then(|surplus| digits.len().checked_sub(surplus));
+    let Some(kept) = kept else {
+        return Ok("1".to_owned());
+    };
+    let (kept, dropped) = digits.split_at(kept);
+    if dropped.bytes().all(|digit| digit == b'0') {
+        return Ok(kept.to_owned());
+    }
+    Ok(add_one(kept))
+}
+
+fn add_one(digits: &str) -> String {
+    let front = digits.trim_end_matches('9');
+    let zeros = "0".repeat(digits.len() - front.len());
+    match front.split_at_checked(front.len().wrapping_sub(1)) {
+        Some((front, last)) => {
+            let next = last.bytes().map(|digit| char::from(digit + 1));
+            front.chars().chain(next).chain(zeros.chars()).collect()
+        }
+        None => format!("1{zeros}"),
+    }
+}
+
+/// Compares a number of nano with the limit: same length, so the order of the texts is the order of the numbers.
+fn is_above_binary_limit(nano: &str) -> bool {
+    let limit = format!("{BINARY_LIMIT}{}", "0".repeat(PLACES));
+    (nano.len(), nano) > (limit.len(), limit.as_str())
+}
+
+/// The lower 64 bits of a decimal number, read as a signed one.
+fn lower_bits(negative: bool, digits: &str) -> i64 {
+    let bits = digits.bytes().fold(0u64, |bits, digit| {
+        bits.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
+    }) as i64;
+    if negative { bits.wrapping_neg() } else { bits }
+}
+
+fn exact_rounded_up(negative: bool, unscaled: &str, places: usize) -> i64 {
+    if places == 0 || unscaled.is_empty() {
+        return lower_bits(negative, unscaled);
+    }
+    let is_short = (unscaled.len(), unscaled) < (BINARY_LIMIT.len(), BINARY_LIMIT);
+    if negative || is_short {
+        // Every negative number goes this way in Go, also those of more than 64 bits.
+        let bits = lower_bits(negative, unscaled);
+        let nano = 1_000_000_000;
+        return bits / nano + i64::from(bits % nano != 0);
+    }
+    let (whole, fraction) = unscaled.split_at(unscaled.len().saturating_sub(places));
+    let has_fraction = fraction.bytes().any(|digit| digit != b'0');
+    lower_bits(false, whole).wrapping_add(i64::from(has_fraction))
+}
+
+fn divide_away_from_zero(value: i64, places: u32) -> i64 {
+    let divisor = 10i64.checked_pow(places);
+    // A divisor of more than 64 bits is larger than every value.
+    let (quotient, remainder) = match divisor {
+        Some(divisor) => (value / divisor, value % divisor),
+        None => (0, value),
+    };
+    quotient + remainder.signum()
+}
+
+/// `value · 10^places`, with Go's answers for what does not fit: the lower bits for the powers that Go multiplies with
+/// at once, zero for the others.
+fn multiply_like_go(value: i64, places: u32) -> i64 {
+    if value == 0 {
+        return 0;
+    }
+    let product = 10i64
+        .checked_pow(places)
+        .and_then(|factor| value.checked_mul(factor));
+    match (product, places) {
+        (Some(product), _) => product,
+        (None, 1 | 2 | 3 | 6 | 9) => value.wrapping_mul(10i64.wrapping_pow(places)),
+        (None, _) => 0,
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.text {
+            Some(text) => formatter.write_str(text),
+            None => formatter.write_str(&self.canonical()),
+        }
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.digits_and_exponent() == other.digits_and_exponent()
+    }
+}
+
+impl Eq for Quantity {}
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrNumber)
+    }
+}
+
+/// Go takes the text of the JSON value, with or without quotes.
+struct TextOrNumber;
+
+impl Visitor<'_> for TextOrNumber {
+    type Value = Quantity;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a quantity as string or number")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Quantity, E> {
+        Quantity::parse(text.trim()).map_err(E::custom)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Quantity, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Quantity, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Quantity, E> {
+        let text: Cow<'_, str> = json::float_text(number).into();
+        self.visit_str(&text)
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Quantity, E> {
+        Ok(Quantity::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn quantity(text: &str) -> Quantity {
+        Quantity::parse(text).unwrap()
+    }
+
+    #[test]
+    fn prints_and_rounds_the_samples_of_the_specification() {
+        for (text, canonical, value) in [
+            ("0.1", "100m", 1),
+            ("1024Mi", "1Gi", 1_073_741_824),
+            ("1.5", "1500m", 2),
+            ("100000m", "100", 100),
+            ("0.5Gi", "512Mi", 536_870_912),
+            ("1000k", "1M", 1_000_000),
+            ("1e3", "1e3", 1000),
+            ("1023Ki", "1023Ki", 1_047_552),
+            ("1536Mi", "1536Mi", 1_610_612_736),
+            ("2000000", "2M", 2_000_000),
+            ("0.1Gi", "107374182400m", 107_374_183),
+            ("1n", "1n", 1),
+            ("10e-3", "10e-3", 1),
+            ("12E", "12E", 0),
+            ("16Gi", "16Gi", 17_179_869_184),
+        ] {
+            assert_eq!(quantity(text).to_string(), canonical, "{text}");
+            assert_eq!(quantity(text).value_rounded_up(), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_read_like_upstream() {
+        assert_eq!(Quantity::parse("1 Gi"), Err(QuantityError::Format));
+        assert_eq!(Quantity::parse("1K"), Err(QuantityError::Suffix));
+        assert_eq!(Quantity::parse("Ei"), Err(QuantityError::Numeric));
+    }
+
+    #[test]
+    fn an_exponent_of_billions_costs_nothing() {
+        assert_eq!(
+            Quantity::parse("1234567890123456789012e2147483647"),
+            Err(QuantityError::OutOfRange)
+        );
+        assert_eq!(quantity("1e-2147483647").to_string(), "1e-9");
+        assert_eq!(quantity("0e2147483647").value_rounded_up(), 0);
+        assert_eq!(quantity("1e2147483646").value_rounded_up(), 0);
+    }
+
+    #[test]
+    fn reads_strings_and_numbers_from_json() {
+        let read = |json: &str| serde_json::from_str::<Quantity>(json).unwrap().to_string();
+        assert_eq!(read("\" 0.1 \""), "100m");
+        assert_eq!(read("4"), "4");
+        assert_eq!(read("1.5"), "1500m");
+        assert_eq!(read("1e21"), "1e+21");
+        assert_eq!(read("null"), "0");
+        assert!(serde_json::from_str::<Quantity>("true").is_err());
+        assert_eq!(
+            serde_json::to_string(&quantity("1024Mi")).unwrap(),
+            "\"1Gi\""
+        );
+    }
+
+    #[test]
+    fn equality_is_that_of_the_numbers() {
+        assert_eq!(quantity("1Gi"), quantity("1024Mi"));
+        assert_eq!(quantity("1"), quantity("1000m"));
+        assert_eq!(quantity("0"), quantity("-0.0Ki"));
+        assert_ne!(quantity("1"), quantity("-1"));
+    }
+
+    proptest! {
+        #[test]
+        fn the_canonical_text_stays_the_same_when_read_again(
+            text in "[-+]?[0-9]{0,22}(\\.[0-9]{0,12})?([numkMGTPE]|[KMGTPE]i|[eE]-?[0-9]{1,2})?"
+        ) {
+            if let Ok(quantity) = Quantity::parse(&text) {
+                let canonical = quantity.to_string();
+                let again = Quantity::parse(&canonical).unwrap();
+                prop_assert_eq!(again.to_string(), canonical);
+            }
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[-+.0-9eEinumkKMGTP]{0,30}") {
+            if let Ok(quantity) = Quantity::parse(&text) {
+                let _ = (quantity.to_string(), quantity.value_rounded_up());
+            }
+        }
+    }
+}

@@ -1,0 +1,654 @@
+//! YAML files as Go's `sigs.k8s.io/yaml` reads them.
+
+use std::collections::{HashMap, HashSet};
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag};
+use serde_json::{Map, Number, Value};
+
+use super::json;
+
+/// Collections within collections; JSON is limited to the same depth.
+const DEEPEST: usize = 128;
+
+/// How much anchors and aliases may add to one file, counted in values and bytes of text.
+const MOST_COPIED: usize = 4 << 20;
+
+/// A text that is not YAML, or YAML that has no counterpart in JSON.
+///
+/// The problem never quotes the text: it may hold secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}")]
+pub struct YamlError {
+    /// Line of the problem, counted from 1.
+    pub line: usize,
+    /// Column of the problem in characters, counted from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What can be wrong with a YAML text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The text does not follow the grammar; the text says how.
+    #[error("not valid YAML: {0}")]
+    Syntax(String),
+    /// A key appears twice in one mapping, or twice once it is text (`1` and `'1'`).
+    #[error("the key is already set in this mapping")]
+    DuplicateKey,
+    /// A key is null, a collection, or a number of more than 63 bits.
+    #[error("a key must be text, a number or a boolean")]
+    UnsupportedKey,
+    /// The value of `<<` is neither a mapping nor a list of mappings.
+    #[error("a merge needs a mapping or a list of mappings")]
+    UnsupportedMerge,
+    /// JSON has no infinity and no "not a number".
+    #[error("the number has no counterpart in JSON")]
+    NotFinite,
+    /// A tag such as `!!int` stands at something else.
+    #[error("the value does not have the type that its tag names")]
+    WrongTag,
+    /// An alias stands for something that contains the alias.
+    #[error("the anchor contains itself")]
+    Recursion,
+    /// Aliases blow the text up beyond a bound.
+    #[error("aliases expand to more than is allowed")]
+    TooMuchCopied,
+    /// Collections are nested more than 128 levels deep.
+    #[error("collections are nested too deeply")]
+    TooDeep,
+}
+
+/// Reads every document of a YAML or JSON text as the JSON value that Go makes of it.
+///
+/// Scalars follow YAML 1.1 as `sigs.k8s.io/yaml` 1.6 does (measured): plain `yes`, `on`, `y` and their opposites are
+/// booleans, also as keys; `010` and `0o10` are 8; underscores in numbers are dropped; dates stay text. Quoted scalars
+/// are text. A key that appears twice is an error, and `<<` merges. Documents that are empty or null are skipped.
+///
+/// # Errors
+/// With the place of the first problem. Nothing is returned of a text that has one.
+pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some(value) = json_document(text) {
+        return Ok(if value.is_null() {
+            Vec::new()
+        } else {
+            vec![value]
+        });
+    }
+    let mut options = granit_parser::Options::default();
+    options.set_emit_comments(false);
+    let mut builder = Builder::default();
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) =
+            event.map_err(|error| at(error.marker(), Problem::Syntax(error.kind().to_string())))?;
+        builder.take(event, span)?;
+    }
+    Ok(builder.documents)
+}
+
+/// JSON is tried first: it knows escapes that YAML 1.1 does not. What is not JSON, or has a key twice, is left to YAML,
+/// which can tell the place.
+fn json_document(text: &str) -> Option<Value> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let mut value = json::without_duplicates(text).ok()?;
+    print_numbers(&mut value);
+    Some(value)
+}
+
+fn print_numbers(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(print_numbers),
+        Value::Object(members) => members.values_mut().for_each(print_numbers),
+        Value::Number(number) if number.is_f64() => {
+            let printed = number.as_f64().and_then(json::number_as_printed);
+            if let Some(printed) = printed {
+                *number = printed;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn at(marker: &Marker, problem: Problem) -> YamlError {
+    YamlError {
+        line: marker.line(),
+        column: marker.col() + 1,
+        problem,
+    }
+}
+
+fn value(scalar: Scalar, place: &Marker) -> Result<Value, YamlError> {
+    scalar.into_value().map_err(|error| at(place, error))
+}
+
+/// Builds values from the events of the parser, without recursion.
+#[derive(Default)]
+struct Builder {
+    documents: Vec<Value>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Anchored>,
+    copied: usize,
+}
+
+/// A collection that is not complete yet.
+struct Open {
+    anchor: usize,
+    /// The deepest nesting of anything inside.
+    depth: usize,
+    /// Values and bytes inside.
+    size: usize,
+    content: Content,
+}
+
+enum Content {
+    Sequence(Vec<Value>),
+    Mapping {
+        members: Map<String, Value>,
+        /// Names that came from a merge; the mapping's own keys may replace them.
+        merged: HashSet<String>,
+        key: Option<Key>,
+    },
+}
+
+enum Key {
+    Name(String),
+    Merge,
+}
+
+/// A complete value, with what a copy of it costs.
+#[derive(Clone)]
+struct Anchored {
+    scalar: Scalar,
+    depth: usize,
+    size: usize,
+}
+
+/// A value, and what remains to be known of it in case that it is a key.
+#[derive(Clone)]
+enum Scalar {
+    Value(Value),
+    /// A plain `<<`: as a key it merges, as a value it is text.
+    Merge,
+    /// A float, before Go printed it: keys are printed in single precision.
+    Float(f64),
+}
+
+impl Builder {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), YamlError> {
+        let place = &span.start;
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let scalar =
+                    resolve(&text, style, tag.as_deref()).map_err(|error| at(place, error))?;
+                let node = Anchored {
+                    scalar,
+                    depth: 0,
+                    size: 1 + text.len(),
+                };
+                self.complete(anchor, node, place)
+            }
+            Event::Alias(anchor) => self.copy(anchor, place),
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(anchor, Content::Sequence(Vec::new()), place)
+            }
+            Event::MappingStart(_, anchor, _) => {
+                let content = Content::Mapping {
+                    members: Map::new(),
+                    merged: HashSet::new(),
+                    key: None,
+                };
+                self.open(anchor, content, place)
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(place),
+            Event::DocumentStart(..) => {
+                // Anchors do not reach into the next document.
+                self.anchors.clear();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&mut self, anchor: usize, content: Content, place: &Marker) -> Result<(), YamlError> {
+        if self.open.len() >= DEEPEST {
+            return Err(at(place, Problem::TooDeep));
+        }
+        self.open.push(Open {
+            anchor,
+            depth: 0,
+            size: 1,
+            content,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self, place: &Marker) -> Result<(), YamlError> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let value = match open.content {
+            Content::Sequence(items) => Value::Array(items),
+            Content::Mapping { members, .. } => Value::Object(members),
+        };
+        let node = Anchored {
+            scalar: Scalar::Value(value),
+            depth: open.depth + 1,
+            size: open.size,
+        };
+        self.complete(open.anchor, node, place)
+    }
+
+    fn copy(&mut self, anchor: usize, place: &Marker) -> Result<(), YamlError> {
+        // The parser refuses unknown anchors, so one without a value is still being built.
+        let node = self
+            .anchors
+            .get(&anchor)
+            .ok_or_else(|| at(place, Problem::Recursion))?;
+        // Counted before the copy is made.
+        self.copied = self.copied.saturating_add(node.size);
+        if self.copied > MOST_COPIED {
+            return Err(at(place, Problem::TooMuchCopied));
+        }
+        let mut node = node.clone();
+        if let Scalar::Merge = node.scalar {
+            node.scalar = Scalar::Value("<<".into());
+        }
+        self.complete(0, node, place)
+    }
+
+    /// Puts a complete value into the collection around it.
+    fn complete(&mut self, anchor: usize, node: Anchored, place: &Marker) -> Result<(), YamlError> {
+        if anchor != 0 {
+            // Anchors inside of anchors are kept once for each level.
+            self.copied = self.copied.saturating_add(node.size);
+            if self.copied > MOST_COPIED {
+                return Err(at(place, Problem::TooMuchCopied));
+            }
+            self.anchors.insert(anchor, node.clone());
+        }
+        if self.open.len() + node.depth > DEEPEST {
+            return Err(at(place, Problem::TooDeep));
+        }
+        let Some(open) = self.open.last_mut() else {
+            let value = value(node.scalar, place)?;
+            if !value.is_null() {
+                self.documents.push(value);
+            }
+            return Ok(());
+        };
+        open.depth = open.depth.max(node.depth);
+        open.size = open.size.saturating_add(node.size);
+        match &mut open.content {
+            Content::Sequence(items) => items.push(value(node.scalar, place)?),
+            Content::Mapping {
+                members,
+                merged,
+                key,
+            } => match key.take() {
+                None => {
+                    let name = node.scalar.into_key().map_err(|error| at(place, error))?;
+                    if let Key::Name(name) = &name
+                        && members.contains_key(name)
+                        && !merged.remove(name)
+                    {
+                        return Err(at(place, Problem::DuplicateKey));
+                    }
+                    *key = Some(name);
+                }
+                Some(Key::Name(name)) => {
+                    members.insert(name, value(node.scalar, place)?);
+                }
+                Some(Key::Merge) => merge(members, merged, value(node.scalar, place)?)
+                    .map_err(|error| at(place, error))?,
+            },
+        }
+        Ok(())
+    }
+}
+
+/// Adds the members of one mapping or of several, of which the first that has a name wins.
+///
+/// Go lets a merge replace a key that stands before it, against the YAML specification, and refuses it in strict
+/// mode. We refuse it always.
+fn merge(
+    members: &mut Map<String, Value>,
+    merged: &mut HashSet<String>,
+    source: Value,
+) -> Result<(), Problem> {
+    let sources = match source {
+        Value::Object(_) => vec![source],
+        Value::Array(items) => items,
+        _ => return Err(Problem::UnsupportedMerge),
+    };
+    let mut added = HashSet::new();
+    for source in sources {
+        let Value::Object(source) = source else {
+            return Err(Problem::UnsupportedMerge);
+        };
+        for (name, value) in source {
+            if added.contains(&name) {
+                continue;
+            }
+            if members.contains_key(&name) {
+                return Err(Problem::DuplicateKey);
+            }
+            added.insert(name.clone());
+            members.insert(name, value);
+        }
+    }
+    merged.extend(added);
+    Ok(())
+}
+
+impl Scalar {
+    fn into_value(self) -> Result<Value, Problem> {
+        Ok(match self {
+            Self::Value(value) => value,
+            Self::Merge => "<<".into(),
+            Self::Float(number) => json::number_as_printed(number)
+                .map(Value::Number)
+                .ok_or(Problem::NotFinite)?,
+        })
+    }
+
+    fn into_key(self) -> Result<Key, Problem> {
+        match self {
+            Self::Merge => Ok(Key::Merge),
+            Self::Float(number) => Ok(Key::Name(single_precision_text(number))),
+            Self::Value(Value::String(text)) => Ok(Key::Name(text)),
+            Self::Value(Value::Bool(boolean)) => Ok(Key::Name(boolean.to_string())),
+            Self::Value(Value::Number(number)) => match number.as_i64() {
+                Some(integer) => Ok(Key::Name(integer.to_string())),
+                None => Err(Problem::UnsupportedKey),
+            },
+            Self::Value(_) => Err(Problem::UnsupportedKey),
+        }
+    }
+}
+
+/// A float as `sigs.k8s.io/yaml` prints it in a key: Go's `%g` of a 32 bit number, with an exponent of at least two
+/// digits below 1e-4 and from 1e6 on.
+fn single_precision_text(number: f64) -> String {
+    let single = number as f32;
+    if single.is_nan() {
+        return ".nan".to_owned();
+    }
+    if single.is_infinite() {
+        return if single < 0.0 { "-.inf" } else { ".inf" }.to_owned();
+    }
+    let scientific = format!("{single:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..6).contains(&exponent) {
+        return format!("{single}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+/// What a scalar means, by its text, its quotes and its tag.
+fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, Problem> {
+    let string = || Ok(Scalar::Value(text.into()));
+    let Some(tag) = tag else {
+        return match style {
+            ScalarStyle::Plain => Ok(plain(text)),
+            _ => string(),
+        };
+    };
+    let Some(suffix) = tag.suffix_in_namespace("tag:yaml.org,2002:") else {
+        // Tags of somebody else say nothing to us; Go takes the text.
+        return string();
+    };
+    let resolved = plain(text);
+    match (suffix.as_ref(), resolved) {
+        ("str", _) => string(),
+        ("merge", _) => Ok(Scalar::Merge),
+        ("null", scalar @ Scalar::Value(Value::Null))
+        | ("bool", scalar @ Scalar::Value(Value::Bool(_)))
+        | ("int", scalar @ Scalar::Value(Value::Number(_)))
+        | ("float", scalar @ Scalar::Float(_)) => Ok(scalar),
+        ("float", Scalar::Value(Value::Number(integer))) if integer.is_i64() => {
+            Ok(Scalar::Float(integer.as_f64().unwrap_or_default()))
+        }
+        ("timestamp", _) if looks_like_a_date(text) => string(),
+        ("null" | "bool" | "int" | "float" | "timestamp" | "binary", _) => Err(Problem::WrongTag),
+        _ => string(),
+    }
+}
+
+/// Whether a text has the year, month and day that Go's timestamps start with; the value stays text anyway.
+fn looks_like_a_date(text: &str) -> bool {
+    let mut parts = text.splitn(3, '-');
+    let mut digits = |count: std::ops::RangeInclusive<usize>| {
+        parts.next().is_some_and(|part| {
+            count.contains(&part.bytes().take_while(u8::is_ascii_digit).count())
+        })
+    };
+    digits(4..=4) && digits(1..=2) && digits(1..=2)
+}
+
+/// A scalar without quotes and tag.
+fn plain(text: &str) -> Scalar {
+    let value = match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            true.into()
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            false.into()
+        }
+        "<<" => return Scalar::Merge,
+        ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
+            return Scalar::Float(f64::INFINITY);
+        }
+        "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY),
+        _ => return number(text).unwrap_or_else(|| Scalar::Value(text.into())),
+    };
+    Scalar::Value(value)
+}
+
+fn number(text: &str) -> Option<Scalar> {
+    match text.as_bytes().first()? {
+        b'.' => float(&without_separators(text)?),
+        b'0'..=b'9' | b'+' | b'-' => {
+            let digits = text.replace('_', "");
+            match integer(&digits) {
+                Some(integer) => Some(Scalar::Value(integer.into())),
+                None => float(&digits),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A number with a leading point goes to Go's own float parser, which takes underscores only between digits.
+fn without_separators(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let is_digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
+    let are_separators = bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'_')
+        .all(|(index, _)| is_digit(index.wrapping_sub(1)) && is_digit(index + 1));
+    are_separators.then(|| text.replace('_', ""))
+}
+
+/// An integer with the base prefixes of Go, up to 64 bits with or without a sign.
+fn integer(digits: &str) -> Option<Number> {
+    let (negative, magnitude, signed) = match digits.as_bytes().first()? {
+        b'-' => (true, &digits[1..], true),
+        b'+' => (false, &digits[1..], true),
+        _ => (false, digits, false),
+    };
+    let (base, magnitude) = match magnitude.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &magnitude[2..]),
+        [b'0', b'o' | b'O', ..] => (8, &magnitude[2..]),
+        [b'0', b'b' | b'B', ..] => (2, &magnitude[2..]),
+        [b'0', _, ..] => (8, &magnitude[1..]),
+        _ => (10, magnitude),
+    };
+    // The standard library would take a second sign here.
+    if !magnitude.starts_with(|first: char| first.is_ascii_hexdigit()) {
+        return None;
+    }
+    let magnitude = u64::from_str_radix(magnitude, base).ok()?;
+    if negative {
+        return 0i64.checked_sub_unsigned(magnitude).map(Number::from);
+    }
+    // With a sign, Go reads only what fits a signed number.
+    if signed && i64::try_from(magnitude).is_err() {
+        return None;
+    }
+    Some(magnitude.into())
+}
+
+/// A float in decimal notation: digits with at most one point, then perhaps an exponent. One that is too large stays
+/// text, as in Go.
+fn float(digits: &str) -> Option<Scalar> {
+    let unsigned = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if !is_digits(whole) || !is_digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+        return None;
+    }
+    if let Some(exponent) = exponent {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        if exponent.is_empty() || !is_digits(exponent) {
+            return None;
+        }
+    }
+    let number: f64 = digits.parse().ok()?;
+    number.is_finite().then_some(Scalar::Float(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn problem(text: &str) -> (usize, usize, Problem) {
+        let error = documents(text).unwrap_err();
+        (error.line, error.column, error.problem)
+    }
+
+    #[test]
+    fn reads_several_documents_and_skips_empty_ones() {
+        assert_eq!(
+            documents("---\n# nothing\n---\na: 1\n---\nnull\n---\n- b\n...\n").unwrap(),
+            [json!({"a": 1}), json!(["b"])]
+        );
+        assert_eq!(documents("").unwrap(), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn plain_scalars_have_types_and_quoted_ones_are_text() {
+        assert_eq!(
+            documents("[yes, 'yes', off, 010, 0x1F, 1_000, 1.5, '1.5', ~, 2025-03-01, 1.10, 2.0]")
+                .unwrap(),
+            [json!([
+                true,
+                "yes",
+                false,
+                8,
+                31,
+                1000,
+                1.5,
+                "1.5",
+                null,
+                "2025-03-01",
+                1.1,
+                2
+            ])]
+        );
+    }
+
+    #[test]
+    fn reads_json_with_its_own_escapes() {
+        assert_eq!(
+            documents("{\"a\": \"\\ud83d\\ude00\\/\", \"b\": 1.0}").unwrap(),
+            [json!({"a": "😀/", "b": 1})]
+        );
+    }
+
+    #[test]
+    fn tells_the_place_and_not_the_content() {
+        assert_eq!(
+            problem("a:\n  b: 1\n  b: hunter2\n"),
+            (3, 3, Problem::DuplicateKey)
+        );
+        assert_eq!(problem("{\"a\": 1, \"a\": 2}").2, Problem::DuplicateKey);
+        assert_eq!(problem("1: a\n'1': b\n").2, Problem::DuplicateKey);
+        assert_eq!(problem("a: .inf").2, Problem::NotFinite);
+        let error = documents("a: 'hunter2").unwrap_err().to_string();
+        assert!(error.starts_with("line 1, column "), "{error}");
+        for text in [
+            "a: 'hunter2",
+            "a: *hunter2",
+            "hunter2: [",
+            "%hunter2\na",
+            "a: \"\\hunter2\"",
+            "!hunter2!x a",
+            "a: @hunter2",
+        ] {
+            if let Err(error) = documents(text) {
+                assert!(!error.to_string().contains("hunter2"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn merges_mappings_and_lets_later_keys_replace_them() {
+        assert_eq!(
+            documents("a: &a {x: 1, z: 2}\nb:\n  <<: *a\n  z: 3\n").unwrap(),
+            [json!({"a": {"x": 1, "z": 2}, "b": {"x": 1, "z": 3}})]
+        );
+        assert_eq!(
+            problem("a: &a {x: 1}\nb:\n  x: 3\n  <<: *a\n").2,
+            Problem::DuplicateKey
+        );
+    }
+
+    #[test]
+    fn aliases_cannot_blow_up() {
+        let mut bomb = String::from("a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
+        for (name, of) in ["b", "c", "d", "e", "f", "g", "h", "i"]
+            .iter()
+            .zip("abcdefgh".chars())
+        {
+            bomb.push_str(&format!(
+                "{name}: &{name} [{}]\n",
+                vec![format!("*{of}"); 10].join(", ")
+            ));
+        }
+        assert_eq!(problem(&bomb).2, Problem::TooMuchCopied);
+        assert_eq!(problem("a: &a [*a]").2, Problem::Recursion);
+        let mut deep = String::from("l0: &l0 [x]\n");
+        for level in 1..200 {
+            deep.push_str(&format!("l{level}: &l{level} [*l{}]\n", level - 1));
+        }
+        assert_eq!(problem(&deep).2, Problem::TooDeep);
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error() {
+        assert!(documents(&"[".repeat(100_000)).is_err());
+        assert!(documents(&"- ".repeat(100_000)).is_err());
+        assert!(documents(&"{\"a\":".repeat(100_000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[-a-c0-9:{}\\[\\],&*!<>|'\"# \n._xeE+~%?]{0,60}") {
+            let _ = documents(&text);
+        }
+    }
+}

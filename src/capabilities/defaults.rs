@@ -1,0 +1,102 @@
+//! What a side that does not name a capability is taken to have.
+
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
+
+/// Name of the one capability that Gardener itself defines.
+pub(crate) const ARCHITECTURE: &str = "architecture";
+
+/// The architecture of a pool that names none.
+const DEFAULT_ARCHITECTURE: &str = "amd64";
+
+/// Capabilities with exactly the names of the definitions: the listed values where the name is present, even when the
+/// list is empty, else every value of the definition (gardener-core section 1.2).
+pub fn with_defaults(
+    capabilities: &Capabilities,
+    definitions: &[CapabilityDefinition],
+) -> Capabilities {
+    definitions
+        .iter()
+        .map(|definition| {
+            (
+                definition.name.as_str(),
+                values_of(capabilities, definition),
+            )
+        })
+        .collect()
+}
+
+/// The values of one capability as [`with_defaults`] would list them, without building the map.
+pub(super) fn values_of<'a>(
+    capabilities: &'a Capabilities,
+    definition: &'a CapabilityDefinition,
+) -> &'a [String] {
+    capabilities
+        .values(&definition.name)
+        .unwrap_or(&definition.values)
+}
+
+/// Capabilities of a machine type that name its architecture (azure-worker section 7.1, step 4).
+///
+/// One that is listed stays. Else it is the only architecture of the definitions, or that of the pool; a pool without
+/// one counts as `amd64`.
+pub fn complete_machine_type(
+    capabilities: Option<&Capabilities>,
+    worker_architecture: &str,
+    definitions: &[CapabilityDefinition],
+) -> Capabilities {
+    let mut capabilities = capabilities.cloned().unwrap_or_default();
+    if capabilities.values(ARCHITECTURE).is_some() {
+        return capabilities;
+    }
+    let defined = definitions
+        .iter()
+        .find(|definition| definition.name == ARCHITECTURE)
+        .map_or(&[][..], |definition| &definition.values);
+    let architecture = match (defined, worker_architecture) {
+        ([only], _) => only,
+        (_, "") => DEFAULT_ARCHITECTURE,
+        (_, named) => named,
+    };
+    capabilities
+        .0
+        .insert(ARCHITECTURE.to_owned(), vec![architecture.to_owned()]);
+    capabilities
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capabilities::ranking::tests::{capabilities, definitions};
+
+    #[test]
+    fn a_missing_name_means_every_value_and_an_empty_list_none() {
+        let definitions = definitions("architecture=amd64,arm64 hyper=gen2,gen1");
+        assert_eq!(
+            with_defaults(&capabilities("hyper= other=x"), &definitions),
+            capabilities("architecture=amd64,arm64 hyper=")
+        );
+    }
+
+    #[test]
+    fn the_architecture_comes_from_the_type_then_the_profile_then_the_pool() {
+        let one = definitions("architecture=arm64");
+        let two = definitions("architecture=amd64,arm64");
+        let complete = |listed: Option<&str>, pool: &str, definitions: &[CapabilityDefinition]| {
+            let listed = listed.map(capabilities);
+            complete_machine_type(listed.as_ref(), pool, definitions)
+        };
+        assert_eq!(
+            complete(Some("architecture=amd64"), "arm64", &one),
+            capabilities("architecture=amd64")
+        );
+        assert_eq!(
+            complete(None, "amd64", &one),
+            capabilities("architecture=arm64")
+        );
+        assert_eq!(
+            complete(Some("disk=nvme"), "arm64", &two),
+            capabilities("architecture=arm64 disk=nvme")
+        );
+        assert_eq!(complete(None, "", &[]), capabilities("architecture=amd64"));
+    }
+}

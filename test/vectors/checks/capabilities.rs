@@ -1,0 +1,116 @@
+//! Tables about capabilities.
+
+use gardener_extension_worker::api::gardener::{Capabilities, CapabilityDefinition};
+use gardener_extension_worker::capabilities::{
+    NoFlavor, are_compatible, are_equal, best_flavor, complete_machine_type, intersection,
+    with_defaults,
+};
+use serde_json::{Value, json};
+
+use super::{Check, member};
+
+pub(super) fn for_table(name: &str) -> Option<Check> {
+    Some(match name {
+        "capabilities-bestmatch" => Check::Compare(best_match),
+        "capabilities-compatible" => Check::Answer(compatible),
+        "capabilities-defaults" => Check::Answer(defaults),
+        "capabilities-equal" => Check::Answer(equal),
+        "capabilities-intersection" => Check::Answer(common),
+        "find-best-image-flavor" => Check::Answer(best),
+        "normalize-machine-type-capabilities" => Check::Answer(complete),
+        _ => return None,
+    })
+}
+
+fn definitions(row: &Value) -> Result<Vec<CapabilityDefinition>, String> {
+    member(row, "capabilityDefinitions")
+}
+
+fn compatible(row: &Value) -> Result<Value, String> {
+    let (a, b): (Capabilities, Capabilities) = (member(row, "a")?, member(row, "b")?);
+    Ok(are_compatible(&a, &b, &definitions(row)?).into())
+}
+
+fn equal(row: &Value) -> Result<Value, String> {
+    let (a, b): (Capabilities, Capabilities) = (member(row, "a")?, member(row, "b")?);
+    Ok(are_equal(&a, &b).into())
+}
+
+fn defaults(row: &Value) -> Result<Value, String> {
+    let capabilities: Capabilities = member(row, "capabilities")?;
+    Ok(json!(with_defaults(&capabilities, &definitions(row)?)))
+}
+
+/// The table has the values sorted, because Go leaves their order open.
+fn common(row: &Value) -> Result<Value, String> {
+    let mut common = intersection(&member(row, "a")?, &member(row, "b")?);
+    common.0.values_mut().for_each(|values| values.sort());
+    Ok(json!(common))
+}
+
+fn complete(row: &Value) -> Result<Value, String> {
+    let capabilities: Option<Capabilities> = member(row, "capabilities")?;
+    let architecture: String = member(row, "workerArchitecture")?;
+    Ok(json!(complete_machine_type(
+        capabilities.as_ref(),
+        &architecture,
+        &definitions(row)?
+    )))
+}
+
+#[derive(serde::Deserialize)]
+struct Flavor {
+    id: String,
+    capabilities: Capabilities,
+}
+
+fn best(row: &Value) -> Result<Value, String> {
+    let flavors: Vec<Flavor> = member(row, "flavors")?;
+    let machine = member(row, "machineCapabilities")?;
+    let choice = best_flavor(&machine, &definitions(row)?, &flavors, |flavor| {
+        &flavor.capabilities
+    })
+    .map_err(|error| error.to_string())?;
+    Ok(flavors[choice.index].id.clone().into())
+}
+
+/// Compares the kind of the error as well: its upstream text tells "none" from "several".
+fn best_match(case: &Value) -> Result<(), (Value, String)> {
+    let expected = &case["expected"];
+    let decoded = || -> Result<_, String> {
+        Ok((
+            member(case, "machineCapabilities")?,
+            member(case, "definitions")?,
+            member(case, "flavors")?,
+        ))
+    };
+    let (machine, definitions, flavors): (
+        Capabilities,
+        Vec<CapabilityDefinition>,
+        Vec<Capabilities>,
+    ) = decoded().map_err(|error| (expected.clone(), error))?;
+    let compatible: Vec<usize> = (0..flavors.len())
+        .filter(|index| are_compatible(&machine, &flavors[*index], &definitions))
+        .collect();
+    let got = match best_flavor(&machine, &definitions, &flavors, |flavor| flavor) {
+        Ok(choice) => json!({"compatible": compatible, "index": choice.index.to_string()}),
+        Err(NoFlavor::NoneCompatible { .. }) => json!({
+            "compatible": compatible,
+            "error": "no compatible flavor found",
+        }),
+        Err(NoFlavor::Ambiguous { .. }) => json!({
+            "compatible": compatible,
+            "error": "could not determine a unique capability flavor; this is usually attributed to an invalid CloudProfile",
+        }),
+    };
+    // Whether core finds the image supported is another function; it takes a list without flavors as "yes".
+    let mut wanted = expected.clone();
+    if let Some(wanted) = wanted.as_object_mut() {
+        wanted.remove("areCapabilitiesSupportedByImageFlavors");
+    }
+    if wanted == got {
+        Ok(())
+    } else {
+        Err((wanted, got.to_string()))
+    }
+}
