@@ -18,28 +18,18 @@ pub fn intersection(a: &Capabilities, b: &Capabilities) -> Capabilities {
         }
         common
     };
-    a.0.iter()
-        .filter_map(|(name, values)| Some((name.as_str(), common(values, b.values(name)?))))
-        .collect()
+    a.0.iter().filter_map(|(name, values)| Some((name.as_str(), common(values, b.values(name)?)))).collect()
 }
 
 /// Whether both sides share a value of every defined capability (gardener-core section 1.3). Symmetric.
 ///
 /// A side that does not name a capability has every value of the definition. Names without definition do not count.
-pub fn are_compatible(
-    a: &Capabilities,
-    b: &Capabilities,
-    definitions: &[CapabilityDefinition],
-) -> bool {
+pub fn are_compatible(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
     first_difference(a, b, definitions).is_none()
 }
 
 /// The first defined capability of which the sides share no value: `a` wants, `b` offers.
-pub fn first_mismatch(
-    a: &Capabilities,
-    b: &Capabilities,
-    definitions: &[CapabilityDefinition],
-) -> Option<Mismatch> {
+pub fn first_mismatch(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Option<Mismatch> {
     let definition = first_difference(a, b, definitions)?;
     Some(Mismatch {
         capability: definition.name.clone(),
@@ -55,22 +45,18 @@ fn first_difference<'a>(
 ) -> Option<&'a CapabilityDefinition> {
     definitions.iter().find(|definition| {
         let offered = values_of(b, definition);
-        !values_of(a, definition)
-            .iter()
-            .any(|value| offered.contains(value))
+        !values_of(a, definition).iter().any(|value| offered.contains(value))
     })
 }
 
 /// Whether both sides have the same names and for each name the same values, in any order and number
 /// (gardener-core section 1.3).
 pub fn are_equal(a: &Capabilities, b: &Capabilities) -> bool {
-    let all_in =
-        |values: &[String], others: &[String]| values.iter().all(|value| others.contains(value));
+    let all_in = |values: &[String], others: &[String]| values.iter().all(|value| others.contains(value));
     a.0.len() == b.0.len()
-        && a.0.iter().all(|(name, values)| {
-            b.values(name)
-                .is_some_and(|others| all_in(values, others) && all_in(others, values))
-        })
+        && a.0
+            .iter()
+            .all(|(name, values)| b.values(name).is_some_and(|others| all_in(values, others) && all_in(others, values)))
 }
 
 /// A capability of which a machine and an image share no value.
@@ -100,53 +86,30 @@ impl fmt::Display for Mismatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capabilities::ranking::tests::{
-        any_capabilities, any_definitions, capabilities, definitions,
-    };
+    use crate::capabilities::ranking::tests::{any_capabilities, any_definitions, capabilities, definitions};
     use crate::capabilities::with_defaults;
     use proptest::prelude::*;
 
     #[test]
     fn a_mismatch_says_what_both_sides_have() {
         let definitions = definitions("architecture=amd64,arm64 hypervisorType=gen2,gen1");
-        let mismatch = first_mismatch(
-            &capabilities("hypervisorType=gen2"),
-            &capabilities("hypervisorType=gen1"),
-            &definitions,
-        );
-        assert_eq!(
-            mismatch.unwrap().to_string(),
-            "needs hypervisorType ∩ {gen2}, image has {gen1}"
-        );
+        let mismatch =
+            first_mismatch(&capabilities("hypervisorType=gen2"), &capabilities("hypervisorType=gen1"), &definitions);
+        assert_eq!(mismatch.unwrap().to_string(), "needs hypervisorType ∩ {gen2}, image has {gen1}");
     }
 
     #[test]
     fn an_empty_list_matches_nothing_and_undefined_names_do_not_count() {
         let definitions = definitions("hyper=gen2,gen1");
-        assert!(!are_compatible(
-            &capabilities("hyper="),
-            &capabilities(""),
-            &definitions
-        ));
-        assert!(are_compatible(
-            &capabilities("x=1"),
-            &capabilities("x=2"),
-            &definitions
-        ));
-        assert!(are_compatible(
-            &capabilities("hyper="),
-            &capabilities(""),
-            &[]
-        ));
+        assert!(!are_compatible(&capabilities("hyper="), &capabilities(""), &definitions));
+        assert!(are_compatible(&capabilities("x=1"), &capabilities("x=2"), &definitions));
+        assert!(are_compatible(&capabilities("hyper="), &capabilities(""), &[]));
     }
 
     #[test]
     fn an_intersection_keeps_the_order_of_the_first() {
         assert_eq!(
-            intersection(
-                &capabilities("a=3,1,2,3 b=x c=y"),
-                &capabilities("a=1,3 b=z")
-            ),
+            intersection(&capabilities("a=3,1,2,3 b=x c=y"), &capabilities("a=1,3 b=z")),
             capabilities("a=3,1 b=")
         );
     }

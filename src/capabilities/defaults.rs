@@ -10,29 +10,13 @@ const DEFAULT_ARCHITECTURE: &str = "amd64";
 
 /// Capabilities with exactly the names of the definitions: the listed values where the name is present, even when the
 /// list is empty, else every value of the definition (gardener-core section 1.2).
-pub fn with_defaults(
-    capabilities: &Capabilities,
-    definitions: &[CapabilityDefinition],
-) -> Capabilities {
-    definitions
-        .iter()
-        .map(|definition| {
-            (
-                definition.name.as_str(),
-                values_of(capabilities, definition),
-            )
-        })
-        .collect()
+pub fn with_defaults(capabilities: &Capabilities, definitions: &[CapabilityDefinition]) -> Capabilities {
+    definitions.iter().map(|definition| (definition.name.as_str(), values_of(capabilities, definition))).collect()
 }
 
 /// The values of one capability as [`with_defaults`] would list them, without building the map.
-pub(super) fn values_of<'a>(
-    capabilities: &'a Capabilities,
-    definition: &'a CapabilityDefinition,
-) -> &'a [String] {
-    capabilities
-        .values(&definition.name)
-        .unwrap_or(&definition.values)
+pub(super) fn values_of<'a>(capabilities: &'a Capabilities, definition: &'a CapabilityDefinition) -> &'a [String] {
+    capabilities.values(&definition.name).unwrap_or(&definition.values)
 }
 
 /// Capabilities of a machine type that name its architecture (azure-worker section 7.1, step 4).
@@ -57,9 +41,7 @@ pub fn complete_machine_type(
         (_, "") => DEFAULT_ARCHITECTURE,
         (_, named) => named,
     };
-    capabilities
-        .0
-        .insert(ARCHITECTURE.to_owned(), vec![architecture.to_owned()]);
+    capabilities.0.insert(ARCHITECTURE.to_owned(), vec![architecture.to_owned()]);
     capabilities
 }
 
@@ -85,18 +67,9 @@ mod tests {
             let listed = listed.map(capabilities);
             complete_machine_type(listed.as_ref(), pool, definitions)
         };
-        assert_eq!(
-            complete(Some("architecture=amd64"), "arm64", &one),
-            capabilities("architecture=amd64")
-        );
-        assert_eq!(
-            complete(None, "amd64", &one),
-            capabilities("architecture=arm64")
-        );
-        assert_eq!(
-            complete(Some("disk=nvme"), "arm64", &two),
-            capabilities("architecture=arm64 disk=nvme")
-        );
+        assert_eq!(complete(Some("architecture=amd64"), "arm64", &one), capabilities("architecture=amd64"));
+        assert_eq!(complete(None, "amd64", &one), capabilities("architecture=arm64"));
+        assert_eq!(complete(Some("disk=nvme"), "arm64", &two), capabilities("architecture=arm64 disk=nvme"));
         assert_eq!(complete(None, "", &[]), capabilities("architecture=amd64"));
     }
 }

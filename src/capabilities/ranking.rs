@@ -75,19 +75,9 @@ pub fn explain_ranking<'a, F>(
     capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
 ) -> Result<Choice, NoFlavor> {
     let mut trace = Vec::new();
-    let choice = rank(
-        machine,
-        definitions,
-        flavors,
-        capabilities_of,
-        |definition, value, kept| {
-            trace.push(RankingStep {
-                capability: definition.name.clone(),
-                value: value.to_owned(),
-                kept: kept.to_vec(),
-            });
-        },
-    )?;
+    let choice = rank(machine, definitions, flavors, capabilities_of, |definition, value, kept| {
+        trace.push(RankingStep { capability: definition.name.clone(), value: value.to_owned(), kept: kept.to_vec() });
+    })?;
     Ok(Choice { trace, ..choice })
 }
 
@@ -119,9 +109,7 @@ fn rank<'a, F>(
                 return Ok(chosen(index));
             }
             let lists = |index: &usize| {
-                flavors.get(*index).is_some_and(|flavor| {
-                    values_of(capabilities_of(flavor), definition).contains(value)
-                })
+                flavors.get(*index).is_some_and(|flavor| values_of(capabilities_of(flavor), definition).contains(value))
             };
             let count = remaining.iter().filter(|index| lists(index)).count();
             if count > 0 && count < remaining.len() {
@@ -137,10 +125,7 @@ fn rank<'a, F>(
 }
 
 fn chosen(index: usize) -> Choice {
-    Choice {
-        index,
-        trace: Vec::new(),
-    }
+    Choice { index, trace: Vec::new() }
 }
 
 /// Mismatches in one line, each with the position of its flavor.
@@ -196,12 +181,7 @@ pub(super) mod tests {
 
     /// The same notation as definitions.
     pub(in crate::capabilities) fn definitions(text: &str) -> Vec<CapabilityDefinition> {
-        entries(text)
-            .map(|(name, values)| CapabilityDefinition {
-                name: name.to_owned(),
-                values,
-            })
-            .collect()
+        entries(text).map(|(name, values)| CapabilityDefinition { name: name.to_owned(), values }).collect()
     }
 
     fn values() -> impl Strategy<Value = Vec<String>> {
@@ -212,14 +192,9 @@ pub(super) mod tests {
         prop::collection::btree_map("[a-d]", values(), 0..4).prop_map(Capabilities)
     }
 
-    pub(in crate::capabilities) fn any_definitions()
-    -> impl Strategy<Value = Vec<CapabilityDefinition>> {
+    pub(in crate::capabilities) fn any_definitions() -> impl Strategy<Value = Vec<CapabilityDefinition>> {
         prop::collection::btree_map("[a-d]", values(), 0..4).prop_map(|definitions| {
-            definitions
-                .into_iter()
-                .rev()
-                .map(|(name, values)| CapabilityDefinition { name, values })
-                .collect()
+            definitions.into_iter().rev().map(|(name, values)| CapabilityDefinition { name, values }).collect()
         })
     }
 
@@ -227,41 +202,18 @@ pub(super) mod tests {
 
     fn best(machine: &str, flavors: &[&str]) -> Result<usize, NoFlavor> {
         let flavors: Vec<_> = flavors.iter().map(|text| capabilities(text)).collect();
-        best_flavor(
-            &capabilities(machine),
-            &definitions(DEFINITIONS),
-            &flavors,
-            |flavor| flavor,
-        )
-        .map(|choice| choice.index)
+        best_flavor(&capabilities(machine), &definitions(DEFINITIONS), &flavors, |flavor| flavor)
+            .map(|choice| choice.index)
     }
 
     #[test]
     fn decides_the_worked_examples_of_the_specification() {
         let amd64 = "architecture=amd64";
-        assert_eq!(
-            best(
-                amd64,
-                &["hyper=gen1 net=accelerated", "hyper=gen2 net=standard"]
-            ),
-            Ok(1)
-        );
-        assert_eq!(
-            best(amd64, &["hyper=gen2", "hyper=gen2,gen1"]),
-            Ok(1),
-            "a superset wins"
-        );
+        assert_eq!(best(amd64, &["hyper=gen1 net=accelerated", "hyper=gen2 net=standard"]), Ok(1));
+        assert_eq!(best(amd64, &["hyper=gen2", "hyper=gen2,gen1"]), Ok(1), "a superset wins");
         assert_eq!(best(amd64, &["", "hyper=gen2"]), Ok(0), "omitted means all");
-        assert_eq!(
-            best(amd64, &["hyper=gen1", "hyper=gen1", "hyper=gen2"]),
-            Ok(2),
-            "losers may tie"
-        );
-        assert_eq!(
-            best("hyper=gen1", &["hyper=gen1", "hyper=gen2,gen1"]),
-            Ok(1),
-            "the machine does not rank"
-        );
+        assert_eq!(best(amd64, &["hyper=gen1", "hyper=gen1", "hyper=gen2"]), Ok(2), "losers may tie");
+        assert_eq!(best("hyper=gen1", &["hyper=gen1", "hyper=gen2,gen1"]), Ok(1), "the machine does not rank");
         assert_eq!(
             best(amd64, &["hyper=gen2,gen1", "net=standard,accelerated"]),
             Err(NoFlavor::Ambiguous { tied: vec![0, 1] })
@@ -281,9 +233,7 @@ pub(super) mod tests {
             "no compatible flavor found: the image version has no flavors"
         );
         assert_eq!(
-            best("", &["hyper=gen1", "", "", ""])
-                .unwrap_err()
-                .to_string(),
+            best("", &["hyper=gen1", "", "", ""]).unwrap_err().to_string(),
             "could not determine a unique capability flavor: flavors 1, 2 and 3 list the same capabilities; \
              this is usually attributed to an invalid CloudProfile"
         );
@@ -292,13 +242,7 @@ pub(super) mod tests {
     #[test]
     fn the_explanation_lists_the_values_that_decided() {
         let flavors = ["net=standard", "hyper=gen1", "hyper=gen2"].map(capabilities);
-        let choice = explain_ranking(
-            &capabilities(""),
-            &definitions(DEFINITIONS),
-            &flavors,
-            |flavor| flavor,
-        )
-        .unwrap();
+        let choice = explain_ranking(&capabilities(""), &definitions(DEFINITIONS), &flavors, |flavor| flavor).unwrap();
         assert_eq!(choice.index, 0);
         let step = |value: &str, kept: &[usize]| RankingStep {
             capability: "hyper".to_owned(),
@@ -318,25 +262,14 @@ pub(super) mod tests {
             let flavor = crate::capabilities::with_defaults(flavor, definitions);
             definitions
                 .iter()
-                .flat_map(|definition| {
-                    definition
-                        .values
-                        .iter()
-                        .map(move |value| (&definition.name, value))
-                })
+                .flat_map(|definition| definition.values.iter().map(move |value| (&definition.name, value)))
                 .map(|(name, value)| flavor.0[name].contains(value))
                 .collect()
         };
-        let compatible: Vec<_> = (0..flavors.len())
-            .filter(|index| are_compatible(machine, &flavors[*index], definitions))
-            .collect();
-        let best = compatible
-            .iter()
-            .map(|index| bits(&flavors[*index]))
-            .max()?;
-        let mut winners = compatible
-            .into_iter()
-            .filter(|index| bits(&flavors[*index]) == best);
+        let compatible: Vec<_> =
+            (0..flavors.len()).filter(|index| are_compatible(machine, &flavors[*index], definitions)).collect();
+        let best = compatible.iter().map(|index| bits(&flavors[*index])).max()?;
+        let mut winners = compatible.into_iter().filter(|index| bits(&flavors[*index]) == best);
         winners.next().filter(|_| winners.next().is_none())
     }
 

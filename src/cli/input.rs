@@ -80,7 +80,10 @@ fn walk(folder: &Path, files: &mut Vec<NamedFile>) -> anyhow::Result<()> {
         // The entry's own type: a link to a folder above would make the walk endless.
         if entry.file_type().with_context(unreadable)?.is_dir() {
             walk(&path, files)?;
-        } else if path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known)) {
+        } else if path
+            .extension()
+            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+        {
             files.push(NamedFile { path, explicit: false });
         }
     }
@@ -118,10 +121,7 @@ fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Ve
     let mut inputs = Vec::with_capacity(workers.len());
     for worker in workers {
         let namespace = worker.metadata.namespace.clone().unwrap_or_default();
-        let cluster = clusters
-            .iter()
-            .find(|cluster| cluster.metadata.name.as_deref() == Some(&namespace))
-            .cloned();
+        let cluster = clusters.iter().find(|cluster| cluster.metadata.name.as_deref() == Some(&namespace)).cloned();
         let name = worker.metadata.name.as_deref().unwrap_or_default();
         inputs.push(WorkerInput {
             source: Source { path: path.to_owned(), worker: several.then(|| format!("{namespace}/{name}")) },

@@ -29,7 +29,7 @@ Example:
   gardener-extension-worker render -o result folder-of-bundles | jq .errors
 
 Exit codes: 0 rendered, 1 some pool failed, 2 wrong usage or unreadable input.")]
-pub struct RenderArguments {
+pub(super) struct RenderArguments {
     /// Files of objects (Worker, Cluster, Secrets, live MachineDeployments …) or bundles of them; folders are walked,
     /// `-` is standard input.
     #[arg(required = true, value_name = "FILE|DIR")]
@@ -126,11 +126,7 @@ fn print(rendered: &Rendered, output: Output, out: &mut impl std::io::Write) -> 
     for error in &rendered.errors {
         complain(&format!("{}: {}", rendered.input, error.message));
     }
-    let objects = [
-        &rendered.machine_class_secrets,
-        &rendered.machine_classes,
-        &rendered.machine_deployment_objects,
-    ];
+    let objects = [&rendered.machine_class_secrets, &rendered.machine_classes, &rendered.machine_deployment_objects];
     let objects: Vec<&Value> = objects.into_iter().flatten().collect();
     if output == Output::Json {
         serde_json::to_writer_pretty(&mut *out, &json!({"apiVersion": "v1", "kind": "List", "items": objects}))?;
@@ -155,7 +151,11 @@ fn render(input: WorkerInput) -> Rendered {
             machine_deployment_objects: documents(input.live.deployments),
             machine_deployments: Vec::new(),
             worker_status: RenderedStatus {
-                provider_status: input.worker.status.provider_status.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+                provider_status: input
+                    .worker
+                    .status
+                    .provider_status
+                    .and_then(|raw| serde_json::from_str(raw.get()).ok()),
                 machine_deployments: input.worker.status.machine_deployments,
                 machine_deployments_last_update_time_set: input
                     .worker

@@ -227,7 +227,8 @@ fn parse_version(field: &'static str, text: &str) -> Result<Version, HashError> 
 
 /// node-local-dns changed the nodes only before Kubernetes 1.34, and ever since only with IPVS.
 fn node_local_dns_counts(version: &Version, shoot: &Shoot) -> bool {
-    let node_local_dns = shoot.spec.system_components.as_ref().and_then(|components| components.node_local_dns.as_ref());
+    let node_local_dns =
+        shoot.spec.system_components.as_ref().and_then(|components| components.node_local_dns.as_ref());
     let uses_ipvs = shoot
         .spec
         .kubernetes

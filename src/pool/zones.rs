@@ -70,9 +70,7 @@ mod tests {
     use super::*;
 
     fn spread(value: &str, total: i32, count: u32) -> Vec<String> {
-        (0..count)
-            .map(|index| distribute_percentage(value, total, ZonePosition { index, count }).unwrap())
-            .collect()
+        (0..count).map(|index| distribute_percentage(value, total, ZonePosition { index, count }).unwrap()).collect()
     }
 
     #[test]

@@ -78,7 +78,9 @@ impl WorkerError {
     #[must_use]
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
-            Self::CredentialsMissing { .. } | Self::CredentialsIncomplete { .. } => Some(ErrorCode::InfraUnauthenticated),
+            Self::CredentialsMissing { .. } | Self::CredentialsIncomplete { .. } => {
+                Some(ErrorCode::InfraUnauthenticated)
+            }
             // gardenlet's turn, not a person's.
             Self::ClusterMissing { .. } => None,
             Self::ClusterIncomplete { .. }

@@ -77,4 +77,3 @@ pub fn all() -> &'static [&'static dyn Provider] {
 pub fn for_worker_type(worker_type: &str) -> Option<&'static dyn Provider> {
     all().iter().copied().find(|provider| provider.worker_type() == worker_type)
 }
-

@@ -14,9 +14,8 @@ pub fn user_data(context: &WorkerContext<'_>, pool: &WorkerPool) -> Result<UserD
         .secrets
         .get(namespace, &reference.name)
         .ok_or_else(|| PoolProblem::UserDataSecretMissing { secret: reference.name.clone() })?;
-    let content = secret.non_empty(&reference.key).ok_or_else(|| PoolProblem::UserDataEmpty {
-        secret: reference.name.clone(),
-        key: reference.key.clone(),
-    })?;
+    let content = secret
+        .non_empty(&reference.key)
+        .ok_or_else(|| PoolProblem::UserDataEmpty { secret: reference.name.clone(), key: reference.key.clone() })?;
     Ok(UserData(content.to_vec()))
 }

@@ -77,9 +77,9 @@ impl MachineApis {
 
 /// Writes all changes.
 pub async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, live: &MachineObjects) -> Applied {
-    let mut applied =
-        Applied { deployments: live.deployments.clone(), errors: Vec::new(), writes: 0 };
-    let mut results = stream::iter(changes.into_iter().map(|change| apply_machine(apis, change))).buffer_unordered(PARALLEL_WRITES);
+    let mut applied = Applied { deployments: live.deployments.clone(), errors: Vec::new(), writes: 0 };
+    let writes: Vec<_> = changes.into_iter().map(|change| apply_machine(apis, change)).collect();
+    let mut results = stream::iter(writes).buffer_unordered(PARALLEL_WRITES);
     while let Some((result, writes)) = results.next().await {
         applied.writes += writes;
         match result {
@@ -103,12 +103,8 @@ async fn apply_machine(
 ) -> (Result<WrittenDeployment, ApplyError>, usize) {
     let MachineChanges { machine, secret, class, deployment } = change;
     let wanted = &machine.deployment;
-    let failed = |kind, name: &str, source| ApplyError {
-        pool: wanted.pool_name.clone(),
-        kind,
-        name: name.to_owned(),
-        source,
-    };
+    let failed =
+        |kind, name: &str, source| ApplyError { pool: wanted.pool_name.clone(), kind, name: name.to_owned(), source };
     let mut writes = 0;
     if let Some(write) = secret {
         if let Err(source) = write_secret(&apis.secrets, &wanted.secret_name.0, write).await {

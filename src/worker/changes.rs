@@ -147,9 +147,9 @@ fn is_same_class(wanted: &Value, live: &Value) -> bool {
     });
     let members = wanted.keys().chain(live.keys()).filter(|member| *member != "metadata");
     is_same_metadata
-        && members.into_iter().all(|member| {
-            is_same(wanted.get(member).unwrap_or(&Value::Null), live.get(member).unwrap_or(&Value::Null))
-        })
+        && members
+            .into_iter()
+            .all(|member| is_same(wanted.get(member).unwrap_or(&Value::Null), live.get(member).unwrap_or(&Value::Null)))
 }
 
 fn deployment_write(wanted: Value, live: Option<&Value>) -> Option<Write<Value>> {

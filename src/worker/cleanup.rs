@@ -76,13 +76,8 @@ pub fn garbage(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
         .filter(unwanted)
         .cloned()
         .partition::<BTreeSet<_>, _>(|name| used_classes.contains(name.as_str()));
-    let class_secrets = live
-        .class_secrets
-        .keys()
-        .filter(unwanted)
-        .filter(|name| !classes_in_use.contains(*name))
-        .cloned()
-        .collect();
+    let class_secrets =
+        live.class_secrets.keys().filter(unwanted).filter(|name| !classes_in_use.contains(*name)).cloned().collect();
     Garbage { deployments, classes, class_secrets, classes_in_use }
 }
 

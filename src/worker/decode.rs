@@ -13,10 +13,8 @@ pub fn context<'a>(
     cluster: &'a Cluster,
     secrets: &'a Secrets,
 ) -> Result<WorkerContext<'a>, WorkerError> {
-    let missing = |member| WorkerError::ClusterIncomplete {
-        cluster: cluster.metadata.name.clone().unwrap_or_default(),
-        member,
-    };
+    let missing =
+        |member| WorkerError::ClusterIncomplete { cluster: cluster.metadata.name.clone().unwrap_or_default(), member };
     Ok(WorkerContext {
         worker,
         cloud_profile: cluster.spec.cloud_profile.as_ref().ok_or_else(|| missing("cloudProfile"))?,

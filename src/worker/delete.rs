@@ -81,7 +81,9 @@ fn waiting(worker: &Worker, text: String, progress: i32, now: Timestamp, look_ag
             pass(Outcome::Waiting(text, progress), Some(look_again.map_or(patience, |again| again.min(patience))))
         }
         _ => pass(
-            Outcome::Failed(Failure::new(format!("failed while waiting for all machine resources to be deleted: {text}"))),
+            Outcome::Failed(Failure::new(format!(
+                "failed while waiting for all machine resources to be deleted: {text}"
+            ))),
             look_again,
         ),
     }
@@ -117,26 +119,27 @@ async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), Pa
 /// Labels machines so that they are deleted without draining.
 async fn mark_machines(client: &Client, namespace: &str, machines: &[Machine]) -> Result<(), PassError> {
     let api: Api<Machine> = Api::namespaced(client.clone(), namespace);
-    let unmarked = machines.iter().filter(|machine| {
-        machine.metadata.labels.as_ref().and_then(|labels| labels.get(FORCE_DELETION.0)).map(String::as_str)
-            != Some(FORCE_DELETION.1)
-    });
-    let patch = json!({"metadata": {"labels": {FORCE_DELETION.0: FORCE_DELETION.1}}});
-    let patches = unmarked.map(|machine| {
-        let (api, patch, name) = (&api, &patch, machine.name_any());
-        async move {
-            match api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
-                Ok(_) => Ok(()),
-                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-                Err(source) => Err(PassError::Write { what: format!("Machine {name:?}"), source }),
-            }
+    let mut patches = Vec::new();
+    for machine in machines {
+        let labels = machine.metadata.labels.as_ref();
+        if labels.and_then(|labels| labels.get(FORCE_DELETION.0)).is_none_or(|value| value != FORCE_DELETION.1) {
+            patches.push(mark_machine(&api, machine.name_any()));
         }
-    });
+    }
     let mut results = stream::iter(patches).buffer_unordered(PARALLEL_WRITES);
     while let Some(result) = results.next().await {
         result?;
     }
     Ok(())
+}
+
+async fn mark_machine(api: &Api<Machine>, name: String) -> Result<(), PassError> {
+    let patch = json!({"metadata": {"labels": {FORCE_DELETION.0: FORCE_DELETION.1}}});
+    match api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(source) => Err(PassError::Write { what: format!("Machine {name:?}"), source }),
+    }
 }
 
 fn failed_machines(provider: &dyn Provider, live: &MachineObjects) -> Vec<Failure> {
@@ -186,10 +189,7 @@ async fn credentials_holder(client: &Client, worker: &Worker) -> Result<Option<S
     let (Some(namespace), Some(name)) = (&reference.namespace, &reference.name) else { return Ok(None) };
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let what = format!("Secret {namespace}/{name}");
-    let secret = api
-        .get_opt(name)
-        .await
-        .map_err(|source| observe::ObserveError::Api { what: what.clone(), source })?;
+    let secret = api.get_opt(name).await.map_err(|source| observe::ObserveError::Api { what: what.clone(), source })?;
     let finalizers = secret.and_then(|secret| secret.metadata.finalizers).unwrap_or_default();
     let holder = finalizers.into_iter().find(|finalizer| MACHINE_CONTROLLER_FINALIZERS.contains(&finalizer.as_str()));
     Ok(holder.map(|finalizer| format!("waiting until the credentials {what} are released by {finalizer}")))

@@ -88,17 +88,10 @@ fn template(worker_name: &str, wanted: &WantedDeployment, live: Option<&Live<Mac
 fn machine_spec(wanted: &WantedDeployment) -> MachineSpec {
     use crate::api::machine::{ClassReference, NodeTemplateMetadata, NodeTemplateOfMachine, NodeTemplateTaints};
     MachineSpec {
-        class: ClassReference {
-            api_group: None,
-            kind: "MachineClass".to_owned(),
-            name: wanted.class_name.0.clone(),
-        },
+        class: ClassReference { api_group: None, kind: "MachineClass".to_owned(), name: wanted.class_name.0.clone() },
         provider_id: None,
         node_template: NodeTemplateOfMachine {
-            metadata: NodeTemplateMetadata {
-                labels: wanted.labels.clone(),
-                annotations: wanted.annotations.clone(),
-            },
+            metadata: NodeTemplateMetadata { labels: wanted.labels.clone(), annotations: wanted.annotations.clone() },
             spec: NodeTemplateTaints { taints: wanted.taints.clone() },
         },
         settings: wanted.machine_configuration.clone(),

@@ -84,9 +84,8 @@ pub fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
-            keys.into_iter().all(|key| {
-                is_same(left.get(key).unwrap_or(&Value::Null), right.get(key).unwrap_or(&Value::Null))
-            })
+            keys.into_iter()
+                .all(|key| is_same(left.get(key).unwrap_or(&Value::Null), right.get(key).unwrap_or(&Value::Null)))
         }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| is_same(left, right))
@@ -146,7 +145,10 @@ mod tests {
 
     #[test]
     fn a_merge_patch_removes_with_null() {
-        assert_eq!(merge_patch(&json!({"a": 1, "b": {"c": 1, "d": 2}}), &json!({"b": {"c": 1}})), Some(json!({"a": null, "b": {"d": null}})));
+        assert_eq!(
+            merge_patch(&json!({"a": 1, "b": {"c": 1, "d": 2}}), &json!({"b": {"c": 1}})),
+            Some(json!({"a": null, "b": {"d": null}}))
+        );
         assert_eq!(merge_patch(&json!({"a": 1}), &json!({"a": 1})), None);
     }
 }

@@ -59,12 +59,9 @@ pub async fn cluster(client: &Client, namespace: &str) -> Result<Option<Cluster>
 pub async fn secrets(client: &Client, worker: &Worker) -> Result<Secrets, ObserveError> {
     let namespace = worker.namespace().unwrap_or_default();
     let credentials = &worker.spec.secret_ref;
-    let mut references = vec![(
-        credentials.namespace.clone().unwrap_or_default(),
-        credentials.name.clone().unwrap_or_default(),
-    )];
-    references
-        .extend(worker.spec.pools.iter().map(|pool| (namespace.clone(), pool.user_data_secret_ref.name.clone())));
+    let mut references =
+        vec![(credentials.namespace.clone().unwrap_or_default(), credentials.name.clone().unwrap_or_default())];
+    references.extend(worker.spec.pools.iter().map(|pool| (namespace.clone(), pool.user_data_secret_ref.name.clone())));
     references.retain(|(namespace, name)| !namespace.is_empty() && !name.is_empty());
     references.sort();
     references.dedup();
@@ -115,7 +112,10 @@ pub async fn machine_objects(client: &Client, namespace: &str) -> Result<Machine
 
 async fn list<K>(client: &Client, namespace: &str, what: &str) -> Result<Vec<K>, ObserveError>
 where
-    K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+    K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug,
 {
     let api: Api<K> = Api::namespaced(client.clone(), namespace);
     Ok(api.list(&ListParams::default()).await.map_err(api_error(what))?.items)

@@ -51,8 +51,7 @@ pub enum Decision {
 /// Decides by annotation, deletion timestamp, last operation and finalizer.
 #[must_use]
 pub fn decide(worker: &Worker) -> Decision {
-    let annotation =
-        worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION_ANNOTATION));
+    let annotation = worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION_ANNOTATION));
     let annotation = annotation.map(String::as_str);
     let last = worker.status.last_operation.as_ref();
     let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
@@ -74,7 +73,8 @@ pub fn decide(worker: &Worker) -> Decision {
     if last_is(Operation::Migrate) && succeeded {
         return Decision::Nothing;
     }
-    let unfinished = [Operation::Create, Operation::Migrate, Operation::Restore].into_iter().find(|operation| last_is(*operation));
+    let unfinished =
+        [Operation::Create, Operation::Migrate, Operation::Restore].into_iter().find(|operation| last_is(*operation));
     let operation = match unfinished {
         Some(operation) if !succeeded => operation,
         _ if last.is_none() => Operation::Create,

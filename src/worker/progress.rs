@@ -185,7 +185,8 @@ impl Progress {
     /// How far the machines are, from 0 to 100.
     #[must_use]
     pub fn percentage(&self) -> i32 {
-        let total: i64 = self.deployments.iter().map(|deployment| i64::from(deployment.desired.max(deployment.present))).sum();
+        let total: i64 =
+            self.deployments.iter().map(|deployment| i64::from(deployment.desired.max(deployment.present))).sum();
         if total <= 0 {
             return if self.is_ready() { 100 } else { 0 };
         }
@@ -206,7 +207,10 @@ impl Progress {
         let sum = |number: fn(&DeploymentProgress) -> i32| self.deployments.iter().map(number).sum::<i32>();
         let pools = self.pending_pools().join(", ");
         if self.hibernated {
-            return format!("Waiting until all machines have been hibernated ({} still awake) in pools {pools}", sum(|d| d.present));
+            return format!(
+                "Waiting until all machines have been hibernated ({} still awake) in pools {pools}",
+                sum(|d| d.present)
+            );
         }
         let ready = self.deployments.iter().filter(|deployment| deployment.phase == Phase::Ready).count();
         let desired = sum(|d| d.desired);

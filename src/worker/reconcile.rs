@@ -9,12 +9,12 @@ use kube::{Client, ResourceExt};
 use super::apply::{Applied, ApplyError, MachineApis, apply};
 use super::changes::changes;
 use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
+use super::decode;
 use super::live::MachineObjects;
 use super::observe::{self, ObserveError};
 use super::plan::{Plan, plan};
 use super::progress::{Progress, progress};
 use super::report::{Failure, Outcome, Published, deadline, machine_failures, published_deployments};
-use super::decode;
 use crate::api::gardener::Worker;
 use crate::provider::{Provider, WorkerContext, WorkerError};
 
@@ -180,17 +180,12 @@ fn of_uid(document: Option<&serde_json::Value>) -> DeleteParams {
     let uid = document.and_then(|document| document["metadata"]["uid"].as_str()).map(str::to_owned);
     match uid {
         None => DeleteParams::default(),
-        Some(uid) => DeleteParams::default()
-            .preconditions(Preconditions { uid: Some(uid), resource_version: None }),
+        Some(uid) => DeleteParams::default().preconditions(Preconditions { uid: Some(uid), resource_version: None }),
     }
 }
 
 /// Takes "not found" for done.
-pub(super) fn ignore_gone<T>(
-    result: Result<T, kube::Error>,
-    kind: &'static str,
-    name: &str,
-) -> Result<(), PassError> {
+pub(super) fn ignore_gone<T>(result: Result<T, kube::Error>, kind: &'static str, name: &str) -> Result<(), PassError> {
     match result {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),

@@ -113,7 +113,10 @@ fn is_of_pool(deployment: &str, pool: &WorkerPool, technical_id: &str, live: &Ma
 
 /// Machines that could not be made, as a failure of the whole operation.
 #[must_use]
-pub fn machine_failures(progress: &Progress, codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>) -> Option<Failure> {
+pub fn machine_failures(
+    progress: &Progress,
+    codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
+) -> Option<Failure> {
     let failures = progress.failed_machines().map(|(deployment, machine)| Failure {
         message: format!(
             "pool {:?}: machine {} of {} failed: {}",

@@ -4,10 +4,7 @@
 //! the check that `checks` names for the file. Prints what it read, the first differences of each file, and the line
 //! `N passed, N failed` at the end.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "the report of this program is its output"
-)]
+#![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 
 mod checks;
 
@@ -39,11 +36,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("test/vectors")];
     let more = std::env::var("VECTOR_CASES").unwrap_or_default();
-    folders.extend(
-        more.split(':')
-            .filter(|folder| !folder.is_empty())
-            .map(PathBuf::from),
-    );
+    folders.extend(more.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from));
 
     let mut total = Total::default();
     for folder in folders {
@@ -59,11 +52,7 @@ fn main() -> ExitCode {
         }
     }
     println!("\n{} passed, {} failed", total.passed, total.failed);
-    if total.failed == 0 && total.passed > 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if total.failed == 0 && total.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
@@ -71,10 +60,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             collect(&path, files)?;
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        } else if path.extension().is_some_and(|extension| extension == "json") {
             files.push(path);
         }
     }
@@ -98,15 +84,9 @@ fn run(folder: &Path, file: &Path, total: &mut Total) {
     };
     let differences: Vec<_> = cases
         .iter()
-        .filter_map(|case| {
-            catch_unwind(|| check.run(case)).unwrap_or_else(|_| Some(panicked(case)))
-        })
+        .filter_map(|case| catch_unwind(|| check.run(case)).unwrap_or_else(|_| Some(panicked(case))))
         .collect();
-    println!(
-        "  {name}: {} cases, {} failed",
-        cases.len(),
-        differences.len()
-    );
+    println!("  {name}: {} cases, {} failed", cases.len(), differences.len());
     for difference in differences.iter().take(PRINTED) {
         println!("    input:  {}", difference.input);
         println!("    wanted: {}", difference.wanted);
@@ -130,9 +110,5 @@ fn cases(file: &Path) -> Result<Vec<Value>, String> {
 }
 
 fn panicked(case: &Value) -> Difference {
-    Difference {
-        input: case.clone(),
-        wanted: Value::Null,
-        got: "a panic".to_owned(),
-    }
+    Difference { input: case.clone(), wanted: Value::Null, got: "a panic".to_owned() }
 }

@@ -40,17 +40,12 @@ impl Capabilities {
 impl<'de> Deserialize<'de> for Capabilities {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let values: BTreeMap<String, Option<Vec<String>>> = null_as_default(deserializer)?;
-        Ok(Self(
-            values
-                .into_iter()
-                .map(|(name, values)| (name, values.unwrap_or_default()))
-                .collect(),
-        ))
+        Ok(Self(values.into_iter().map(|(name, values)| (name, values.unwrap_or_default())).collect()))
     }
 }
 
-impl<Name: Into<String>, Value: Into<String>, Values: IntoIterator<Item = Value>>
-    FromIterator<(Name, Values)> for Capabilities
+impl<Name: Into<String>, Value: Into<String>, Values: IntoIterator<Item = Value>> FromIterator<(Name, Values)>
+    for Capabilities
 {
     fn from_iter<Entries: IntoIterator<Item = (Name, Values)>>(entries: Entries) -> Self {
         Self(

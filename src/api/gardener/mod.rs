@@ -9,12 +9,12 @@ mod worker;
 
 pub use capability::{Capabilities, CapabilityDefinition};
 pub use cloud_profile::{CloudProfile, CloudProfileSpec, MachineType};
-pub use error_code::ErrorCode;
 pub use cluster::{Cluster, ClusterSpec};
+pub use error_code::ErrorCode;
 pub use shoot::{
-    CloudProfileReference, ContainerRuntime, CredentialsRotation, Hibernation, KubeProxy, Kubernetes, LastOperationState,
-    NodeLocalDns, PendingWorkersRollout, RotationTimes, Shoot, ShootCredentials, ShootProvider, ShootSpec, ShootStatus,
-    ShootWorker, SystemComponents,
+    CloudProfileReference, ContainerRuntime, CredentialsRotation, Hibernation, KubeProxy, Kubernetes,
+    LastOperationState, NodeLocalDns, PendingWorkersRollout, RotationTimes, Shoot, ShootCredentials, ShootProvider,
+    ShootSpec, ShootStatus, ShootWorker, SystemComponents,
 };
 pub use worker::{
     ClusterAutoscalerOptions, DataVolume, EvictionHard, InPlaceUpdates, KubeReserved, KubeletConfig, LastError,

@@ -70,21 +70,13 @@ impl Duration {
         while !rest.is_empty() {
             let (part, behind) = leading_part(rest)?;
             rest = behind;
-            total = total
-                .checked_add(part)
-                .filter(|total| *total <= LIMIT)
-                .ok_or(DurationError::OutOfRange)?;
+            total = total.checked_add(part).filter(|total| *total <= LIMIT).ok_or(DurationError::OutOfRange)?;
         }
         if negative {
             // `0 - total` reaches the most negative value, which `-(total)` would not.
-            return 0i64
-                .checked_sub_unsigned(total)
-                .map(Self)
-                .ok_or(DurationError::OutOfRange);
+            return 0i64.checked_sub_unsigned(total).map(Self).ok_or(DurationError::OutOfRange);
         }
-        i64::try_from(total)
-            .map(Self)
-            .map_err(|_| DurationError::OutOfRange)
+        i64::try_from(total).map(Self).map_err(|_| DurationError::OutOfRange)
     }
 }
 
@@ -103,15 +95,10 @@ fn leading_part(text: &str) -> Result<(u64, &str), DurationError> {
     if !has_digits {
         return Err(DurationError::Invalid);
     }
-    let end = rest
-        .find(|character: char| character == '.' || character.is_ascii_digit())
-        .unwrap_or(rest.len());
+    let end = rest.find(|character: char| character == '.' || character.is_ascii_digit()).unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(end);
     let unit = nanoseconds_of(unit)?;
-    let mut value = whole
-        .checked_mul(unit)
-        .filter(|value| *value <= LIMIT)
-        .ok_or(DurationError::OutOfRange)?;
+    let mut value = whole.checked_mul(unit).filter(|value| *value <= LIMIT).ok_or(DurationError::OutOfRange)?;
     if fraction > 0 {
         value = value
             .checked_add(nanoseconds_of_fraction(fraction, scale, unit))
@@ -154,9 +141,7 @@ fn leading_fraction(text: &str) -> (u64, f64, &str) {
 }
 
 fn end_of_digits(text: &str) -> usize {
-    text.bytes()
-        .position(|byte| !byte.is_ascii_digit())
-        .unwrap_or(text.len())
+    text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len())
 }
 
 /// Go multiplies in double precision and cuts off; anything more exact would differ in the last nanosecond.
@@ -211,12 +196,7 @@ impl fmt::Display for Duration {
 }
 
 /// Writes `value / unit` with as many decimals as needed, at most `places`.
-fn write_decimal(
-    formatter: &mut fmt::Formatter<'_>,
-    value: u64,
-    unit: u64,
-    places: usize,
-) -> fmt::Result {
+fn write_decimal(formatter: &mut fmt::Formatter<'_>, value: u64, unit: u64, places: usize) -> fmt::Result {
     write!(formatter, "{}", value / unit)?;
     let fraction = format!("{:0places$}", value % unit);
     let fraction = fraction.trim_end_matches('0');
@@ -282,21 +262,14 @@ mod tests {
         assert_eq!(Duration::parse("5d"), Err(DurationError::UnknownUnit));
         assert_eq!(Duration::parse(""), Err(DurationError::Invalid));
         assert_eq!(Duration::parse(".s"), Err(DurationError::Invalid));
-        assert_eq!(
-            Duration::parse("2562048h"),
-            Err(DurationError::OutOfRange),
-            "more than 64 bits of nanoseconds"
-        );
+        assert_eq!(Duration::parse("2562048h"), Err(DurationError::OutOfRange), "more than 64 bits of nanoseconds");
     }
 
     #[test]
     fn is_a_string_in_json() {
         let parsed: Option<Duration> = serde_json::from_str("\"10m\"").unwrap();
         assert_eq!(serde_json::to_string(&parsed).unwrap(), "\"10m0s\"");
-        assert_eq!(
-            serde_json::from_str::<Option<Duration>>("null").unwrap(),
-            None
-        );
+        assert_eq!(serde_json::from_str::<Option<Duration>>("null").unwrap(), None);
         assert!(serde_json::from_str::<Duration>("600").is_err());
     }
 

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use serde::Deserialize;
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 /// Prints a value as the Kubernetes API server sends it for a stored custom resource.
@@ -159,10 +157,7 @@ pub fn decode_lenient<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> 
             message: without_values(&error.into_inner()),
         }
     })?;
-    deserializer.end().map_err(|error| DecodeError {
-        path: String::new(),
-        message: without_values(&error),
-    })?;
+    deserializer.end().map_err(|error| DecodeError { path: String::new(), message: without_values(&error) })?;
     Ok(decoded)
 }
 
@@ -186,13 +181,8 @@ fn without_values(error: &serde_json::Error) -> String {
     let position = format!(" at line {} column {}", error.line(), error.column());
     let text = text.strip_suffix(&position).unwrap_or(&text);
     // The value may hold anything, also the word "expected"; what is expected is our own text and comes last.
-    let expected = text
-        .rsplit_once(", expected ")
-        .map_or("something else", |(_, expected)| expected);
-    for (start, kind) in [
-        ("invalid type: ", "invalid type"),
-        ("invalid value: ", "invalid value"),
-    ] {
+    let expected = text.rsplit_once(", expected ").map_or("something else", |(_, expected)| expected);
+    for (start, kind) in [("invalid type: ", "invalid type"), ("invalid value: ", "invalid value")] {
         if let Some(found) = text.strip_prefix(start) {
             let found = found.split([' ', ',']).next().unwrap_or_default();
             let found = if found == "floating" { "number" } else { found };
@@ -212,10 +202,7 @@ pub(super) fn without_duplicates(raw: &str) -> Result<Value, DecodeError> {
     let value = UniqueMembers { path: &mut path }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| DecodeError {
-        path: display_path(&path),
-        message: without_values(&error),
-    })
+    value.map_err(|error| DecodeError { path: display_path(&path), message: without_values(&error) })
 }
 
 enum Step {
@@ -348,7 +335,8 @@ mod tests {
 
     #[test]
     fn prints_what_the_api_server_sends() {
-        let value = json!({"b": 2.0, "a": {"z": "x&y<z>\u{2028}\u{7f}\u{1}\u{8}", "Z": [1e21, 1e-7, 0.000001, null, true]}});
+        let value =
+            json!({"b": 2.0, "a": {"z": "x&y<z>\u{2028}\u{7f}\u{1}\u{8}", "Z": [1e21, 1e-7, 0.000001, null, true]}});
         assert_eq!(
             to_go_json(&value),
             "{\"a\":{\"Z\":[1e+21,1e-7,0.000001,null,true],\"z\":\"x\\u0026y\\u003cz\\u003e\\u2028\u{7f}\\u0001\\b\"},\"b\":2}"
@@ -366,22 +354,13 @@ mod tests {
     #[test]
     fn names_the_place_of_an_unknown_field() {
         let message = refusal(r#"{"machineImages":[{"name":"a"},{"name":"b","urn":"x"}]}"#);
-        assert!(
-            message.starts_with("machineImages[1].urn: unknown field `urn`"),
-            "{message}"
-        );
+        assert!(message.starts_with("machineImages[1].urn: unknown field `urn`"), "{message}");
     }
 
     #[test]
     fn refuses_what_appears_twice_also_in_maps() {
-        assert_eq!(
-            refusal(r#"{"labels":{"a":"1","a":"1"}}"#),
-            "labels.a: duplicate field"
-        );
-        assert_eq!(
-            refusal(r#"{"machineImages":[{"name":"a","name":"a"}]}"#),
-            "machineImages[0].name: duplicate field"
-        );
+        assert_eq!(refusal(r#"{"labels":{"a":"1","a":"1"}}"#), "labels.a: duplicate field");
+        assert_eq!(refusal(r#"{"machineImages":[{"name":"a","name":"a"}]}"#), "machineImages[0].name: duplicate field");
         let lenient: Profile = decode_lenient(r#"{"labels":{"a":"1","a":"2"}}"#).unwrap();
         assert_eq!(lenient.labels["a"], "2");
     }
@@ -407,10 +386,7 @@ mod tests {
 
     #[test]
     fn null_is_the_zero_value() {
-        assert_eq!(
-            decode_strict::<Profile>(r#"{"machineImages":null}"#),
-            Ok(Profile::default())
-        );
+        assert_eq!(decode_strict::<Profile>(r#"{"machineImages":null}"#), Ok(Profile::default()));
     }
 
     #[test]

@@ -39,11 +39,7 @@ enum Amount {
     /// `value · 10^scale`. The scale is not limited, so the number may not fit 64 bits.
     Small { value: i64, scale: i32 },
     /// `± unscaled / 10^places`; `unscaled` has only digits and no leading zeros, and is empty for zero.
-    Exact {
-        negative: bool,
-        unscaled: String,
-        places: usize,
-    },
+    Exact { negative: bool, unscaled: String, places: usize },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +53,7 @@ enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// The text is not a number with a suffix.
-    #[error(
-        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-    )]
+    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     Format,
     /// The text has no digits.
     #[error("unable to parse numeric part of quantity")]
@@ -92,11 +86,7 @@ enum Suffix {
 impl Default for Quantity {
     /// Zero, which is also what Go reads from JSON null.
     fn default() -> Self {
-        Self {
-            amount: Amount::Small { value: 0, scale: 0 },
-            format: Format::DecimalSuffix,
-            text: None,
-        }
+        Self { amount: Amount::Small { value: 0, scale: 0 }, format: Format::DecimalSuffix, text: None }
     }
 }
 
@@ -123,15 +113,9 @@ impl Quantity {
     /// is as uneven as in Go.
     pub fn value_rounded_up(&self) -> i64 {
         match &self.amount {
-            Amount::Small { value, scale } if *scale < 0 => {
-                divide_away_from_zero(*value, scale.unsigned_abs())
-            }
+            Amount::Small { value, scale } if *scale < 0 => divide_away_from_zero(*value, scale.unsigned_abs()),
             Amount::Small { value, scale } => multiply_like_go(*value, scale.unsigned_abs()),
-            Amount::Exact {
-                negative,
-                unscaled,
-                places,
-            } => exact_rounded_up(*negative, unscaled, *places),
+            Amount::Exact { negative, unscaled, places } => exact_rounded_up(*negative, unscaled, *places),
         }
     }
 
@@ -157,11 +141,7 @@ impl Quantity {
     fn canonical_binary(&self) -> String {
         let (negative, magnitude) = match &self.amount {
             Amount::Small { value, .. } => (*value < 0, Some(u128::from(value.unsigned_abs()))),
-            Amount::Exact {
-                negative,
-                unscaled,
-                places,
-            } => {
+            Amount::Exact { negative, unscaled, places } => {
                 let (whole, fraction) = unscaled.split_at(unscaled.len().saturating_sub(*places));
                 let is_whole = fraction.bytes().all(|digit| digit == b'0');
                 (*negative, whole.parse().ok().filter(|_| is_whole))
@@ -199,16 +179,8 @@ impl Quantity {
     /// The number in one form for every notation: sign, digits without trailing zeros, exponent.
     fn digits_and_exponent(&self) -> (bool, String, i64) {
         let (negative, mut digits, mut exponent) = match &self.amount {
-            Amount::Small { value, scale } => (
-                *value < 0,
-                value.unsigned_abs().to_string(),
-                i64::from(*scale),
-            ),
-            Amount::Exact {
-                negative,
-                unscaled,
-                places,
-            } => {
+            Amount::Small { value, scale } => (*value < 0, value.unsigned_abs().to_string(), i64::from(*scale)),
+            Amount::Exact { negative, unscaled, places } => {
                 let places = i64::try_from(*places).unwrap_or_default();
                 (*negative, unscaled.clone(), -places)
             }
@@ -234,27 +206,16 @@ impl<'a> Parts<'a> {
         let without_zeros = unsigned.trim_start_matches('0');
         if without_zeros.is_empty() {
             // Only zeros, or nothing but a sign, which Go reads as zero as well.
-            return Ok(Self {
-                negative: false,
-                whole: "0",
-                fraction: "",
-                suffix: "",
-                has_digits: true,
-            });
+            return Ok(Self { negative: false, whole: "0", fraction: "", suffix: "", has_digits: true });
         }
         let (whole, rest) = split_digits(without_zeros);
         let (fraction, suffix) = match rest.strip_prefix('.') {
             Some(behind_point) => split_digits(behind_point),
             None => ("", rest),
         };
-        let letters = suffix
-            .bytes()
-            .position(|byte| !b"eEinumkKMGTP".contains(&byte))
-            .unwrap_or(suffix.len());
+        let letters = suffix.bytes().position(|byte| !b"eEinumkKMGTP".contains(&byte)).unwrap_or(suffix.len());
         let behind_letters = &suffix[letters..];
-        let digits = behind_letters
-            .strip_prefix(['-', '+'])
-            .unwrap_or(behind_letters);
+        let digits = behind_letters.strip_prefix(['-', '+']).unwrap_or(behind_letters);
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(QuantityError::Format);
         }
@@ -263,9 +224,7 @@ impl<'a> Parts<'a> {
             whole: if whole.is_empty() { "0" } else { whole },
             fraction,
             suffix,
-            has_digits: without_zeros.len() != unsigned.len()
-                || !whole.is_empty()
-                || !fraction.is_empty(),
+            has_digits: without_zeros.len() != unsigned.len() || !whole.is_empty() || !fraction.is_empty(),
         })
     }
 
@@ -274,12 +233,9 @@ impl<'a> Parts<'a> {
         let whole_digits = digit_count(self.whole)?;
         let fraction_digits = digit_count(self.fraction)?;
         let (exponent, format, factor, spare_digits) = match *suffix {
-            Suffix::Decimal { exponent, format } => (
-                exponent,
-                format,
-                1,
-                SMALL_DIGITS - whole_digits - fraction_digits,
-            ),
+            Suffix::Decimal { exponent, format } => {
+                (exponent, format, 1, SMALL_DIGITS - whole_digits - fraction_digits)
+            }
             Suffix::Binary { bits } if self.fraction.is_empty() => (
                 0,
                 Format::BinarySuffix,
@@ -302,10 +258,7 @@ impl<'a> Parts<'a> {
             _ => scale % 3 == 0 && !shifted.ends_with("000") && !shifted.starts_with('0'),
         };
         Some(Quantity {
-            amount: Amount::Small {
-                value: if self.negative { -product } else { product },
-                scale,
-            },
+            amount: Amount::Small { value: if self.negative { -product } else { product }, scale },
             format,
             text: is_canonical.then(|| text.into()),
         })
@@ -319,14 +272,8 @@ impl<'a> Parts<'a> {
         let shifted = format!("{}{}", self.whole, self.fraction);
         let fraction_digits = digit_count(self.fraction).ok_or(QuantityError::OutOfRange)?;
         let (digits, places, mut format) = match *suffix {
-            Suffix::Decimal { exponent, format } => {
-                (shifted, fraction_digits - i64::from(exponent), format)
-            }
-            Suffix::Binary { bits } => (
-                multiply_digits(&shifted, 1u64 << bits),
-                fraction_digits,
-                Format::BinarySuffix,
-            ),
+            Suffix::Decimal { exponent, format } => (shifted, fraction_digits - i64::from(exponent), format),
+            Suffix::Binary { bits } => (multiply_digits(&shifted, 1u64 << bits), fraction_digits, Format::BinarySuffix),
         };
         let mut unscaled = round_up_to_nano(digits.trim_start_matches('0'), places)?;
         let mut places = PLACES;
@@ -339,24 +286,13 @@ impl<'a> Parts<'a> {
                 format = Format::DecimalSuffix;
             }
         }
-        Ok(Quantity {
-            amount: Amount::Exact {
-                negative: self.negative,
-                unscaled,
-                places,
-            },
-            format,
-            text: None,
-        })
+        Ok(Quantity { amount: Amount::Exact { negative: self.negative, unscaled, places }, format, text: None })
     }
 }
 
 impl Suffix {
     fn parse(suffix: &str) -> Result<Self, QuantityError> {
-        let decimal = |exponent| Self::Decimal {
-            exponent,
-            format: Format::DecimalSuffix,
-        };
+        let decimal = |exponent| Self::Decimal { exponent, format: Format::DecimalSuffix };
         Ok(match suffix {
             "n" => decimal(-9),
             "u" => decimal(-6),
@@ -375,9 +311,7 @@ impl Suffix {
             "Pi" => Self::Binary { bits: 50 },
             "Ei" => Self::Binary { bits: 60 },
             other => {
-                let digits = other
-                    .strip_prefix(['e', 'E'])
-                    .ok_or(QuantityError::Suffix)?;
+                let digits = other.strip_prefix(['e', 'E']).ok_or(QuantityError::Suffix)?;
                 let exponent: i64 = digits.parse().map_err(|_| QuantityError::Suffix)?;
                 Self::Decimal {
                     // Go keeps the lower 32 bits, whatever they are.
@@ -406,10 +340,7 @@ fn decimal_suffix(exponent: i64) -> &'static str {
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
-    let end = text
-        .bytes()
-        .position(|byte| !byte.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 
@@ -446,9 +377,7 @@ fn round_up_to_nano(digits: &str, places: i64) -> Result<String, QuantityError> 
         let zeros = usize::try_from(-surplus).unwrap_or_default();
         return Ok(format!("{digits}{}", "0".repeat(zeros)));
     }
-    let kept = usize::try_from(surplus)
-        .ok()
-        .and_then(|surplus| digits.len().checked_sub(surplus));
+    let kept = usize::try_from(surplus).ok().and_then(|surplus| digits.len().checked_sub(surplus));
     let Some(kept) = kept else {
         return Ok("1".to_owned());
     };
@@ -479,9 +408,8 @@ fn is_above_binary_limit(nano: &str) -> bool {
 
 /// The lower 64 bits of a decimal number, read as a signed one.
 fn lower_bits(negative: bool, digits: &str) -> i64 {
-    let bits = digits.bytes().fold(0u64, |bits, digit| {
-        bits.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
-    }) as i64;
+    let bits =
+        digits.bytes().fold(0u64, |bits, digit| bits.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))) as i64;
     if negative { bits.wrapping_neg() } else { bits }
 }
 
@@ -517,9 +445,7 @@ fn multiply_like_go(value: i64, places: u32) -> i64 {
     if value == 0 {
         return 0;
     }
-    let product = 10i64
-        .checked_pow(places)
-        .and_then(|factor| value.checked_mul(factor));
+    let product = 10i64.checked_pow(places).and_then(|factor| value.checked_mul(factor));
     match (product, places) {
         (Some(product), _) => product,
         (None, 1 | 2 | 3 | 6 | 9) => value.wrapping_mul(10i64.wrapping_pow(places)),
@@ -638,10 +564,7 @@ mod tests {
 
     #[test]
     fn an_exponent_of_billions_costs_nothing() {
-        assert_eq!(
-            Quantity::parse("1234567890123456789012e2147483647"),
-            Err(QuantityError::OutOfRange)
-        );
+        assert_eq!(Quantity::parse("1234567890123456789012e2147483647"), Err(QuantityError::OutOfRange));
         assert_eq!(quantity("1e-2147483647").to_string(), "1e-9");
         assert_eq!(quantity("0e2147483647").value_rounded_up(), 0);
         assert_eq!(quantity("1e2147483646").value_rounded_up(), 0);
@@ -656,10 +579,7 @@ mod tests {
         assert_eq!(read("1e21"), "1e+21");
         assert_eq!(read("null"), "0");
         assert!(serde_json::from_str::<Quantity>("true").is_err());
-        assert_eq!(
-            serde_json::to_string(&quantity("1024Mi")).unwrap(),
-            "\"1Gi\""
-        );
+        assert_eq!(serde_json::to_string(&quantity("1024Mi")).unwrap(), "\"1Gi\"");
     }
 
     #[test]

@@ -36,12 +36,9 @@ pub fn go_time_text(rfc3339: &str) -> Result<String, TimeError> {
     }
     let local = DateTime::from_parts(
         Date::new(year, narrow(month)?, narrow(day)?).map_err(|_| TimeError)?,
-        Time::new(narrow(hour)?, narrow(minute)?, narrow(second)?, nanosecond)
-            .map_err(|_| TimeError)?,
+        Time::new(narrow(hour)?, narrow(minute)?, narrow(second)?, nanosecond).map_err(|_| TimeError)?,
     );
-    let utc = local
-        .checked_sub(offset_in_minutes.minutes())
-        .map_err(|_| TimeError)?;
+    let utc = local.checked_sub(offset_in_minutes.minutes()).map_err(|_| TimeError)?;
     Ok(print(utc))
 }
 
@@ -106,10 +103,7 @@ impl Reader<'_> {
         let [b'.' | b',', digits @ ..] = self.0 else {
             return 0;
         };
-        let count = digits
-            .iter()
-            .position(|byte| !byte.is_ascii_digit())
-            .unwrap_or(digits.len());
+        let count = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
         if count == 0 {
             return 0;
         }
@@ -156,24 +150,13 @@ mod tests {
 
     #[test]
     fn prints_utc_as_go_does() {
-        assert_eq!(
-            go_time_text("2025-03-01T10:20:30Z").unwrap(),
-            "2025-03-01 10:20:30 +0000 UTC"
-        );
-        assert_eq!(
-            go_time_text("2025-03-01T00:20:30.120+02:00").unwrap(),
-            "2025-02-28 22:20:30.12 +0000 UTC"
-        );
+        assert_eq!(go_time_text("2025-03-01T10:20:30Z").unwrap(), "2025-03-01 10:20:30 +0000 UTC");
+        assert_eq!(go_time_text("2025-03-01T00:20:30.120+02:00").unwrap(), "2025-02-28 22:20:30.12 +0000 UTC");
     }
 
     #[test]
     fn refuses_days_that_do_not_exist_and_other_forms() {
-        for text in [
-            "",
-            "2025-02-29T00:00:00Z",
-            "2025-03-01 10:20:30Z",
-            "2025-03-01T23:59:60Z",
-        ] {
+        for text in ["", "2025-02-29T00:00:00Z", "2025-03-01 10:20:30Z", "2025-03-01T23:59:60Z"] {
             assert_eq!(go_time_text(text), Err(TimeError), "{text}");
         }
     }

@@ -72,10 +72,7 @@ impl Version {
         }
         let prerelease = prerelease.unwrap_or_default();
         let (major, minor, patch) = (major?, minor?, patch?);
-        if prerelease
-            .split('.')
-            .any(|part| part.len() > 1 && part.starts_with('0') && is_digits(part))
-        {
+        if prerelease.split('.').any(|part| part.len() > 1 && part.starts_with('0') && is_digits(part)) {
             return Err(VersionError::LeadingZero);
         }
         Ok(Self {
@@ -111,12 +108,8 @@ fn is_digits(text: &str) -> bool {
 
 fn is_dotted(text: Option<&str>) -> bool {
     text.is_none_or(|text| {
-        text.split('.').all(|part| {
-            !part.is_empty()
-                && part
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        })
+        text.split('.')
+            .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'))
     })
 }
 
@@ -195,11 +188,7 @@ fn compare_prereleases(left: &str, right: &str) -> Ordering {
             return order;
         }
     }
-    if right.next().is_some() {
-        Ordering::Less
-    } else {
-        Ordering::Equal
-    }
+    if right.next().is_some() { Ordering::Less } else { Ordering::Equal }
 }
 
 #[cfg(test)]
@@ -227,17 +216,11 @@ mod tests {
 
     #[test]
     fn errors_read_like_upstream() {
-        assert_eq!(
-            Version::parse("bad").unwrap_err().to_string(),
-            "invalid semantic version"
-        );
+        assert_eq!(Version::parse("bad").unwrap_err().to_string(), "invalid semantic version");
         assert_eq!(Version::parse(""), Err(VersionError::Invalid));
         assert_eq!(Version::parse("1.2.3.4"), Err(VersionError::Invalid));
         assert_eq!(Version::parse("1.2.3-01"), Err(VersionError::LeadingZero));
-        assert_eq!(
-            Version::parse("1.99999999999999999999"),
-            Err(VersionError::OutOfRange)
-        );
+        assert_eq!(Version::parse("1.99999999999999999999"), Err(VersionError::OutOfRange));
         assert_eq!(Version::parse(&"1".repeat(300)), Err(VersionError::TooLong));
     }
 

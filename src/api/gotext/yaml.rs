@@ -70,18 +70,13 @@ pub enum Problem {
 pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if let Some(value) = json_document(text) {
-        return Ok(if value.is_null() {
-            Vec::new()
-        } else {
-            vec![value]
-        });
+        return Ok(if value.is_null() { Vec::new() } else { vec![value] });
     }
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(false);
     let mut builder = Builder::default();
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) =
-            event.map_err(|error| at(error.marker(), Problem::Syntax(error.kind().to_string())))?;
+        let (event, span) = event.map_err(|error| at(error.marker(), Problem::Syntax(error.kind().to_string())))?;
         builder.take(event, span)?;
     }
     Ok(builder.documents)
@@ -113,11 +108,7 @@ fn print_numbers(value: &mut Value) {
 }
 
 fn at(marker: &Marker, problem: Problem) -> YamlError {
-    YamlError {
-        line: marker.line(),
-        column: marker.col() + 1,
-        problem,
-    }
+    YamlError { line: marker.line(), column: marker.col() + 1, problem }
 }
 
 fn value(scalar: Scalar, place: &Marker) -> Result<Value, YamlError> {
@@ -181,25 +172,14 @@ impl Builder {
         let place = &span.start;
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let scalar =
-                    resolve(&text, style, tag.as_deref()).map_err(|error| at(place, error))?;
-                let node = Anchored {
-                    scalar,
-                    depth: 0,
-                    size: 1 + text.len(),
-                };
+                let scalar = resolve(&text, style, tag.as_deref()).map_err(|error| at(place, error))?;
+                let node = Anchored { scalar, depth: 0, size: 1 + text.len() };
                 self.complete(anchor, node, place)
             }
             Event::Alias(anchor) => self.copy(anchor, place),
-            Event::SequenceStart(_, anchor, _) => {
-                self.open(anchor, Content::Sequence(Vec::new()), place)
-            }
+            Event::SequenceStart(_, anchor, _) => self.open(anchor, Content::Sequence(Vec::new()), place),
             Event::MappingStart(_, anchor, _) => {
-                let content = Content::Mapping {
-                    members: Map::new(),
-                    merged: HashSet::new(),
-                    key: None,
-                };
+                let content = Content::Mapping { members: Map::new(), merged: HashSet::new(), key: None };
                 self.open(anchor, content, place)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(place),
@@ -216,12 +196,7 @@ impl Builder {
         if self.open.len() >= DEEPEST {
             return Err(at(place, Problem::TooDeep));
         }
-        self.open.push(Open {
-            anchor,
-            depth: 0,
-            size: 1,
-            content,
-        });
+        self.open.push(Open { anchor, depth: 0, size: 1, content });
         Ok(())
     }
 
@@ -233,20 +208,13 @@ impl Builder {
             Content::Sequence(items) => Value::Array(items),
             Content::Mapping { members, .. } => Value::Object(members),
         };
-        let node = Anchored {
-            scalar: Scalar::Value(value),
-            depth: open.depth + 1,
-            size: open.size,
-        };
+        let node = Anchored { scalar: Scalar::Value(value), depth: open.depth + 1, size: open.size };
         self.complete(open.anchor, node, place)
     }
 
     fn copy(&mut self, anchor: usize, place: &Marker) -> Result<(), YamlError> {
         // The parser refuses unknown anchors, so one without a value is still being built.
-        let node = self
-            .anchors
-            .get(&anchor)
-            .ok_or_else(|| at(place, Problem::Recursion))?;
+        let node = self.anchors.get(&anchor).ok_or_else(|| at(place, Problem::Recursion))?;
         // Counted before the copy is made.
         self.copied = self.copied.saturating_add(node.size);
         if self.copied > MOST_COPIED {
@@ -283,11 +251,7 @@ impl Builder {
         open.size = open.size.saturating_add(node.size);
         match &mut open.content {
             Content::Sequence(items) => items.push(value(node.scalar, place)?),
-            Content::Mapping {
-                members,
-                merged,
-                key,
-            } => match key.take() {
+            Content::Mapping { members, merged, key } => match key.take() {
                 None => {
                     let name = node.scalar.into_key().map_err(|error| at(place, error))?;
                     if let Key::Name(name) = &name
@@ -301,8 +265,9 @@ impl Builder {
                 Some(Key::Name(name)) => {
                     members.insert(name, value(node.scalar, place)?);
                 }
-                Some(Key::Merge) => merge(members, merged, value(node.scalar, place)?)
-                    .map_err(|error| at(place, error))?,
+                Some(Key::Merge) => {
+                    merge(members, merged, value(node.scalar, place)?).map_err(|error| at(place, error))?
+                }
             },
         }
         Ok(())
@@ -313,11 +278,7 @@ impl Builder {
 ///
 /// Go lets a merge replace a key that stands before it, against the YAML specification, and refuses it in strict
 /// mode. We refuse it always.
-fn merge(
-    members: &mut Map<String, Value>,
-    merged: &mut HashSet<String>,
-    source: Value,
-) -> Result<(), Problem> {
+fn merge(members: &mut Map<String, Value>, merged: &mut HashSet<String>, source: Value) -> Result<(), Problem> {
     let sources = match source {
         Value::Object(_) => vec![source],
         Value::Array(items) => items,
@@ -348,9 +309,7 @@ impl Scalar {
         Ok(match self {
             Self::Value(value) => value,
             Self::Merge => "<<".into(),
-            Self::Float(number) => json::number_as_printed(number)
-                .map(Value::Number)
-                .ok_or(Problem::NotFinite)?,
+            Self::Float(number) => json::number_as_printed(number).map(Value::Number).ok_or(Problem::NotFinite)?,
         })
     }
 
@@ -423,9 +382,7 @@ fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, 
 fn looks_like_a_date(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let mut digits = |count: std::ops::RangeInclusive<usize>| {
-        parts.next().is_some_and(|part| {
-            count.contains(&part.bytes().take_while(u8::is_ascii_digit).count())
-        })
+        parts.next().is_some_and(|part| count.contains(&part.bytes().take_while(u8::is_ascii_digit).count()))
     };
     digits(4..=4) && digits(1..=2) && digits(1..=2)
 }
@@ -434,12 +391,8 @@ fn looks_like_a_date(text: &str) -> bool {
 fn plain(text: &str) -> Scalar {
     let value = match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            true.into()
-        }
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            false.into()
-        }
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => true.into(),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => false.into(),
         "<<" => return Scalar::Merge,
         ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
@@ -552,39 +505,19 @@ mod tests {
     #[test]
     fn plain_scalars_have_types_and_quoted_ones_are_text() {
         assert_eq!(
-            documents("[yes, 'yes', off, 010, 0x1F, 1_000, 1.5, '1.5', ~, 2025-03-01, 1.10, 2.0]")
-                .unwrap(),
-            [json!([
-                true,
-                "yes",
-                false,
-                8,
-                31,
-                1000,
-                1.5,
-                "1.5",
-                null,
-                "2025-03-01",
-                1.1,
-                2
-            ])]
+            documents("[yes, 'yes', off, 010, 0x1F, 1_000, 1.5, '1.5', ~, 2025-03-01, 1.10, 2.0]").unwrap(),
+            [json!([true, "yes", false, 8, 31, 1000, 1.5, "1.5", null, "2025-03-01", 1.1, 2])]
         );
     }
 
     #[test]
     fn reads_json_with_its_own_escapes() {
-        assert_eq!(
-            documents("{\"a\": \"\\ud83d\\ude00\\/\", \"b\": 1.0}").unwrap(),
-            [json!({"a": "😀/", "b": 1})]
-        );
+        assert_eq!(documents("{\"a\": \"\\ud83d\\ude00\\/\", \"b\": 1.0}").unwrap(), [json!({"a": "😀/", "b": 1})]);
     }
 
     #[test]
     fn tells_the_place_and_not_the_content() {
-        assert_eq!(
-            problem("a:\n  b: 1\n  b: hunter2\n"),
-            (3, 3, Problem::DuplicateKey)
-        );
+        assert_eq!(problem("a:\n  b: 1\n  b: hunter2\n"), (3, 3, Problem::DuplicateKey));
         assert_eq!(problem("{\"a\": 1, \"a\": 2}").2, Problem::DuplicateKey);
         assert_eq!(problem("1: a\n'1': b\n").2, Problem::DuplicateKey);
         assert_eq!(problem("a: .inf").2, Problem::NotFinite);
@@ -611,23 +544,14 @@ mod tests {
             documents("a: &a {x: 1, z: 2}\nb:\n  <<: *a\n  z: 3\n").unwrap(),
             [json!({"a": {"x": 1, "z": 2}, "b": {"x": 1, "z": 3}})]
         );
-        assert_eq!(
-            problem("a: &a {x: 1}\nb:\n  x: 3\n  <<: *a\n").2,
-            Problem::DuplicateKey
-        );
+        assert_eq!(problem("a: &a {x: 1}\nb:\n  x: 3\n  <<: *a\n").2, Problem::DuplicateKey);
     }
 
     #[test]
     fn aliases_cannot_blow_up() {
         let mut bomb = String::from("a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
-        for (name, of) in ["b", "c", "d", "e", "f", "g", "h", "i"]
-            .iter()
-            .zip("abcdefgh".chars())
-        {
-            bomb.push_str(&format!(
-                "{name}: &{name} [{}]\n",
-                vec![format!("*{of}"); 10].join(", ")
-            ));
+        for (name, of) in ["b", "c", "d", "e", "f", "g", "h", "i"].iter().zip("abcdefgh".chars()) {
+            bomb.push_str(&format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 10].join(", ")));
         }
         assert_eq!(problem(&bomb).2, Problem::TooMuchCopied);
         assert_eq!(problem("a: &a [*a]").2, Problem::Recursion);

@@ -4,8 +4,8 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::machine_deployment::{ClassReference, MachineTemplate};
 use super::DeploymentCondition;
+use super::machine_deployment::{ClassReference, MachineTemplate};
 use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
 

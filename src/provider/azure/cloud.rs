@@ -15,10 +15,7 @@ pub fn cloud_of_region(region: &str) -> &'static str {
         ("china", "AzureChina"),
     ];
     let region = region.to_ascii_lowercase();
-    PREFIXES
-        .iter()
-        .find(|(prefix, _)| region.starts_with(prefix))
-        .map_or("AzurePublic", |(_, cloud)| cloud)
+    PREFIXES.iter().find(|(prefix, _)| region.starts_with(prefix)).map_or("AzurePublic", |(_, cloud)| cloud)
 }
 
 /// The cloud that a CloudProfile configures, `None` when its name is unknown.

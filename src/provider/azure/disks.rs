@@ -74,7 +74,8 @@ pub fn data_disks(volumes: &[&DataVolume], config: &WorkerConfig) -> Result<Vec<
 
 /// The image of a data volume; of several entries for the volume the last one with an image counts.
 fn data_disk_image(volume: &str, config: &WorkerConfig) -> Option<DataDiskImage> {
-    let images = config.data_volumes.iter().filter(|entry| entry.name == volume).filter_map(|entry| entry.image_ref.as_ref());
+    let images =
+        config.data_volumes.iter().filter(|entry| entry.name == volume).filter_map(|entry| entry.image_ref.as_ref());
     images.last().map(|image| image.reference().map(DataDiskImage::from).unwrap_or_default())
 }
 

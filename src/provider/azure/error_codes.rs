@@ -30,7 +30,10 @@ const PATTERNS: &[(ErrorCode, &[&str])] = &[
         &["authorizationfailed", "invalid_grant", "no active subscriptions", "not authorized", "unauthorized"],
     ),
     (ErrorCode::InfraQuotaExceeded, &["quotaexceeded", "exceeded quota", "quota has been met", "exceeding approved"]),
-    (ErrorCode::InfraRateLimitsExceeded, &["requestlimitexceeded", "throttling", "too many requests", "toomanyrequests"]),
+    (
+        ErrorCode::InfraRateLimitsExceeded,
+        &["requestlimitexceeded", "throttling", "too many requests", "toomanyrequests"],
+    ),
     (
         ErrorCode::InfraDependencies,
         &["readonlydisabledsubscription", "is already being used", "internalservererror", "internalbillingerror"],

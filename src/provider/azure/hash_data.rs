@@ -65,7 +65,10 @@ fn value_items(config: &WorkerConfig) -> HashItems {
             );
         }
     }
-    items.push_some("providerConfig.volume.caching", config.volume.as_ref().and_then(|volume| volume.caching.as_deref()));
+    items.push_some(
+        "providerConfig.volume.caching",
+        config.volume.as_ref().and_then(|volume| volume.caching.as_deref()),
+    );
     for volume in &config.data_volumes {
         let path = format!("providerConfig.dataVolumes[{}]", volume.name);
         items.push(format!("{path}.name"), volume.name.as_str());
@@ -85,7 +88,10 @@ fn value_items(config: &WorkerConfig) -> HashItems {
     }
     items.push_some(
         "providerConfig.capacityReservation.capacityReservationGroupID",
-        config.capacity_reservation.as_ref().and_then(|reservation| reservation.capacity_reservation_group_id.as_deref()),
+        config
+            .capacity_reservation
+            .as_ref()
+            .and_then(|reservation| reservation.capacity_reservation_group_id.as_deref()),
     );
     items
 }

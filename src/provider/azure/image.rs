@@ -164,7 +164,7 @@ pub fn image_in_profile<'a>(
     }
     let choice = best_flavor(machine, definitions, &candidates, |candidate| &*candidate.capabilities)
         .map_err(NotInProfile::NoFlavor)?;
-    let best = candidates.swap_remove(choice);
+    let best = candidates.swap_remove(choice.index);
     Ok(SelectedImage {
         source: ImageSource::CloudProfile,
         capabilities: Some(best.capabilities),
@@ -189,9 +189,8 @@ pub fn image_in_status<'a>(
     if kept.peek().is_none() {
         return Err(NotInStatus::NotKept);
     }
-    let found = kept
-        .find(|kept| are_compatible(&machine_side(kept), machine, definitions))
-        .ok_or(NotInStatus::Incompatible)?;
+    let found =
+        kept.find(|kept| are_compatible(&machine_side(kept), machine, definitions)).ok_or(NotInStatus::Incompatible)?;
     Ok(SelectedImage {
         source: ImageSource::ProviderStatus(found),
         capabilities: found.capabilities.as_ref().map(Cow::Borrowed),
@@ -221,8 +220,7 @@ pub fn status_image(image: &MachineImage, selected: &SelectedImage<'_>, machine_
         ImageSource::ProviderStatus(kept) => kept.architecture.as_deref().unwrap_or(machine_architecture),
         ImageSource::CloudProfile => machine_architecture,
     };
-    let by_architecture =
-        || Capabilities(BTreeMap::from([(ARCHITECTURE.to_owned(), vec![architecture.to_owned()])]));
+    let by_architecture = || Capabilities(BTreeMap::from([(ARCHITECTURE.to_owned(), vec![architecture.to_owned()])]));
     let mut kept = StatusImage {
         name: image.name.clone(),
         version: image.version.clone(),

@@ -11,179 +11,182 @@ use super::documents::ImageReference;
 /// `MachineClass.providerSpec`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ProviderSpec {
-    pub cloud_configuration: Name,
-    pub location: String,
-    pub resource_group: String,
-    pub subnet_info: SubnetInfo,
-    pub tags: BTreeMap<String, String>,
-    pub properties: Properties,
+pub(super) struct ProviderSpec {
+    pub(super) cloud_configuration: Name,
+    pub(super) location: String,
+    pub(super) resource_group: String,
+    pub(super) subnet_info: SubnetInfo,
+    pub(super) tags: BTreeMap<String, String>,
+    pub(super) properties: Properties,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Name {
-    pub name: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SubnetInfo {
-    pub vnet_name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vnet_resource_group: Option<String>,
-    pub subnet_name: String,
+pub(super) struct Name {
+    pub(super) name: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Properties {
+pub(super) struct SubnetInfo {
+    pub(super) vnet_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub security_profile: Option<SecurityProfile>,
+    pub(super) vnet_resource_group: Option<String>,
+    pub(super) subnet_name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Properties {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) security_profile: Option<SecurityProfile>,
     /// A number where the zone is one: the driver declares an integer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub zone: Option<Value>,
+    pub(super) zone: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine_set: Option<MachineSetReference>,
+    pub(super) machine_set: Option<MachineSetReference>,
     #[serde(rename = "identityID", skip_serializing_if = "Option::is_none")]
-    pub identity_id: Option<String>,
+    pub(super) identity_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network_profile: Option<NetworkProfile>,
+    pub(super) network_profile: Option<NetworkProfile>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub diagnostics_profile: Option<DiagnosticsProfile>,
-    pub hardware_profile: HardwareProfile,
-    pub os_profile: OsProfile,
-    pub storage_profile: StorageProfile,
+    pub(super) diagnostics_profile: Option<DiagnosticsProfile>,
+    pub(super) hardware_profile: HardwareProfile,
+    pub(super) os_profile: OsProfile,
+    pub(super) storage_profile: StorageProfile,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capacity_reservation: Option<CapacityReservation>,
+    pub(super) capacity_reservation: Option<CapacityReservation>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SecurityProfile {
-    pub security_type: String,
-    pub uefi_settings: UefiSettings,
+pub(super) struct SecurityProfile {
+    pub(super) security_type: String,
+    pub(super) uefi_settings: UefiSettings,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct UefiSettings {
-    pub vtpm_enabled: bool,
+pub(super) struct UefiSettings {
+    pub(super) vtpm_enabled: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MachineSetReference {
-    pub id: String,
-    pub kind: &'static str,
+pub(super) struct MachineSetReference {
+    pub(super) id: String,
+    pub(super) kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NetworkProfile {
-    pub accelerated_networking: bool,
+pub(super) struct NetworkProfile {
+    pub(super) accelerated_networking: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DiagnosticsProfile {
-    pub enabled: bool,
+pub(super) struct DiagnosticsProfile {
+    pub(super) enabled: bool,
     #[serde(rename = "storageURI", skip_serializing_if = "Option::is_none")]
-    pub storage_uri: Option<String>,
+    pub(super) storage_uri: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HardwareProfile {
-    pub vm_size: String,
+pub(super) struct HardwareProfile {
+    pub(super) vm_size: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct OsProfile {
-    pub admin_username: &'static str,
-    pub linux_configuration: LinuxConfiguration,
+pub(super) struct OsProfile {
+    pub(super) admin_username: &'static str,
+    pub(super) linux_configuration: LinuxConfiguration,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LinuxConfiguration {
-    pub disable_password_authentication: bool,
-    pub ssh: Ssh,
+pub(super) struct LinuxConfiguration {
+    pub(super) disable_password_authentication: bool,
+    pub(super) ssh: Ssh,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ssh {
+pub(super) struct Ssh {
     /// One key, not a list: the driver declares an object.
-    pub public_keys: PublicKey,
+    pub(super) public_keys: PublicKey,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PublicKey {
-    pub path: &'static str,
+pub(super) struct PublicKey {
+    pub(super) path: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_data: Option<String>,
+    pub(super) key_data: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct StorageProfile {
-    pub image_reference: BTreeMap<&'static str, Value>,
-    pub os_disk: OsDisk,
+pub(super) struct StorageProfile {
+    pub(super) image_reference: BTreeMap<&'static str, Value>,
+    pub(super) os_disk: OsDisk,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub data_disks: Vec<DataDisk>,
+    pub(super) data_disks: Vec<DataDisk>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct OsDisk {
-    pub caching: String,
-    pub create_option: String,
+pub(super) struct OsDisk {
+    pub(super) caching: String,
+    pub(super) create_option: String,
     #[serde(rename = "diskSizeGB")]
-    pub disk_size_gb: i64,
+    pub(super) disk_size_gb: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub managed_disk: Option<ManagedDisk>,
+    pub(super) managed_disk: Option<ManagedDisk>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ManagedDisk {
+pub(super) struct ManagedDisk {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub storage_account_type: Option<String>,
+    pub(super) storage_account_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub security_profile: Option<SecurityProfileOfDisk>,
+    pub(super) security_profile: Option<SecurityProfileOfDisk>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SecurityProfileOfDisk {
-    pub security_encryption_type: String,
+pub(super) struct SecurityProfileOfDisk {
+    pub(super) security_encryption_type: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DataDisk {
-    pub name: String,
-    pub lun: i32,
-    pub caching: String,
+pub(super) struct DataDisk {
+    pub(super) name: String,
+    pub(super) lun: i32,
+    pub(super) caching: String,
     #[serde(rename = "diskSizeGB")]
-    pub disk_size_gb: i64,
+    pub(super) disk_size_gb: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub storage_account_type: Option<String>,
+    pub(super) storage_account_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub image_ref: Option<DataDiskImage>,
+    pub(super) image_ref: Option<DataDiskImage>,
 }
 
 /// One member such as `{communityGalleryImageID: …}`.
-pub type DataDiskImage = BTreeMap<String, String>;
+pub(super) type DataDiskImage = BTreeMap<String, String>;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CapacityReservation {
+pub(super) struct CapacityReservation {
     #[serde(rename = "capacityReservationGroupID")]
-    pub capacity_reservation_group_id: String,
+    pub(super) capacity_reservation_group_id: String,
 }
 
 /// The image of the root disk. The capital `P` is the Go extension's; the driver reads names in any case.
-pub fn image_reference(reference: ImageReference<'_>, skip_marketplace_agreement: bool) -> BTreeMap<&'static str, Value> {
+pub(super) fn image_reference(
+    reference: ImageReference<'_>,
+    skip_marketplace_agreement: bool,
+) -> BTreeMap<&'static str, Value> {
     let mut members = BTreeMap::from([(reference.member(), Value::from(reference.value()))]);
     if skip_marketplace_agreement && matches!(reference, ImageReference::Urn(_)) {
         members.insert("skipMarketPlaceAgreement", Value::Bool(true));
@@ -192,7 +195,7 @@ pub fn image_reference(reference: ImageReference<'_>, skip_marketplace_agreement
 }
 
 /// A zone as the driver wants it.
-pub fn zone_value(zone: &str) -> Value {
+pub(super) fn zone_value(zone: &str) -> Value {
     if !zone.is_empty() && zone.bytes().all(|byte| byte.is_ascii_digit()) {
         if let Ok(number) = zone.parse::<i32>() {
             return Value::from(number);
@@ -202,7 +205,7 @@ pub fn zone_value(zone: &str) -> Value {
 }
 
 /// Whether machines of this type are confidential: `Standard_DC…` and `Standard_EC…`.
-pub fn is_confidential(machine_type: &str) -> bool {
+pub(super) fn is_confidential(machine_type: &str) -> bool {
     let machine_type = machine_type.to_lowercase();
     machine_type.starts_with("standard_ec") || machine_type.starts_with("standard_dc")
 }

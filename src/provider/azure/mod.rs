@@ -63,8 +63,7 @@ impl Provider for Azure {
                     kind: InfrastructureStatus::KIND,
                 })?;
         let status = decode("Worker status.providerStatus", worker.status.provider_status.as_deref())?;
-        let nodes_subnet =
-            network::nodes_subnet(&infrastructure).ok_or(WorkerError::NodesSubnetMissing)?.clone();
+        let nodes_subnet = network::nodes_subnet(&infrastructure).ok_or(WorkerError::NodesSubnetMissing)?.clone();
         let declared = &context.cloud_profile.spec.machine_capabilities;
         let old_format = declared.is_empty();
         let definitions =
@@ -88,9 +87,7 @@ impl PoolPlanner for AzureWorker<'_> {
 }
 
 fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {
-    raw.map(decode_document)
-        .transpose()
-        .map_err(|source| WorkerError::Document { path: path.to_owned(), source })
+    raw.map(decode_document).transpose().map_err(|source| WorkerError::Document { path: path.to_owned(), source })
 }
 
 /// The provider config of the CloudProfile, with a cloud that exists.
@@ -99,7 +96,8 @@ fn profile_config(context: &WorkerContext<'_>) -> Result<Option<CloudProfileConf
     let path = format!("CloudProfile {profile:?} spec.providerConfig");
     let config: Option<CloudProfileConfig> = decode(&path, context.cloud_profile.spec.provider_config.as_deref())?;
     let configuration = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
-    if let Some(configuration) = configuration.filter(|configuration| cloud::configured_cloud(configuration).is_none()) {
+    if let Some(configuration) = configuration.filter(|configuration| cloud::configured_cloud(configuration).is_none())
+    {
         return Err(WorkerError::UnknownCloud {
             path: format!("{path}.cloudConfiguration.name"),
             name: configuration.name.clone(),

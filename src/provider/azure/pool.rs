@@ -90,15 +90,13 @@ impl AzureWorker<'_> {
     /// What the machine type can do; the pool's architecture fills a gap.
     fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
         let profile = self.context.cloud_profile;
-        let machine_type = profile
-            .spec
-            .machine_types
-            .iter()
-            .find(|machine_type| machine_type.name == pool.machine_type)
-            .ok_or_else(|| PoolProblem::MachineTypeUnknown {
-                machine_type: pool.machine_type.clone(),
-                cloud_profile: self.profile_name(),
-            })?;
+        let machine_type =
+            profile.spec.machine_types.iter().find(|machine_type| machine_type.name == pool.machine_type).ok_or_else(
+                || PoolProblem::MachineTypeUnknown {
+                    machine_type: pool.machine_type.clone(),
+                    cloud_profile: self.profile_name(),
+                },
+            )?;
         Ok(complete_machine_type(machine_type.capabilities.as_ref(), architecture(pool), &self.definitions))
     }
 
@@ -110,7 +108,8 @@ impl AzureWorker<'_> {
             place: image.source.place(),
             expected: ImageReference::MEMBERS,
         })?;
-        let config = pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).transpose()?.unwrap_or_default();
+        let config =
+            pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).transpose()?.unwrap_or_default();
         Ok(PoolInputs {
             pool,
             config_items: config_items(pool, &config)?,

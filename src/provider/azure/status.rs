@@ -9,11 +9,7 @@ use crate::provider::document::Document;
 
 /// Each image of the planned pools once, in the order of the pools; then the images that pools which could not be planned
 /// used before. Scale sets are kept as they are.
-pub(super) fn provider_status(
-    previous: Option<&WorkerStatus>,
-    planned: &[&PoolPlan],
-    failed: &[&WorkerPool],
-) -> Value {
+pub(super) fn provider_status(previous: Option<&WorkerStatus>, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
     let mut images: Vec<Value> = Vec::new();
     let mut add = |image: Value| {
         if !images.contains(&image) {

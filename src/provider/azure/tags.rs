@@ -8,7 +8,11 @@ pub fn sanitize_tag_key(key: &str) -> String {
     key.chars()
         // Go lower-cases each character by itself and to a single one (`İ` becomes `i`).
         .map(|character| character.to_lowercase().next().unwrap_or(character))
-        .map(|character| if matches!(character, '<' | '>' | '%' | '\\' | '&' | '?' | '/' | ' ') { '_' } else { character })
+        .map(
+            |character| {
+                if matches!(character, '<' | '>' | '%' | '\\' | '&' | '?' | '/' | ' ') { '_' } else { character }
+            },
+        )
         .collect()
 }
 

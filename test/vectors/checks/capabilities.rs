@@ -2,8 +2,7 @@
 
 use gardener_extension_worker::api::gardener::{Capabilities, CapabilityDefinition};
 use gardener_extension_worker::capabilities::{
-    NoFlavor, are_compatible, are_equal, best_flavor, complete_machine_type, intersection,
-    with_defaults,
+    NoFlavor, are_compatible, are_equal, best_flavor, complete_machine_type, intersection, with_defaults,
 };
 use serde_json::{Value, json};
 
@@ -51,11 +50,7 @@ fn common(row: &Value) -> Result<Value, String> {
 fn complete(row: &Value) -> Result<Value, String> {
     let capabilities: Option<Capabilities> = member(row, "capabilities")?;
     let architecture: String = member(row, "workerArchitecture")?;
-    Ok(json!(complete_machine_type(
-        capabilities.as_ref(),
-        &architecture,
-        &definitions(row)?
-    )))
+    Ok(json!(complete_machine_type(capabilities.as_ref(), &architecture, &definitions(row)?)))
 }
 
 #[derive(serde::Deserialize)]
@@ -67,10 +62,8 @@ struct Flavor {
 fn best(row: &Value) -> Result<Value, String> {
     let flavors: Vec<Flavor> = member(row, "flavors")?;
     let machine = member(row, "machineCapabilities")?;
-    let choice = best_flavor(&machine, &definitions(row)?, &flavors, |flavor| {
-        &flavor.capabilities
-    })
-    .map_err(|error| error.to_string())?;
+    let choice = best_flavor(&machine, &definitions(row)?, &flavors, |flavor| &flavor.capabilities)
+        .map_err(|error| error.to_string())?;
     Ok(flavors[choice.index].id.clone().into())
 }
 
@@ -78,20 +71,12 @@ fn best(row: &Value) -> Result<Value, String> {
 fn best_match(case: &Value) -> Result<(), (Value, String)> {
     let expected = &case["expected"];
     let decoded = || -> Result<_, String> {
-        Ok((
-            member(case, "machineCapabilities")?,
-            member(case, "definitions")?,
-            member(case, "flavors")?,
-        ))
+        Ok((member(case, "machineCapabilities")?, member(case, "definitions")?, member(case, "flavors")?))
     };
-    let (machine, definitions, flavors): (
-        Capabilities,
-        Vec<CapabilityDefinition>,
-        Vec<Capabilities>,
-    ) = decoded().map_err(|error| (expected.clone(), error))?;
-    let compatible: Vec<usize> = (0..flavors.len())
-        .filter(|index| are_compatible(&machine, &flavors[*index], &definitions))
-        .collect();
+    let (machine, definitions, flavors): (Capabilities, Vec<CapabilityDefinition>, Vec<Capabilities>) =
+        decoded().map_err(|error| (expected.clone(), error))?;
+    let compatible: Vec<usize> =
+        (0..flavors.len()).filter(|index| are_compatible(&machine, &flavors[*index], &definitions)).collect();
     let got = match best_flavor(&machine, &definitions, &flavors, |flavor| flavor) {
         Ok(choice) => json!({"compatible": compatible, "index": choice.index.to_string()}),
         Err(NoFlavor::NoneCompatible { .. }) => json!({
@@ -108,9 +93,5 @@ fn best_match(case: &Value) -> Result<(), (Value, String)> {
     if let Some(wanted) = wanted.as_object_mut() {
         wanted.remove("areCapabilitiesSupportedByImageFlavors");
     }
-    if wanted == got {
-        Ok(())
-    } else {
-        Err((wanted, got.to_string()))
-    }
+    if wanted == got { Ok(()) } else { Err((wanted, got.to_string())) }
 }

@@ -43,11 +43,9 @@ impl Check {
                     },
                 })
             }
-            Self::Compare(compare) => compare(case).err().map(|(wanted, got)| Difference {
-                input: case.clone(),
-                wanted,
-                got,
-            }),
+            Self::Compare(compare) => {
+                compare(case).err().map(|(wanted, got)| Difference { input: case.clone(), wanted, got })
+            }
         }
     }
 }

@@ -7,10 +7,13 @@ mod worker_config;
 mod worker_status;
 
 pub use cloud_profile_config::{
-    CloudConfiguration, CloudProfileConfig, FaultDomainCount, ImageFlavor, ImageVersion, ImageVersions, ProfileMachineType,
+    CloudConfiguration, CloudProfileConfig, FaultDomainCount, ImageFlavor, ImageVersion, ImageVersions,
+    ProfileMachineType,
 };
 pub use image_reference::ImageReference;
-pub use infrastructure_status::{Identity, InfrastructureStatus, Networks, ResourceGroup, Subnet, SubnetLayout, VirtualNetwork};
+pub use infrastructure_status::{
+    Identity, InfrastructureStatus, Networks, ResourceGroup, Subnet, SubnetLayout, VirtualNetwork,
+};
 pub use worker_config::{CapacityReservation, DataVolumeConfig, DiagnosticsProfile, VolumeConfig, WorkerConfig};
 pub use worker_status::{ScaleSetDependency, StatusImage, WorkerStatus};
 
