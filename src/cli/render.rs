@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::input::{self, WorkerInput};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
+use crate::api::gotext::json::to_go_json;
 use crate::provider::{WantedDeployment, WorkerError};
 use crate::worker::changes::changes;
 use crate::worker::cleanup::{MachineController, garbage};
@@ -119,8 +120,8 @@ fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> 
 
 fn print(rendered: &Rendered, output: Output, out: &mut impl std::io::Write) -> anyhow::Result<()> {
     if output == Output::Result {
-        serde_json::to_writer(&mut *out, rendered)?;
-        writeln!(out)?;
+        // Go's form escapes U+2028 and U+2029, which some readers take for line ends.
+        writeln!(out, "{}", to_go_json(&serde_json::to_value(rendered)?))?;
         return Ok(());
     }
     for error in &rendered.errors {

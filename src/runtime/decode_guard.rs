@@ -14,10 +14,10 @@ use crate::api::gotext::json::decode_lenient;
 
 /// An object of a watch, or what is wrong with it.
 #[derive(Clone, Debug)]
-pub struct Guarded<K> {
+pub(super) struct Guarded<K> {
     metadata: ObjectMeta,
     /// The object, or the path and reason of what can't be decoded.
-    pub object: Result<K, String>,
+    pub(super) object: Result<K, String>,
 }
 
 #[derive(Deserialize)]

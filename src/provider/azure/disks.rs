@@ -30,7 +30,7 @@ pub fn sorted_data_volumes(pool: &WorkerPool) -> Vec<&DataVolume> {
 ///
 /// # Errors
 /// When the pool has no volume, or its size is no number.
-pub fn os_disk(pool: &WorkerPool, config: &WorkerConfig, confidential: bool) -> Result<OsDisk, PoolProblem> {
+pub(super) fn os_disk(pool: &WorkerPool, config: &WorkerConfig, confidential: bool) -> Result<OsDisk, PoolProblem> {
     let volume = pool.volume.as_ref().ok_or(PoolProblem::VolumeMissing)?;
     let disk_size_gb = leading_number(&volume.size)
         .ok_or_else(|| PoolProblem::VolumeSize { path: "volume.size".to_owned(), size: volume.size.clone() })?;
@@ -52,7 +52,7 @@ pub fn os_disk(pool: &WorkerPool, config: &WorkerConfig, confidential: bool) -> 
 ///
 /// # Errors
 /// When a size is no number.
-pub fn data_disks(volumes: &[&DataVolume], config: &WorkerConfig) -> Result<Vec<DataDisk>, PoolProblem> {
+pub(super) fn data_disks(volumes: &[&DataVolume], config: &WorkerConfig) -> Result<Vec<DataDisk>, PoolProblem> {
     (0..)
         .zip(volumes)
         .map(|(lun, volume)| {
@@ -76,7 +76,7 @@ pub fn data_disks(volumes: &[&DataVolume], config: &WorkerConfig) -> Result<Vec<
 fn data_disk_image(volume: &str, config: &WorkerConfig) -> Option<DataDiskImage> {
     let images =
         config.data_volumes.iter().filter(|entry| entry.name == volume).filter_map(|entry| entry.image_ref.as_ref());
-    images.last().map(|image| image.reference().map(DataDiskImage::from).unwrap_or_default())
+    images.last().map(|image| image.references().preferred().map(DataDiskImage::from).unwrap_or_default())
 }
 
 impl From<ImageReference<'_>> for DataDiskImage {

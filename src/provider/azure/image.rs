@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::documents::{CloudProfileConfig, ImageReference, ImageVersion, StatusImage, WorkerStatus};
+use super::documents::{CloudProfileConfig, ImageReferences, ImageVersion, StatusImage, WorkerStatus};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
 use crate::capabilities::{NoFlavor, are_compatible, best_flavor};
 
@@ -37,7 +37,7 @@ pub struct Candidate<'a> {
     /// What machines must be able to do.
     pub capabilities: Cow<'a, Capabilities>,
     /// The image, if the profile names one.
-    pub reference: Option<ImageReference<'a>>,
+    pub references: ImageReferences<'a>,
     /// Whether the marketplace agreement is not checked.
     pub skip_marketplace_agreement: Option<bool>,
 }
@@ -50,7 +50,7 @@ pub struct SelectedImage<'a> {
     /// Its capabilities; images of old statuses have none.
     pub capabilities: Option<Cow<'a, Capabilities>>,
     /// The image, if one is named.
-    pub reference: Option<ImageReference<'a>>,
+    pub references: ImageReferences<'a>,
     /// Whether the marketplace agreement is not checked.
     pub skip_marketplace_agreement: Option<bool>,
 }
@@ -123,7 +123,7 @@ fn candidates_of_version(version: &ImageVersion) -> Vec<Candidate<'_>> {
         let architecture = version.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
         return vec![Candidate {
             capabilities: Cow::Owned(old_format_capabilities(architecture, version.accelerated_networking)),
-            reference: version.reference(),
+            references: version.references(),
             skip_marketplace_agreement: version.skip_marketplace_agreement,
         }];
     }
@@ -132,7 +132,7 @@ fn candidates_of_version(version: &ImageVersion) -> Vec<Candidate<'_>> {
         .iter()
         .map(|flavor| Candidate {
             capabilities: Cow::Borrowed(&flavor.capabilities),
-            reference: flavor.reference(),
+            references: flavor.references(),
             skip_marketplace_agreement: flavor.skip_marketplace_agreement,
         })
         .collect()
@@ -168,7 +168,7 @@ pub fn image_in_profile<'a>(
     Ok(SelectedImage {
         source: ImageSource::CloudProfile,
         capabilities: Some(best.capabilities),
-        reference: best.reference,
+        references: best.references,
         skip_marketplace_agreement: best.skip_marketplace_agreement,
     })
 }
@@ -194,7 +194,7 @@ pub fn image_in_status<'a>(
     Ok(SelectedImage {
         source: ImageSource::ProviderStatus(found),
         capabilities: found.capabilities.as_ref().map(Cow::Borrowed),
-        reference: found.reference(),
+        references: found.references(),
         skip_marketplace_agreement: found.skip_marketplace_agreement,
     })
 }
@@ -221,19 +221,16 @@ pub fn status_image(image: &MachineImage, selected: &SelectedImage<'_>, machine_
         ImageSource::CloudProfile => machine_architecture,
     };
     let by_architecture = || Capabilities(BTreeMap::from([(ARCHITECTURE.to_owned(), vec![architecture.to_owned()])]));
-    let mut kept = StatusImage {
+    let references = selected.references;
+    StatusImage {
         name: image.name.clone(),
         version: image.version.clone(),
         capabilities: Some(capabilities.unwrap_or_else(by_architecture)),
         skip_marketplace_agreement: selected.skip_marketplace_agreement,
+        urn: references.urn.map(str::to_owned),
+        id: references.id.map(str::to_owned),
+        community_gallery_image_id: references.community_gallery.map(str::to_owned),
+        shared_gallery_image_id: references.shared_gallery.map(str::to_owned),
         ..StatusImage::default()
-    };
-    match selected.reference {
-        Some(ImageReference::Urn(urn)) => kept.urn = Some(urn.to_owned()),
-        Some(ImageReference::CommunityGallery(id)) => kept.community_gallery_image_id = Some(id.to_owned()),
-        Some(ImageReference::SharedGallery(id)) => kept.shared_gallery_image_id = Some(id.to_owned()),
-        Some(ImageReference::Id(id)) => kept.id = Some(id.to_owned()),
-        None => {}
     }
-    kept
 }

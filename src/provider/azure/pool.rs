@@ -102,7 +102,7 @@ impl AzureWorker<'_> {
 
     fn pool_inputs<'a>(&'a self, pool: &'a WorkerPool, machine: &Capabilities) -> Result<PoolInputs<'a>, PoolProblem> {
         let image = self.select_image(pool, machine)?;
-        let reference = image.reference.ok_or_else(|| PoolProblem::ImageWithoutReference {
+        let reference = image.references.preferred().ok_or_else(|| PoolProblem::ImageWithoutReference {
             image: pool.machine_image.name.clone(),
             version: pool.machine_image.version.clone(),
             place: image.source.place(),

@@ -13,22 +13,33 @@ pub enum ImageReference<'a> {
     Id(&'a str),
 }
 
+/// Every reference that a document gives for one image. Machines use the preferred one; the status keeps all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImageReferences<'a> {
+    /// A marketplace image.
+    pub urn: Option<&'a str>,
+    /// An image of a community gallery.
+    pub community_gallery: Option<&'a str>,
+    /// An image of a shared gallery.
+    pub shared_gallery: Option<&'a str>,
+    /// An image or image version by its resource id.
+    pub id: Option<&'a str>,
+}
+
+impl<'a> ImageReferences<'a> {
+    /// The reference that machines use.
+    #[must_use]
+    pub fn preferred(self) -> Option<ImageReference<'a>> {
+        None.or(self.urn.map(ImageReference::Urn))
+            .or(self.community_gallery.map(ImageReference::CommunityGallery))
+            .or(self.shared_gallery.map(ImageReference::SharedGallery))
+            .or(self.id.map(ImageReference::Id))
+    }
+}
+
 impl<'a> ImageReference<'a> {
     /// The members that can hold a reference, for messages.
     pub const MEMBERS: &'static str = "urn, communityGalleryImageID, sharedGalleryImageID, id";
-
-    /// The first reference that is there.
-    pub fn first_of(
-        urn: Option<&'a str>,
-        community_gallery: Option<&'a str>,
-        shared_gallery: Option<&'a str>,
-        id: Option<&'a str>,
-    ) -> Option<Self> {
-        None.or(urn.map(Self::Urn))
-            .or(community_gallery.map(Self::CommunityGallery))
-            .or(shared_gallery.map(Self::SharedGallery))
-            .or(id.map(Self::Id))
-    }
 
     /// Name of the member in every document, also in machine classes.
     #[must_use]
@@ -50,19 +61,19 @@ impl<'a> ImageReference<'a> {
     }
 }
 
-/// Gives a type that declares the four members a method that picks the reference.
+/// Gives a type that declares the four members a method that collects them.
 macro_rules! names_an_image {
     ($type:ty) => {
         impl $type {
-            /// The reference to the image, `None` when no member holds one.
+            /// The references to the image.
             #[must_use]
-            pub fn reference(&self) -> Option<super::ImageReference<'_>> {
-                super::ImageReference::first_of(
-                    self.urn.as_deref(),
-                    self.community_gallery_image_id.as_deref(),
-                    self.shared_gallery_image_id.as_deref(),
-                    self.id.as_deref(),
-                )
+            pub fn references(&self) -> super::ImageReferences<'_> {
+                super::ImageReferences {
+                    urn: self.urn.as_deref(),
+                    community_gallery: self.community_gallery_image_id.as_deref(),
+                    shared_gallery: self.shared_gallery_image_id.as_deref(),
+                    id: self.id.as_deref(),
+                }
             }
         }
     };
