@@ -19,10 +19,12 @@ use crate::api::secret::Secrets;
 pub mod azure;
 pub mod document;
 mod error;
+pub mod explanation;
 mod plan;
 mod user_data;
 
 pub use error::{PoolError, PoolProblem, WorkerError};
+pub use explanation::ProviderExplanation;
 pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
 pub use user_data::user_data;
 
@@ -61,6 +63,10 @@ pub trait PoolPlanner {
     /// # Errors
     /// When the pool can't be planned; the others are not affected.
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError>;
+
+    /// What a person needs to know to understand the plan of the pool, also of one that can't be planned. It is made by
+    /// the functions that [`plan_pool`](Self::plan_pool) decides with.
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation;
 
     /// The `providerStatus` document after `planned`. Images of pools that could not be planned stay as they are.
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value;

@@ -200,7 +200,7 @@ pub fn image_in_status<'a>(
 }
 
 /// What a kept image fits: its capabilities, else those that its architecture stands for, else everything.
-fn machine_side(kept: &StatusImage) -> Cow<'_, Capabilities> {
+pub(super) fn machine_side(kept: &StatusImage) -> Cow<'_, Capabilities> {
     match (&kept.capabilities, &kept.architecture) {
         (Some(capabilities), _) if !capabilities.0.is_empty() => Cow::Borrowed(capabilities),
         (_, Some(architecture)) => Cow::Owned(old_format_capabilities(architecture, kept.accelerated_networking)),

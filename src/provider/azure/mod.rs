@@ -4,7 +4,7 @@
 //! * [`image`], [`network`], [`disks`], [`tags`], [`cloud`]: one question of a machine each;
 //! * [`hash_data`], [`virtual_capacity`]: what Azure adds to the pool hash;
 //! * [`machine_class`]: the provider spec;
-//! * [`pool`]: one pool from all of it.
+//! * [`pool`]: one pool from all of it; [`explain`]: the same for people.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,12 +14,13 @@ use serde_json::value::RawValue;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
 use crate::provider::document::{Document, decode_document};
-use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError};
 
 pub mod cloud;
 pub mod disks;
 pub mod documents;
 pub mod error_codes;
+mod explain;
 pub mod hash_data;
 pub mod image;
 mod machine_class;
@@ -79,6 +80,10 @@ impl Provider for Azure {
 impl PoolPlanner for AzureWorker<'_> {
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError> {
         self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
+    }
+
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
+        self.explain(pool)
     }
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
