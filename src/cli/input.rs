@@ -95,11 +95,7 @@ fn walk(folder: &Path, files: &mut Vec<NamedFile>) -> anyhow::Result<()> {
 /// # Errors
 /// When the file can't be read, or a document in it is not what it says.
 pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
-    let text = if file.path.as_os_str() == "-" {
-        std::io::read_to_string(std::io::stdin()).context("standard input can't be read")?
-    } else {
-        std::fs::read_to_string(&file.path).with_context(|| format!("{}: can't be read", file.path.display()))?
-    };
+    let text = read(&file.path)?;
     let of_file = || file.path.display().to_string();
     let documents = yaml::documents(&text).with_context(of_file)?;
     let workers = workers_of_documents(&file.path, documents).with_context(of_file)?;
@@ -107,6 +103,33 @@ pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
         bail!("{}: no Worker in it", file.path.display());
     }
     Ok(workers)
+}
+
+/// The machine deployments of a file, whatever else is in it.
+///
+/// # Errors
+/// When the file can't be read, or holds none.
+pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<Live<MachineDeployment>>> {
+    let text = read(path)?;
+    let of_file = || path.display().to_string();
+    let mut objects = Vec::new();
+    for document in yaml::documents(&text).with_context(of_file)? {
+        flatten(document, &mut objects);
+    }
+    let deployments = objects.into_iter().filter(|object| object["kind"] == "MachineDeployment");
+    let deployments = deployments.map(|object| Live::read(object).context("a MachineDeployment is malformed"));
+    let deployments = deployments.collect::<anyhow::Result<Vec<_>>>().with_context(of_file)?;
+    if deployments.is_empty() {
+        bail!("{}: no MachineDeployment in it", path.display());
+    }
+    Ok(deployments)
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    if path.as_os_str() == "-" {
+        return std::io::read_to_string(std::io::stdin()).context("standard input can't be read");
+    }
+    std::fs::read_to_string(path).with_context(|| format!("{}: can't be read", path.display()))
 }
 
 fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {

@@ -7,15 +7,18 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::input::{self, WorkerInput};
+use super::terminal::{complain, is_broken_pipe};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
 use crate::api::gotext::json::to_go_json;
 use crate::provider::{WantedDeployment, WorkerError};
 use crate::worker::changes::changes;
+use crate::worker::class_inputs::without_own_annotations;
 use crate::worker::cleanup::{MachineController, garbage};
 use crate::worker::live::{Live, MachineObjects};
 use crate::worker::plan::{Plan, plan};
@@ -28,6 +31,7 @@ use crate::worker::{changes::MachineChanges, decode};
 Example:
   gardener-extension-worker render example/azure.yaml
   gardener-extension-worker render -o result folder-of-bundles | jq .errors
+  SOURCE_DATE_EPOCH=0 gardener-extension-worker render example/azure.yaml   # the same bytes each time
 
 Exit codes: 0 rendered, 1 some pool failed, 2 wrong usage or unreadable input.")]
 pub(super) struct RenderArguments {
@@ -95,6 +99,7 @@ pub(super) fn run(arguments: &RenderArguments) -> ExitCode {
 }
 
 fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> {
+    let now = now()?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for file in input::files(&arguments.inputs)? {
         let inputs = match input::workers_of_file(&file) {
@@ -107,9 +112,13 @@ fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> 
             }
         };
         for worker in inputs {
-            let rendered = render(worker);
+            let mut rendered = render(worker, now);
             if !rendered.errors.is_empty() {
                 *exit = (*exit).max(1);
+            }
+            if arguments.output == Output::Result {
+                // It is compared with what other programs make.
+                rendered.machine_deployment_objects.iter_mut().for_each(without_own_annotations);
             }
             print(&rendered, arguments.output, &mut out)?;
         }
@@ -141,9 +150,9 @@ fn print(rendered: &Rendered, output: Output, out: &mut impl std::io::Write) -> 
     Ok(())
 }
 
-fn render(input: WorkerInput) -> Rendered {
+fn render(input: WorkerInput, now: Timestamp) -> Rendered {
     let source = input.source.to_string();
-    match planned(&input) {
+    match planned(&input, now) {
         Ok(rendered) => rendered,
         Err(error) => Rendered {
             input: source,
@@ -170,14 +179,14 @@ fn render(input: WorkerInput) -> Rendered {
     }
 }
 
-fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
+fn planned(input: &WorkerInput, now: Timestamp) -> Result<Rendered, WorkerError> {
     let worker = &input.worker;
     let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
         cluster: worker.metadata.namespace.clone().unwrap_or_default(),
     })?;
     let context = decode::context(worker, cluster, &input.secrets)?;
     let plan = plan(context)?;
-    let after = after_changes(&changes(&context, &plan, &input.live), &input.live);
+    let after = after_changes(&changes(&context, &plan, &input.live, now), &input.live);
     let after = without_garbage(&plan, after);
     let published = published_deployments(&plan, worker, &context.shoot.status.technical_id, &input.live);
     let in_place_updates = plan.in_place_updates();
@@ -202,6 +211,14 @@ fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
             })
             .collect(),
     })
+}
+
+/// The time that new classes are recorded with; `SOURCE_DATE_EPOCH` makes output that can be repeated.
+fn now() -> anyhow::Result<Timestamp> {
+    const VARIABLE: &str = "SOURCE_DATE_EPOCH";
+    let Ok(text) = std::env::var(VARIABLE) else { return Ok(Timestamp::now()) };
+    let seconds = text.parse().with_context(|| format!("{VARIABLE}={text:?} is no number of seconds"))?;
+    Timestamp::from_second(seconds).with_context(|| format!("{VARIABLE}={text:?} is no time"))
 }
 
 /// The live objects after all writes.
@@ -242,17 +259,4 @@ fn documents<T>(objects: BTreeMap<String, Live<T>>) -> Vec<Value> {
 
 fn secret_documents(secrets: BTreeMap<String, Secret>) -> Vec<Value> {
     secrets.into_values().map(|secret| json!(secret)).collect()
-}
-
-#[expect(clippy::print_stderr, reason = "a command line speaks on stderr")]
-fn complain(text: &str) {
-    eprintln!("{text}");
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
-        io.or(json) == Some(std::io::ErrorKind::BrokenPipe)
-    })
 }

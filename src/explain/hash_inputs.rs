@@ -19,8 +19,20 @@ pub struct HashExplanation {
     pub deployments: Vec<String>,
     /// The zones of these deployments.
     pub zones: Vec<String>,
+    /// What another hash does to the machines.
+    pub effect: HashEffect,
     /// The inputs in the order in which they are hashed.
     pub inputs: Vec<HashInput>,
+}
+
+/// What another hash does to the machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HashEffect {
+    /// New machines replace them.
+    Roll,
+    /// They are updated where they are.
+    UpdateInPlace,
 }
 
 /// One text that enters a hash.
@@ -44,6 +56,8 @@ pub struct HashInput {
 /// The hashes of a pool; more than one where zones have inputs of their own.
 pub(super) fn explain_hashes(shoot: &Shoot, pool: &WorkerPool, placements: &[Placement]) -> Vec<HashExplanation> {
     let mut explanations: Vec<(&HashItems, HashExplanation)> = Vec::new();
+    let is_in_place = pool.update_strategy.is_some_and(|strategy| strategy.is_in_place());
+    let effect = if is_in_place { HashEffect::UpdateInPlace } else { HashEffect::Roll };
     for placement in placements {
         let Some((_, items)) = &placement.class else { continue };
         let deployment = placement.deployment.0.clone();
@@ -57,6 +71,7 @@ pub(super) fn explain_hashes(shoot: &Shoot, pool: &WorkerPool, placements: &[Pla
                 HashExplanation {
                     hash: items.pool_hash(),
                     deployments: vec![deployment],
+                    effect,
                     zones: placement.zone.iter().cloned().collect(),
                     inputs: items.iter().map(|item| explain_item(item, shoot, pool)).collect(),
                 },

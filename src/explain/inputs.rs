@@ -19,11 +19,7 @@ pub(super) fn of_worker(context: WorkerContext<'_>, pool: &WorkerPool) -> Vec<Ef
             pool.architecture.as_deref(),
             "amd64",
         ),
-        of_pool(
-            "machineImage",
-            "machine image",
-            format!("{} {}", pool.machine_image.name, pool.machine_image.version),
-        ),
+        of_pool("machineImage", "machine image", format!("{} {}", pool.machine_image.name, pool.machine_image.version)),
     ];
     inputs.extend(machine_capabilities(context, pool));
     inputs.extend(kubernetes_version(context.shoot, pool));
@@ -59,7 +55,12 @@ pub(super) fn of_worker(context: WorkerContext<'_>, pool: &WorkerPool) -> Vec<Ef
         context.shoot.status.technical_id.as_str(),
     ));
     if context.shoot.is_hibernation_wanted() {
-        inputs.push(EffectiveInput::of(Origin::Shoot, "spec.hibernation.enabled", "hibernation", "wanted: no replicas"));
+        inputs.push(EffectiveInput::of(
+            Origin::Shoot,
+            "spec.hibernation.enabled",
+            "hibernation",
+            "wanted: no replicas",
+        ));
     }
     inputs
 }
@@ -86,9 +87,7 @@ fn kubernetes_version(shoot: &Shoot, pool: &WorkerPool) -> Option<EffectiveInput
         Some(EffectiveInput::of(Origin::Shoot, "spec.kubernetes.version", "Kubernetes", version))
     };
     match &pool.kubernetes_version {
-        Some(version) => {
-            Some(EffectiveInput::of(Origin::Worker, "kubernetesVersion", "Kubernetes", version.as_str()))
-        }
+        Some(version) => Some(EffectiveInput::of(Origin::Worker, "kubernetesVersion", "Kubernetes", version.as_str())),
         None => of_shoot(),
     }
 }
@@ -100,9 +99,8 @@ fn data_volumes(volumes: &[DataVolume]) -> Option<EffectiveInput> {
         return None;
     }
     let named = volumes.iter().take(NAMED);
-    let text = |volume: &DataVolume| {
-        format!("{} {}", volume.name, volume_text(&volume.size, volume.volume_type.as_deref()))
-    };
+    let text =
+        |volume: &DataVolume| format!("{} {}", volume.name, volume_text(&volume.size, volume.volume_type.as_deref()));
     let mut value = named.map(text).collect::<Vec<_>>().join(", ");
     if volumes.len() > NAMED {
         value.push_str(&format!(" and {} more", volumes.len() - NAMED));

@@ -23,7 +23,7 @@ mod hash_inputs;
 mod inputs;
 mod numbers;
 
-pub use hash_inputs::{HashExplanation, HashInput};
+pub use hash_inputs::{HashEffect, HashExplanation, HashInput};
 pub use numbers::{Hazard, PlacementExplanation};
 
 /// Why the machines of a Worker are what they are.

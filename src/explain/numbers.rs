@@ -79,7 +79,9 @@ impl fmt::Display for Hazard {
                 write!(formatter, "maximum {maximum} is below the {live} live replicas: {fewer} {machines}")
             }
             Self::MinimumAboveMaximum => formatter.write_str("minimum is above maximum"),
-            Self::ZoneStaysEmpty => formatter.write_str("maximum 0: no machine here, the pool has more zones than machines"),
+            Self::ZoneStaysEmpty => {
+                formatter.write_str("maximum 0: no machine here, the pool has more zones than machines")
+            }
             Self::NoZones => formatter.write_str("the pool has no zones: no machine is made for it"),
             Self::ZoneTwice { zone } => write!(formatter, "zone {zone} is listed twice: both have the same names"),
         }

@@ -41,6 +41,14 @@ pub struct WorkerContext<'a> {
     pub secrets: &'a Secrets,
 }
 
+impl<'a> WorkerContext<'a> {
+    /// The pool of that name.
+    #[must_use]
+    pub fn pool(&self, name: &str) -> Option<&'a WorkerPool> {
+        self.worker.spec.pools.iter().find(|pool| pool.name == name)
+    }
+}
+
 /// A provider of machines.
 pub trait Provider: Send + Sync {
     /// `spec.type` of the Workers that it serves.

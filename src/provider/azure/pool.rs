@@ -71,7 +71,9 @@ impl AzureWorker<'_> {
         }
         if placements.is_empty() {
             // Nothing to name, but what can't be hashed is wrong all the same.
-            in_place_hash = pool_hash(pool, self.context.shoot, &self.items(pool, &inputs.config_items, UnitFacts::default()))?.in_place;
+            in_place_hash =
+                pool_hash(pool, self.context.shoot, &self.items(pool, &inputs.config_items, UnitFacts::default()))?
+                    .in_place;
         }
         let machine_architecture = machine.0.get(ARCHITECTURE).and_then(|values| values.first());
         let kept = status_image(

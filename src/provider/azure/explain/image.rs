@@ -41,8 +41,7 @@ impl AzureWorker<'_> {
         listed: &[image::Candidate<'_>],
         explanation: &mut ImageExplanation,
     ) {
-        let (ranking, choice) =
-            trace_ranking(machine, &self.definitions, listed, |candidate| &*candidate.capabilities);
+        let (ranking, choice) = trace_ranking(machine, &self.definitions, listed, |candidate| &*candidate.capabilities);
         let verdicts = (0..).zip(listed).map(|(position, candidate)| {
             let mismatches = mismatches(machine, &candidate.capabilities, &self.definitions);
             let verdict = match &choice {
@@ -96,9 +95,9 @@ impl AzureWorker<'_> {
                     (true, false) => Verdict::Chosen,
                     (true, true) => Verdict::NotReached,
                     // The machine wants, the image offers.
-                    (false, _) => Verdict::Rejected {
-                        mismatches: self::mismatches(machine, &capabilities, &self.definitions),
-                    },
+                    (false, _) => {
+                        Verdict::Rejected { mismatches: self::mismatches(machine, &capabilities, &self.definitions) }
+                    }
                 };
                 found |= verdict == Verdict::Chosen;
                 Candidate {

@@ -17,9 +17,8 @@ impl AzureWorker<'_> {
     ) -> Vec<EffectiveInput> {
         let region = &self.context.worker.spec.region;
         let infrastructure = &self.infrastructure;
-        let of_infrastructure = |path: &str, name, value: &str| {
-            EffectiveInput::of(Origin::InfrastructureStatus, path, name, value)
-        };
+        let of_infrastructure =
+            |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
         let mut inputs = vec![
             EffectiveInput::of(Origin::Worker, "spec.region", "region", region),
             EffectiveInput::of(Origin::Worker, "spec.region", "cloud", cloud_of_region(region)),
@@ -74,7 +73,7 @@ impl AzureWorker<'_> {
         let accelerated = self.is_accelerated(pool, &machine, &image).ok()?;
         let path = if self.old_format { "spec.providerConfig.machineTypes" } else { "spec.machineTypes" };
         let value = if accelerated { "accelerated" } else { "basic" };
-        Some(EffectiveInput::of(Origin::CloudProfile, format!("{path}[{}]", pool.machine_type), "network", value))
+        Some(EffectiveInput::of(Origin::CloudProfile, path, "network", value))
     }
 }
 
