@@ -10,10 +10,14 @@ use clap::{Parser, Subcommand};
 mod completions;
 mod explain;
 pub mod input;
+pub mod json_fields;
+mod reference;
 mod render;
 mod table;
 mod terminal;
 mod why;
+
+pub use reference::reference;
 
 /// A Gardener extension that turns Workers into machines.
 #[derive(Debug, Parser)]
