@@ -211,13 +211,18 @@ fn items_without_node_agent_secret(
 }
 
 /// What gardenlet makes the suffix of a node-agent secret name from (section 8.6). The name itself is all that enters
-/// the pool hash; this says what a change of the name stands for.
+/// the pool hash; this says what a change of the name stands for. What an update in place can change is not in the name
+/// of such a pool.
 ///
 /// # Errors
 /// When a Kubernetes version or a rotation time that counts can't be read.
 pub fn node_agent_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, HashError> {
     let version = kubelet_version(pool, shoot)?;
     let mut items = machine_items(pool, &version);
+    if pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
+        items.0.retain(|item| !["kubernetesVersion", "machineImage"].contains(&&*item.input));
+        return Ok(items);
+    }
     push_node_system(&mut items, pool, shoot, &version)?;
     if let Some(kubelet) = &pool.kubelet_config {
         push_kubelet(&mut items, kubelet);

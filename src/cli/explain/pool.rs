@@ -36,10 +36,14 @@ fn pool_text(pool: &PoolExplanation, width: usize) -> String {
     text.push_str(&image_text(&pool.image, width));
     if !pool.placements.is_empty() {
         text.push_str(&section("Zones"));
-        text.push_str(&placements_text(&pool.placements, width));
+        let effect = pool.hashes.first().map_or(HashEffect::Roll, |hash| hash.effect);
+        text.push_str(&placements_text(&pool.placements, effect, width));
     }
-    for hash in &pool.hashes {
-        text.push_str(&hash_text(hash, pool.hashes.len() > 1, width));
+    if let Some((first, others)) = pool.hashes.split_first() {
+        text.push_str(&hash_text(first, !others.is_empty(), width));
+        for hash in others {
+            text.push_str(&other_hash_text(hash, first, width));
+        }
     }
     text.push_str(&autoscaler_text(pool, width));
     text
@@ -85,7 +89,7 @@ fn inputs_table(inputs: &[EffectiveInput]) -> Table {
     table
 }
 
-fn placements_text(placements: &[PlacementExplanation], width: usize) -> String {
+fn placements_text(placements: &[PlacementExplanation], effect: HashEffect, width: usize) -> String {
     let mut table =
         Table::new(["ZONE", ">MIN", ">MAX", ">SURGE", ">UNAVAILABLE", ">LIVE", "MACHINE DEPLOYMENT", "MACHINE CLASS"]);
     let mut notes = String::new();
@@ -111,7 +115,11 @@ fn placements_text(placements: &[PlacementExplanation], width: usize) -> String 
             notes.push_str(&hazard_line(&format!("zone {zone}: "), hazard, width));
         }
         if let Some(class) = &placement.live_class {
-            let note = format!("! zone {zone}: the live machines are of class {class}, so they roll");
+            let what = match effect {
+                HashEffect::Roll => "roll",
+                HashEffect::UpdateInPlace => "are updated in place",
+            };
+            let note = format!("! zone {zone}: the live machines are of class {class}, so they {what}");
             notes.push_str(&paragraph(&note, CAREFUL, INDENT, width));
         }
     }
@@ -145,6 +153,21 @@ fn hash_text(hash: &HashExplanation, name_zones: bool, width: usize) -> String {
         HashEffect::UpdateInPlace => "updates the machines in place",
     };
     section(&format!("Hash {}{zones}: a change of any input {effect}", hash.hash)) + &table.render(INDENT, width)
+}
+
+/// A hash beside the first one: zones differ in few inputs.
+fn other_hash_text(hash: &HashExplanation, first: &HashExplanation, width: usize) -> String {
+    let mut table = Table::new(["HASHED INPUT", "VALUE", "SHA-256"]);
+    let names = |hash: &HashExplanation| hash.inputs.iter().map(|input| input.input.clone()).collect::<Vec<_>>();
+    for input in hash.inputs.iter().filter(|input| !first.inputs.contains(input)) {
+        table.row([input.input.as_str().into(), value_cell(input), Cell::styled(input.sha256.as_str(), ASIDE)]);
+    }
+    let own = names(hash);
+    for missing in names(first).into_iter().filter(|name| !own.contains(name)) {
+        table.row([missing.into(), Cell::styled("not hashed here", ASIDE), "".into()]);
+    }
+    let heading = format!("Hash {} of zone {}: as {}, except", hash.hash, hash.zones.join(", "), first.hash);
+    section(&heading) + &table.render(INDENT, width)
 }
 
 fn value_cell(input: &HashInput) -> Cell {
