@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -186,9 +187,19 @@ fn secret_objects(objects: &[Value]) -> anyhow::Result<Vec<Secret>> {
         .map(|object| {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             // Not the cause: it could quote what is secret.
-            serde_json::from_value(object.clone()).map_err(|_| anyhow::anyhow!("Secret {name:?} is malformed"))
+            let secret: Secret =
+                serde_json::from_value(object.clone()).map_err(|_| anyhow::anyhow!("Secret {name:?} is malformed"))?;
+            Ok(as_stored(secret))
         })
         .collect()
+}
+
+/// An API server turns `stringData`, which only files carry, into `data`.
+fn as_stored(mut secret: Secret) -> Secret {
+    for (key, text) in secret.string_data.take().unwrap_or_default() {
+        secret.data.get_or_insert_default().insert(key, ByteString(text.into_bytes()));
+    }
+    secret
 }
 
 fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObjects> {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub mod input;
-mod render;
+pub mod render;
 
 /// A Gardener extension that turns Workers into machines.
 #[derive(Debug, Parser)]

@@ -4,6 +4,7 @@
 //! * [`image`], [`network`], [`disks`], [`tags`], [`cloud`]: one question of a machine each;
 //! * [`hash_data`], [`virtual_capacity`]: what Azure adds to the pool hash;
 //! * [`machine_class`]: the provider spec;
+//! * [`credentials`]: whether machines can be made at all;
 //! * [`pool`]: one pool from all of it.
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use crate::provider::document::{Document, decode_document};
 use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
 
 pub mod cloud;
+mod credentials;
 pub mod disks;
 pub mod documents;
 pub mod error_codes;
@@ -55,7 +57,7 @@ impl Provider for Azure {
     fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         let worker = context.worker;
         let config = profile_config(&context)?;
-        check_credentials(&context)?;
+        credentials::check_credentials(&context)?;
         let infrastructure: InfrastructureStatus =
             decode("Worker spec.infrastructureProviderStatus", worker.spec.infrastructure_provider_status.as_deref())?
                 .ok_or_else(|| WorkerError::DocumentMissing {
@@ -66,8 +68,7 @@ impl Provider for Azure {
         let nodes_subnet = network::nodes_subnet(&infrastructure).ok_or(WorkerError::NodesSubnetMissing)?.clone();
         let declared = &context.cloud_profile.spec.machine_capabilities;
         let old_format = declared.is_empty();
-        let definitions =
-            if old_format { Cow::Owned(image::old_format_definitions()) } else { Cow::Borrowed(declared.as_slice()) };
+        let definitions = image::profile_definitions(declared);
         Ok(Box::new(AzureWorker { context, config, infrastructure, status, definitions, old_format, nodes_subnet }))
     }
 
@@ -105,23 +106,4 @@ fn profile_config(context: &WorkerContext<'_>) -> Result<Option<CloudProfileConf
         });
     }
     Ok(config)
-}
-
-/// Machines can't be made without credentials, so they are looked at before anything is written.
-fn check_credentials(context: &WorkerContext<'_>) -> Result<(), WorkerError> {
-    const KEYS: [&str; 4] = ["subscriptionID", "tenantID", "clientID", "clientSecret"];
-    const WORKLOAD_IDENTITY: (&str, &str) = ("security.gardener.cloud/purpose", "workload-identity-token-requestor");
-    let reference = &context.worker.spec.secret_ref;
-    let (namespace, name) =
-        (reference.namespace.as_deref().unwrap_or_default(), reference.name.as_deref().unwrap_or_default());
-    let secret = || format!("{namespace}/{name}");
-    let content =
-        context.secrets.get(namespace, name).ok_or_else(|| WorkerError::CredentialsMissing { secret: secret() })?;
-    if content.labels.get(WORKLOAD_IDENTITY.0).is_some_and(|purpose| purpose == WORKLOAD_IDENTITY.1) {
-        return Ok(());
-    }
-    match KEYS.into_iter().find(|key| !content.has_key(key)) {
-        Some(key) => Err(WorkerError::CredentialsIncomplete { secret: secret(), key }),
-        None => Ok(()),
-    }
 }
