@@ -231,10 +231,10 @@ fn after_changes(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Machi
         if let Some(write) = &change.class {
             after.classes.insert(class_name.clone(), write.after().clone());
         }
-        if let Some(write) = &change.deployment {
-            if let Ok(deployment) = Live::read(write.after().clone()) {
-                after.deployments.insert(change.machine.deployment.name.0.clone(), deployment);
-            }
+        if let Some(write) = &change.deployment
+            && let Ok(deployment) = Live::read(write.after().clone())
+        {
+            after.deployments.insert(change.machine.deployment.name.0.clone(), deployment);
         }
     }
     after

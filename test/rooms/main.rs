@@ -1,5 +1,7 @@
 //! The rooms of `src/` and their order: a room uses only rooms above it, and pure rooms know no client, runtime or clock.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
