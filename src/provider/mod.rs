@@ -20,6 +20,8 @@ pub mod azure;
 pub mod document;
 mod error;
 mod plan;
+#[cfg(test)]
+pub(crate) mod test_support;
 mod user_data;
 
 pub use error::{PoolError, PoolProblem, WorkerError};
