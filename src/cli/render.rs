@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::input::{self, WorkerInput};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
 use crate::api::gotext::json::to_go_json;
-use crate::provider::{WantedDeployment, WorkerError};
+use crate::provider::{self, Dependencies, WantedDeployment, WorkerContext, WorkerError};
 use crate::worker::changes::changes;
 use crate::worker::cleanup::{MachineController, garbage};
 use crate::worker::live::{Live, MachineObjects};
@@ -193,7 +193,9 @@ fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
     let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
         cluster: worker.metadata.namespace.clone().unwrap_or_default(),
     })?;
-    let context = decode::context(worker, cluster, &input.secrets)?;
+    let mut context = decode::context(worker, cluster, &input.secrets)?;
+    let dependencies = described_dependencies(&context, input.cloud.as_ref())?;
+    context.dependencies = dependencies.as_ref();
     let plan = plan(context)?;
     let after = after_changes(&changes(&context, &plan, &input.live), &input.live);
     let after = without_garbage(&plan, after);
@@ -223,6 +225,17 @@ fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
     })
 }
 
+/// What the pools would depend on at the cloud that the input describes.
+fn described_dependencies(
+    context: &WorkerContext<'_>,
+    cloud: Option<&Value>,
+) -> Result<Option<Dependencies>, WorkerError> {
+    match (provider::for_worker_type(&context.worker.spec.worker_type), cloud) {
+        (Some(provider), Some(cloud)) => provider.described_dependencies(*context, cloud),
+        _ => Ok(None),
+    }
+}
+
 /// The live objects after all writes.
 fn after_changes(changes: &[MachineChanges<'_>], live: &MachineObjects) -> MachineObjects {
     let mut after = live.clone();
@@ -237,10 +250,10 @@ fn after_changes(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Machi
         if let Some(write) = &change.class {
             after.classes.insert(class_name.clone(), write.after().clone());
         }
-        if let Some(write) = &change.deployment {
-            if let Ok(deployment) = Live::read(write.after().clone()) {
-                after.deployments.insert(change.machine.deployment.name.0.clone(), deployment);
-            }
+        if let Some(write) = &change.deployment
+            && let Ok(deployment) = Live::read(write.after().clone())
+        {
+            after.deployments.insert(change.machine.deployment.name.0.clone(), deployment);
         }
     }
     after

@@ -168,6 +168,12 @@ pub enum PoolProblem {
         /// The size.
         size: String,
     },
+    /// A text that no cloud could accept.
+    #[error("{path}: holds a line break or control character")]
+    ControlCharacter {
+        /// Path within the pool.
+        path: &'static str,
+    },
     /// The Secret with the boot script is missing.
     #[error("userDataSecretRef: Secret {secret:?} does not exist")]
     UserDataSecretMissing {

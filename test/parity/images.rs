@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::compare::items;
+
 const REFERENCES: [&str; 4] = ["urn", "id", "communityGalleryImageID", "sharedGalleryImageID"];
 
 /// The images that only one side has, or `None`.
@@ -11,10 +13,6 @@ pub(crate) fn difference(wanted: &Value, got: &Value) -> Option<(Value, Value)> 
     let missing: Vec<&Value> = wanted.iter().filter(|wanted| !got.iter().any(|got| is_same(wanted, got))).collect();
     let added: Vec<&Value> = got.iter().filter(|got| !wanted.iter().any(|wanted| is_same(wanted, got))).collect();
     (!missing.is_empty() || !added.is_empty()).then(|| (json!(missing), json!(added)))
-}
-
-fn items(list: &Value) -> &[Value] {
-    list.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Whether our image stands for the measured one: the same reference, and its capabilities, or its architecture where
