@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::input::{self, WorkerInput};
+use super::render::described_dependencies;
 use super::terminal::{complain, exit_code, print, width};
 use crate::api::gardener::ErrorCode;
 use crate::explain::{Explanation, explain};
@@ -109,5 +110,8 @@ fn explain_worker(input: &WorkerInput, pool: Option<&str>) -> Result<Explanation
     let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
         cluster: input.worker.metadata.namespace.clone().unwrap_or_default(),
     })?;
-    explain(decode::context(&input.worker, cluster, &input.secrets)?, &input.live, pool)
+    let mut context = decode::context(&input.worker, cluster, &input.secrets)?;
+    let dependencies = described_dependencies(&context, input.cloud.as_ref())?;
+    context.dependencies = dependencies.as_ref();
+    explain(context, &input.live, pool)
 }

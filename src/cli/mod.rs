@@ -12,7 +12,7 @@ mod explain;
 pub mod input;
 pub mod json_fields;
 mod reference;
-mod render;
+pub mod render;
 mod table;
 mod terminal;
 mod why;

@@ -62,6 +62,9 @@ fn spelling(argument: &Arg) -> String {
 
 fn meaning(argument: &Arg) -> String {
     let mut text = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    if !text.ends_with('.') {
+        text.push('.');
+    }
     let values = argument.get_possible_values();
     if !values.is_empty() && argument.get_action().takes_values() {
         let names = values.iter().map(|value| format!("`{}`", value.get_name())).collect::<Vec<_>>();

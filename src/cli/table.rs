@@ -39,7 +39,7 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Table {
-    /// A table with these headings; columns whose heading starts with `>` are aligned to the right.
+    /// A table with these headings, or without any; columns whose heading starts with `>` are aligned to the right.
     pub(super) fn new<const N: usize>(headings: [&'static str; N]) -> Self {
         let columns = headings
             .into_iter()
@@ -56,7 +56,9 @@ impl Table {
         let widths = self.widths(width.saturating_sub(indent));
         let heading: Vec<Cell> =
             self.columns.iter().map(|column| Cell::styled(column.heading, Style::new().dimmed())).collect();
-        std::iter::once(&heading).chain(&self.rows).map(|row| self.render_row(row, &widths, indent)).collect()
+        let has_heading = self.columns.iter().any(|column| !column.heading.is_empty());
+        let heading = has_heading.then_some(&heading);
+        heading.into_iter().chain(&self.rows).map(|row| self.render_row(row, &widths, indent)).collect()
     }
 
     /// Natural widths; the widest columns give way until the table fits.
@@ -175,7 +177,7 @@ mod tests {
     fn wide_columns_give_way() {
         let text = anstream::adapter::strip_str(&table().render(0, 40)).to_string();
         assert!(text.lines().all(|line| line.width() <= 40), "{text}");
-        assert!(text.contains("words that are\n"), "{text}");
+        assert!(text.contains("words that are wrapped\n                  where"), "{text}");
     }
 
     #[test]

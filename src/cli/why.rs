@@ -13,7 +13,7 @@ use super::table::{Cell, Table, printable};
 use super::terminal::{ASIDE, CAREFUL, HEADING, complain, exit_code, print, width};
 use crate::api::machine::MachineDeployment;
 use crate::runtime::client;
-use crate::worker::class_inputs::{ANNOTATION, ClassChange, Difference, Generation, History};
+use crate::worker::class_inputs::{ANNOTATION, ClassChange, Difference, Generation, History, InputChange};
 use crate::worker::live::Live;
 
 /// Exit code where nothing is recorded.
@@ -117,9 +117,9 @@ fn history_text(name: &str, history: &History, width: usize) -> String {
         let class = history.generations.first().map(since_text).unwrap_or_default();
         text.push_str(&format!("  {ASIDE}no roll is recorded; {class}{ASIDE:#}\n"));
     }
-    for change in changes {
-        text.push_str(&change_text(&change, width));
-    }
+    let mut table = Table::new(["", "", ""]);
+    changes.for_each(|change| change_row(&change, &mut table));
+    text.push_str(&table.render(2, width));
     text
 }
 
@@ -128,35 +128,39 @@ fn since_text(generation: &Generation) -> String {
     format!("class {} {how} {}", printable(&generation.class), generation.since)
 }
 
-fn change_text(change: &ClassChange<'_>, width: usize) -> String {
+fn class_text(generation: &Generation) -> String {
+    let by = if generation.found { " (made by another controller)" } else { "" };
+    format!("{}{by}", generation.class)
+}
+
+/// One change: when, to which class, from which, and each input that differs.
+fn change_row(change: &ClassChange<'_>, table: &mut Table) {
     let (from, to) = (change.from, change.to);
-    let mut table = Table::new(["", "CLASS", "RECORDED", "BY"]);
-    for (side, generation) in [("from", from), ("to", to)] {
-        let by = if generation.found { "another controller, at the latest then" } else { "this controller" };
-        table.row([side.into(), generation.class.as_str().into(), generation.since.to_string().into(), by.into()]);
-    }
-    let mut text = table.render(2, width);
-    let mut causes = Table::new(["", "INPUT", "BECAUSE OF"]);
+    let recorded = if from.found { "found" } else { "recorded" };
+    let before = format!("{}, {recorded} {}", class_text(from), from.since);
+    table.row([to.since.to_string().into(), "to".into(), class_text(to).into()]);
+    table.row(["".into(), "from".into(), before.into()]);
     match &change.difference {
         Difference::Inputs(inputs) => {
             for input in inputs {
-                let is_opaque = ["nodeAgentSecretName", "inPlaceHash"].contains(&input.input.as_str());
-                let because = match (is_opaque, input.because.is_empty()) {
-                    (true, true) => Cell::styled("an input that is not known here", ASIDE),
-                    _ => input.because.join(", ").into(),
-                };
-                causes.row([Cell::styled(input.how, CAREFUL), input.input.as_str().into(), because]);
+                table.row(["".into(), Cell::styled(input.how, CAREFUL), cause_text(input).into()]);
             }
         }
-        Difference::Order => {
-            causes.row(["changed".into(), "the order of the inputs".into(), "".into()]);
-        }
+        Difference::Order => table.row(["".into(), Cell::styled("changed", CAREFUL), "the order of the inputs".into()]),
         Difference::Unknown => {
-            causes.row(["unknown".into(), "the inputs of one of the classes were not recorded".into(), "".into()]);
+            let text = "the inputs of one of the classes were not recorded";
+            table.row(["".into(), Cell::styled("unknown", CAREFUL), text.into()]);
         }
     }
-    text.push_str(&causes.render(4, width));
-    text
+}
+
+fn cause_text(input: &InputChange) -> String {
+    let name = &input.input;
+    match (input.is_opaque(), &input.because[..]) {
+        (false, _) => name.clone(),
+        (true, []) => format!("{name}, because of an input that is not known here"),
+        (true, because) => format!("{name}, because of {}", because.join(", ")),
+    }
 }
 
 fn history_json(name: &str, history: Option<&History>) -> Value {

@@ -9,7 +9,7 @@
 //! A provider is one folder and one implementation of [`Provider`]. Everything is pure: what needs the cloud's API is
 //! fetched before and handed in. No other room matches on the name of a provider.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -21,6 +21,8 @@ pub mod document;
 mod error;
 pub mod explanation;
 mod plan;
+#[cfg(test)]
+pub(crate) mod test_support;
 mod user_data;
 
 pub use error::{PoolError, PoolProblem, WorkerError};
@@ -39,6 +41,17 @@ pub struct WorkerContext<'a> {
     pub shoot: &'a Shoot,
     /// Credentials and user data.
     pub secrets: &'a Secrets,
+    /// What pools depend on at the cloud, after it was reconciled; without it, what the provider status records.
+    pub dependencies: Option<&'a Dependencies>,
+}
+
+/// What pools depend on at the cloud (such as scale sets): fetched or made before a plan, and handed in as data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dependencies {
+    /// The records, in the form in which the provider status keeps them.
+    pub records: Value,
+    /// Why pools lack theirs, by name of the pool.
+    pub failures: BTreeMap<String, String>,
 }
 
 impl<'a> WorkerContext<'a> {
@@ -59,6 +72,16 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// When a document of the whole Worker is missing or wrong; then no pool can be planned.
     fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError>;
+
+    /// What the pools would depend on at a cloud that a file describes; `None` when they depend on nothing.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn described_dependencies(
+        &self,
+        context: WorkerContext<'_>,
+        described: &Value,
+    ) -> Result<Option<Dependencies>, WorkerError>;
 
     /// Gardener's codes for a failed machine: the driver's `code` such as `ResourceExhausted`, and its text.
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode>;

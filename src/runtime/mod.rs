@@ -17,8 +17,8 @@ mod worker_events;
 Example:
   gardener-extension-worker controller --kubeconfig seed.yaml")]
 pub struct ControllerArguments {
-    /// Kubeconfig of the seed; without it the environment or the pod's service account is used.
-    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    /// Kubeconfig of the seed; without it `KUBECONFIG`, the default file or the service account of the pod is used.
+    #[arg(long, value_name = "FILE")]
     kubeconfig: Option<std::path::PathBuf>,
     /// Only Workers of this type; may be given several times. Without it, every type that is supported.
     #[arg(long = "worker-type", value_name = "TYPE")]

@@ -8,26 +8,26 @@ use serde_json::Value;
 
 /// What came of a command.
 #[derive(Debug)]
-pub struct Outcome {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Outcome {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     #[track_caller]
-    pub fn succeeded(self) -> Self {
+    pub(crate) fn succeeded(self) -> Self {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
 }
 
 /// The binary in the folder of the package.
-pub fn command(arguments: &[&str]) -> Command {
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments);
     for variable in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "KUBECONFIG", "SOURCE_DATE_EPOCH"] {
@@ -36,12 +36,12 @@ pub fn command(arguments: &[&str]) -> Command {
     command
 }
 
-pub fn run(arguments: &[&str]) -> Outcome {
+pub(crate) fn run(arguments: &[&str]) -> Outcome {
     outcome(command(arguments), "")
 }
 
 /// Runs a command with a file on standard input.
-pub fn outcome(mut command: Command, input: &str) -> Outcome {
+pub(crate) fn outcome(mut command: Command, input: &str) -> Outcome {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
     let mut stdin = child.stdin.take().unwrap();
@@ -61,7 +61,7 @@ pub fn outcome(mut command: Command, input: &str) -> Outcome {
 
 /// The example with replacements, each of which must be found.
 #[track_caller]
-pub fn example(replacements: &[(&str, &str)]) -> String {
+pub(crate) fn example(replacements: &[(&str, &str)]) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("example/azure.yaml");
     let mut text = std::fs::read_to_string(path).unwrap();
     for (from, to) in replacements {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Fails with the first line that differs.
 #[track_caller]
-pub fn assert_same(file: &str, text: &str) {
+pub(crate) fn assert_same(file: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,5 +1,7 @@
 //! What a person sees on the command line: tables, JSON, exit codes, messages.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+
 mod binary;
 mod consistency;
 mod explain;

@@ -12,7 +12,7 @@ const OTHER_NODE_AGENT: (&str, &str) = ("77ac3aaaf0a1b2c3", "1111111111111111");
 
 /// The objects after a reconcile at that time, as one JSON document.
 #[track_caller]
-pub fn rendered(text: &str, seconds: i64) -> String {
+pub(crate) fn rendered(text: &str, seconds: i64) -> String {
     let mut render = command(&["render", "-", "-o", "json"]);
     render.env("SOURCE_DATE_EPOCH", seconds.to_string());
     let shown = outcome(render, text);
@@ -74,7 +74,8 @@ fn what_stands_behind_the_node_agent_is_named() {
 #[test]
 fn every_changed_input_is_named() {
     // (what changes, the input that is named, what stands behind it)
-    let cases: &[(&[(&str, &str)], &str, &[&str])] = &[
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a [&'a str]);
+    let cases: &[Case<'_>] = &[
         (&[("size: 20Gi", "size: 21Gi")], "dataVolumes[logs].size", &[]),
         (
             &[("type: Premium_LRS}\n      nodeAgent", "type: UltraSSD_LRS}\n      nodeAgent")],
@@ -107,6 +108,20 @@ fn every_changed_input_is_named() {
 fn an_update_in_place_is_named_as_well() {
     let change = change(&reconciled(&[&[], &[("1.34.2", "1.35.2")]]), "shoot--garden--prod-database-z2");
     assert_eq!(change["inputs"], json!([{"input": "inPlaceHash", "how": "changed", "because": ["kubernetesVersion"]}]));
+}
+
+#[test]
+fn another_order_of_the_same_inputs_is_named() {
+    let config = |volumes: &str| {
+        format!(
+            "        dataVolumes: [{volumes}]\n        diagnosticsProfile: {{enabled: true, storageURI: \"https://example.blob"
+        )
+    };
+    let diagnostics = "        diagnosticsProfile: {enabled: true, storageURI: \"https://example.blob";
+    let (before, after) = (config("{name: logs}, {name: b}"), config("{name: b}, {name: logs}"));
+    let change = change(&reconciled(&[&[(diagnostics, &before)], &[(diagnostics, &after)]]), Z1);
+    assert_ne!(change["from"]["class"], change["to"]["class"]);
+    assert_eq!(change["difference"], "order");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::image::{
 };
 use super::machine_class as class;
 use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone};
+use super::scale_sets::check_pool;
 use super::tags::machine_tags;
 use crate::api::gardener::{Capabilities, MachineType, WorkerPool};
 use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
@@ -116,6 +117,7 @@ impl AzureWorker<'_> {
         })?;
         let config =
             pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).transpose()?.unwrap_or_default();
+        check_storage_uri(&config)?;
         Ok(PoolInputs {
             pool,
             config_items: config_items(pool, &config)?,
@@ -180,15 +182,14 @@ impl AzureWorker<'_> {
             .collect()
     }
 
-    /// The one scale set that the provider status records for the pool.
+    /// The one scale set that is recorded for the pool.
     fn scale_set(&self, pool: &WorkerPool) -> Result<&ScaleSetDependency, PoolProblem> {
-        if pool.update_strategy.is_some_and(|strategy| strategy.is_in_place()) {
-            return Err(PoolProblem::ScaleSet(
-                "a pool that is updated in place needs zones: scale sets do not support it".to_owned(),
-            ));
+        check_pool(pool).map_err(PoolProblem::ScaleSet)?;
+        let failure = self.context.dependencies.and_then(|dependencies| dependencies.failures.get(&pool.name));
+        if let Some(failure) = failure {
+            return Err(PoolProblem::ScaleSet(failure.clone()));
         }
-        let recorded = self.status.iter().flat_map(|status| &status.vmo_dependencies);
-        let of_pool: Vec<_> = recorded.filter(|dependency| dependency.pool_name == pool.name).collect();
+        let of_pool: Vec<_> = self.scale_sets.iter().filter(|record| record.pool_name == pool.name).collect();
         match of_pool.as_slice() {
             [scale_set] => Ok(scale_set),
             [] => Err(PoolProblem::ScaleSet(
@@ -428,6 +429,16 @@ impl Placement<'_> {
 
 pub(super) fn architecture(pool: &WorkerPool) -> &str {
     pool.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE)
+}
+
+/// A storage address is the one free text of a pool that reaches the cloud as it is.
+fn check_storage_uri(config: &WorkerConfig) -> Result<(), PoolProblem> {
+    let uri =
+        config.diagnostics_profile.as_ref().and_then(|profile| profile.storage_uri.as_deref()).unwrap_or_default();
+    if uri.contains(|character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')) {
+        return Err(PoolProblem::ControlCharacter { path: "providerConfig.diagnosticsProfile.storageURI" });
+    }
+    Ok(())
 }
 
 fn class_labels(pool: &WorkerPool) -> BTreeMap<String, String> {

@@ -3,7 +3,7 @@
 //! `{"v":1,"d":0,"g":[{"c":"class","t":"2026-09-01T10:00:00Z","f":true,"i":{"input":"digest"}},{"c":…,"t":…,"p":{…}}]}`
 //!
 //! * `v`: version of this form; others are not read, and replaced at the next change;
-//! * `d`: detail: 0 fields, 1 lists, 2 roots;
+//! * `d`: detail: 0 fields, 1 lists, 2 roots, 3 all together;
 //! * `g`: classes, the present one first: `c` its name, `t` when it was recorded, `f` whether another program had made
 //!   it, `i` its inputs, `p` the same as what has to be changed in the inputs of the class after it (`null` removes).
 
@@ -57,8 +57,8 @@ impl History {
                 }
             }
         }
-        // A class name alone can't be that long; nothing is better than too much.
-        json!({"v": VERSION, "d": Detail::Roots.number(), "g": []}).to_string()
+        // Never: a name of a Kubernetes object, a time and one digest are shorter.
+        text_of(Detail::Whole, &self.generations[..self.generations.len().min(1)])
     }
 }
 

@@ -12,17 +12,20 @@ pub enum Detail {
     Lists,
     /// Only the first part of each path.
     Roots,
+    /// All inputs together. No provider has so many that it comes to this.
+    Whole,
 }
 
 impl Detail {
     /// From fine to coarse.
-    pub(super) const ALL: [Self; 3] = [Self::Fields, Self::Lists, Self::Roots];
+    pub(super) const ALL: [Self; 4] = [Self::Fields, Self::Lists, Self::Roots, Self::Whole];
 
     pub(super) fn number(self) -> u64 {
         match self {
             Self::Fields => 0,
             Self::Lists => 1,
             Self::Roots => 2,
+            Self::Whole => 3,
         }
     }
 
@@ -37,6 +40,7 @@ impl Detail {
             Self::Fields => inputs.clone(),
             Self::Lists => grouped(inputs, list_of),
             Self::Roots => grouped(&grouped(inputs, list_of), root_of),
+            Self::Whole => grouped(&Self::Roots.of(inputs), |_| "inputs"),
         }
     }
 }
@@ -97,5 +101,7 @@ mod tests {
         let roots = Detail::Roots.of(&fine);
         assert_eq!(Detail::Roots.of(&roots), roots);
         assert_eq!(roots["a"], fine["a"]);
+        assert_eq!(Detail::Whole.of(&roots), Detail::Whole.of(&fine));
+        assert_eq!(Detail::Whole.of(&Detail::Whole.of(&fine)), Detail::Whole.of(&fine));
     }
 }

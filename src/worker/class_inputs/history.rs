@@ -62,6 +62,14 @@ pub struct InputChange {
     pub because: Vec<String>,
 }
 
+impl InputChange {
+    /// Whether the input is itself a hash or a name made from one.
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        ["nodeAgentSecretName", "inPlaceHash"].contains(&self.input.as_str())
+    }
+}
+
 /// The history after `class` is wanted; `None` when it stays as it is.
 pub(super) fn record(
     known: Option<History>,
@@ -115,8 +123,8 @@ fn difference(from: &Generation, to: &Generation) -> Difference {
     }
     let behind: Vec<String> = behind.iter().map(|(name, _)| name.trim_start_matches(BEHIND).to_owned()).collect();
     let changes = hashed.into_iter().map(|(name, how)| {
-        let is_opaque = ["nodeAgentSecretName", "inPlaceHash"].contains(&name);
-        InputChange { input: name.to_owned(), how, because: if is_opaque { behind.clone() } else { Vec::new() } }
+        let change = InputChange { input: name.to_owned(), how, because: Vec::new() };
+        if change.is_opaque() { InputChange { because: behind.clone(), ..change } } else { change }
     });
     Difference::Inputs(changes.collect())
 }
@@ -130,4 +138,82 @@ fn differing<'a>(before: &'a Inputs, after: &'a Inputs) -> Vec<(&'a str, &'stati
     let mut all: Vec<_> = added.chain(removed).collect();
     all.sort_unstable();
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::class_inputs::MAXIMUM_SIZE;
+    use proptest::prelude::*;
+
+    const NAMES: &str = "(volume|dataVolumes\\[[a-z]{1,15}\\])(\\.(size|type))?|~?[a-z]{1,20}(\\.[a-z]{1,20}){0,4}";
+
+    fn any_inputs() -> impl Strategy<Value = Inputs> {
+        prop::collection::btree_map(NAMES, "[0-9a-f]{8}", 0..80)
+    }
+
+    /// Records one class after the other, through the annotation as a cluster keeps it.
+    fn recorded(steps: &[(String, Inputs)]) -> Option<String> {
+        let mut annotation: Option<String> = None;
+        let mut live: Option<&str> = None;
+        for (second, (class, inputs)) in (0..).zip(steps) {
+            let known = annotation.as_deref().and_then(History::read);
+            let now = Timestamp::from_second(second).unwrap();
+            if let Some(history) = record(known, live, class, inputs, now) {
+                annotation = Some(history.write());
+            }
+            live = Some(class);
+        }
+        annotation
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_recorded_is_small_and_recorded_once(
+            steps in prop::collection::vec(("shoot--[a-z]{1,20}--[a-z]{1,20}-[a-z]{1,15}-[0-9a-f]{5}-z[1-3]", any_inputs()), 1..5),
+        ) {
+            let annotation = recorded(&steps).unwrap();
+            prop_assert!(annotation.len() <= MAXIMUM_SIZE);
+            let history = History::read(&annotation).unwrap();
+            prop_assert_eq!(history.write(), annotation);
+            let (class, inputs) = steps.last().unwrap();
+            prop_assert_eq!(&history.generations[0].class, class);
+            prop_assert_eq!(record(Some(history), Some(class), class, inputs, Timestamp::UNIX_EPOCH), None);
+        }
+
+        #[test]
+        fn exactly_the_inputs_that_differ_are_named(
+            before in prop::collection::btree_map("[a-m]{1,8}(\\.[a-m]{1,8}){0,2}", "[0-9a-f]{8}", 2..10),
+            mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..3),
+        ) {
+            let mut after = before.clone();
+            let mut mutated = std::collections::BTreeSet::new();
+            for (index, remove) in mutations {
+                let name = index.get(&before.keys().cloned().collect::<Vec<_>>()).clone();
+                if remove { after.remove(&name); } else { after.insert(name.clone(), "mutated!".to_owned()); }
+                mutated.insert(name);
+            }
+            let annotation = recorded(&[("a".to_owned(), before), ("b".to_owned(), after)]).unwrap();
+            let history = History::read(&annotation).unwrap();
+            prop_assert_eq!(history.detail, Detail::Fields);
+            let change = history.changes().next().unwrap();
+            let Difference::Inputs(inputs) = change.difference else { panic!("{:?}", change.difference) };
+            let named: std::collections::BTreeSet<_> = inputs.into_iter().map(|input| input.input).collect();
+            prop_assert_eq!(named, mutated);
+        }
+
+        #[test]
+        fn no_text_makes_reading_panic(text in "\\{?[\\[\\]{}\",:vdgctip0-9a-z]{0,60}") {
+            let _ = History::read(&text);
+        }
+    }
+
+    #[test]
+    fn a_class_that_comes_back_is_another_generation() {
+        let inputs = |value: &str| Inputs::from([("a".to_owned(), value.to_owned())]);
+        let steps = [("x", "1"), ("y", "2"), ("x", "1")].map(|(class, value)| (class.to_owned(), inputs(value)));
+        let history = History::read(&recorded(&steps).unwrap()).unwrap();
+        let classes: Vec<_> = history.generations.iter().map(|generation| generation.class.as_str()).collect();
+        assert_eq!(classes, ["x", "y", "x"]);
+    }
 }
