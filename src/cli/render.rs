@@ -214,15 +214,20 @@ fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
             provider_status: Some(plan.provider_status.clone()),
             in_place_updates: Some(in_place_updates).filter(|updates| !updates.worker_pool_to_hash_map.is_empty()),
         },
-        errors: plan
-            .errors()
-            .map(|error| RenderedError {
-                pool: Some(error.pool.clone()),
-                code: error.problem.code(),
-                message: error.to_string(),
-            })
-            .collect(),
+        errors: errors(&plan, dependencies.as_ref()),
     })
+}
+
+fn errors(plan: &Plan, dependencies: Option<&Dependencies>) -> Vec<RenderedError> {
+    let of_pools = plan.errors().map(|error| RenderedError {
+        pool: Some(error.pool.clone()),
+        code: error.problem.code(),
+        message: error.to_string(),
+    });
+    let of_cleanup = dependencies
+        .and_then(|dependencies| dependencies.cleanup_failure.clone())
+        .map(|message| RenderedError { pool: None, code: None, message });
+    of_pools.chain(of_cleanup).collect()
 }
 
 /// What the pools would depend on at the cloud that the input describes.
