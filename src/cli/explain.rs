@@ -18,6 +18,7 @@ use crate::worker::decode;
 
 mod image;
 mod pool;
+mod zones;
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]

@@ -229,14 +229,7 @@ fn planned(input: &WorkerInput, now: Timestamp) -> Result<Rendered, WorkerError>
             provider_status: Some(plan.provider_status.clone()),
             in_place_updates: Some(in_place_updates).filter(|updates| !updates.worker_pool_to_hash_map.is_empty()),
         },
-        errors: plan
-            .errors()
-            .map(|error| RenderedError {
-                pool: Some(error.pool.clone()),
-                code: error.problem.code(),
-                message: error.to_string(),
-            })
-            .collect(),
+        errors: errors(&plan, dependencies.as_ref()),
     })
 }
 
@@ -246,6 +239,18 @@ fn now() -> anyhow::Result<Timestamp> {
     let Ok(text) = std::env::var(VARIABLE) else { return Ok(Timestamp::now()) };
     let seconds = text.parse().with_context(|| format!("{VARIABLE}={text:?} is no number of seconds"))?;
     Timestamp::from_second(seconds).with_context(|| format!("{VARIABLE}={text:?} is no time"))
+}
+
+fn errors(plan: &Plan, dependencies: Option<&Dependencies>) -> Vec<RenderedError> {
+    let of_pools = plan.errors().map(|error| RenderedError {
+        pool: Some(error.pool.clone()),
+        code: error.problem.code(),
+        message: error.to_string(),
+    });
+    let of_cleanup = dependencies
+        .and_then(|dependencies| dependencies.cleanup_failure.clone())
+        .map(|message| RenderedError { pool: None, code: None, message });
+    of_pools.chain(of_cleanup).collect()
 }
 
 /// What the pools would depend on at the cloud that the input describes.

@@ -61,6 +61,11 @@ impl Table {
         heading.into_iter().chain(&self.rows).map(|row| self.render_row(row, &widths, indent)).collect()
     }
 
+    /// Whether nothing has to be wrapped.
+    pub(super) fn fits(&self, indent: usize, width: usize) -> bool {
+        self.widths(usize::MAX).iter().sum::<usize>() + GAP * self.columns.len().saturating_sub(1) + indent <= width
+    }
+
     /// Natural widths; the widest columns give way until the table fits.
     fn widths(&self, available: usize) -> Vec<usize> {
         let natural = |(index, column): (usize, &Column)| {

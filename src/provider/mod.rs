@@ -52,6 +52,8 @@ pub struct Dependencies {
     pub records: Value,
     /// Why pools lack theirs, by name of the pool.
     pub failures: BTreeMap<String, String>,
+    /// Why what no pool depends on any more could not be removed.
+    pub cleanup_failure: Option<String>,
 }
 
 impl<'a> WorkerContext<'a> {

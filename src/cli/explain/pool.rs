@@ -1,13 +1,10 @@
 //! The explanation of a pool on one screen.
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-
 use super::image::image_text;
+use super::zones::zones_text;
 use crate::cli::table::{Cell, Table, printable, wrap};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, HEADING};
-use crate::explain::{
-    Explanation, HashEffect, HashExplanation, HashInput, Hazard, PlacementExplanation, PoolExplanation,
-};
+use crate::explain::{Explanation, HashEffect, HashExplanation, HashInput, Hazard, PoolExplanation};
 use crate::provider::explanation::{EffectiveInput, Origin};
 
 /// Indentation of what stands under a heading.
@@ -37,7 +34,7 @@ fn pool_text(pool: &PoolExplanation, width: usize) -> String {
     if !pool.placements.is_empty() {
         text.push_str(&section("Zones"));
         let effect = pool.hashes.first().map_or(HashEffect::Roll, |hash| hash.effect);
-        text.push_str(&placements_text(&pool.placements, effect, width));
+        text.push_str(&zones_text(&pool.placements, effect, width));
     }
     if let Some((first, others)) = pool.hashes.split_first() {
         text.push_str(&hash_text(first, !others.is_empty(), width));
@@ -89,53 +86,8 @@ fn inputs_table(inputs: &[EffectiveInput]) -> Table {
     table
 }
 
-fn placements_text(placements: &[PlacementExplanation], effect: HashEffect, width: usize) -> String {
-    let mut table =
-        Table::new(["ZONE", ">MIN", ">MAX", ">SURGE", ">UNAVAILABLE", ">LIVE", "MACHINE DEPLOYMENT", "MACHINE CLASS"]);
-    let mut notes = String::new();
-    for placement in placements {
-        let zone = placement.zone.as_deref().unwrap_or("-");
-        let careful = |text: String, is_hazard: bool| if is_hazard { Cell::styled(text, CAREFUL) } else { text.into() };
-        let stuck = placement.hazards.contains(&Hazard::NoRoomToRoll);
-        let shrinks = placement.hazards.iter().any(|hazard| matches!(hazard, Hazard::MaximumBelowLive { .. }));
-        table.row([
-            zone.into(),
-            placement.minimum.to_string().into(),
-            careful(placement.maximum.to_string(), shrinks),
-            careful(bound_text(placement.max_surge.as_ref()), stuck),
-            careful(bound_text(placement.max_unavailable.as_ref()), stuck),
-            careful(placement.live_replicas.map_or("-".to_owned(), |live| live.to_string()), shrinks),
-            placement.deployment.0.as_str().into(),
-            match &placement.class {
-                Some(class) => class.0.as_str().into(),
-                None => Cell::styled("unknown: see the error", BAD),
-            },
-        ]);
-        for hazard in &placement.hazards {
-            notes.push_str(&hazard_line(&format!("zone {zone}: "), hazard, width));
-        }
-        if let Some(class) = &placement.live_class {
-            let what = match effect {
-                HashEffect::Roll => "roll",
-                HashEffect::UpdateInPlace => "are updated in place",
-            };
-            let note = format!("! zone {zone}: the live machines are of class {class}, so they {what}");
-            notes.push_str(&paragraph(&note, CAREFUL, INDENT, width));
-        }
-    }
-    table.render(INDENT, width) + &notes
-}
-
-fn hazard_line(place: &str, hazard: &Hazard, width: usize) -> String {
+pub(super) fn hazard_line(place: &str, hazard: &Hazard, width: usize) -> String {
     paragraph(&format!("! {place}{hazard}"), CAREFUL, INDENT, width)
-}
-
-fn bound_text(bound: Option<&IntOrString>) -> String {
-    match bound {
-        None => "-".to_owned(),
-        Some(IntOrString::Int(number)) => number.to_string(),
-        Some(IntOrString::String(text)) => text.clone(),
-    }
 }
 
 fn hash_text(hash: &HashExplanation, name_zones: bool, width: usize) -> String {
