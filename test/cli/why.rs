@@ -248,3 +248,53 @@ fn wrong_input_is_exit_code_2() {
     assert_eq!(shown.code, 2, "{shown:?}");
     assert!(shown.stderr.contains("kubeconfig no-such-kubeconfig can't be read"), "{shown:?}");
 }
+
+/// Serves one object at one path over plain HTTP, as an API server would.
+fn api_server(path: &'static str, object: Value) -> String {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let length = stream.read(&mut request).unwrap();
+            let found = String::from_utf8_lossy(&request[..length]).starts_with(&format!("GET {path} "));
+            let missing =
+                json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404});
+            let (status, body) =
+                if found { ("200 OK", object.to_string()) } else { ("404 Not Found", missing.to_string()) };
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all((head + &body).as_bytes()).unwrap();
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn a_deployment_of_a_cluster_is_read_through_the_kubeconfig() {
+    let rolled = reconciled(&[&[], &[("size: 20Gi", "size: 21Gi")]]);
+    let path = "/apis/machine.sapcloud.io/v1alpha1/namespaces/shoot--garden--prod/machinedeployments/shoot--garden--prod-workers-z1";
+    let server = api_server(path, deployment(&rolled, Z1));
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let content = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "seed",
+        "clusters": [{"name": "seed", "cluster": {"server": server}}],
+        "users": [{"name": "seed", "user": {}}],
+        "contexts": [{"name": "seed", "context": {"cluster": "seed", "user": "seed"}}],
+    });
+    std::fs::write(&kubeconfig, content.to_string()).unwrap();
+    let why_in_cluster = |name: &str| {
+        let target = format!("shoot--garden--prod/{name}");
+        outcome(command(&["why", &target, "--kubeconfig", kubeconfig.to_str().unwrap()]), "")
+    };
+    let shown = why_in_cluster(Z1).succeeded();
+    assert_eq!(shown.stdout, why(&deployment(&rolled, Z1).to_string()).stdout);
+    let missing = why_in_cluster("none");
+    assert_eq!(missing.code, 2, "{missing:?}");
+    assert!(missing.stderr.contains("MachineDeployment shoot--garden--prod/none does not exist"), "{missing:?}");
+}
