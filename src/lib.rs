@@ -22,6 +22,7 @@
 //! * [`pool`]: zones, hash, names, settings;
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`worker`]: the pipeline, one file per step;
+//! * [`preview`]: what a change does before it happens, and why;
 //! * [`runtime`]: watches and wiring;
 //! * [`cli`]: what a person types.
 
@@ -29,6 +30,7 @@ pub mod api;
 pub mod capabilities;
 pub mod cli;
 pub mod pool;
+pub mod preview;
 pub mod provider;
 pub mod runtime;
 pub mod worker;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub mod input;
+mod preview;
 mod render;
 
 /// A Gardener extension that turns Workers into machines.
@@ -22,6 +23,8 @@ pub struct Arguments {
 enum Command {
     /// Watch Workers in a seed cluster and make their machine objects.
     Controller(crate::runtime::ControllerArguments),
+    /// Show what a change does to machines before it happens: which pools roll, and why.
+    Preview(preview::PreviewArguments),
     /// Show the machine objects of Workers in files, without a cluster.
     Render(render::RenderArguments),
 }
@@ -31,6 +34,7 @@ enum Command {
 pub fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
         Command::Controller(arguments) => crate::runtime::run(arguments),
+        Command::Preview(arguments) => preview::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
     }
 }

@@ -245,11 +245,11 @@ fn secret_documents(secrets: BTreeMap<String, Secret>) -> Vec<Value> {
 }
 
 #[expect(clippy::print_stderr, reason = "a command line speaks on stderr")]
-fn complain(text: &str) {
+pub(super) fn complain(text: &str) {
     eprintln!("{text}");
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
