@@ -10,11 +10,11 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 use super::cloud_profile::{CloudProfiles, ProfileStep};
 use super::difference::{Change, ChangeKind, ChangedObject, Path, apply, difference};
-use super::inputs::Inputs;
+use super::inputs::{Document, Inputs};
 use super::outcome::{Failure, Outcome, outcome};
 use super::rule::{Effect, effect};
 use crate::api::secret::Secrets;
@@ -68,10 +68,14 @@ impl<'a> Trials<'a> {
         live: &'a MachineObjects,
         profiles: &CloudProfiles,
     ) -> Self {
-        let mut changes =
-            difference(&ChangedObject::Worker, &old.worker, &new.worker, &["spec", "status.providerStatus"]);
+        let mut changes = difference(
+            &ChangedObject::Worker,
+            &old.worker.value,
+            &new.worker.value,
+            &["spec", "status.providerStatus"],
+        );
         if let (Some(old), Some(new)) = (&old.shoot, &new.shoot) {
-            changes.extend(difference(&ChangedObject::Shoot, old, new, &["spec", "status"]));
+            changes.extend(difference(&ChangedObject::Shoot, &old.value, &new.value, &["spec", "status"]));
         }
         let both = old.secret_references();
         let mut secrets = (*old.secrets).clone();
@@ -191,9 +195,6 @@ impl<'a> Trials<'a> {
             let changes = chosen.iter().filter_map(|index| self.changes.get(*index));
             changes.filter(|change| change.object == *object).collect::<Vec<_>>()
         };
-        let applied = |document: &Arc<Value>, changes: Vec<&Change>| {
-            if changes.is_empty() { Arc::clone(document) } else { Arc::new(apply(document, changes)) }
-        };
         let mut secrets = self.secrets.clone();
         for index in chosen {
             if let Some(ChangedObject::Secret { namespace, name }) =
@@ -212,12 +213,20 @@ impl<'a> Trials<'a> {
             }
         };
         Ok(Inputs {
-            worker: applied(&self.old.worker, of(&ChangedObject::Worker)),
-            shoot: self.old.shoot.as_ref().map(|shoot| applied(shoot, of(&ChangedObject::Shoot))),
+            worker: changed(&self.old.worker, &of(&ChangedObject::Worker)),
+            shoot: self.old.shoot.as_ref().map(|shoot| changed(shoot, &of(&ChangedObject::Shoot))),
             cloud_profile,
             secrets: Arc::new(secrets),
         })
     }
+}
+
+/// The document itself where nothing changes, so that it is decoded only once.
+fn changed<T: DeserializeOwned>(document: &Arc<Document<T>>, changes: &[&Change]) -> Arc<Document<T>> {
+    if changes.is_empty() {
+        return Arc::clone(document);
+    }
+    Arc::new(Document::new(apply(&document.value, changes.iter().copied())))
 }
 
 /// The effect on a placement: the outer `None` says that both sides can't be planned, the inner one that one can't.

@@ -177,8 +177,8 @@ fn before(
     if baseline == Baseline::Rendered {
         before.clone_from(&planned.placements);
     }
-    let published: Option<Vec<MachineDeploymentStatus>> =
-        old.and_then(|old| serde_json::from_value(old.worker.pointer("/status/machineDeployments")?.clone()).ok());
+    let published: Option<Vec<MachineDeploymentStatus>> = old
+        .and_then(|old| serde_json::from_value(old.worker.value.pointer("/status/machineDeployments")?.clone()).ok());
     let published = published.unwrap_or_default();
     for (name, deployment) in &live.deployments {
         // In files, what the old inputs lead to counts; but a pool that can't be planned keeps what it has.

@@ -171,8 +171,10 @@ impl Finder<'_> {
             return self.push(path.clone(), old, new, ChangeKind::Value);
         }
         let named = NAMES.iter().find_map(|names| Some((names_of(old_entries, names)?, names_of(new_entries, names)?)));
-        let Some((old_names, new_names)) = named.filter(|names| !is_renaming(path, names)) else {
-            if old_entries.len() != new_entries.len() {
+        let named = named
+            .filter(|(old_names, new_names)| !is_renaming(path, (old_entries, old_names), (new_entries, new_names)));
+        let Some((old_names, new_names)) = named else {
+            if old_entries.len() != new_entries.len() || is_reordered(old_entries, new_entries) {
                 return self.push(path.clone(), old, new, ChangeKind::Value);
             }
             for (index, (old, new)) in old_entries.iter().zip(new_entries).enumerate() {
@@ -220,12 +222,35 @@ fn texts(names: &[Name]) -> Value {
     names.iter().map(|name| name.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("/")).collect()
 }
 
-/// Whether entries got other names at their places. Pools never do: a pool of another name is another pool.
-fn is_renaming(path: &Path, (old, new): &(Vec<Name>, Vec<Name>)) -> bool {
+/// Whether entries got other names at their places, and nothing else. Pools never do: a pool of another name is another
+/// pool.
+fn is_renaming(path: &Path, (old, old_names): (&[Value], &[Name]), (new, new_names): (&[Value], &[Name])) -> bool {
     let is_pools = matches!(path.0.last(), Some(Step::Member(name)) if name == "pools");
-    let gone: Vec<_> = (0..old.len()).filter(|index| !new.contains(&old[*index])).collect();
-    let come: Vec<_> = (0..new.len()).filter(|index| !old.contains(&new[*index])).collect();
-    !is_pools && old.len() == new.len() && !gone.is_empty() && gone == come
+    let gone: Vec<_> = (0..old.len()).filter(|index| !new_names.contains(&old_names[*index])).collect();
+    let come: Vec<_> = (0..new.len()).filter(|index| !old_names.contains(&new_names[*index])).collect();
+    let rest = |entry: &Value, name: &Name| {
+        let mut rest = entry.clone();
+        if let Value::Object(members) = &mut rest {
+            members.retain(|member, _| name.iter().all(|(named, _)| named != member));
+        }
+        rest
+    };
+    !is_pools
+        && !gone.is_empty()
+        && gone == come
+        && gone.iter().all(|index| rest(&old[*index], &old_names[*index]) == rest(&new[*index], &new_names[*index]))
+}
+
+/// Whether the same entries stand in another order.
+#[must_use]
+pub fn is_reordered(old: &[Value], new: &[Value]) -> bool {
+    let mut left: Vec<&Value> = old.iter().collect();
+    old != new
+        && old.len() == new.len()
+        && new.iter().all(|entry| {
+            let place = left.iter().position(|other| *other == entry);
+            place.map(|place| left.swap_remove(place)).is_some()
+        })
 }
 
 /// The document with the changes; those that find no place are left out.

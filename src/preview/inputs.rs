@@ -1,8 +1,9 @@
 //! What a Worker is planned from, as documents, so that single members can be put in place of others.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::cloud_profile::{CloudProfiles, SharedCloudProfile};
@@ -14,21 +15,37 @@ use crate::api::secret::Secrets;
 #[derive(Clone, Debug)]
 pub struct Inputs {
     /// The Worker.
-    pub worker: Arc<Value>,
+    pub worker: Arc<Document<Worker>>,
     /// The Shoot of its Cluster.
-    pub shoot: Option<Arc<Value>>,
+    pub shoot: Option<Arc<Document<Shoot>>>,
     /// The CloudProfile of its Cluster.
     pub cloud_profile: Option<Arc<SharedCloudProfile>>,
     /// Secrets that it may refer to.
     pub secrets: Arc<Secrets>,
 }
 
-/// What is read of the Worker and the Shoot.
-pub struct Decoded {
-    /// The Worker.
-    pub worker: Worker,
-    /// The Shoot.
-    pub shoot: Option<Shoot>,
+/// A document, and what is read of it once somebody asks.
+#[derive(Debug)]
+pub struct Document<T> {
+    /// The document.
+    pub value: Value,
+    decoded: OnceLock<Result<T, DecodeError>>,
+}
+
+impl<T: DeserializeOwned> Document<T> {
+    /// A document that nobody has asked for yet.
+    #[must_use]
+    pub fn new(value: Value) -> Self {
+        Self { value, decoded: OnceLock::new() }
+    }
+
+    /// Decodes it from the text that an API server would send for it, because hashes run over that.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn decoded(&self) -> Result<&T, DecodeError> {
+        self.decoded.get_or_init(|| decode_lenient(&to_go_json(&self.value))).as_ref().map_err(Clone::clone)
+    }
 }
 
 impl Inputs {
@@ -45,8 +62,8 @@ impl Inputs {
         let mut spec = cluster.and_then(|mut cluster| cluster.get_mut("spec").map(Value::take)).unwrap_or_default();
         let mut member = |name: &str| spec.get_mut(name).map(Value::take).filter(|value| !value.is_null());
         Ok(Self {
-            worker: Arc::new(worker),
-            shoot: member("shoot").map(Arc::new),
+            worker: Arc::new(Document::new(worker)),
+            shoot: member("shoot").map(|shoot| Arc::new(Document::new(shoot))),
             cloud_profile: member("cloudProfile").map(|profile| profiles.share(profile)).transpose()?,
             secrets: Arc::new(secrets),
         })
@@ -65,7 +82,7 @@ impl Inputs {
     }
 
     fn metadata(&self, member: &str) -> &str {
-        self.worker["metadata"][member].as_str().unwrap_or_default()
+        self.worker.value["metadata"][member].as_str().unwrap_or_default()
     }
 
     /// Whether both are planned from the same.
@@ -77,8 +94,12 @@ impl Inputs {
             _ => false,
         };
         same_profile
-            && (Arc::ptr_eq(&self.worker, &other.worker) || self.worker == other.worker)
-            && (self.shoot == other.shoot)
+            && (Arc::ptr_eq(&self.worker, &other.worker) || self.worker.value == other.worker.value)
+            && match (&self.shoot, &other.shoot) {
+                (Some(left), Some(right)) => Arc::ptr_eq(left, right) || left.value == right.value,
+                (None, None) => true,
+                _ => false,
+            }
             && (Arc::ptr_eq(&self.secrets, &other.secrets) || self.changed_secrets(other).is_empty())
     }
 
@@ -95,23 +116,12 @@ impl Inputs {
     #[must_use]
     pub fn secret_references(&self) -> BTreeSet<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let spec = &self.worker["spec"];
+        let spec = &self.worker.value["spec"];
         let mut references =
             BTreeSet::from([(text(&spec["secretRef"]["namespace"]), text(&spec["secretRef"]["name"]))]);
         for pool in spec["pools"].as_array().into_iter().flatten() {
             references.insert((self.namespace().to_owned(), text(&pool["userDataSecretRef"]["name"])));
         }
         references
-    }
-
-    /// Decodes Worker and Shoot from the text that an API server would send for them.
-    ///
-    /// # Errors
-    /// When a member has the wrong type.
-    pub fn decode(&self) -> Result<Decoded, DecodeError> {
-        Ok(Decoded {
-            worker: decode_lenient(&to_go_json(&self.worker))?,
-            shoot: self.shoot.as_ref().map(|shoot| decode_lenient(&to_go_json(shoot))).transpose()?,
-        })
     }
 }

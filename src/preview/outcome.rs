@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::inputs::Inputs;
 use crate::api::gardener::{ErrorCode, MachineDeploymentStatus};
+use crate::api::gotext::json::DecodeError;
 use crate::api::machine::MachineDeployment;
 use crate::pool::hash::HashItems;
 use crate::provider::{UserData, WorkerContext, WorkerError};
@@ -122,13 +123,12 @@ pub fn outcome(inputs: &Inputs, live: &MachineObjects) -> Result<Outcome, Failur
     if inputs.shoot.is_none() && inputs.cloud_profile.is_none() {
         return Err(WorkerError::ClusterMissing { cluster: namespace.to_owned() }.into());
     }
-    let decoded = inputs
-        .decode()
-        .map_err(|error| Failure { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() })?;
+    let unreadable =
+        |error: DecodeError| Failure { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() };
     let context = WorkerContext {
-        worker: &decoded.worker,
+        worker: inputs.worker.decoded().map_err(unreadable)?,
         cloud_profile: &inputs.cloud_profile.as_ref().ok_or_else(|| missing("cloudProfile"))?.decoded,
-        shoot: decoded.shoot.as_ref().ok_or_else(|| missing("shoot"))?,
+        shoot: inputs.shoot.as_ref().ok_or_else(|| missing("shoot"))?.decoded().map_err(unreadable)?,
         secrets: &inputs.secrets,
     };
     let plan = plan(context)?;

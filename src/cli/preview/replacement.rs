@@ -34,7 +34,7 @@ impl Replacement {
     pub(super) fn of(&self, old: &Inputs) -> Inputs {
         let Some(replaced) = &old.cloud_profile else { return old.clone() };
         let wanted = self.profile.document.pointer("/spec/type").and_then(|text| text.as_str());
-        if wanted.is_some_and(|wanted| old.worker["spec"]["type"] != *wanted) {
+        if wanted.is_some_and(|wanted| old.worker.value["spec"]["type"] != *wanted) {
             self.other_types.fetch_add(1, Ordering::Relaxed);
             return old.clone();
         }
