@@ -23,6 +23,7 @@
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`worker`]: the pipeline, one file per step;
 //! * [`explain`]: a plan for people;
+//! * [`preview`]: what a change does before it happens, and why;
 //! * [`runtime`]: watches and wiring;
 //! * [`cli`]: what a person types.
 
@@ -31,6 +32,7 @@ pub mod capabilities;
 pub mod cli;
 pub mod explain;
 pub mod pool;
+pub mod preview;
 pub mod provider;
 pub mod runtime;
 pub mod worker;

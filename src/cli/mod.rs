@@ -11,6 +11,7 @@ mod completions;
 mod explain;
 pub mod input;
 pub mod json_fields;
+mod preview;
 mod reference;
 pub mod render;
 mod table;
@@ -31,6 +32,8 @@ pub struct Arguments {
 enum Command {
     /// Watch Workers in a seed cluster and make their machine objects.
     Controller(crate::runtime::ControllerArguments),
+    /// Show what a change does to machines before it happens: which pools roll, and why.
+    Preview(preview::PreviewArguments),
     /// Show the machine objects of Workers in files, without a cluster.
     Render(render::RenderArguments),
     /// Explain why the machines of each pool are what they are: inputs, image, numbers, hash.
@@ -46,6 +49,7 @@ enum Command {
 pub fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
         Command::Controller(arguments) => crate::runtime::run(arguments),
+        Command::Preview(arguments) => preview::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),

@@ -6,13 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top of the road to its end. A room may use itself and the rooms before it.
-const ROOMS: [&str; 8] = ["api", "capabilities", "pool", "provider", "worker", "explain", "runtime", "cli"];
+const ROOMS: [&str; 9] = ["api", "capabilities", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
-const PURE: [&str; 16] = [
+const PURE: [&str; 17] = [
     "api",
     "capabilities",
     "pool",
+    "preview",
     "provider",
     "explain",
     "worker/changes.rs",

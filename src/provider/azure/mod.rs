@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -43,7 +44,7 @@ pub struct Azure;
 /// What all pools of one Worker share.
 struct AzureWorker<'a> {
     context: WorkerContext<'a>,
-    config: Option<CloudProfileConfig>,
+    config: Option<Arc<CloudProfileConfig>>,
     infrastructure: InfrastructureStatus,
     status: Option<WorkerStatus>,
     /// Capabilities of the CloudProfile, or those that the old format stands for.
@@ -75,7 +76,7 @@ impl Provider for Azure {
         }
         Ok(Some(scale_sets::described_dependencies(
             &context,
-            config.as_ref(),
+            config.as_deref(),
             &infrastructure,
             status.as_ref(),
             described,
@@ -131,11 +132,20 @@ fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, 
 }
 
 /// The provider config of the CloudProfile, with a cloud that exists.
-fn profile_config(context: &WorkerContext<'_>) -> Result<Option<CloudProfileConfig>, WorkerError> {
+fn profile_config(context: &WorkerContext<'_>) -> Result<Option<Arc<CloudProfileConfig>>, WorkerError> {
     let profile = context.cloud_profile.metadata.name.as_deref().unwrap_or_default();
     let path = format!("CloudProfile {profile:?} spec.providerConfig");
-    let config: Option<CloudProfileConfig> = decode(&path, context.cloud_profile.spec.provider_config.as_deref())?;
-    let configuration = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
+    let spec = &context.cloud_profile.spec;
+    // Many Workers share a profile, and it is the largest document of all.
+    let decoded = spec.decoded_provider_config.get_or_decode(|| {
+        spec.provider_config
+            .as_deref()
+            .map(decode_document::<CloudProfileConfig>)
+            .transpose()
+            .map(|config| config.map(Arc::new))
+    });
+    let config = (*decoded).clone().map_err(|source| WorkerError::Document { path: path.clone(), source })?;
+    let configuration = config.as_deref().and_then(|config| config.cloud_configuration.as_ref());
     if let Some(configuration) = configuration.filter(|configuration| cloud::configured_cloud(configuration).is_none())
     {
         return Err(WorkerError::UnknownCloud {

@@ -136,7 +136,7 @@ impl AzureWorker<'_> {
         machine: &Capabilities,
     ) -> Result<SelectedImage<'a>, PoolProblem> {
         let image = &pool.machine_image;
-        image_in_profile(self.config.as_ref(), image, machine, &self.definitions).or_else(|in_profile| {
+        image_in_profile(self.config.as_deref(), image, machine, &self.definitions).or_else(|in_profile| {
             image_in_status(self.status.as_ref(), image, machine, &self.definitions).map_err(|in_status| {
                 PoolProblem::ImageUnresolved {
                     image: image.name.clone(),
@@ -159,7 +159,7 @@ impl AzureWorker<'_> {
         if self.old_format {
             let config = self
                 .config
-                .as_ref()
+                .as_deref()
                 .ok_or_else(|| PoolProblem::ProfileConfigMissing { cloud_profile: self.profile_name() })?;
             restrict_by_profile(machine.to_mut(), &pool.machine_type, config);
         }

@@ -118,7 +118,7 @@ impl AzureWorker<'_> {
             for version in &entry.versions {
                 let image = MachineImage { name: entry.name.clone(), version: version.version.clone() };
                 let known = fitting.iter().any(|known| known.name == image.name && known.version == image.version);
-                let fits = || image_in_profile(self.config.as_ref(), &image, machine, &self.definitions).is_ok();
+                let fits = || image_in_profile(self.config.as_deref(), &image, machine, &self.definitions).is_ok();
                 if !known && image != *wanted && fits() {
                     fitting.push(image.into());
                 }
@@ -135,7 +135,7 @@ impl AzureWorker<'_> {
             .filter(|machine_type| machine_type.name != pool.machine_type)
             .filter(|machine_type| {
                 let machine = self.capabilities_of(machine_type, pool);
-                image_in_profile(self.config.as_ref(), &pool.machine_image, &machine, &self.definitions).is_ok()
+                image_in_profile(self.config.as_deref(), &pool.machine_image, &machine, &self.definitions).is_ok()
             })
             .map(|machine_type| machine_type.name.clone())
             .collect()
