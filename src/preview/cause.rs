@@ -11,12 +11,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use super::cloud_profile::{CloudProfiles, ProfileStep};
 use super::difference::{Change, ChangeKind, ChangedObject, Path, apply, difference};
 use super::inputs::{Document, Inputs};
 use super::outcome::{Failure, Outcome, outcome};
 use super::rule::{Effect, effect};
+use crate::api::gotext::json::to_go_json;
 use crate::api::secret::Secrets;
 use crate::worker::live::MachineObjects;
 
@@ -30,6 +32,30 @@ pub struct Cause {
     /// Whether only several changes together have the effect.
     pub joint: bool,
 }
+
+/// Members of a pool that no entry of a CloudProfile is looked up by. What is not listed counts.
+const UNASKED: [&str; 20] = [
+    "name",
+    "minimum",
+    "maximum",
+    "maxSurge",
+    "maxUnavailable",
+    "annotations",
+    "labels",
+    "taints",
+    "nodeAgentSecretName",
+    "userDataSecretRef",
+    "volume",
+    "dataVolumes",
+    "kubeletDataVolumeName",
+    "zones",
+    "machineControllerManager",
+    "kubeletConfig",
+    "nodeTemplate",
+    "providerConfig",
+    "clusterAutoscaler",
+    "priority",
+];
 
 /// Two outcomes and everything that changed between their inputs.
 pub struct Trials<'a> {
@@ -115,8 +141,57 @@ impl<'a> Trials<'a> {
     }
 
     /// The causes for each of the given deployments.
+    ///
+    /// Where only the CloudProfile changed, pools of other Workers that ask the same of it have the same causes. That
+    /// makes the difference for a landscape: a change of its profile touches every Worker.
     #[must_use]
     pub fn causes(&self, targets: &BTreeSet<String>) -> BTreeMap<String, Vec<Cause>> {
+        let Some((range, step)) = self.profile.as_ref().filter(|(range, _)| range.len() == self.changes.len()) else {
+            return self.search_causes(targets);
+        };
+        debug_assert_eq!(range.start, 0, "there are no other changes");
+        let questions: BTreeMap<&String, Option<String>> =
+            targets.iter().map(|target| (target, self.question(target))).collect();
+        let mut causes = BTreeMap::new();
+        for (target, question) in &questions {
+            if let Some(known) = question.as_ref().and_then(|question| step.known_causes(question)) {
+                causes.insert((*target).clone(), known);
+            }
+        }
+        let unknown = targets.iter().filter(|target| !causes.contains_key(*target)).cloned().collect();
+        for (target, found) in self.search_causes(&unknown) {
+            if let Some(Some(question)) = questions.get(&target) {
+                step.keep_causes(question.clone(), &found);
+            }
+            causes.insert(target, found);
+        }
+        causes
+    }
+
+    /// Everything of a pool that a CloudProfile can be asked for, and what becomes of the placement.
+    fn question(&self, target: &str) -> Option<String> {
+        let everything: Vec<usize> = (0..self.changes.len()).collect();
+        let (old, new) = (self.outcome(&[]), self.outcome(&everything));
+        let placement = |outcome: &Result<Outcome, Failure>| {
+            let placement = outcome.as_ref().ok()?.placements.get(target)?;
+            Some(placement.pool.clone())
+        };
+        let name = placement(&old).or_else(|| placement(&new))?;
+        let worker = &self.old.worker.value;
+        let pool = worker["spec"]["pools"].as_array()?.iter().find(|pool| pool["name"] == *name)?;
+        let asked: BTreeMap<&String, &Value> =
+            pool.as_object()?.iter().filter(|(member, _)| !UNASKED.contains(&member.as_str())).collect();
+        let effect = self.whole_effect(target);
+        Some(to_go_json(&json!([
+            asked,
+            worker["spec"]["type"],
+            worker["spec"]["region"],
+            worker.pointer("/status/providerStatus"),
+            effect,
+        ])))
+    }
+
+    fn search_causes(&self, targets: &BTreeSet<String>) -> BTreeMap<String, Vec<Cause>> {
         let mut causes: BTreeMap<String, Vec<Cause>> = BTreeMap::new();
         if targets.is_empty() || self.changes.is_empty() {
             return causes;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use super::cause::Cause;
 use super::difference::{Change, ChangedObject, apply, difference};
 use crate::api::gardener::CloudProfile;
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
@@ -79,6 +80,7 @@ impl CloudProfiles {
                 changes: difference(&ChangedObject::CloudProfile, &old.document, &new.document, &["spec"]),
                 old: Arc::clone(old),
                 between: Mutex::default(),
+                blamed: Mutex::default(),
             })
         }))
     }
@@ -91,9 +93,22 @@ pub struct ProfileStep {
     pub changes: Vec<Change>,
     old: Arc<SharedCloudProfile>,
     between: Mutex<HashMap<Vec<usize>, Option<Arc<SharedCloudProfile>>>>,
+    /// Causes that were found for pools that ask the same of a profile.
+    blamed: Mutex<HashMap<String, Vec<Cause>>>,
 }
 
 impl ProfileStep {
+    /// The causes that were found for a pool that asks the same.
+    #[must_use]
+    pub fn known_causes(&self, question: &str) -> Option<Vec<Cause>> {
+        self.blamed.lock().unwrap_or_else(PoisonError::into_inner).get(question).cloned()
+    }
+
+    /// Keeps causes for other pools that ask the same.
+    pub fn keep_causes(&self, question: String, causes: &[Cause]) {
+        self.blamed.lock().unwrap_or_else(PoisonError::into_inner).insert(question, causes.to_vec());
+    }
+
     /// The old profile with some of the changes; `None` when that is no profile.
     #[must_use]
     pub fn with(&self, chosen: &[usize]) -> Option<Arc<SharedCloudProfile>> {

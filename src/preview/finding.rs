@@ -107,8 +107,7 @@ pub fn findings_of_placement(
         find(
             FindingKind::NewNodesDiffer,
             format!(
-                "class {} changes under its name: the nodes there are stay as they are, every new one differs ({})",
-                change.new_class.as_deref().unwrap_or_default(),
+                "the class changes under its name: the nodes there are stay as they are, every new one differs ({})",
                 change.class_differences.join(", ")
             ),
         );
@@ -159,7 +158,7 @@ pub fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
                 Finding::of_pool(
                     FindingKind::ZonesAtOnce,
                     pool,
-                    format!("{zones} zones roll at the same time: up to {above} nodes more, up to {missing} fewer"),
+                    format!("{zones} zones roll at the same time: up to {above} more and up to {missing} fewer nodes at once"),
                 )
             })
         })

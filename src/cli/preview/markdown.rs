@@ -52,16 +52,13 @@ fn print_worker(worker: &WorkerChange, out: &mut impl Write) -> std::io::Result<
         )?;
     }
     writeln!(out)?;
-    for finding in &worker.findings {
+    for (finding, zones) in words::shared_findings(&worker.findings) {
         let mark = match finding.severity {
             Severity::Error => ":x:",
             Severity::Hazard => ":warning:",
             Severity::Notice => ":information_source:",
         };
-        let mut place = finding.pool.clone().unwrap_or_default();
-        if let Some(zone) = &finding.zone {
-            place.push_str(&format!(" zone {zone}"));
-        }
+        let place = words::place(finding.pool.as_deref().unwrap_or_default(), &zones);
         let separator = if place.is_empty() { "" } else { ": " };
         writeln!(out, "- {mark} {}{separator}{}", escaped(&place), escaped(&finding.message))?;
     }

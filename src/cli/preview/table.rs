@@ -58,16 +58,12 @@ fn print_worker(worker: &WorkerChange, look: &Look, out: &mut impl Write) -> std
         print_rows(worker, look, out)?;
     }
     let placements: Vec<_> = worker.placements.iter().collect();
-    let lines: Vec<[String; 4]> = words::shared_causes(&placements)
+    let lines: Vec<[String; 2]> = words::shared_causes(&placements)
         .into_iter()
         .map(|(places, cause)| {
             let pool = places.first().map(|place| place.pool.clone()).unwrap_or_default();
-            [
-                place(&pool, &words::zones(&places)),
-                words::field(&cause.change, &pool),
-                words::step(&cause.change),
-                format!("[{}]", words::effect(cause)),
-            ]
+            let (field, step) = (words::field(&cause.change, &pool), words::step(&cause.change));
+            [words::place(&pool, &words::zones(&places)), format!("{field}: {step}  [{}]", words::effect(cause))]
         })
         .collect();
     if !lines.is_empty() {
@@ -76,8 +72,8 @@ fn print_worker(worker: &WorkerChange, look: &Look, out: &mut impl Write) -> std
             writeln!(out, "    {line}")?;
         }
     }
-    for finding in &worker.findings {
-        writeln!(out, "  {}", look.paint(&finding_line(finding), severity_paint(finding.severity)))?;
+    for (finding, zones) in words::shared_findings(&worker.findings) {
+        writeln!(out, "  {}", look.paint(&finding_line(&finding, &zones), severity_paint(finding.severity)))?;
     }
     writeln!(out)
 }
@@ -116,20 +112,15 @@ fn severity_paint(severity: Severity) -> Option<Verdict> {
     }
 }
 
-fn finding_line(finding: &Finding) -> String {
+fn finding_line(finding: &Finding, zones: &str) -> String {
     let mark = match finding.severity {
         Severity::Error => "error: ",
         Severity::Hazard => "(!) ",
         Severity::Notice => "note: ",
     };
-    let place = place(finding.pool.as_deref().unwrap_or_default(), finding.zone.as_deref().unwrap_or_default());
+    let place = words::place(finding.pool.as_deref().unwrap_or_default(), zones);
     let separator = if place.is_empty() { "" } else { ": " };
     format!("{mark}{place}{separator}{}", finding.message)
-}
-
-fn place(pool: &str, zones: &str) -> String {
-    let zones = if zones.is_empty() { String::new() } else { format!(" zone {zones}") };
-    format!("{pool}{zones}")
 }
 
 /// Columns as wide as their widest cell; no spaces at the end of a line, because logs keep them.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Comparison;
 use crate::preview::difference::{Change, ChangeKind, ChangedObject};
 use crate::preview::finding::Severity;
-use crate::preview::{Cause, Effect, PlacementChange, Verdict};
+use crate::preview::{Cause, Effect, Finding, PlacementChange, Verdict};
 
 /// Longest value that is printed; longer ones lose their middle.
 const LONGEST_VALUE: usize = 60;
@@ -212,4 +212,31 @@ pub(super) fn shared_causes<'a>(placements: &[&'a PlacementChange]) -> Vec<(Vec<
 /// The zones of placements, for a line about them.
 pub(super) fn zones(placements: &[&PlacementChange]) -> String {
     placements.iter().filter_map(|placement| placement.zone.as_deref()).collect::<Vec<_>>().join(",")
+}
+
+/// Findings that several zones of a pool share, with these zones.
+pub(super) fn shared_findings(findings: &[Finding]) -> Vec<(Finding, String)> {
+    let mut shared: Vec<(Finding, Vec<String>)> = Vec::new();
+    for finding in findings {
+        let plain = Finding { zone: None, ..finding.clone() };
+        let zones = match shared.iter_mut().find(|(other, _)| *other == plain) {
+            Some((_, zones)) => zones,
+            None => {
+                shared.push((plain, Vec::new()));
+                let Some((_, zones)) = shared.last_mut() else { continue };
+                zones
+            }
+        };
+        zones.extend(finding.zone.clone());
+    }
+    shared.into_iter().map(|(finding, zones)| (finding, zones.join(","))).collect()
+}
+
+/// A pool and its zones, for the start of a line.
+pub(super) fn place(pool: &str, zones: &str) -> String {
+    match (pool, zones) {
+        (pool, "") => pool.to_owned(),
+        (pool, zones) if zones.contains(',') => format!("{pool} zones {zones}"),
+        (pool, zones) => format!("{pool} zone {zones}"),
+    }
 }
