@@ -17,9 +17,16 @@ use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, Worker, WorkerPool};
 use crate::api::secret::Secrets;
 
 pub mod azure;
+mod deployment;
 pub mod document;
+mod documents;
 mod error;
+mod error_texts;
+pub mod image;
+mod machine_class;
+pub mod node_template;
 mod plan;
+mod status_images;
 #[cfg(test)]
 pub(crate) mod test_support;
 mod user_data;
