@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, Worker, WorkerPool};
 use crate::api::secret::Secrets;
 
+pub mod aws;
 pub mod azure;
 mod deployment;
 pub mod document;
@@ -99,7 +100,7 @@ pub trait PoolPlanner {
 /// Every provider that this program knows.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Provider] {
-    &[&azure::Azure]
+    &[&azure::Azure, &aws::Aws]
 }
 
 /// The provider of Workers of that type.

@@ -1,0 +1,202 @@
+//! Which image a pool's machines start from (spec/aws-worker.md section 3).
+
+use std::borrow::Cow;
+
+use super::documents::{CloudProfileConfig, ImageVersion, StatusImage, WorkerStatus};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
+use crate::capabilities::are_compatible;
+pub use crate::provider::image::{ARCHITECTURE, DEFAULT_ARCHITECTURE, NotInProfile, NotInStatus};
+use crate::provider::image::{best_candidate, of_first_entry};
+
+/// The capabilities of CloudProfiles in the old format.
+#[must_use]
+pub fn old_format_definitions() -> Vec<CapabilityDefinition> {
+    let values = ["amd64", "arm64"].map(str::to_owned).to_vec();
+    vec![CapabilityDefinition { name: ARCHITECTURE.to_owned(), values }]
+}
+
+/// An image that a machine in the region could start from.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    /// What machines must be able to do.
+    pub capabilities: Cow<'a, Capabilities>,
+    /// The image.
+    pub ami: &'a str,
+}
+
+/// The image of a pool.
+#[derive(Clone, Debug)]
+pub struct SelectedImage<'a> {
+    /// Where it was found.
+    pub source: ImageSource<'a>,
+    /// The image.
+    pub ami: &'a str,
+}
+
+/// Where an image was found.
+#[derive(Clone, Debug)]
+pub enum ImageSource<'a> {
+    /// In the CloudProfile, with these capabilities.
+    CloudProfile(Cow<'a, Capabilities>),
+    /// In the provider status of the Worker, after the CloudProfile gave none.
+    ProviderStatus(&'a StatusImage),
+}
+
+impl ImageSource<'_> {
+    /// The document, for messages.
+    #[must_use]
+    pub fn place(&self) -> &'static str {
+        match self {
+            Self::CloudProfile(_) => "the CloudProfile",
+            Self::ProviderStatus(_) => "status.providerStatus",
+        }
+    }
+}
+
+/// The candidates of the first entry for the image that has any for version and region, in the order of the profile.
+#[must_use]
+pub fn candidates<'a>(config: &'a CloudProfileConfig, image: &MachineImage, region: &str) -> Vec<Candidate<'a>> {
+    of_first_entry(config.machine_images.iter().filter(|entry| entry.name == image.name), |entry| {
+        let versions = entry.versions.iter().filter(|version| version.version == image.version);
+        versions.flat_map(|version| candidates_of_version(version, region)).collect()
+    })
+}
+
+/// Where a region is listed twice, the last entry counts.
+fn candidates_of_version<'a>(version: &'a ImageVersion, region: &str) -> Vec<Candidate<'a>> {
+    if version.capability_flavors.is_empty() {
+        return candidates_of_old_format(version, region);
+    }
+    let of_region = version.capability_flavors.iter().filter_map(|flavor| {
+        let mapping = flavor.regions.iter().rfind(|mapping| mapping.name == region)?;
+        Some(Candidate { capabilities: Cow::Borrowed(&flavor.capabilities), ami: &mapping.ami })
+    });
+    of_region.collect()
+}
+
+/// One candidate for each architecture.
+fn candidates_of_old_format<'a>(version: &'a ImageVersion, region: &str) -> Vec<Candidate<'a>> {
+    let mut by_architecture: Vec<(&str, &str)> = Vec::new();
+    for mapping in version.regions.iter().filter(|mapping| mapping.name == region) {
+        let architecture = mapping.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
+        match by_architecture.iter_mut().find(|(known, _)| *known == architecture) {
+            Some((_, ami)) => *ami = &mapping.ami,
+            None => by_architecture.push((architecture, &mapping.ami)),
+        }
+    }
+    let candidate = |(architecture, ami)| Candidate { capabilities: Cow::Owned(only_architecture(architecture)), ami };
+    by_architecture.into_iter().map(candidate).collect()
+}
+
+/// An architecture as capabilities.
+pub(super) fn only_architecture(architecture: &str) -> Capabilities {
+    Capabilities::from_iter([(ARCHITECTURE, [architecture])])
+}
+
+/// The best image of the CloudProfile for a machine.
+///
+/// # Errors
+/// When the profile lists no such version for the region, no flavor fits the machine, or several fit equally well.
+pub fn image_in_profile<'a>(
+    config: Option<&'a CloudProfileConfig>,
+    image: &MachineImage,
+    region: &str,
+    machine: &Capabilities,
+    definitions: &[CapabilityDefinition],
+) -> Result<SelectedImage<'a>, NotInProfile> {
+    let config = config.ok_or(NotInProfile::NoConfig)?;
+    let candidates = candidates(config, image, region);
+    if candidates.is_empty() && is_listed(config, image) {
+        return Err(NotInProfile::NotInRegion { region: region.to_owned() });
+    }
+    let best = best_candidate(candidates, machine, definitions, |candidate| &*candidate.capabilities)?;
+    Ok(SelectedImage { source: ImageSource::CloudProfile(best.capabilities), ami: best.ami })
+}
+
+fn is_listed(config: &CloudProfileConfig, image: &MachineImage) -> bool {
+    let mut entries = config.machine_images.iter().filter(|entry| entry.name == image.name);
+    entries.any(|entry| entry.versions.iter().any(|version| version.version == image.version))
+}
+
+/// What an image of the provider status has to fit.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'a> {
+    /// An architecture, where the CloudProfile declares no capabilities.
+    Architecture(&'a str),
+    /// A machine.
+    Machine {
+        /// What it can do.
+        capabilities: &'a Capabilities,
+        /// What there is to compare.
+        definitions: &'a [CapabilityDefinition],
+    },
+}
+
+/// The first image of the provider status that fits.
+///
+/// An image that is kept without capabilities fits every machine; but one that is kept with the right architecture goes
+/// before it, so that pools of two architectures keep their own images when a CloudProfile starts to declare capabilities.
+///
+/// # Errors
+/// When there is none.
+pub fn image_in_status<'a>(
+    status: Option<&'a WorkerStatus>,
+    image: &MachineImage,
+    wanted: Wanted<'_>,
+) -> Result<SelectedImage<'a>, NotInStatus> {
+    let status = status.ok_or(NotInStatus::NoStatus)?;
+    let of_version = |kept: &&StatusImage| kept.name == image.name && kept.version == image.version;
+    let kept: Vec<_> = status.machine_images.iter().filter(of_version).collect();
+    if kept.is_empty() {
+        return Err(NotInStatus::NotKept);
+    }
+    let mut fitting = kept.into_iter().filter(|kept| wanted.is_met_by(kept)).peekable();
+    let first = fitting.peek().copied();
+    let found = fitting.find(|kept| wanted.is_known_to_be_met_by(kept)).or(first).ok_or(NotInStatus::Incompatible)?;
+    Ok(SelectedImage { source: ImageSource::ProviderStatus(found), ami: &found.ami })
+}
+
+impl Wanted<'_> {
+    fn is_met_by(self, kept: &StatusImage) -> bool {
+        match self {
+            Self::Architecture(architecture) => {
+                kept.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE) == architecture
+            }
+            Self::Machine { capabilities, definitions } => {
+                let everything = Capabilities::default();
+                are_compatible(kept.capabilities.as_ref().unwrap_or(&everything), capabilities, definitions)
+            }
+        }
+    }
+
+    /// Whether the image says itself that it fits, by capabilities or by its architecture.
+    fn is_known_to_be_met_by(self, kept: &StatusImage) -> bool {
+        let Self::Machine { capabilities, definitions } = self else { return true };
+        if kept.capabilities.as_ref().is_some_and(|capabilities| !capabilities.is_empty()) {
+            return true;
+        }
+        let architecture = kept.architecture.as_deref().map(only_architecture);
+        architecture.is_some_and(|kept| are_compatible(&kept, capabilities, definitions))
+    }
+}
+
+/// The image as it is kept in the provider status, with all that is known about it.
+#[must_use]
+pub fn status_image(image: &MachineImage, selected: &SelectedImage<'_>, machine_architecture: &str) -> StatusImage {
+    let (capabilities, architecture) = match &selected.source {
+        ImageSource::CloudProfile(capabilities) => {
+            let architecture = capabilities.values(ARCHITECTURE).and_then(<[String]>::first);
+            (Some(capabilities.clone().into_owned()), architecture)
+        }
+        ImageSource::ProviderStatus(kept) => {
+            (kept.capabilities.clone().filter(|kept| !kept.is_empty()), kept.architecture.as_ref())
+        }
+    };
+    StatusImage {
+        name: image.name.clone(),
+        version: image.version.clone(),
+        ami: selected.ami.to_owned(),
+        architecture: Some(architecture.map_or(machine_architecture, String::as_str).to_owned()),
+        capabilities,
+    }
+}
