@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -97,11 +98,7 @@ fn walk(folder: &Path, files: &mut Vec<NamedFile>) -> anyhow::Result<()> {
 /// # Errors
 /// When the file can't be read, or a document in it is not what it says.
 pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
-    let text = if file.path.as_os_str() == "-" {
-        std::io::read_to_string(std::io::stdin()).context("standard input can't be read")?
-    } else {
-        std::fs::read_to_string(&file.path).with_context(|| format!("{}: can't be read", file.path.display()))?
-    };
+    let text = read(&file.path)?;
     let of_file = || file.path.display().to_string();
     let documents = yaml::documents(&text).with_context(of_file)?;
     let workers = workers_of_documents(&file.path, documents).with_context(of_file)?;
@@ -109,6 +106,33 @@ pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
         bail!("{}: no Worker in it", file.path.display());
     }
     Ok(workers)
+}
+
+/// The machine deployments of a file, whatever else is in it.
+///
+/// # Errors
+/// When the file can't be read, or holds none.
+pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<Live<MachineDeployment>>> {
+    let text = read(path)?;
+    let of_file = || path.display().to_string();
+    let mut objects = Vec::new();
+    for document in yaml::documents(&text).with_context(of_file)? {
+        flatten(document, None, &mut objects);
+    }
+    let deployments = objects.into_iter().filter(|object| object["kind"] == "MachineDeployment");
+    let deployments = deployments.map(|object| Live::read(object).context("a MachineDeployment is malformed"));
+    let deployments = deployments.collect::<anyhow::Result<Vec<_>>>().with_context(of_file)?;
+    if deployments.is_empty() {
+        bail!("{}: no MachineDeployment in it", path.display());
+    }
+    Ok(deployments)
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    if path.as_os_str() == "-" {
+        return std::io::read_to_string(std::io::stdin()).context("standard input can't be read");
+    }
+    std::fs::read_to_string(path).with_context(|| format!("{}: can't be read", path.display()))
 }
 
 fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {
@@ -206,9 +230,19 @@ fn secret_objects(objects: &[Value]) -> anyhow::Result<Vec<Secret>> {
         .map(|object| {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             // Not the cause: it could quote what is secret.
-            serde_json::from_value(object.clone()).map_err(|_| anyhow::anyhow!("Secret {name:?} is malformed"))
+            let secret: Secret =
+                serde_json::from_value(object.clone()).map_err(|_| anyhow::anyhow!("Secret {name:?} is malformed"))?;
+            Ok(as_stored(secret))
         })
         .collect()
+}
+
+/// An API server turns `stringData`, which only files carry, into `data`.
+fn as_stored(mut secret: Secret) -> Secret {
+    for (key, text) in secret.string_data.take().unwrap_or_default() {
+        secret.data.get_or_insert_default().insert(key, ByteString(text.into_bytes()));
+    }
+    secret
 }
 
 fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObjects> {

@@ -3,6 +3,8 @@
 //! The CloudProfile gives candidates, capabilities choose among them; whatever goes wrong there, an image that the Worker
 //! used before and keeps in its provider status may still do.
 
+use std::borrow::Cow;
+
 use super::{PoolProblem, WorkerContext};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineType, WorkerPool};
 pub use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
@@ -61,6 +63,14 @@ pub fn machine_type<'a>(context: &WorkerContext<'a>, pool: &WorkerPool) -> Resul
             cloud_profile: profile.metadata.name.clone().unwrap_or_default(),
         }
     })
+}
+
+/// The capabilities that a CloudProfile declares, or those that one in the old format stands for.
+pub fn definitions_or(
+    declared: &[CapabilityDefinition],
+    old_format: impl FnOnce() -> Vec<CapabilityDefinition>,
+) -> Cow<'_, [CapabilityDefinition]> {
+    if declared.is_empty() { Cow::Owned(old_format()) } else { Cow::Borrowed(declared) }
 }
 
 /// The candidates of the first entry that has any: a profile may list an image in several entries.

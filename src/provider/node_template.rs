@@ -30,6 +30,13 @@ impl StrictNodeTemplate {
         &self.capacity
     }
 
+    /// Resources of the node in one line: `cpu=2, memory=8Gi`.
+    #[must_use]
+    pub fn capacity_text(&self) -> String {
+        let resources = self.capacity.iter().map(|(resource, quantity)| format!("{resource}={quantity}"));
+        resources.collect::<Vec<_>>().join(", ")
+    }
+
     /// Writes its resources over those of `template`.
     pub fn override_in(&self, template: &mut NodeTemplate) {
         template.capacity.extend(self.capacity.clone());

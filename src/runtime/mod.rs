@@ -66,7 +66,7 @@ fn start(arguments: ControllerArguments) -> anyhow::Result<()> {
     init_logs(&arguments);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
-        let client = client(&arguments).await?;
+        let client = client(arguments.kubeconfig.as_deref()).await?;
         controller::run(client, &arguments).await
     })
 }
@@ -85,8 +85,12 @@ fn init_logs(arguments: &ControllerArguments) {
     }
 }
 
-async fn client(arguments: &ControllerArguments) -> anyhow::Result<kube::Client> {
-    let config = match &arguments.kubeconfig {
+/// A client for the cluster of a kubeconfig, else of the environment or the pod.
+///
+/// # Errors
+/// When there is none, or it can't be used.
+pub async fn client(kubeconfig: Option<&std::path::Path>) -> anyhow::Result<kube::Client> {
+    let config = match kubeconfig {
         Some(path) => {
             let kubeconfig = kube::config::Kubeconfig::read_from(path)
                 .with_context(|| format!("kubeconfig {} can't be read", path.display()))?;

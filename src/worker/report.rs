@@ -70,7 +70,8 @@ pub struct Published {
 }
 
 /// The bounds that the autoscaler shall know: those of planned pools, and for pools that could not be planned those that
-/// were published before. In the order of the pools.
+/// were published before. In the order of the pools. Where that makes none, what was published stays, as the Go extension
+/// leaves it: without pools nothing reads the bounds.
 #[must_use]
 pub fn published_deployments(
     plan: &Plan,
@@ -99,7 +100,7 @@ pub fn published_deployments(
             ),
         }
     }
-    published
+    if published.is_empty() { worker.status.machine_deployments.clone() } else { published }
 }
 
 /// Whether a deployment belongs to the pool: by its label, or by its name where it is not there.

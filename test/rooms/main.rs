@@ -6,15 +6,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top of the road to its end. A room may use itself and the rooms before it.
-const ROOMS: [&str; 7] = ["api", "capabilities", "pool", "provider", "worker", "runtime", "cli"];
+const ROOMS: [&str; 8] = ["api", "capabilities", "pool", "provider", "worker", "explain", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
-const PURE: [&str; 13] = [
+const PURE: [&str; 15] = [
     "api",
     "capabilities",
     "pool",
     "provider",
+    "explain",
     "worker/changes.rs",
+    "worker/class_inputs",
     "worker/cleanup.rs",
     "worker/decode.rs",
     "worker/deployment.rs",

@@ -6,13 +6,19 @@ use super::documents::{CloudProfileConfig, ImageVersion, StatusImage, WorkerStat
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
 use crate::capabilities::are_compatible;
 pub use crate::provider::image::{ARCHITECTURE, DEFAULT_ARCHITECTURE, NotInProfile, NotInStatus};
-use crate::provider::image::{best_candidate, of_first_entry};
+use crate::provider::image::{best_candidate, definitions_or, of_first_entry};
 
 /// The capabilities of CloudProfiles in the old format.
 #[must_use]
 pub fn old_format_definitions() -> Vec<CapabilityDefinition> {
     let values = ["amd64", "arm64"].map(str::to_owned).to_vec();
     vec![CapabilityDefinition { name: ARCHITECTURE.to_owned(), values }]
+}
+
+/// The capabilities that a CloudProfile declares, or those that one in the old format stands for.
+#[must_use]
+pub fn profile_definitions(declared: &[CapabilityDefinition]) -> Cow<'_, [CapabilityDefinition]> {
+    definitions_or(declared, old_format_definitions)
 }
 
 /// An image that a machine in the region could start from.
@@ -118,21 +124,18 @@ fn is_listed(config: &CloudProfileConfig, image: &MachineImage) -> bool {
     entries.any(|entry| entry.versions.iter().any(|version| version.version == image.version))
 }
 
-/// What an image of the provider status has to fit.
-#[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
-    /// An architecture, where the CloudProfile declares no capabilities.
-    Architecture(&'a str),
-    /// A machine.
-    Machine {
-        /// What it can do.
-        capabilities: &'a Capabilities,
-        /// What there is to compare.
-        definitions: &'a [CapabilityDefinition],
-    },
+/// What a kept image fits: its architecture where the CloudProfile declares no capabilities; else its capabilities, or
+/// everything when it has none.
+#[must_use]
+pub fn machine_side(kept: &StatusImage, old_format: bool) -> Cow<'_, Capabilities> {
+    match &kept.capabilities {
+        _ if old_format => Cow::Owned(only_architecture(kept.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE))),
+        Some(capabilities) => Cow::Borrowed(capabilities),
+        None => Cow::Owned(Capabilities::default()),
+    }
 }
 
-/// The first image of the provider status that fits.
+/// The first image of the provider status that fits a machine.
 ///
 /// An image that is kept without capabilities fits every machine; but one that is kept with the right architecture goes
 /// before it, so that pools of two architectures keep their own images when a CloudProfile starts to declare capabilities.
@@ -142,42 +145,28 @@ pub enum Wanted<'a> {
 pub fn image_in_status<'a>(
     status: Option<&'a WorkerStatus>,
     image: &MachineImage,
-    wanted: Wanted<'_>,
+    machine: &Capabilities,
+    definitions: &[CapabilityDefinition],
+    old_format: bool,
 ) -> Result<SelectedImage<'a>, NotInStatus> {
     let status = status.ok_or(NotInStatus::NoStatus)?;
-    let of_version = |kept: &&StatusImage| kept.name == image.name && kept.version == image.version;
-    let kept: Vec<_> = status.machine_images.iter().filter(of_version).collect();
-    if kept.is_empty() {
+    let mut kept =
+        status.machine_images.iter().filter(|kept| kept.name == image.name && kept.version == image.version).peekable();
+    if kept.peek().is_none() {
         return Err(NotInStatus::NotKept);
     }
-    let mut fitting = kept.into_iter().filter(|kept| wanted.is_met_by(kept)).peekable();
+    let mut fitting =
+        kept.filter(|kept| are_compatible(&machine_side(kept, old_format), machine, definitions)).peekable();
     let first = fitting.peek().copied();
-    let found = fitting.find(|kept| wanted.is_known_to_be_met_by(kept)).or(first).ok_or(NotInStatus::Incompatible)?;
+    let says_so = |kept: &&StatusImage| {
+        kept.capabilities.as_ref().is_some_and(|capabilities| !capabilities.is_empty())
+            || kept
+                .architecture
+                .as_deref()
+                .is_some_and(|architecture| are_compatible(&only_architecture(architecture), machine, definitions))
+    };
+    let found = fitting.find(says_so).or(first).ok_or(NotInStatus::Incompatible)?;
     Ok(SelectedImage { source: ImageSource::ProviderStatus(found), ami: &found.ami })
-}
-
-impl Wanted<'_> {
-    fn is_met_by(self, kept: &StatusImage) -> bool {
-        match self {
-            Self::Architecture(architecture) => {
-                kept.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE) == architecture
-            }
-            Self::Machine { capabilities, definitions } => {
-                let everything = Capabilities::default();
-                are_compatible(kept.capabilities.as_ref().unwrap_or(&everything), capabilities, definitions)
-            }
-        }
-    }
-
-    /// Whether the image says itself that it fits, by capabilities or by its architecture.
-    fn is_known_to_be_met_by(self, kept: &StatusImage) -> bool {
-        let Self::Machine { capabilities, definitions } = self else { return true };
-        if kept.capabilities.as_ref().is_some_and(|capabilities| !capabilities.is_empty()) {
-            return true;
-        }
-        let architecture = kept.architecture.as_deref().map(only_architecture);
-        architecture.is_some_and(|kept| are_compatible(&kept, capabilities, definitions))
-    }
 }
 
 /// The image as it is kept in the provider status, with all that is known about it.

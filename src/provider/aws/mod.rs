@@ -4,7 +4,7 @@
 //! * [`image`], [`network`], `block_devices`, [`tags`]: one question of a machine each;
 //! * [`hash_data`]: what AWS adds to the pool hash;
 //! * `machine_class`: the provider spec;
-//! * `pool`: one pool from all of it.
+//! * `pool`: one pool from all of it; `explain`: the same for people.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,11 +12,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
-use crate::provider::{Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{
+    Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
+};
 
 mod block_devices;
 pub mod documents;
 pub mod error_codes;
+mod explain;
 pub mod hash_data;
 pub mod image;
 mod machine_class;
@@ -38,6 +41,8 @@ struct AwsWorker<'a> {
     status: Option<WorkerStatus>,
     /// Capabilities of the CloudProfile, or those that the old format stands for.
     definitions: Cow<'a, [CapabilityDefinition]>,
+    /// Whether the CloudProfile is in the old format.
+    old_format: bool,
     security_group: String,
 }
 
@@ -74,18 +79,18 @@ impl<'a> AwsWorker<'a> {
             .ok_or(WorkerError::NothingForNodes { path: "vpc.securityGroups", what: "security group" })?
             .to_owned();
         let declared = &context.cloud_profile.spec.machine_capabilities;
-        let definitions = if declared.is_empty() {
-            Cow::Owned(image::old_format_definitions())
-        } else {
-            Cow::Borrowed(declared.as_slice())
-        };
-        Ok(Self { context, config, infrastructure, status, definitions, security_group })
+        let (old_format, definitions) = (declared.is_empty(), image::profile_definitions(declared));
+        Ok(Self { context, config, infrastructure, status, definitions, old_format, security_group })
     }
 }
 
 impl PoolPlanner for AwsWorker<'_> {
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError> {
         self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
+    }
+
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
+        self.explain(pool)
     }
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {

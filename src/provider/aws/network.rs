@@ -2,6 +2,7 @@
 
 use super::documents::{InfrastructureStatus, NetworkInterfaceConfig};
 use super::machine_class::{Ipv6Addresses, ListedInterface, NetworkInterface};
+use crate::api::gardener::Shoot;
 use crate::provider::PoolProblem;
 
 const NODES: &str = "nodes";
@@ -19,7 +20,11 @@ pub(super) struct IpFamilies {
 }
 
 impl IpFamilies {
-    pub(super) fn of(families: &[String]) -> Self {
+    pub(super) fn of_shoot(shoot: &Shoot) -> Self {
+        Self::of(shoot.spec.networking.as_ref().map_or(&[], |networking| &networking.ip_families))
+    }
+
+    fn of(families: &[String]) -> Self {
         let ipv6 = families.iter().any(|family| family == "IPv6");
         Self { ipv6, only_ipv6: ipv6 && families.len() == 1 }
     }

@@ -4,16 +4,16 @@ use super::AwsWorker;
 use super::block_devices::block_devices;
 use super::documents::{InstanceProfileConfig, WorkerConfig};
 use super::hash_data::provider_items;
-use super::image::{ImageSource, SelectedImage, Wanted, image_in_profile, image_in_status, status_image};
+use super::image::{ImageSource, SelectedImage, image_in_profile, image_in_status, only_architecture, status_image};
 use super::machine_class::{BlockDevice, ProviderSpec, cpu_options, metadata_options};
 use super::network::{IpFamilies, network_interfaces, nodes_instance_profile, subnet_of_zone};
 use super::tags::machine_tags;
-use crate::api::gardener::{Capabilities, WorkerPool};
+use crate::api::gardener::{Capabilities, MachineType, WorkerPool};
 use crate::api::machine::MachineClassNodeTemplate;
 use crate::capabilities::{ARCHITECTURE, complete_machine_type};
 use crate::pool::bounds::Bounds;
-use crate::pool::hash::{HashedPool, pool_hash};
-use crate::pool::names::{ClassName, deployment_name};
+use crate::pool::hash::{HashedPool, PoolHash, pool_hash};
+use crate::pool::names::{ClassName, DeploymentName, deployment_name};
 use crate::pool::zones::{ZonePosition, distribute, positions};
 use crate::provider::document::decode_document;
 use crate::provider::image::{architecture, machine_type, unresolved};
@@ -50,7 +50,7 @@ impl AwsWorker<'_> {
         Ok(PoolInputs {
             pool,
             hashed: pool_hash(pool, self.context.shoot, &provider_items(pool, &config)?)?,
-            image: self.select_image(pool)?,
+            image: self.select_image(pool, &self.machine_capabilities(pool)?)?,
             block_devices: block_devices(pool, &config)?,
             instance_profile: self.instance_profile(&config)?,
             user_data: user_data(&self.context, pool)?,
@@ -58,35 +58,38 @@ impl AwsWorker<'_> {
         })
     }
 
-    /// What the machine type can do. Where it does not say its architecture, pools do; where it says anything else, the
-    /// first of its pools does for all of them, because the Go extension writes it down there.
     fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
-        let machine_type = machine_type(&self.context, pool)?;
-        let of_type = machine_type.capabilities.as_ref();
-        let first = self.context.worker.spec.pools.iter().find(|other| other.machine_type == pool.machine_type);
-        let asking = first.filter(|_| of_type.is_some()).unwrap_or(pool);
-        Ok(complete_machine_type(of_type, architecture(asking), &self.definitions))
+        Ok(self.capabilities_of(machine_type(&self.context, pool)?, pool))
     }
 
-    fn select_image<'a>(&'a self, pool: &WorkerPool) -> Result<SelectedImage<'a>, PoolProblem> {
+    /// What the machine type can do. Where it does not say its architecture, pools do; where it says anything else, the
+    /// first of its pools does for all of them, because the Go extension writes it down there.
+    pub(super) fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
+        let of_type = machine_type.capabilities.as_ref();
+        let first = self.context.worker.spec.pools.iter().find(|other| other.machine_type == machine_type.name);
+        let asking = first.filter(|_| of_type.is_some()).unwrap_or(pool);
+        complete_machine_type(of_type, architecture(asking), &self.definitions)
+    }
+
+    pub(super) fn select_image<'a>(
+        &'a self,
+        pool: &WorkerPool,
+        machine: &Capabilities,
+    ) -> Result<SelectedImage<'a>, PoolProblem> {
         let image = &pool.machine_image;
-        let region = &self.context.worker.spec.region;
-        let machine = self.machine_capabilities(pool)?;
-        let in_profile = image_in_profile(self.config.as_ref(), image, region, &machine, &self.definitions);
+        let in_profile = image_in_profile(self.config.as_ref(), image, self.region(), machine, &self.definitions);
         let selected = in_profile.or_else(|in_profile| {
-            let wanted = if self.context.cloud_profile.spec.machine_capabilities.is_empty() {
-                Wanted::Architecture(architecture(pool))
-            } else {
-                Wanted::Machine { capabilities: &machine, definitions: &self.definitions }
-            };
-            image_in_status(self.status.as_ref(), image, wanted)
+            // In the old format kept images are compared with the pool, whatever its machine type says.
+            let of_pool = self.old_format.then(|| only_architecture(architecture(pool)));
+            let machine = of_pool.as_ref().unwrap_or(machine);
+            image_in_status(self.status.as_ref(), image, machine, &self.definitions, self.old_format)
                 .map_err(|in_status| unresolved(pool, &in_profile, &in_status))
         })?;
         check_image(pool, &selected)?;
         Ok(selected)
     }
 
-    fn instance_profile(&self, config: &WorkerConfig) -> Result<InstanceProfileConfig, PoolProblem> {
+    pub(super) fn instance_profile(&self, config: &WorkerConfig) -> Result<InstanceProfileConfig, PoolProblem> {
         let by_name = |name: &str| InstanceProfileConfig { name: Some(name.to_owned()), arn: None };
         match &config.iam_instance_profile {
             None => nodes_instance_profile(&self.infrastructure)
@@ -107,9 +110,8 @@ impl AwsWorker<'_> {
         position: ZonePosition,
     ) -> Result<MachinePlan, PoolProblem> {
         let pool = inputs.pool;
-        let suffix = format!("-z{}", u64::from(position.index) + 1);
-        let name = deployment_name(&self.context.shoot.status.technical_id, &pool.name, &suffix);
-        let class_name = ClassName(format!("{name}-{}", inputs.hashed.hash));
+        let name = self.deployment_name(pool, position);
+        let class_name = class_name(&name, &inputs.hashed.hash);
         let mut labels = pool.labels.clone();
         for label in ["topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"] {
             labels.insert(label.to_owned(), zone.to_owned());
@@ -137,15 +139,24 @@ impl AwsWorker<'_> {
         })
     }
 
+    /// Zones are numbered from 1 in the order of the pool.
+    pub(super) fn deployment_name(&self, pool: &WorkerPool, position: ZonePosition) -> DeploymentName {
+        let suffix = format!("-z{}", u64::from(position.index) + 1);
+        deployment_name(&self.context.shoot.status.technical_id, &pool.name, &suffix)
+    }
+
+    pub(super) fn region(&self) -> &str {
+        &self.context.worker.spec.region
+    }
+
     fn provider_spec(&self, inputs: &PoolInputs<'_>, zone: &str) -> Result<ProviderSpec, PoolProblem> {
         let PoolInputs { pool, config, .. } = inputs;
         let shoot = self.context.shoot;
-        let families = shoot.spec.networking.as_ref().map_or(&[][..], |networking| &networking.ip_families);
-        let families = IpFamilies::of(families);
+        let families = IpFamilies::of_shoot(shoot);
         let subnet = subnet_of_zone(&self.infrastructure, zone)?;
         Ok(ProviderSpec {
             ami: inputs.image.ami.to_owned(),
-            region: self.context.worker.spec.region.clone(),
+            region: self.region().to_owned(),
             machine_type: pool.machine_type.clone(),
             src_and_dst_checks_enabled: false,
             iam: inputs.instance_profile.clone(),
@@ -182,10 +193,15 @@ impl AwsWorker<'_> {
             capacity: template.capacity,
             virtual_capacity: template.virtual_capacity,
             instance_type: text(&pool.machine_type),
-            region: text(&self.context.worker.spec.region),
+            region: text(self.region()),
             zone: text(zone),
         })
     }
+}
+
+/// The hash stands at the end, behind the zone.
+pub(super) fn class_name(deployment: &DeploymentName, hash: &PoolHash) -> ClassName {
+    ClassName(format!("{deployment}-{hash}"))
 }
 
 /// An image of the CloudProfile needs an architecture, and every image a reference.

@@ -4,7 +4,8 @@
 //! * [`image`], [`network`], [`disks`], [`tags`], [`cloud`]: one question of a machine each;
 //! * [`hash_data`]: what Azure adds to the pool hash;
 //! * [`machine_class`]: the provider spec;
-//! * [`pool`]: one pool from all of it.
+//! * [`credentials`]: whether machines can be made at all;
+//! * [`pool`]: one pool from all of it; [`explain`]: the same for people.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,12 +13,16 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
-use crate::provider::{Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{
+    Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
+};
 
 pub mod cloud;
+mod credentials;
 pub mod disks;
 pub mod documents;
 pub mod error_codes;
+mod explain;
 pub mod hash_data;
 pub mod image;
 mod machine_class;
@@ -83,7 +88,7 @@ impl<'a> AzureWorker<'a> {
     /// Decodes what all pools share.
     fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
         let config = profile_config(&context)?;
-        check_credentials(&context)?;
+        credentials::check_credentials(&context)?;
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let status: Option<WorkerStatus> = context.provider_status()?;
         let nodes_subnet = network::nodes_subnet(&infrastructure)
@@ -91,8 +96,7 @@ impl<'a> AzureWorker<'a> {
             .clone();
         let declared = &context.cloud_profile.spec.machine_capabilities;
         let old_format = declared.is_empty();
-        let definitions =
-            if old_format { Cow::Owned(image::old_format_definitions()) } else { Cow::Borrowed(declared.as_slice()) };
+        let definitions = image::profile_definitions(declared);
         let scale_sets = match context.dependencies {
             Some(dependencies) => serde_json::from_value(dependencies.records.clone()).unwrap_or_default(),
             None => status.as_ref().map(|status| status.vmo_dependencies.clone()).unwrap_or_default(),
@@ -104,6 +108,10 @@ impl<'a> AzureWorker<'a> {
 impl PoolPlanner for AzureWorker<'_> {
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError> {
         self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
+    }
+
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
+        self.explain(pool)
     }
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
@@ -124,23 +132,4 @@ fn profile_config(context: &WorkerContext<'_>) -> Result<Option<CloudProfileConf
         });
     }
     Ok(config)
-}
-
-/// Machines can't be made without credentials, so they are looked at before anything is written.
-fn check_credentials(context: &WorkerContext<'_>) -> Result<(), WorkerError> {
-    const KEYS: [&str; 4] = ["subscriptionID", "tenantID", "clientID", "clientSecret"];
-    const WORKLOAD_IDENTITY: (&str, &str) = ("security.gardener.cloud/purpose", "workload-identity-token-requestor");
-    let reference = &context.worker.spec.secret_ref;
-    let (namespace, name) =
-        (reference.namespace.as_deref().unwrap_or_default(), reference.name.as_deref().unwrap_or_default());
-    let secret = || format!("{namespace}/{name}");
-    let content =
-        context.secrets.get(namespace, name).ok_or_else(|| WorkerError::CredentialsMissing { secret: secret() })?;
-    if content.labels.get(WORKLOAD_IDENTITY.0).is_some_and(|purpose| purpose == WORKLOAD_IDENTITY.1) {
-        return Ok(());
-    }
-    match KEYS.into_iter().find(|key| !content.has_key(key)) {
-        Some(key) => Err(WorkerError::CredentialsIncomplete { secret: secret(), key }),
-        None => Ok(()),
-    }
 }

@@ -12,11 +12,11 @@ use super::machine_class as class;
 use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone};
 use super::scale_sets::check_pool;
 use super::tags::machine_tags;
-use crate::api::gardener::{Capabilities, WorkerPool};
+use crate::api::gardener::{Capabilities, MachineType, WorkerPool};
 use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
 use crate::capabilities::{ARCHITECTURE, complete_machine_type};
 use crate::pool::bounds::Bounds;
-use crate::pool::hash::{HashItems, HashedPool, pool_hash};
+use crate::pool::hash::{HashItems, HashedPool, ProviderItems, pool_hash};
 use crate::pool::names::{ClassName, class_name, deployment_name};
 use crate::pool::zones::{ZonePosition, positions};
 use crate::provider::document::decode_document;
@@ -25,7 +25,7 @@ use crate::provider::machine_class::{ClassContent, machine_class, operating_syst
 use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
 /// Where the machines of one entry of a plan are placed.
-enum Placement<'a> {
+pub(super) enum Placement<'a> {
     /// In a zone, with a share of the pool's numbers.
     Zone { zone: &'a str, position: ZonePosition, subnet: &'a Subnet, subnet_counts: bool },
     /// In a scale set, with all numbers of the pool.
@@ -52,13 +52,15 @@ impl AzureWorker<'_> {
         let mut in_place_hash = None;
         let mut machines = Vec::with_capacity(placements.len());
         for placement in &placements {
-            let hashed = self.hash(&inputs, placement)?;
+            let hashed = self.hash(pool, &inputs.config_items, placement)?;
             machines.push(self.machine_plan(&inputs, placement, &hashed)?);
             in_place_hash = hashed.in_place;
         }
         if placements.is_empty() {
             // Nothing to name, but what can't be hashed is wrong all the same.
-            in_place_hash = pool_hash(pool, self.context.shoot, &self.items(&inputs, UnitFacts::default()))?.in_place;
+            in_place_hash =
+                pool_hash(pool, self.context.shoot, &self.items(pool, &inputs.config_items, UnitFacts::default()))?
+                    .in_place;
         }
         let machine_architecture = machine.0.get(ARCHITECTURE).and_then(|values| values.first());
         let kept = status_image(
@@ -75,9 +77,12 @@ impl AzureWorker<'_> {
     }
 
     /// What the machine type can do; the pool's architecture fills a gap.
-    fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
-        let machine_type = machine_type(&self.context, pool)?;
-        Ok(complete_machine_type(machine_type.capabilities.as_ref(), architecture(pool), &self.definitions))
+    pub(super) fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
+        Ok(self.capabilities_of(machine_type(&self.context, pool)?, pool))
+    }
+
+    pub(super) fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
+        complete_machine_type(machine_type.capabilities.as_ref(), architecture(pool), &self.definitions)
     }
 
     fn pool_inputs<'a>(&'a self, pool: &'a WorkerPool, machine: &Capabilities) -> Result<PoolInputs<'a>, PoolProblem> {
@@ -103,7 +108,11 @@ impl AzureWorker<'_> {
         })
     }
 
-    fn select_image<'a>(&'a self, pool: &WorkerPool, machine: &Capabilities) -> Result<SelectedImage<'a>, PoolProblem> {
+    pub(super) fn select_image<'a>(
+        &'a self,
+        pool: &WorkerPool,
+        machine: &Capabilities,
+    ) -> Result<SelectedImage<'a>, PoolProblem> {
         let image = &pool.machine_image;
         image_in_profile(self.config.as_ref(), image, machine, &self.definitions).or_else(|in_profile| {
             image_in_status(self.status.as_ref(), image, machine, &self.definitions)
@@ -111,7 +120,7 @@ impl AzureWorker<'_> {
         })
     }
 
-    fn is_accelerated(
+    pub(super) fn is_accelerated(
         &self,
         pool: &WorkerPool,
         machine: &Capabilities,
@@ -129,7 +138,7 @@ impl AzureWorker<'_> {
     }
 
     /// One placement per zone, or the scale set of a non-zonal infrastructure.
-    fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<Placement<'a>>, PoolProblem> {
+    pub(super) fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<Placement<'a>>, PoolProblem> {
         if !self.infrastructure.zoned {
             let scale_set = self.scale_set(pool)?;
             return Ok(vec![Placement::ScaleSet { scale_set, subnet: &self.nodes_subnet }]);
@@ -162,12 +171,17 @@ impl AzureWorker<'_> {
         }
     }
 
-    fn items(&self, inputs: &PoolInputs<'_>, facts: UnitFacts<'_>) -> crate::pool::hash::ProviderItems {
+    fn items(&self, pool: &WorkerPool, config_items: &HashItems, facts: UnitFacts<'_>) -> ProviderItems {
         let facts = UnitFacts { identity: self.infrastructure.identity.as_ref(), ..facts };
-        provider_items(&sorted_data_volumes(inputs.pool), facts, &inputs.config_items)
+        provider_items(&sorted_data_volumes(pool), facts, config_items)
     }
 
-    fn hash(&self, inputs: &PoolInputs<'_>, placement: &Placement<'_>) -> Result<HashedPool, PoolProblem> {
+    pub(super) fn hash(
+        &self,
+        pool: &WorkerPool,
+        config_items: &HashItems,
+        placement: &Placement<'_>,
+    ) -> Result<HashedPool, PoolProblem> {
         let facts = match placement {
             Placement::Zone { subnet, subnet_counts, .. } => {
                 UnitFacts { zone_subnet: subnet_counts.then_some(subnet.name.as_str()), ..UnitFacts::default() }
@@ -176,7 +190,7 @@ impl AzureWorker<'_> {
                 UnitFacts { scale_set: Some(&scale_set.name), ..UnitFacts::default() }
             }
         };
-        Ok(pool_hash(inputs.pool, self.context.shoot, &self.items(inputs, facts))?)
+        Ok(pool_hash(pool, self.context.shoot, &self.items(pool, config_items, facts))?)
     }
 
     fn machine_plan(
@@ -314,30 +328,30 @@ impl AzureWorker<'_> {
         format!("{}-{zone}", self.context.worker.spec.region)
     }
 
-    fn profile_name(&self) -> String {
+    pub(super) fn profile_name(&self) -> String {
         self.context.cloud_profile.metadata.name.clone().unwrap_or_default()
     }
 }
 
 impl Placement<'_> {
-    fn zone(&self) -> Option<&str> {
+    pub(super) fn zone(&self) -> Option<&str> {
         match self {
             Self::Zone { zone, .. } => Some(zone),
             Self::ScaleSet { .. } => None,
         }
     }
 
-    fn subnet(&self) -> &Subnet {
+    pub(super) fn subnet(&self) -> &Subnet {
         match self {
             Self::Zone { subnet, .. } | Self::ScaleSet { subnet, .. } => subnet,
         }
     }
 
-    fn name_suffix(&self) -> String {
+    pub(super) fn name_suffix(&self) -> String {
         self.zone().map(|zone| format!("-z{zone}")).unwrap_or_default()
     }
 
-    fn bounds(&self, pool: &WorkerPool) -> Result<Bounds, PoolProblem> {
+    pub(super) fn bounds(&self, pool: &WorkerPool) -> Result<Bounds, PoolProblem> {
         match self {
             Self::Zone { position, .. } => Ok(Bounds::in_zone(pool, *position)?),
             Self::ScaleSet { .. } => Ok(Bounds::whole(pool)),
