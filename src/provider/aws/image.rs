@@ -189,3 +189,57 @@ pub fn status_image(image: &MachineImage, selected: &SelectedImage<'_>, machine_
         capabilities,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image() -> MachineImage {
+        MachineImage { name: "linux".to_owned(), version: "1.0.0".to_owned() }
+    }
+
+    fn kept(ami: &str, architecture: Option<&str>, capabilities: Option<Capabilities>) -> StatusImage {
+        let MachineImage { name, version } = image();
+        StatusImage { name, version, ami: ami.to_owned(), architecture: architecture.map(str::to_owned), capabilities }
+    }
+
+    fn ami_for(architecture: &str, images: &[StatusImage]) -> Result<String, NotInStatus> {
+        let mut status = WorkerStatus::default();
+        status.machine_images.extend_from_slice(images);
+        let machine = only_architecture(architecture);
+        image_in_status(Some(&status), &image(), &machine, &old_format_definitions(), false)
+            .map(|selected| selected.ami.to_owned())
+    }
+
+    #[test]
+    fn pools_of_two_architectures_keep_their_images_of_the_old_format() {
+        let images = [kept("ami-arm", Some("arm64"), None), kept("ami-amd", Some("amd64"), None)];
+        assert_eq!(ami_for("amd64", &images).as_deref(), Ok("ami-amd"));
+        assert_eq!(ami_for("arm64", &images).as_deref(), Ok("ami-arm"));
+        assert_eq!(ami_for("amd64", &images[..1]).as_deref(), Ok("ami-arm"), "as the Go extension");
+    }
+
+    #[test]
+    fn kept_capabilities_decide() {
+        let images = [kept("ami-arm", None, Some(only_architecture("arm64")))];
+        assert_eq!(ami_for("amd64", &images), Err(NotInStatus::Incompatible));
+        assert_eq!(ami_for("amd64", &[]), Err(NotInStatus::NotKept));
+    }
+
+    #[test]
+    fn the_last_entry_of_a_region_counts() {
+        let config: CloudProfileConfig = serde_json::from_str(
+            r#"{"machineImages":[{"name":"linux","versions":[{"version":"1.0.0","regions":[
+                {"name":"eu","ami":"a"},{"name":"us","ami":"b"},{"name":"eu","ami":"c"},
+                {"name":"eu","ami":"d","architecture":"arm64"}]}]}]}"#,
+        )
+        .unwrap();
+        let amis =
+            |region| candidates(&config, &image(), region).iter().map(|candidate| candidate.ami).collect::<Vec<_>>();
+        assert_eq!(amis("eu"), ["c", "d"]);
+        assert_eq!(amis("us"), ["b"]);
+        let machine = only_architecture("amd64");
+        let elsewhere = image_in_profile(Some(&config), &image(), "ap", &machine, &old_format_definitions());
+        assert_eq!(elsewhere.unwrap_err(), NotInProfile::NotInRegion { region: "ap".to_owned() });
+    }
+}

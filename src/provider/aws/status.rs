@@ -60,3 +60,41 @@ fn is_same(listed: &Value, image: &Value, declared: &[CapabilityDefinition]) -> 
 fn to_value(image: StatusImage) -> Value {
     serde_json::to_value(image).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(image: Value) -> PoolPlan {
+        PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: image, in_place_hash: None }
+    }
+
+    fn images(declared: &[CapabilityDefinition], planned: &[Value]) -> Value {
+        let plans: Vec<PoolPlan> = planned.iter().cloned().map(plan).collect();
+        provider_status(None, declared, &plans.iter().collect::<Vec<_>>(), &[])["machineImages"].clone()
+    }
+
+    #[test]
+    fn images_take_the_form_of_the_cloud_profile() {
+        let arm = json!({"name": "l", "version": "1", "ami": "ami-arm", "architecture": "arm64"});
+        let amd = json!({"name": "l", "version": "1", "ami": "ami-amd", "architecture": "amd64"});
+        assert_eq!(images(&[], &[arm.clone(), amd.clone(), arm.clone()]), json!([arm, amd]));
+        let declared = super::super::image::old_format_definitions();
+        assert_eq!(
+            images(&declared, &[arm, amd]),
+            json!([
+                {"name": "l", "version": "1", "ami": "ami-arm", "capabilities": {"architecture": ["arm64"]}},
+                {"name": "l", "version": "1", "ami": "ami-amd"},
+            ])
+        );
+    }
+
+    #[test]
+    fn the_same_capabilities_are_listed_once() {
+        let image = |capabilities: Value| json!({"name": "l", "version": "1", "ami": "ami", "architecture": "amd64", "capabilities": capabilities});
+        let declared = super::super::image::old_format_definitions();
+        let both = image(json!({"architecture": ["arm64", "amd64"]}));
+        let listed = images(&declared, &[both, image(json!({}))]);
+        assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    }
+}

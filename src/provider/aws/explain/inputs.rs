@@ -65,12 +65,14 @@ fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
         [iops.map(|iops| format!("{iops} IOPS")), throughput.map(|throughput| format!("{throughput} MiB/s"))]
     };
     let root = config.volume.as_ref().and_then(|volume| in_one_line(performance(volume.iops, volume.throughput)));
-    inputs.extend(root.map(|value| of_config("volume", "root volume", value)));
+    inputs.extend(root.map(|value| of_config("volume", "root volume options", value)));
     for volume in &config.data_volumes {
         let [iops, throughput] = performance(volume.iops, volume.throughput);
         let snapshot = volume.snapshot_id.as_ref().map(|snapshot| format!("from {snapshot}"));
         let value = in_one_line([iops, throughput, snapshot]);
-        inputs.extend(value.map(|value| of_config("dataVolumes", "data volume", format!("{}: {value}", volume.name))));
+        inputs.extend(
+            value.map(|value| of_config("dataVolumes", "data volume options", format!("{}: {value}", volume.name))),
+        );
     }
     for (index, interface) in config.network_interfaces.iter().enumerate() {
         let card = interface.network_card_index.unwrap_or_default();
