@@ -25,7 +25,7 @@ mod zones;
 #[command(after_help = "\
 Examples:
   gardener-extension-worker explain example/azure.yaml
-  gardener-extension-worker explain example/azure.yaml --pool workers
+  gardener-extension-worker explain example/azure.yaml --pool services
   gardener-extension-worker explain -o json bundle.yaml | jq '.workers[].pools[].hashes'
 
 Exit codes: 0 explained, 1 some pool can't be planned (it is explained all the same), 2 wrong usage or unreadable input.

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::class_inputs::{inputs_of, keep_record};
 use super::deployment::{ReplicaRules, wanted_document};
-use super::live::{MachineObjects, PURPOSE_LABEL, document_of, is_same, merge_patch};
+use super::difference::{is_same, merge_patch};
+use super::live::{MachineObjects, PURPOSE_LABEL, document_of};
 use super::plan::Plan;
 use crate::api::machine::MachineClass;
 use crate::pool::settings::is_autoscaler_used;

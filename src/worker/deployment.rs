@@ -5,7 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::live::{Live, POOL_LABEL, document_of, is_same};
+use super::difference::is_same;
+use super::live::{Live, POOL_LABEL, document_of};
 use crate::api::machine::{MachineDeployment, MachineSpec};
 use crate::provider::WantedDeployment;
 

@@ -22,6 +22,7 @@ pub mod cleanup;
 pub mod decode;
 pub mod delete;
 pub mod deployment;
+pub mod difference;
 pub mod live;
 pub mod observe;
 pub mod operation;

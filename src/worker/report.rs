@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::live::{MachineObjects, is_same};
+use super::difference::is_same;
+use super::live::MachineObjects;
 use super::operation::Operation;
 use super::plan::Plan;
 use super::progress::Progress;

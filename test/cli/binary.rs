@@ -62,7 +62,7 @@ pub(crate) fn outcome(mut command: Command, input: &str) -> Outcome {
 /// The example with replacements, each of which must be found.
 #[track_caller]
 pub(crate) fn example(replacements: &[(&str, &str)]) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("example/azure.yaml");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("test/cli/azure.yaml");
     let mut text = std::fs::read_to_string(path).unwrap();
     for (from, to) in replacements {
         assert!(text.contains(from), "{from:?} is not in the example");

@@ -9,7 +9,7 @@ fn explain(text: &str, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn a_healthy_worker() {
-    let shown = run(&["explain", "example/azure.yaml"]).succeeded();
+    let shown = run(&["explain", "test/cli/azure.yaml"]).succeeded();
     assert_eq!(shown.stderr, "");
     assert_same("test/cli/golden/explain-azure.txt", &shown.stdout);
 }
@@ -72,7 +72,7 @@ fn a_pool_that_fails_elsewhere_is_explained_all_the_same() {
     let shown = explain(&text, &["--pool", "workers"]);
     assert_eq!(shown.code, 1);
     assert!(shown.stdout.contains("Secret \"gone\" does not exist"), "{}", shown.stdout);
-    let healthy = run(&["explain", "example/azure.yaml", "--pool", "workers"]).stdout;
+    let healthy = run(&["explain", "test/cli/azure.yaml", "--pool", "workers"]).stdout;
     for line in healthy.lines().filter(|line| line.contains("chosen") || line.contains("shoot--garden--prod-workers-z"))
     {
         assert!(shown.stdout.contains(line), "{line:?} is missing in {}", shown.stdout);
@@ -82,7 +82,7 @@ fn a_pool_that_fails_elsewhere_is_explained_all_the_same() {
 #[test]
 fn secrets_are_not_shown() {
     for output in ["table", "json"] {
-        let shown = run(&["explain", "example/azure.yaml", "-o", output]).stdout;
+        let shown = run(&["explain", "test/cli/azure.yaml", "-o", output]).stdout;
         assert!(!shown.contains("sig=") && !shown.contains("#!/bin/bash"), "{shown}");
     }
     // Before Kubernetes 1.35 the whole provider config is hashed as text.
@@ -97,7 +97,7 @@ fn wrong_input_is_told_from_pools_that_fail() {
     for (arguments, message) in [
         (&["explain", "no/such/file"][..], "no/such/file"),
         (&["explain", "Cargo.toml"], "Cargo.toml"),
-        (&["explain", "example/azure.yaml", "--pool", "none"], "no pool \"none\""),
+        (&["explain", "test/cli/azure.yaml", "--pool", "none"], "no pool \"none\""),
         (&["explain"], "<FILE>"),
     ] {
         let shown = run(arguments);

@@ -2,7 +2,7 @@
 
 use crate::binary::{command, outcome, run};
 
-const ARGUMENTS: [&str; 2] = ["explain", "example/azure.yaml"];
+const ARGUMENTS: [&str; 2] = ["explain", "test/cli/azure.yaml"];
 
 #[test]
 fn a_pipe_gets_no_colours() {

@@ -217,9 +217,9 @@ fn three_classes_are_remembered() {
 
 #[test]
 fn comparisons_with_other_programs_do_not_see_it() {
-    let result = outcome(command(&["render", "example/azure.yaml", "-o", "result"]), "").succeeded();
+    let result = outcome(command(&["render", "test/cli/azure.yaml", "-o", "result"]), "").succeeded();
     assert!(!result.stdout.contains("gardener-extension-worker/"), "{}", result.stdout);
-    let yaml = outcome(command(&["render", "example/azure.yaml"]), "").succeeded();
+    let yaml = outcome(command(&["render", "test/cli/azure.yaml"]), "").succeeded();
     assert!(yaml.stdout.contains(ANNOTATION));
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: [&str; 8] = ["api", "capabilities", "pool", "provider", "worker", "explain", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
-const PURE: [&str; 15] = [
+const PURE: [&str; 16] = [
     "api",
     "capabilities",
     "pool",
@@ -20,6 +20,7 @@ const PURE: [&str; 15] = [
     "worker/cleanup.rs",
     "worker/decode.rs",
     "worker/deployment.rs",
+    "worker/difference.rs",
     "worker/live.rs",
     "worker/operation.rs",
     "worker/plan.rs",
