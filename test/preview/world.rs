@@ -2,6 +2,7 @@
 
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::preview::{CloudProfiles, Inputs};
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 
@@ -44,8 +45,11 @@ impl World {
     pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         for object in self.secret_objects() {
-            let secret: Secret = serde_json::from_value(object).unwrap();
+            let mut secret: Secret = serde_json::from_value(object).unwrap();
             let name = secret.metadata.name.clone().unwrap();
+            // As an API server stores it.
+            let text = secret.string_data.take().unwrap_or_default().into_iter();
+            secret.data.get_or_insert_default().extend(text.map(|(key, value)| (key, ByteString(value.into_bytes()))));
             secrets.insert(self.namespace(), &name, SecretContent::from(secret));
         }
         secrets
