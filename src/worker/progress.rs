@@ -51,7 +51,7 @@ pub struct DeploymentProgress {
     pub present: i32,
     /// Machines of the wanted template.
     pub updated: i32,
-    /// Machines available.
+    /// Machines available, at most those wanted.
     pub available: i32,
     /// Machines missing.
     pub unavailable: i32,
@@ -108,15 +108,20 @@ fn deployment_progress(
     let absent = MachineDeployment::default();
     let live_or_absent = live.unwrap_or(&absent);
     let status = &live_or_absent.status;
+    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, hibernated));
+    let desired = live_or_absent.spec.replicas;
+    // While a pool rolls there are more machines than wanted; they are no progress.
+    let available = status.available_replicas.min(desired);
     DeploymentProgress {
         pool: wanted.pool_name.clone(),
         deployment: wanted.name.0.clone(),
-        phase: live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, hibernated)),
-        desired: live_or_absent.spec.replicas,
+        desired,
         present: status.replicas,
-        updated: status.updated_replicas,
-        available: status.available_replicas,
-        unavailable: status.unavailable_replicas,
+        // Until the last change is seen, the status counts machines of the template before it.
+        updated: if phase == Phase::Unobserved { 0 } else { status.updated_replicas },
+        available,
+        unavailable: status.unavailable_replicas.max(desired - available),
+        phase,
     }
 }
 
