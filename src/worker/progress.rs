@@ -127,6 +127,10 @@ fn deployment_progress(
 
 fn phase(wanted: &WantedDeployment, live: &MachineDeployment, sets: &[&MachineSet], hibernated: bool) -> Phase {
     let status = &live.status;
+    // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
+    if status.observed_generation < live.metadata.generation.unwrap_or_default() {
+        return Phase::Unobserved;
+    }
     if !status.failed_machines.is_empty() {
         let failed = status.failed_machines.iter().map(|failed| FailedMachineText {
             machine: failed.name.clone(),
@@ -137,9 +141,6 @@ fn phase(wanted: &WantedDeployment, live: &MachineDeployment, sets: &[&MachineSe
     }
     if hibernated {
         return if status.replicas == 0 { Phase::Ready } else { Phase::Pending };
-    }
-    if status.observed_generation < live.metadata.generation.unwrap_or_default() {
-        return Phase::Unobserved;
     }
     if !sets.iter().any(|set| set.spec.template.spec.class.name == wanted.class_name.0) {
         return Phase::WithoutMachineSet;
