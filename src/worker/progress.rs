@@ -228,6 +228,10 @@ impl Progress {
             sum(|d| d.unavailable),
             self.deployments.len(),
         );
+        let old = sum(|d| (d.present - d.updated).max(0));
+        if old > 0 {
+            text.push_str(&format!("; {old} old machine(s) still to go"));
+        }
         let stuck = self
             .deployments
             .iter()
