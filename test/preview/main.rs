@@ -1,6 +1,9 @@
 //! `preview` is proved: for generated single and double mutations of realistic Workers, the predicted verdict is what
 //! machine-controller-manager's rule says on the rendered objects, and the named cause is the mutated field.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![allow(clippy::print_stdout, reason = "the report is for people")]
+
 mod landscape;
 mod mutation;
 mod oracle;
