@@ -118,6 +118,16 @@ pub(super) fn printable(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 
+/// Text in lines, the later ones indented a little more.
+pub(super) fn paragraph(text: &str, style: Style, indent: usize, width: usize) -> String {
+    let lines = wrap(&printable(text), width.saturating_sub(indent + 2));
+    let line = |(index, line): (usize, &String)| {
+        let blank = " ".repeat(if index == 0 { indent } else { indent + 2 });
+        format!("{blank}{style}{line}{style:#}\n")
+    };
+    lines.iter().enumerate().map(line).collect()
+}
+
 /// Lines of at most `width` columns; broken between words, else behind punctuation, else anywhere.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();

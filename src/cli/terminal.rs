@@ -44,13 +44,18 @@ pub(super) fn complain(text: &str) {
 
 /// The exit code of a command: its own, or 2 where it could not do its work.
 pub(super) fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
+    exit_code_or(2, result)
+}
+
+/// The exit code of a command for which 2 means something else: its own, or `failed` where it could not do its work.
+pub(super) fn exit_code_or(failed: u8, result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         // A reader that has seen enough closes the pipe; that is no failure of ours.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("{error:#}"));
-            ExitCode::from(2)
+            ExitCode::from(failed)
         }
     }
 }

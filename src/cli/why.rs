@@ -1,6 +1,6 @@
 //! `why`: what rolled the machines of a deployment, from the record that the controller keeps on it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -12,7 +12,7 @@ use super::input::machine_deployments_of_file;
 use super::table::{Cell, Table, printable};
 use super::terminal::{ASIDE, CAREFUL, HEADING, complain, exit_code, print, width};
 use crate::api::machine::MachineDeployment;
-use crate::runtime::client;
+use crate::runtime::Seed;
 use crate::worker::class_inputs::{ANNOTATION, ClassChange, Difference, Generation, History, InputChange};
 use crate::worker::live::Live;
 
@@ -33,9 +33,8 @@ pub(super) struct WhyArguments {
     /// A machine deployment of the cluster as `namespace/name`, or a file that holds some; `-` is standard input.
     #[arg(value_name = "DEPLOYMENT|FILE")]
     target: String,
-    /// Kubeconfig of the seed; only for a machine deployment of the cluster.
-    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    seed: Seed,
     /// What to print: tables for people, or one JSON document for programs.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -53,7 +52,7 @@ pub(super) fn run(arguments: &WhyArguments) -> ExitCode {
 
 fn why(arguments: &WhyArguments) -> anyhow::Result<u8> {
     let deployments = match deployment_in_cluster(&arguments.target) {
-        Some((namespace, name)) => vec![fetch(arguments.kubeconfig.as_deref(), namespace, name)?],
+        Some((namespace, name)) => vec![fetch(&arguments.seed, namespace, name)?],
         None => machine_deployments_of_file(Path::new(&arguments.target))?,
     };
     let histories: Vec<_> =
@@ -92,10 +91,10 @@ fn deployment_in_cluster(target: &str) -> Option<(&str, &str)> {
     (is_name(namespace) && is_name(name)).then_some((namespace, name))
 }
 
-fn fetch(kubeconfig: Option<&Path>, namespace: &str, name: &str) -> anyhow::Result<Live<MachineDeployment>> {
+fn fetch(seed: &Seed, namespace: &str, name: &str) -> anyhow::Result<Live<MachineDeployment>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
-        let client = client(kubeconfig).await?;
+        let client = seed.client().await?;
         let api: Api<DynamicObject> =
             Api::namespaced_with(client, namespace, &ApiResource::erase::<MachineDeployment>(&()));
         let found = api.get_opt(name).await.with_context(|| format!("MachineDeployment {namespace}/{name}"))?;

@@ -10,7 +10,10 @@ mod controller;
 mod decode_guard;
 mod pace;
 mod retry;
+mod seed;
 mod worker_events;
+
+pub use seed::Seed;
 
 /// Arguments of `controller`.
 #[derive(Clone, Debug, Args)]
@@ -18,9 +21,8 @@ mod worker_events;
 Example:
   gardener-extension-worker controller --kubeconfig seed.yaml")]
 pub struct ControllerArguments {
-    /// Kubeconfig of the seed; without it `KUBECONFIG`, the default file or the service account of the pod is used.
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    seed: Seed,
     /// Only Workers of this type; may be given several times. Without it, every type that is supported.
     #[arg(long = "worker-type", value_name = "TYPE")]
     worker_types: Vec<String>,
@@ -67,7 +69,7 @@ fn start(arguments: ControllerArguments) -> anyhow::Result<()> {
     init_logs(&arguments);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
-        let client = client(arguments.kubeconfig.as_deref()).await?;
+        let client = arguments.seed.client().await?;
         controller::run(client, &arguments).await
     })
 }
@@ -86,22 +88,4 @@ fn init_logs(arguments: &ControllerArguments) {
         LogFormat::Text => logs.init(),
         LogFormat::Json => logs.json().flatten_event(true).init(),
     }
-}
-
-/// A client for the cluster of a kubeconfig, else of the environment or the pod.
-///
-/// # Errors
-/// When there is none, or it can't be used.
-pub async fn client(kubeconfig: Option<&std::path::Path>) -> anyhow::Result<kube::Client> {
-    let config = match kubeconfig {
-        Some(path) => {
-            let kubeconfig = kube::config::Kubeconfig::read_from(path)
-                .with_context(|| format!("kubeconfig {} can't be read", path.display()))?;
-            kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default())
-                .await
-                .with_context(|| format!("kubeconfig {} can't be used", path.display()))?
-        }
-        None => kube::Config::infer().await.context("no kubeconfig and no service account")?,
-    };
-    kube::Client::try_from(config).context("no client for the seed")
 }

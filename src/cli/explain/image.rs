@@ -1,8 +1,8 @@
 //! How an image was chosen, as a table of candidates and the steps of the ranking.
 
-use super::pool::{INDENT, paragraph, section};
+use super::pool::{INDENT, section};
 use crate::capabilities::Mismatch;
-use crate::cli::table::{Cell, Table};
+use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, GOOD};
 use crate::provider::explanation::{Candidate, Fitting, ImageExplanation, Origin, Verdict, capabilities_text};
 

@@ -2,7 +2,7 @@
 
 use super::image::image_text;
 use super::zones::zones_text;
-use crate::cli::table::{Cell, Table, printable, wrap};
+use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, HEADING};
 use crate::explain::{Explanation, HashEffect, HashExplanation, HashInput, Hazard, PoolExplanation};
 use crate::provider::explanation::{EffectiveInput, Origin};
@@ -48,16 +48,6 @@ fn pool_text(pool: &PoolExplanation, width: usize) -> String {
 
 pub(super) fn section(heading: &str) -> String {
     format!("\n  {HEADING}{}{HEADING:#}\n", printable(heading))
-}
-
-/// Text in lines, the later ones indented a little more.
-pub(super) fn paragraph(text: &str, style: anstyle::Style, indent: usize, width: usize) -> String {
-    let lines = wrap(&printable(text), width.saturating_sub(indent + 2));
-    let line = |(index, line): (usize, &String)| {
-        let blank = " ".repeat(if index == 0 { indent } else { indent + 2 });
-        format!("{blank}{style}{line}{style:#}\n")
-    };
-    lines.iter().enumerate().map(line).collect()
 }
 
 /// The numbers of the pool stand in one row, or the table would be longer than a screen.

@@ -1,7 +1,6 @@
 //! JSON with a stable schema; docs/preview.md describes it.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -84,8 +83,8 @@ struct CauseDocument<'a> {
     joint: bool,
 }
 
-/// Prints everything, also what doesn't change.
-pub(super) fn print(comparison: &Comparison, exit_code: u8, out: &mut impl Write) -> anyhow::Result<()> {
+/// Everything, also what doesn't change.
+pub(super) fn text(comparison: &Comparison, exit_code: u8) -> anyhow::Result<String> {
     let total = Total::of(comparison);
     let document = Document {
         schema: SCHEMA,
@@ -111,9 +110,8 @@ pub(super) fn print(comparison: &Comparison, exit_code: u8, out: &mut impl Write
         errors: &comparison.errors,
         workers: comparison.workers.iter().map(worker_document).collect(),
     };
-    serde_json::to_writer_pretty(&mut *out, &document).context("the preview can't be written as JSON")?;
-    writeln!(out)?;
-    Ok(())
+    let text = serde_json::to_string_pretty(&document).context("the preview can't be written as JSON")?;
+    Ok(format!("{text}\n"))
 }
 
 fn worker_document(worker: &WorkerChange) -> WorkerDocument<'_> {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use futures::{StreamExt, TryStreamExt, stream};
+use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::{Client, ResourceExt};
 use serde_json::Value;
 
 use super::pairs::{Key, Loaded, load_text};
@@ -16,13 +16,15 @@ use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::cli::input::{files, text_of_file};
 use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
+use crate::runtime::Seed;
 use crate::worker::observe;
 
 /// Workers that are read at the same time.
 const AT_ONCE: usize = 10;
 
-/// Compares the Workers of the cluster with those of `new`, with a replaced CloudProfile, or with their own objects.
+/// Compares the Workers of the seed with those of `new`, with a replaced CloudProfile, or with their own objects.
 pub(super) fn compare_live(
+    seed: &Seed,
     namespace: Option<&str>,
     new: Option<&Path>,
     replacement: Option<&Replacement>,
@@ -33,8 +35,8 @@ pub(super) fn compare_live(
     if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
         wanted.retain(|key, _| key.0 == namespace);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut observed = runtime.block_on(observe_workers(namespace, wanted.as_ref(), profiles))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+    let mut observed = runtime.block_on(observe_workers(seed, namespace, wanted.as_ref(), profiles))?;
     let Some(wanted) = wanted else {
         for old in observed.into_values() {
             let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
@@ -65,11 +67,12 @@ fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> an
 }
 
 async fn observe_workers(
+    seed: &Seed,
     namespace: Option<&str>,
     wanted: Option<&BTreeMap<Key, Loaded>>,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<BTreeMap<Key, Loaded>> {
-    let client = Client::try_default().await.context("no cluster: the kubeconfig can't be used")?;
+    let client = seed.client().await?;
     let resource = |kind, plural| {
         let kind = GroupVersionKind::gvk("extensions.gardener.cloud", "v1alpha1", kind);
         ApiResource::from_gvk_with_plural(&kind, plural)

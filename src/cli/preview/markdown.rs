@@ -1,36 +1,35 @@
 //! Markdown that suits a comment at a pull request: the total first, then only what changes.
 
-use std::io::Write;
-
 use super::Comparison;
 use super::words::{self, Total};
+use crate::cli::table::printable;
 use crate::preview::finding::Severity;
 use crate::preview::{PlacementChange, WorkerChange};
 
 /// Comments have a limited length, so that a landscape does not fit into one.
 const MOST_WORKERS: usize = 50;
 
-/// Prints the total and the Workers that change.
-pub(super) fn print(comparison: &Comparison, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "### Worker preview\n\n**{}**\n", Total::of(comparison).line())?;
+/// The total and the Workers that change.
+pub(super) fn text(comparison: &Comparison) -> String {
+    let mut text = format!("### Worker preview\n\n**{}**\n\n", Total::of(comparison).line());
     for error in &comparison.errors {
-        writeln!(out, "- :x: {}", escaped(error))?;
+        text.push_str(&format!("- :x: {}\n", escaped(error)));
     }
     let shown: Vec<_> = comparison.workers.iter().filter(|worker| worker.is_worth_showing()).collect();
     for worker in shown.iter().take(MOST_WORKERS) {
-        print_worker(worker, out)?;
+        text.push_str(&worker_text(worker));
     }
     if let Some(more) = shown.len().checked_sub(MOST_WORKERS).filter(|more| *more > 0) {
-        writeln!(out, "… and {}; `-o json` lists all.", words::counted(more as u64, "more Worker"))?;
+        text.push_str(&format!("… and {}; `-o json` lists all.\n", words::counted(more as u64, "more Worker")));
     }
-    Ok(())
+    text
 }
 
-fn print_worker(worker: &WorkerChange, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "#### {}/{}\n", escaped(&worker.namespace), escaped(&worker.name))?;
+fn worker_text(worker: &WorkerChange) -> String {
+    let mut text = format!("#### {}/{}\n\n", escaped(&worker.namespace), escaped(&worker.name));
     let changed: Vec<_> = worker.placements.iter().filter(|placement| placement.is_change()).collect();
     if !changed.is_empty() {
-        writeln!(out, "| Pool | Zones | Verdict | Nodes | Surge | Cause |\n|---|---|---|---|---|---|")?;
+        text.push_str("| Pool | Zones | Verdict | Nodes | Surge | Cause |\n|---|---|---|---|---|---|\n");
     }
     for group in groups(&changed) {
         let Some(first) = group.first() else { continue };
@@ -40,18 +39,19 @@ fn print_worker(worker: &WorkerChange, out: &mut impl Write) -> std::io::Result<
             escaped(&texts.join(", "))
         };
         let causes: Vec<String> = first.causes.iter().map(|cause| cause_text(cause, &first.pool)).collect();
-        writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} |",
+        text.push_str(&format!(
+            "| {} | {} | {} | {} | {} | {} |\n",
             escaped(&first.pool),
             escaped(&words::zones(&group)),
             verdict_text(first),
             all(words::nodes),
             all(words::surge),
             causes.join("<br>")
-        )?;
+        ));
     }
-    writeln!(out)?;
+    if !changed.is_empty() {
+        text.push('\n');
+    }
     for (finding, zones) in words::shared_findings(&worker.findings) {
         let mark = match finding.severity {
             Severity::Error => ":x:",
@@ -60,12 +60,12 @@ fn print_worker(worker: &WorkerChange, out: &mut impl Write) -> std::io::Result<
         };
         let place = words::place(finding.pool.as_deref().unwrap_or_default(), &zones);
         let separator = if place.is_empty() { "" } else { ": " };
-        writeln!(out, "- {mark} {}{separator}{}", escaped(&place), escaped(&finding.message))?;
+        text.push_str(&format!("- {mark} {}{separator}{}\n", escaped(&place), escaped(&finding.message)));
     }
     if !worker.findings.is_empty() {
-        writeln!(out)?;
+        text.push('\n');
     }
-    Ok(())
+    text
 }
 
 /// Zones of a pool that fare alike.
@@ -105,12 +105,11 @@ fn cause_text(cause: &crate::preview::Cause, pool: &str) -> String {
     format!("{}: {} ({})", escaped(&field), escaped(&words::step(&cause.change)), words::effect(cause))
 }
 
-/// Text that stays text inside a table: no markup, no mentions, no line ends.
+/// Text that stays text inside a table: no markup, no mentions, no line ends, nothing that moves a cursor.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in printable(&text.replace(['\n', '\r', '\t'], " ")).chars() {
         match character {
-            '\n' | '\r' => escaped.push(' '),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '&' => escaped.push_str("&amp;"),

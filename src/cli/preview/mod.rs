@@ -5,14 +5,15 @@
 //! * [`words`]: causes and totals in words, for all outputs;
 //! * [`table`], [`markdown`], [`json`]: the outputs.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+use super::terminal::{complain, exit_code_or, print, width};
 use crate::preview::{CloudProfiles, WorkerChange};
+use crate::runtime::Seed;
 
 mod json;
 mod live;
@@ -23,6 +24,9 @@ mod table;
 mod words;
 
 use replacement::Replacement;
+
+/// Exit code where something can't be read or planned.
+const UNREADABLE: u8 = 1;
 
 /// Arguments of `preview`.
 #[derive(Debug, Args)]
@@ -47,6 +51,8 @@ pub(super) struct PreviewArguments {
     /// reconcile would do now.
     #[arg(long)]
     live: bool,
+    #[command(flatten)]
+    seed: Seed,
     /// With --live: only the Workers of this namespace.
     #[arg(short, long, requires = "live")]
     namespace: Option<String>,
@@ -84,17 +90,13 @@ enum Sides<'a> {
 }
 
 pub(super) fn run(arguments: &PreviewArguments) -> ExitCode {
-    match preview(arguments) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) if super::terminal::is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            super::terminal::complain(&format!("{error:#}"));
-            ExitCode::from(1)
-        }
-    }
+    exit_code_or(UNREADABLE, preview(arguments))
 }
 
 fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
+    if arguments.seed.is_named() && !arguments.live {
+        bail!("--kubeconfig is for --live");
+    }
     match (arguments.live, arguments.cloudprofile.is_some(), arguments.inputs.as_slice()) {
         (false, false, [old, new]) => Ok(Sides::Files { old, new }),
         (false, true, [old]) => Ok(Sides::Replaced { old }),
@@ -120,31 +122,29 @@ fn preview(arguments: &PreviewArguments) -> anyhow::Result<u8> {
         Sides::Replaced { old } => pairs::compare_files(old, None, replacement.as_ref(), &profiles)?,
         Sides::Live { new } => {
             let namespace = arguments.namespace.as_deref();
-            live::compare_live(namespace, new.map(PathBuf::as_path), replacement.as_ref(), &profiles)?
+            live::compare_live(&arguments.seed, namespace, new.map(PathBuf::as_path), replacement.as_ref(), &profiles)?
         }
     };
     for error in &comparison.errors {
-        super::terminal::complain(error);
+        complain(error);
     }
     if let Some(note) = replacement.as_ref().and_then(Replacement::note) {
-        super::terminal::complain(&note);
+        complain(&note);
     }
-    let code = exit_code(&comparison);
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    match arguments.output {
-        Output::Table => table::print(&comparison, &table::Look::of_stdout(arguments.all), &mut out)?,
-        Output::Markdown => markdown::print(&comparison, &mut out)?,
-        Output::Json => json::print(&comparison, code, &mut out)?,
-    }
-    out.flush()?;
+    let code = code_of(&comparison);
+    print(&match arguments.output {
+        Output::Table => table::text(&comparison, arguments.all, width()),
+        Output::Markdown => markdown::text(&comparison),
+        Output::Json => json::text(&comparison, code)?,
+    })?;
     Ok(code)
 }
 
 /// 1 wins: what can't be read or planned makes everything else incomplete.
-fn exit_code(comparison: &Comparison) -> u8 {
+fn code_of(comparison: &Comparison) -> u8 {
     let placements = || comparison.workers.iter().flat_map(|worker| &worker.placements);
     if !comparison.errors.is_empty() || comparison.workers.iter().any(WorkerChange::breaks) {
-        1
+        UNREADABLE
     } else if placements().any(|placement| placement.verdict.is_roll()) {
         3
     } else if placements().any(crate::preview::PlacementChange::is_change) {

@@ -1,102 +1,74 @@
 //! Tables for a terminal or a log.
 
-use std::io::{IsTerminal, Write};
+use anstyle::Style;
 
 use super::Comparison;
 use super::words::{self, Total};
+use crate::cli::table::{Cell, Table, paragraph, printable};
+use crate::cli::terminal::{ASIDE, BAD, CAREFUL, HEADING};
 use crate::preview::finding::Severity;
 use crate::preview::{Finding, PlacementChange, Verdict, WorkerChange};
 
-/// How it looks.
-pub(super) struct Look {
-    colour: bool,
-    all: bool,
-}
+/// Indentation of what stands under a Worker, and once more of its causes.
+const INDENT: usize = 2;
 
-impl Look {
-    /// Colour only on a terminal, and not where `NO_COLOR` is set.
-    pub(super) fn of_stdout(all: bool) -> Self {
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { colour: std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb, all }
-    }
-
-    fn paint(&self, text: &str, verdict: Option<Verdict>) -> String {
-        let code = match verdict {
-            _ if !self.colour => return text.to_owned(),
-            Some(Verdict::Roll | Verdict::Delete) => "1;31",
-            Some(Verdict::InPlace) => "1;33",
-            Some(Verdict::Scale | Verdict::Create) => "33",
-            Some(Verdict::Metadata) => "36",
-            Some(Verdict::None) => "2",
-            None => "1",
-        };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
-    }
-}
-
-/// Prints the Workers that change, then the total.
-pub(super) fn print(comparison: &Comparison, look: &Look, out: &mut impl Write) -> std::io::Result<()> {
+/// The Workers that change, or all of them, then the total.
+pub(super) fn text(comparison: &Comparison, all: bool, width: usize) -> String {
     let only_one = comparison.workers.len() == 1;
-    let mut hidden = 0_u64;
-    for worker in &comparison.workers {
-        if look.all || only_one || worker.is_worth_showing() {
-            print_worker(worker, look, out)?;
-        } else {
-            hidden += 1;
-        }
+    let (shown, hidden): (Vec<_>, Vec<_>) =
+        comparison.workers.iter().partition(|worker| all || only_one || worker.is_worth_showing());
+    let mut text: String = shown.into_iter().map(|worker| worker_text(worker, width)).collect();
+    if !hidden.is_empty() {
+        let others = words::counted(hidden.len() as u64, "other Worker");
+        text.push_str(&paragraph(&format!("Nothing changes in {others}."), ASIDE, 0, width));
     }
-    if hidden > 0 {
-        writeln!(out, "Nothing changes in {}.", words::counted(hidden, "other Worker"))?;
-    }
-    writeln!(out, "{}", look.paint(&format!("Total: {}", Total::of(comparison).line()), None))
+    text.push_str(&paragraph(&format!("Total: {}", Total::of(comparison).line()), HEADING, 0, width));
+    text
 }
 
-fn print_worker(worker: &WorkerChange, look: &Look, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "{}", look.paint(&format!("{}/{}", worker.namespace, worker.name), None))?;
+fn worker_text(worker: &WorkerChange, width: usize) -> String {
+    let name = printable(&format!("{}/{}", worker.namespace, worker.name));
+    let mut text = format!("{HEADING}{name}{HEADING:#}\n");
     if !worker.placements.is_empty() {
-        print_rows(worker, look, out)?;
+        text.push_str(&placements_table(&worker.placements).render(INDENT, width));
     }
     let placements: Vec<_> = worker.placements.iter().collect();
-    let lines: Vec<[String; 2]> = words::shared_causes(&placements)
-        .into_iter()
-        .map(|(places, cause)| {
-            let pool = places.first().map(|place| place.pool.clone()).unwrap_or_default();
-            let (field, step) = (words::field(&cause.change, &pool), words::step(&cause.change));
-            [words::place(&pool, &words::zones(&places)), format!("{field}: {step}  [{}]", words::effect(cause))]
-        })
-        .collect();
-    if !lines.is_empty() {
-        writeln!(out, "  because")?;
-        for line in aligned(&lines) {
-            writeln!(out, "    {line}")?;
+    let causes = words::shared_causes(&placements);
+    if !causes.is_empty() {
+        let mut table = Table::new(["", "", ""]);
+        for (places, cause) in causes {
+            let pool = places.first().map(|place| place.pool.as_str()).unwrap_or_default();
+            table.row([
+                words::place(pool, &words::zones(&places)).into(),
+                Cell::styled(words::effect(cause), verdict_style(cause.effect.verdict)),
+                format!("{}: {}", words::field(&cause.change, pool), words::step(&cause.change)).into(),
+            ]);
         }
+        text.push_str(&paragraph("because", Style::new(), INDENT, width));
+        text.push_str(&table.render(2 * INDENT, width));
     }
     for (finding, zones) in words::shared_findings(&worker.findings) {
-        writeln!(out, "  {}", look.paint(&finding_line(&finding, &zones), severity_paint(finding.severity)))?;
+        text.push_str(&paragraph(&finding_text(&finding, &zones), severity_style(finding.severity), INDENT, width));
     }
-    writeln!(out)
+    text.push('\n');
+    text
 }
 
-fn print_rows(worker: &WorkerChange, look: &Look, out: &mut impl Write) -> std::io::Result<()> {
-    let head = ["POOL", "ZONE", "VERDICT", "NODES", "SURGE", "CLASS"].map(str::to_owned);
-    let mut rows = vec![head];
-    rows.extend(worker.placements.iter().map(|placement| {
-        [
+fn placements_table(placements: &[PlacementChange]) -> Table {
+    let mut table = Table::new(["POOL", "ZONE", "VERDICT", "NODES", "SURGE", "CLASS"]);
+    for placement in placements {
+        let style = verdict_style(placement.verdict);
+        let cells = [
             placement.pool.clone(),
             placement.zone.clone().unwrap_or_else(|| "-".to_owned()),
             verdict_word(placement),
             words::nodes(placement),
             words::surge(placement),
             words::class_step(placement),
-        ]
-    }));
-    for (index, line) in aligned(&rows).into_iter().enumerate() {
-        let verdict = index.checked_sub(1).and_then(|index| worker.placements.get(index)).map(|row| row.verdict);
-        let line = if verdict.is_some() { look.paint(&line, verdict) } else { line };
-        writeln!(out, "  {line}")?;
+        ];
+        table.row(cells.map(|cell| Cell::styled(cell, style)));
     }
-    Ok(())
+    table
 }
 
 /// The verdict, marked where new nodes will differ from those there are.
@@ -104,15 +76,25 @@ fn verdict_word(placement: &PlacementChange) -> String {
     format!("{}{}", placement.verdict, if placement.new_nodes_differ { " (!)" } else { "" })
 }
 
-fn severity_paint(severity: Severity) -> Option<Verdict> {
-    match severity {
-        Severity::Error => Some(Verdict::Roll),
-        Severity::Hazard => Some(Verdict::Scale),
-        Severity::Notice => Some(Verdict::None),
+fn verdict_style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Roll | Verdict::Delete => BAD.bold(),
+        Verdict::InPlace => CAREFUL.bold(),
+        Verdict::Scale | Verdict::Create => CAREFUL,
+        Verdict::Metadata => Style::new(),
+        Verdict::None => ASIDE,
     }
 }
 
-fn finding_line(finding: &Finding, zones: &str) -> String {
+fn severity_style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => BAD,
+        Severity::Hazard => CAREFUL,
+        Severity::Notice => ASIDE,
+    }
+}
+
+fn finding_text(finding: &Finding, zones: &str) -> String {
     let mark = match finding.severity {
         Severity::Error => "error: ",
         Severity::Hazard => "(!) ",
@@ -121,17 +103,4 @@ fn finding_line(finding: &Finding, zones: &str) -> String {
     let place = words::place(finding.pool.as_deref().unwrap_or_default(), zones);
     let separator = if place.is_empty() { "" } else { ": " };
     format!("{mark}{place}{separator}{}", finding.message)
-}
-
-/// Columns as wide as their widest cell; no spaces at the end of a line, because logs keep them.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    rows.iter()
-        .map(|row| {
-            let cells = row.iter().zip(&widths).filter(|(_, width)| **width > 0);
-            let cells: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
-            cells.join("  ").trim_end().to_owned()
-        })
-        .collect()
 }

@@ -1,0 +1,43 @@
+//! The seed cluster, for every command that talks to one.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use kube::config::Kubeconfig;
+use kube::{Client, Config};
+
+/// Where the seed is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Seed {
+    /// Kubeconfig of the seed; without it `KUBECONFIG`, the default file or the service account of the pod is used.
+    // Not read from the environment by clap: `KUBECONFIG` may name several files, which kube merges.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+}
+
+impl Seed {
+    /// Whether the command line names it.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        self.kubeconfig.is_some()
+    }
+
+    /// A client for it.
+    ///
+    /// # Errors
+    /// When there is no kubeconfig and no service account, or it can't be used.
+    pub async fn client(&self) -> anyhow::Result<Client> {
+        let config = match &self.kubeconfig {
+            Some(path) => {
+                let kubeconfig = Kubeconfig::read_from(path)
+                    .with_context(|| format!("kubeconfig {} can't be read", path.display()))?;
+                Config::from_custom_kubeconfig(kubeconfig, &Default::default())
+                    .await
+                    .with_context(|| format!("kubeconfig {} can't be used", path.display()))?
+            }
+            None => Config::infer().await.context("no kubeconfig and no service account")?,
+        };
+        Client::try_from(config).context("no client for the seed")
+    }
+}
