@@ -7,6 +7,7 @@ mod consistency;
 mod explain;
 mod golden;
 mod json;
+mod preview;
 mod reference;
 mod terminal;
 mod why;

@@ -1,0 +1,118 @@
+//! `preview` of two files as a person reads it, and its exit codes.
+
+use tempfile::TempDir;
+
+use crate::binary::{Outcome, command, example, outcome, run};
+use crate::golden::assert_same;
+
+type Replacements<'a> = &'a [(&'a str, &'a str)];
+
+/// One pool rolls in all its zones and grows, the other one only grows.
+const ROLL: Replacements<'_> = &[
+    ("77ac3aaaf0a1b2c3", "1111111111111111"),
+    ("maximum: 10", "maximum: 12"),
+    ("minimum: 3\n      maximum: 3", "minimum: 3\n      maximum: 4"),
+];
+const SCALE: Replacements<'_> = &[("maximum: 10", "maximum: 12")];
+/// An image that fits no machine of the pool.
+const UNPLANNABLE: Replacements<'_> = &[
+    ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
+    ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
+];
+
+/// The example and a changed one, in files.
+struct Pair {
+    old: String,
+    new: String,
+    _folder: TempDir,
+}
+
+impl Pair {
+    #[track_caller]
+    fn new(replacements: Replacements<'_>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        Self { old: file("old.yaml", &example(&[])), new: file("new.yaml", &example(replacements)), _folder: folder }
+    }
+
+    fn arguments<'a>(&'a self, options: &[&'a str]) -> Vec<&'a str> {
+        [&["preview", &self.old, &self.new], options].concat()
+    }
+
+    fn preview(&self, options: &[&str]) -> Outcome {
+        run(&self.arguments(options))
+    }
+}
+
+#[test]
+fn a_table() {
+    let shown = Pair::new(ROLL).preview(&[]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (3, ""), "{shown:?}");
+    assert_same("test/cli/golden/preview.txt", &shown.stdout);
+}
+
+#[test]
+fn markdown() {
+    let shown = Pair::new(ROLL).preview(&["-o", "markdown"]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (3, ""), "{shown:?}");
+    assert_same("test/cli/golden/preview.md", &shown.stdout);
+}
+
+#[test]
+fn exit_codes_say_what_happens() {
+    for (replacements, code) in [(&[][..], 0), (SCALE, 2), (ROLL, 3), (UNPLANNABLE, 1)] {
+        let pair = Pair::new(replacements);
+        for output in ["table", "markdown", "json"] {
+            let shown = pair.preview(&["-o", output]);
+            assert_eq!((shown.code, shown.stderr.as_str()), (code, ""), "{output}: {shown:?}");
+            assert!(!shown.stdout.is_empty(), "{output}: {shown:?}");
+        }
+        assert_eq!(pair.preview(&["-o", "json"]).json()["exitCode"], code);
+    }
+}
+
+#[test]
+fn what_can_not_be_read_is_no_change() {
+    let kubeconfig = ["preview", "test/cli/azure.yaml", "test/cli/azure.yaml", "--kubeconfig", "seed"];
+    for (arguments, message) in [
+        (&["preview", "test/cli/azure.yaml"][..], "OLD and NEW"),
+        (&["preview", "--live", "--kubeconfig", "no-such-kubeconfig"], "kubeconfig no-such-kubeconfig can't be read"),
+        (&kubeconfig, "--kubeconfig is for --live"),
+    ] {
+        let shown = run(arguments);
+        assert_eq!((shown.code, shown.stdout.as_str()), (1, ""), "{arguments:?}: {shown:?}");
+        assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
+    }
+    let missing = run(&["preview", "test/cli/azure.yaml", "no/such/file"]);
+    assert_eq!(missing.code, 1, "{missing:?}");
+    assert!(missing.stderr.contains("no/such/file"), "{missing:?}");
+}
+
+#[test]
+fn colours_follow_the_environment() {
+    let pair = Pair::new(ROLL);
+    let plain = pair.preview(&[]).stdout;
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let mut forced = command(&pair.arguments(&[]));
+    forced.env("CLICOLOR_FORCE", "1");
+    assert!(outcome(forced, "").stdout.contains('\u{1b}'));
+    let mut without = command(&pair.arguments(&[]));
+    without.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1");
+    assert_eq!(outcome(without, "").stdout, plain);
+}
+
+#[test]
+fn tables_fit_the_width() {
+    let pair = Pair::new(ROLL);
+    for columns in [80, 120] {
+        let mut narrow = command(&pair.arguments(&[]));
+        narrow.env("COLUMNS", columns.to_string());
+        for line in outcome(narrow, "").stdout.lines() {
+            assert!(line.chars().count() <= columns, "{columns}: {line}");
+        }
+    }
+}
