@@ -1,0 +1,12 @@
+//! What holds for every input, not only for the measured ones.
+//!
+//! * [`provider_config`]: which bytes of a provider config are hashed;
+//! * [`zones`]: numbers and percentages of a pool spread over its zones;
+//! * [`mutations`]: inputs that were damaged at random give objects or an error, never a panic.
+//!
+//! `PROPTEST_CASES` sets the number of random cases.
+
+mod mutations;
+mod parity_inputs;
+mod provider_config;
+mod zones;
