@@ -6,6 +6,8 @@
 //!
 //! `PROPTEST_CASES` sets the number of random cases.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
 mod mutations;
 mod parity_inputs;
 mod provider_config;

@@ -126,7 +126,7 @@ fn zones_with_more_machines_get_no_smaller_percentage_and_zones_without_none() {
         assert!(scaled.is_sorted_by(|left, right| left >= right), "{percentage}% of {total} over {count}: {scaled:?}");
         for (share, value) in shares.iter().zip(scaled) {
             let is_spread_evenly = total % count as i32 == 0;
-            let may_move = *share > 0 && percentage > 0 || is_spread_evenly && percentage > 0;
+            let may_move = percentage > 0 && (*share > 0 || is_spread_evenly);
             assert_eq!(*value > 0, may_move, "{percentage}% of {total} over {count}: {value}% for a share of {share}");
         }
     });
