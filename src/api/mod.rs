@@ -3,11 +3,13 @@
 //! * [`gardener`]: `Worker`, `Cluster` and what is read of `CloudProfile` and `Shoot`;
 //! * [`machine`]: `MachineClass`, `MachineDeployment`, `MachineSet`, `Machine`;
 //! * [`secret`]: Secrets that can not be printed by accident;
+//! * [`decoded_once`]: raw documents that many objects share;
 //! * [`gotext`]: text as Go prints and parses it (JSON, YAML, durations, quantities, versions, times).
 //!
 //! Only the members that the project reads or writes are declared. Where an object must survive as a whole
 //! (a live `MachineDeployment` that is patched), the untouched document is kept beside the typed view.
 
+pub mod decoded_once;
 pub mod gardener;
 pub mod gotext;
 pub mod machine;

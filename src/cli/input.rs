@@ -98,11 +98,7 @@ fn walk(folder: &Path, files: &mut Vec<NamedFile>) -> anyhow::Result<()> {
 /// # Errors
 /// When the file can't be read, or a document in it is not what it says.
 pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
-    let text = if file.path.as_os_str() == "-" {
-        std::io::read_to_string(std::io::stdin()).context("standard input can't be read")?
-    } else {
-        std::fs::read_to_string(&file.path).with_context(|| format!("{}: can't be read", file.path.display()))?
-    };
+    let text = text_of_file(&file.path)?;
     let of_file = || file.path.display().to_string();
     let documents = yaml::documents(&text).with_context(of_file)?;
     let workers = workers_of_documents(&file.path, documents).with_context(of_file)?;
@@ -110,6 +106,74 @@ pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
         bail!("{}: no Worker in it", file.path.display());
     }
     Ok(workers)
+}
+
+/// The machine deployments of a file, whatever else is in it.
+///
+/// # Errors
+/// When the file can't be read, or holds none.
+pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<Live<MachineDeployment>>> {
+    let text = text_of_file(path)?;
+    let of_file = || path.display().to_string();
+    let mut objects = Vec::new();
+    for document in yaml::documents(&text).with_context(of_file)? {
+        flatten(document, None, &mut objects);
+    }
+    let deployments = objects.into_iter().filter(|object| object["kind"] == "MachineDeployment");
+    let deployments = deployments.map(|object| Live::read(object).context("a MachineDeployment is malformed"));
+    let deployments = deployments.collect::<anyhow::Result<Vec<_>>>().with_context(of_file)?;
+    if deployments.is_empty() {
+        bail!("{}: no MachineDeployment in it", path.display());
+    }
+    Ok(deployments)
+}
+
+/// The text of a file; `-` is standard input.
+///
+/// # Errors
+/// When it can't be read.
+pub fn text_of_file(path: &Path) -> anyhow::Result<String> {
+    if path.as_os_str() == "-" {
+        return std::io::read_to_string(std::io::stdin()).context("standard input can't be read");
+    }
+    std::fs::read_to_string(path).with_context(|| format!("{}: can't be read", path.display()))
+}
+
+/// One Worker as documents, so that parts of it can be compared and shared.
+pub struct WorkerDocuments {
+    /// The Worker.
+    pub worker: Value,
+    /// Its Cluster, if the file has one.
+    pub cluster: Option<Value>,
+    /// All Secrets.
+    pub secrets: Secrets,
+    /// Machine objects in the Worker's namespace.
+    pub live: MachineObjects,
+}
+
+/// The Workers of a text as documents.
+///
+/// # Errors
+/// When a document is not what it says.
+pub fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
+    let mut objects = Vec::new();
+    for document in yaml::documents(text)? {
+        flatten(document, None, &mut objects);
+    }
+    let (workers, objects): (Vec<_>, Vec<_>) = objects.into_iter().partition(|object| object["kind"] == "Worker");
+    workers
+        .into_iter()
+        .map(|worker| {
+            let namespace = worker["metadata"]["namespace"].as_str().unwrap_or_default();
+            let is_cluster = |object: &&Value| object["kind"] == "Cluster" && object["metadata"]["name"] == *namespace;
+            Ok(WorkerDocuments {
+                cluster: objects.iter().find(is_cluster).cloned(),
+                secrets: secrets(&objects)?,
+                live: live_objects(&objects, namespace)?,
+                worker,
+            })
+        })
+        .collect()
 }
 
 /// The Workers among the documents of one file; `path` is the file's name.

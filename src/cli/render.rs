@@ -7,15 +7,18 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::input::{self, WorkerInput};
+use super::terminal::{complain, is_broken_pipe};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
 use crate::api::gotext::json::to_go_json;
 use crate::provider::{self, Dependencies, WantedDeployment, WorkerContext, WorkerError};
 use crate::worker::changes::changes;
+use crate::worker::class_inputs::without_own_annotations;
 use crate::worker::cleanup::{MachineController, garbage};
 use crate::worker::live::{Live, MachineObjects};
 use crate::worker::plan::{Plan, plan};
@@ -28,6 +31,7 @@ use crate::worker::{changes::MachineChanges, decode};
 Example:
   gardener-extension-worker render example/azure.yaml
   gardener-extension-worker render -o result folder-of-bundles | jq .errors
+  SOURCE_DATE_EPOCH=0 gardener-extension-worker render example/azure.yaml   # the same bytes each time
 
 Exit codes: 0 rendered, 1 some pool failed, 2 wrong usage or unreadable input.")]
 pub(super) struct RenderArguments {
@@ -110,6 +114,7 @@ pub(super) fn run(arguments: &RenderArguments) -> ExitCode {
 }
 
 fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> {
+    let now = now()?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for file in input::files(&arguments.inputs)? {
         let inputs = match input::workers_of_file(&file) {
@@ -122,7 +127,10 @@ fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> 
             }
         };
         for worker in inputs {
-            let rendered = render(worker);
+            let rendered = match arguments.output {
+                Output::Result => render(worker),
+                Output::Yaml | Output::Json => render_at(worker, now),
+            };
             if !rendered.errors.is_empty() {
                 *exit = (*exit).max(1);
             }
@@ -157,11 +165,18 @@ fn print(rendered: &Rendered, output: Output, out: &mut impl std::io::Write) -> 
     Ok(())
 }
 
-/// Renders one Worker: everything that `-o result` prints of it.
+/// Renders one Worker as other programs see it: everything that `-o result` prints of it.
 #[must_use]
 pub fn render(input: WorkerInput) -> Rendered {
+    // The time goes only into annotations of our own.
+    let mut rendered = render_at(input, Timestamp::UNIX_EPOCH);
+    rendered.machine_deployment_objects.iter_mut().for_each(without_own_annotations);
+    rendered
+}
+
+fn render_at(input: WorkerInput, now: Timestamp) -> Rendered {
     let source = input.source.to_string();
-    match planned(&input) {
+    match planned(&input, now) {
         Ok(rendered) => rendered,
         Err(error) => Rendered {
             input: source,
@@ -188,7 +203,7 @@ pub fn render(input: WorkerInput) -> Rendered {
     }
 }
 
-fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
+fn planned(input: &WorkerInput, now: Timestamp) -> Result<Rendered, WorkerError> {
     let worker = &input.worker;
     let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
         cluster: worker.metadata.namespace.clone().unwrap_or_default(),
@@ -197,7 +212,7 @@ fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
     let dependencies = described_dependencies(&context, input.cloud.as_ref())?;
     context.dependencies = dependencies.as_ref();
     let plan = plan(context)?;
-    let after = after_changes(&changes(&context, &plan, &input.live), &input.live);
+    let after = after_changes(&changes(&context, &plan, &input.live, now), &input.live);
     let after = without_garbage(&plan, after);
     let published = published_deployments(&plan, worker, &context.shoot.status.technical_id, &input.live);
     let in_place_updates = plan.in_place_updates();
@@ -214,19 +229,32 @@ fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
             provider_status: Some(plan.provider_status.clone()),
             in_place_updates: Some(in_place_updates).filter(|updates| !updates.worker_pool_to_hash_map.is_empty()),
         },
-        errors: plan
-            .errors()
-            .map(|error| RenderedError {
-                pool: Some(error.pool.clone()),
-                code: error.problem.code(),
-                message: error.to_string(),
-            })
-            .collect(),
+        errors: errors(&plan, dependencies.as_ref()),
     })
 }
 
+/// The time that new classes are recorded with; `SOURCE_DATE_EPOCH` makes output that can be repeated.
+fn now() -> anyhow::Result<Timestamp> {
+    const VARIABLE: &str = "SOURCE_DATE_EPOCH";
+    let Ok(text) = std::env::var(VARIABLE) else { return Ok(Timestamp::now()) };
+    let seconds = text.parse().with_context(|| format!("{VARIABLE}={text:?} is no number of seconds"))?;
+    Timestamp::from_second(seconds).with_context(|| format!("{VARIABLE}={text:?} is no time"))
+}
+
+fn errors(plan: &Plan, dependencies: Option<&Dependencies>) -> Vec<RenderedError> {
+    let of_pools = plan.errors().map(|error| RenderedError {
+        pool: Some(error.pool.clone()),
+        code: error.problem.code(),
+        message: error.to_string(),
+    });
+    let of_cleanup = dependencies
+        .and_then(|dependencies| dependencies.cleanup_failure.clone())
+        .map(|message| RenderedError { pool: None, code: None, message });
+    of_pools.chain(of_cleanup).collect()
+}
+
 /// What the pools would depend on at the cloud that the input describes.
-fn described_dependencies(
+pub(super) fn described_dependencies(
     context: &WorkerContext<'_>,
     cloud: Option<&Value>,
 ) -> Result<Option<Dependencies>, WorkerError> {
@@ -304,17 +332,4 @@ fn documents<T>(objects: BTreeMap<String, Live<T>>) -> Vec<Value> {
 
 fn secret_documents(secrets: BTreeMap<String, Secret>) -> Vec<Value> {
     secrets.into_values().map(|secret| json!(secret)).collect()
-}
-
-#[expect(clippy::print_stderr, reason = "a command line speaks on stderr")]
-fn complain(text: &str) {
-    eprintln!("{text}");
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
-        io.or(json) == Some(std::io::ErrorKind::BrokenPipe)
-    })
 }

@@ -16,15 +16,26 @@ use serde_json::Value;
 use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, Worker, WorkerPool};
 use crate::api::secret::Secrets;
 
+pub mod aws;
 pub mod azure;
+mod deployment;
 pub mod document;
+mod documents;
 mod error;
+mod error_texts;
+pub mod explanation;
+pub mod image;
+mod image_explanation;
+mod machine_class;
+pub mod node_template;
 mod plan;
+mod status_images;
 #[cfg(test)]
 pub(crate) mod test_support;
 mod user_data;
 
 pub use error::{PoolError, PoolProblem, WorkerError};
+pub use explanation::ProviderExplanation;
 pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
 pub use user_data::user_data;
 
@@ -50,6 +61,16 @@ pub struct Dependencies {
     pub records: Value,
     /// Why pools lack theirs, by name of the pool.
     pub failures: BTreeMap<String, String>,
+    /// Why what no pool depends on any more could not be removed.
+    pub cleanup_failure: Option<String>,
+}
+
+impl<'a> WorkerContext<'a> {
+    /// The pool of that name.
+    #[must_use]
+    pub fn pool(&self, name: &str) -> Option<&'a WorkerPool> {
+        self.worker.spec.pools.iter().find(|pool| pool.name == name)
+    }
 }
 
 /// A provider of machines.
@@ -85,6 +106,10 @@ pub trait PoolPlanner {
     /// When the pool can't be planned; the others are not affected.
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError>;
 
+    /// What a person needs to know to understand the plan of the pool, also of one that can't be planned. It is made by
+    /// the functions that [`plan_pool`](Self::plan_pool) decides with.
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation;
+
     /// The `providerStatus` document after `planned`. Images of pools that could not be planned stay as they are.
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value;
 }
@@ -92,7 +117,7 @@ pub trait PoolPlanner {
 /// Every provider that this program knows.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Provider] {
-    &[&azure::Azure]
+    &[&azure::Azure, &aws::Aws]
 }
 
 /// The provider of Workers of that type.

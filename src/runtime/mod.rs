@@ -8,6 +8,7 @@ use tracing_subscriber::EnvFilter;
 
 mod controller;
 mod decode_guard;
+mod pace;
 mod retry;
 mod worker_events;
 
@@ -66,16 +67,18 @@ fn start(arguments: ControllerArguments) -> anyhow::Result<()> {
     init_logs(&arguments);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
-        let client = client(&arguments).await?;
+        let client = client(arguments.kubeconfig.as_deref()).await?;
         controller::run(client, &arguments).await
     })
 }
 
 fn init_logs(arguments: &ControllerArguments) {
+    // kube's controller adds the reason for each look to every line, which is worth more than it costs only in search of
+    // its own faults.
     let level = match arguments.log_level {
         LogLevel::Error => "error",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "info,gardener_extension_worker=debug",
+        LogLevel::Info => "info,kube_runtime=warn",
+        LogLevel::Debug => "info,kube_runtime=warn,gardener_extension_worker=debug",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -85,8 +88,12 @@ fn init_logs(arguments: &ControllerArguments) {
     }
 }
 
-async fn client(arguments: &ControllerArguments) -> anyhow::Result<kube::Client> {
-    let config = match &arguments.kubeconfig {
+/// A client for the cluster of a kubeconfig, else of the environment or the pod.
+///
+/// # Errors
+/// When there is none, or it can't be used.
+pub async fn client(kubeconfig: Option<&std::path::Path>) -> anyhow::Result<kube::Client> {
+    let config = match kubeconfig {
         Some(path) => {
             let kubeconfig = kube::config::Kubeconfig::read_from(path)
                 .with_context(|| format!("kubeconfig {} can't be read", path.display()))?;

@@ -5,7 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::live::{Live, POOL_LABEL, document_of, is_same};
+use super::difference::is_same;
+use super::live::{Live, POOL_LABEL, document_of};
 use crate::api::machine::{MachineDeployment, MachineSpec};
 use crate::provider::WantedDeployment;
 
@@ -52,8 +53,10 @@ pub fn wanted_document(
     set(&mut document, &["spec", "minReadySeconds"], json!(500));
     set(&mut document, &["spec", "strategy"], json!(wanted.strategy));
     set(&mut document, &["spec", "selector"], json!({"matchLabels": {"name": wanted.name}}));
-    if let Some(maximum) = wanted.auto_preserve_failed_machine_max {
-        set(&mut document, &["spec", "autoPreserveFailedMachineMax"], json!(maximum));
+    match wanted.auto_preserve_failed_machine_max {
+        None => {}
+        Some(0) => remove(&mut document, &["spec", "autoPreserveFailedMachineMax"]),
+        Some(maximum) => set(&mut document, &["spec", "autoPreserveFailedMachineMax"], json!(maximum)),
     }
     set(&mut document, &["spec", "template"], template(worker_name, wanted, live));
     document

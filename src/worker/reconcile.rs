@@ -95,7 +95,7 @@ pub async fn reconcile(
     let context = decode::context(worker, &cluster, &secrets)?;
     let plan = plan(context)?;
     let apis = MachineApis::new(client, &namespace);
-    let applied = apply(&apis, changes(&context, &plan, &live), &live).await;
+    let applied = apply(&apis, changes(&context, &plan, &live, now), &live).await;
     let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());
     let left = clean_up(client, &apis, &plan, &progress, &applied, &live, &namespace).await?;
     let published = published(&context, &plan, begins, &live);

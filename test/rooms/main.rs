@@ -6,18 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top of the road to its end. A room may use itself and the rooms before it.
-const ROOMS: [&str; 7] = ["api", "capabilities", "pool", "provider", "worker", "runtime", "cli"];
+const ROOMS: [&str; 9] = ["api", "capabilities", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
-const PURE: [&str; 13] = [
+const PURE: [&str; 17] = [
     "api",
     "capabilities",
     "pool",
+    "preview",
     "provider",
+    "explain",
     "worker/changes.rs",
+    "worker/class_inputs",
     "worker/cleanup.rs",
     "worker/decode.rs",
     "worker/deployment.rs",
+    "worker/difference.rs",
     "worker/live.rs",
     "worker/operation.rs",
     "worker/plan.rs",

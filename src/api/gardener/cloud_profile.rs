@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Capabilities, CapabilityDefinition};
+use crate::api::decoded_once::DecodedOnce;
 use crate::api::gotext::json::null_as_default;
 
 /// Machine types and images that a landscape offers.
@@ -35,6 +36,9 @@ pub struct CloudProfileSpec {
     pub machine_types: Vec<MachineType>,
     /// The provider's `CloudProfileConfig` document.
     pub provider_config: Option<Box<RawValue>>,
+    /// The same document decoded, once somebody needed it.
+    #[serde(skip)]
+    pub decoded_provider_config: DecodedOnce,
 }
 
 /// A machine type of a CloudProfile.

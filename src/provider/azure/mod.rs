@@ -2,26 +2,28 @@
 //!
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
 //! * [`image`], [`network`], [`disks`], [`tags`], [`cloud`]: one question of a machine each;
-//! * [`hash_data`], [`virtual_capacity`]: what Azure adds to the pool hash;
+//! * [`hash_data`]: what Azure adds to the pool hash;
 //! * [`machine_class`]: the provider spec;
 //! * [`credentials`]: whether machines can be made at all;
-//! * [`pool`]: one pool from all of it.
+//! * [`pool`]: one pool from all of it; [`explain`]: the same for people.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
-use crate::provider::document::{Document, decode_document};
-use crate::provider::{Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{
+    Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
+};
 
 pub mod cloud;
 mod credentials;
 pub mod disks;
 pub mod documents;
 pub mod error_codes;
+mod explain;
 pub mod hash_data;
 pub mod image;
 mod machine_class;
@@ -30,7 +32,6 @@ mod pool;
 pub mod scale_sets;
 mod status;
 pub mod tags;
-pub mod virtual_capacity;
 
 use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
 
@@ -40,7 +41,7 @@ pub struct Azure;
 /// What all pools of one Worker share.
 struct AzureWorker<'a> {
     context: WorkerContext<'a>,
-    config: Option<CloudProfileConfig>,
+    config: Option<Arc<CloudProfileConfig>>,
     infrastructure: InfrastructureStatus,
     status: Option<WorkerStatus>,
     /// Capabilities of the CloudProfile, or those that the old format stands for.
@@ -72,7 +73,7 @@ impl Provider for Azure {
         }
         Ok(Some(scale_sets::described_dependencies(
             &context,
-            config.as_ref(),
+            config.as_deref(),
             &infrastructure,
             status.as_ref(),
             described,
@@ -87,17 +88,13 @@ impl Provider for Azure {
 impl<'a> AzureWorker<'a> {
     /// Decodes what all pools share.
     fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
-        let worker = context.worker;
         let config = profile_config(&context)?;
         credentials::check_credentials(&context)?;
-        const INFRASTRUCTURE: &str = "Worker spec.infrastructureProviderStatus";
-        let infrastructure: InfrastructureStatus =
-            decode(INFRASTRUCTURE, worker.spec.infrastructure_provider_status.as_deref())?.ok_or_else(|| {
-                WorkerError::DocumentMissing { path: INFRASTRUCTURE.to_owned(), kind: InfrastructureStatus::KIND }
-            })?;
-        let status: Option<WorkerStatus> =
-            decode("Worker status.providerStatus", worker.status.provider_status.as_deref())?;
-        let nodes_subnet = network::nodes_subnet(&infrastructure).ok_or(WorkerError::NodesSubnetMissing)?.clone();
+        let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
+        let status: Option<WorkerStatus> = context.provider_status()?;
+        let nodes_subnet = network::nodes_subnet(&infrastructure)
+            .ok_or(WorkerError::NothingForNodes { path: "networks.subnets", what: "subnet" })?
+            .clone();
         let declared = &context.cloud_profile.spec.machine_capabilities;
         let old_format = declared.is_empty();
         let definitions = image::profile_definitions(declared);
@@ -114,25 +111,23 @@ impl PoolPlanner for AzureWorker<'_> {
         self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
     }
 
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
+        self.explain(pool)
+    }
+
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
         status::provider_status(self.status.as_ref(), &self.scale_sets, planned, failed)
     }
 }
 
-fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {
-    raw.map(decode_document).transpose().map_err(|source| WorkerError::Document { path: path.to_owned(), source })
-}
-
 /// The provider config of the CloudProfile, with a cloud that exists.
-fn profile_config(context: &WorkerContext<'_>) -> Result<Option<CloudProfileConfig>, WorkerError> {
-    let profile = context.cloud_profile.metadata.name.as_deref().unwrap_or_default();
-    let path = format!("CloudProfile {profile:?} spec.providerConfig");
-    let config: Option<CloudProfileConfig> = decode(&path, context.cloud_profile.spec.provider_config.as_deref())?;
+fn profile_config(context: &WorkerContext<'_>) -> Result<Option<Arc<CloudProfileConfig>>, WorkerError> {
+    let config: Option<Arc<CloudProfileConfig>> = context.profile_config()?;
     let configuration = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
     if let Some(configuration) = configuration.filter(|configuration| cloud::configured_cloud(configuration).is_none())
     {
         return Err(WorkerError::UnknownCloud {
-            path: format!("{path}.cloudConfiguration.name"),
+            path: format!("{}.cloudConfiguration.name", context.profile_config_path()),
             name: configuration.name.clone(),
             supported: cloud::CLOUDS,
         });

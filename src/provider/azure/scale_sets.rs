@@ -2,6 +2,8 @@
 //! (spec/azure-worker.md section 9). The name of a scale set counts in the pool hash, so a recorded one is never replaced
 //! without need.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,7 +24,13 @@ pub struct ScaleSet {
     pub id: String,
     /// Fault domains.
     pub platform_fault_domain_count: Option<i32>,
+    /// Tags; those that this extension made have [`MANAGED_TAG`].
+    #[serde(default)]
+    pub tags: BTreeMap<String, String>,
 }
+
+/// Tag of scale sets that this extension made.
+pub const MANAGED_TAG: &str = "machineset.azure.extensions.gardener.cloud";
 
 /// What is to be done about the scale set of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +84,7 @@ struct DescribedAzure {
     #[serde(default)]
     vmss: Vec<ScaleSet>,
     #[serde(default)]
-    fail: std::collections::BTreeMap<String, String>,
+    fail: BTreeMap<String, String>,
 }
 
 /// What the pools would depend on after a reconcile against the Azure that a file describes. New scale sets are numbered;
@@ -130,6 +138,11 @@ pub(super) fn described_dependencies(
                 dependencies.failures.insert(pool.name.clone(), failure);
             }
         }
+    }
+    let is_kept = |set: &ScaleSet| records.iter().any(|record| record.name == set.name);
+    let mut of_group = azure.vmss.iter().filter(|set| set.resource_group == *resource_group);
+    if of_group.any(|set| set.tags.contains_key(MANAGED_TAG) && !is_kept(set)) {
+        dependencies.cleanup_failure = azure.fail.get("delete").cloned();
     }
     dependencies.records = json!(records);
     dependencies

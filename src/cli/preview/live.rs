@@ -1,0 +1,107 @@
+//! Workers of a cluster as the old side: the machine objects are taken as they are, whatever made them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use futures::{StreamExt, TryStreamExt, stream};
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Client, ResourceExt};
+use serde_json::Value;
+
+use super::pairs::{Key, Loaded, load_text};
+use super::{Comparison, Replacement};
+use crate::api::gardener::Worker;
+use crate::api::gotext::json::{decode_lenient, to_go_json};
+use crate::cli::input::{files, text_of_file};
+use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
+use crate::worker::observe;
+
+/// Workers that are read at the same time.
+const AT_ONCE: usize = 10;
+
+/// Compares the Workers of the cluster with those of `new`, with a replaced CloudProfile, or with their own objects.
+pub(super) fn compare_live(
+    namespace: Option<&str>,
+    new: Option<&Path>,
+    replacement: Option<&Replacement>,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<Comparison> {
+    let mut comparison = Comparison::default();
+    let mut wanted = new.map(|new| load(new, &mut comparison, profiles)).transpose()?;
+    if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
+        wanted.retain(|key, _| key.0 == namespace);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut observed = runtime.block_on(observe_workers(namespace, wanted.as_ref(), profiles))?;
+    let Some(wanted) = wanted else {
+        for old in observed.into_values() {
+            let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
+            comparison.workers.push(compare(Some(&old.inputs), Some(&new), &old.live, Baseline::Live, profiles));
+        }
+        return Ok(comparison);
+    };
+    for (key, new) in wanted {
+        let old = observed.remove(&key);
+        let live = old.as_ref().map_or(&new.live, |old| &old.live);
+        let old = old.as_ref().map(|old| &old.inputs);
+        comparison.workers.push(compare(old, Some(&new.inputs), live, Baseline::Live, profiles));
+    }
+    Ok(comparison)
+}
+
+fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> anyhow::Result<BTreeMap<Key, Loaded>> {
+    let mut wanted = BTreeMap::new();
+    for file in files(&[new.to_owned()])? {
+        let loaded = text_of_file(&file.path)
+            .and_then(|text| load_text(&text, &file, profiles).with_context(|| file.path.display().to_string()));
+        match loaded {
+            Ok(workers) => wanted.extend(workers),
+            Err(error) => comparison.errors.push(format!("{error:#}")),
+        }
+    }
+    Ok(wanted)
+}
+
+async fn observe_workers(
+    namespace: Option<&str>,
+    wanted: Option<&BTreeMap<Key, Loaded>>,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<BTreeMap<Key, Loaded>> {
+    let client = Client::try_default().await.context("no cluster: the kubeconfig can't be used")?;
+    let resource = |kind, plural| {
+        let kind = GroupVersionKind::gvk("extensions.gardener.cloud", "v1alpha1", kind);
+        ApiResource::from_gvk_with_plural(&kind, plural)
+    };
+    let worker_resource = resource("Worker", "workers");
+    let workers: Api<DynamicObject> = match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &worker_resource),
+        None => Api::all_with(client.clone(), &worker_resource),
+    };
+    let clusters: Api<DynamicObject> = Api::all_with(client.clone(), &resource("Cluster", "clusters"));
+    let listed = workers.list(&ListParams::default()).await.context("Workers can't be listed")?;
+    let chosen = listed.items.into_iter().filter(|worker| {
+        let key = (worker.namespace().unwrap_or_default(), worker.name_any());
+        wanted.is_none_or(|wanted| wanted.contains_key(&key))
+    });
+    stream::iter(chosen)
+        .map(|worker| {
+            let (client, clusters) = (&client, &clusters);
+            async move {
+                let key = (worker.namespace().unwrap_or_default(), worker.name_any());
+                let cluster = clusters.get_opt(&key.0).await.with_context(|| format!("Cluster {:?}", key.0))?;
+                let worker = serde_json::to_value(worker)?;
+                let typed: Worker = decode_lenient(&to_go_json(&worker))?;
+                let secrets = observe::secrets(client, &typed).await?;
+                let live = observe::machine_objects(client, &key.0).await?;
+                let cluster: Option<Value> = cluster.map(serde_json::to_value).transpose()?;
+                let inputs = Inputs::new(worker, cluster, secrets, profiles)
+                    .with_context(|| format!("CloudProfile in Cluster {:?}", key.0))?;
+                Ok((key, Loaded { inputs, live }))
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await
+}

@@ -1,0 +1,155 @@
+//! `preview`: what a change does to machines before it happens, from files or a cluster to a terminal.
+//!
+//! * [`pairs`]: which Workers are compared with which;
+//! * [`live`]: Workers of a cluster as the old side;
+//! * [`words`]: causes and totals in words, for all outputs;
+//! * [`table`], [`markdown`], [`json`]: the outputs.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+
+use crate::preview::{CloudProfiles, WorkerChange};
+
+mod json;
+mod live;
+mod markdown;
+mod pairs;
+mod replacement;
+mod table;
+mod words;
+
+use replacement::Replacement;
+
+/// Arguments of `preview`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardener-extension-worker preview before.yaml after.yaml
+  gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
+  gardener-extension-worker preview --live after.yaml -o markdown
+  gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
+
+Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are updated), SCALE, CREATE, DELETE,
+METADATA (objects change, nodes stay), NONE.
+
+Exit codes: 0 nothing changes, 2 something changes and no node rolls, 3 nodes roll or are updated in place, 1 something
+can't be read, or can't be planned any more.")]
+pub(super) struct PreviewArguments {
+    /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
+    /// `-` is standard input. Workers are matched by namespace and name.
+    #[arg(value_name = "OLD NEW", num_args = 0..=2)]
+    inputs: Vec<PathBuf>,
+    /// Take OLD from the cluster of the kubeconfig: its Workers, and its machine objects as they are. Without NEW: what a
+    /// reconcile would do now.
+    #[arg(long)]
+    live: bool,
+    /// With --live: only the Workers of this namespace.
+    #[arg(short, long, requires = "live")]
+    namespace: Option<String>,
+    /// Instead of NEW: OLD with this CloudProfile in every Cluster.
+    #[arg(long, value_name = "FILE", alias = "cloud-profile")]
+    cloudprofile: Option<PathBuf>,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+    /// In tables: also the Workers of which nothing changes.
+    #[arg(short, long)]
+    all: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+    Markdown,
+}
+
+/// What was compared, and what could not be read.
+#[derive(Debug, Default)]
+struct Comparison {
+    workers: Vec<WorkerChange>,
+    /// Problems with files, each with its file.
+    errors: Vec<String>,
+}
+
+/// What is compared with what.
+enum Sides<'a> {
+    Files { old: &'a PathBuf, new: &'a PathBuf },
+    Replaced { old: &'a PathBuf },
+    Live { new: Option<&'a PathBuf> },
+}
+
+pub(super) fn run(arguments: &PreviewArguments) -> ExitCode {
+    match preview(arguments) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if super::terminal::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            super::terminal::complain(&format!("{error:#}"));
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
+    match (arguments.live, arguments.cloudprofile.is_some(), arguments.inputs.as_slice()) {
+        (false, false, [old, new]) => Ok(Sides::Files { old, new }),
+        (false, true, [old]) => Ok(Sides::Replaced { old }),
+        (true, _, []) => Ok(Sides::Live { new: None }),
+        (true, false, [new]) => Ok(Sides::Live { new: Some(new) }),
+        (false, false, _) => bail!("name OLD and NEW, or use --live or --cloudprofile (see --help)"),
+        (false, true, _) => bail!("--cloudprofile makes NEW itself: name only OLD"),
+        (true, true, _) => bail!("--cloudprofile makes NEW itself: with --live name no file"),
+        (true, false, _) => bail!("--live is OLD: name only NEW"),
+    }
+}
+
+fn preview(arguments: &PreviewArguments) -> anyhow::Result<u8> {
+    let sides = sides(arguments)?;
+    let profiles = CloudProfiles::default();
+    let replacement = arguments
+        .cloudprofile
+        .as_deref()
+        .map(|path| Replacement::read(path, &profiles).with_context(|| path.display().to_string()))
+        .transpose()?;
+    let comparison = match sides {
+        Sides::Files { old, new } => pairs::compare_files(old, Some(new), None, &profiles)?,
+        Sides::Replaced { old } => pairs::compare_files(old, None, replacement.as_ref(), &profiles)?,
+        Sides::Live { new } => {
+            let namespace = arguments.namespace.as_deref();
+            live::compare_live(namespace, new.map(PathBuf::as_path), replacement.as_ref(), &profiles)?
+        }
+    };
+    for error in &comparison.errors {
+        super::terminal::complain(error);
+    }
+    if let Some(note) = replacement.as_ref().and_then(Replacement::note) {
+        super::terminal::complain(&note);
+    }
+    let code = exit_code(&comparison);
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    match arguments.output {
+        Output::Table => table::print(&comparison, &table::Look::of_stdout(arguments.all), &mut out)?,
+        Output::Markdown => markdown::print(&comparison, &mut out)?,
+        Output::Json => json::print(&comparison, code, &mut out)?,
+    }
+    out.flush()?;
+    Ok(code)
+}
+
+/// 1 wins: what can't be read or planned makes everything else incomplete.
+fn exit_code(comparison: &Comparison) -> u8 {
+    let placements = || comparison.workers.iter().flat_map(|worker| &worker.placements);
+    if !comparison.errors.is_empty() || comparison.workers.iter().any(WorkerChange::breaks) {
+        1
+    } else if placements().any(|placement| placement.verdict.is_roll()) {
+        3
+    } else if placements().any(crate::preview::PlacementChange::is_change) {
+        2
+    } else {
+        0
+    }
+}

@@ -1,0 +1,173 @@
+//! Which Workers of two sides are compared with each other. Files at the same place in two folders are read together, so
+//! that a landscape need not be in memory as a whole; Workers that moved between files are matched at the end.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context;
+
+use super::{Comparison, Replacement};
+use crate::cli::input::{NamedFile, files, text_of_file, worker_documents};
+use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
+use crate::worker::live::MachineObjects;
+
+/// A Worker of a file.
+pub(super) struct Loaded {
+    pub(super) inputs: Inputs,
+    pub(super) live: MachineObjects,
+}
+
+/// Namespace and name.
+pub(super) type Key = (String, String);
+
+/// Files that are read together.
+#[derive(Default)]
+struct Unit {
+    old: Option<NamedFile>,
+    new: Option<NamedFile>,
+}
+
+/// What one unit came to.
+#[derive(Default)]
+struct Part {
+    workers: Vec<WorkerChange>,
+    errors: Vec<String>,
+    only_old: BTreeMap<Key, Loaded>,
+    only_new: BTreeMap<Key, Loaded>,
+}
+
+/// Compares two files or folders; without the second one, with a replaced CloudProfile.
+pub(super) fn compare_files(
+    old: &Path,
+    new: Option<&Path>,
+    replacement: Option<&Replacement>,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<Comparison> {
+    let units = units(old, new)?;
+    let mut parts = in_parallel(&units, |unit| compare_unit(unit, new.is_some(), replacement, profiles));
+    let mut comparison = Comparison::default();
+    let (mut only_old, mut only_new) = (BTreeMap::new(), BTreeMap::new());
+    for part in &mut parts {
+        comparison.workers.append(&mut part.workers);
+        comparison.errors.append(&mut part.errors);
+        only_old.append(&mut part.only_old);
+        only_new.append(&mut part.only_new);
+    }
+    // A single file is no landscape: what it doesn't mention doesn't go.
+    let is_excerpt = old.is_dir() && new.is_some_and(|new| !new.is_dir());
+    for (key, old) in only_old {
+        let new = only_new.remove(&key);
+        if new.is_some() || !is_excerpt {
+            let live = new.as_ref().map_or(&old.live, |new| choose_live(&old, new));
+            let new = new.as_ref().map(|new| &new.inputs);
+            comparison.workers.push(compare(Some(&old.inputs), new, live, Baseline::Rendered, profiles));
+        }
+    }
+    for new in only_new.into_values() {
+        comparison.workers.push(compare(None, Some(&new.inputs), &new.live, Baseline::Rendered, profiles));
+    }
+    Ok(comparison)
+}
+
+/// The machine objects that the old side knows, else those of the new one.
+fn choose_live<'a>(old: &'a Loaded, new: &'a Loaded) -> &'a MachineObjects {
+    if old.live.deployments.is_empty() { &new.live } else { &old.live }
+}
+
+fn units(old: &Path, new: Option<&Path>) -> anyhow::Result<Vec<Unit>> {
+    let mut by_place: BTreeMap<PathBuf, Unit> = BTreeMap::new();
+    let both_folders = old.is_dir() && new.is_some_and(Path::is_dir);
+    // Two single files are one unit whatever their names are.
+    let place = |side: &Path, file: &NamedFile| {
+        if both_folders {
+            file.path.strip_prefix(side).unwrap_or(&file.path).to_owned()
+        } else if side.is_dir() {
+            file.path.clone()
+        } else {
+            PathBuf::new()
+        }
+    };
+    for file in files(&[old.to_owned()])? {
+        let place = place(old, &file);
+        by_place.entry(place).or_default().old = Some(file);
+    }
+    if let Some(new) = new {
+        for file in files(&[new.to_owned()])? {
+            let place = place(new, &file);
+            by_place.entry(place).or_default().new = Some(file);
+        }
+    }
+    Ok(by_place.into_values().collect())
+}
+
+fn compare_unit(unit: &Unit, has_new: bool, replacement: Option<&Replacement>, profiles: &CloudProfiles) -> Part {
+    let mut part = Part::default();
+    let mut text = |file: &Option<NamedFile>| {
+        let text = text_of_file(&file.as_ref()?.path);
+        text.map_err(|error| part.errors.push(format!("{error:#}"))).ok()
+    };
+    let (old_text, new_text) = (text(&unit.old), text(&unit.new));
+    let is_same = has_new && old_text.is_some() && old_text == new_text;
+    let mut load = |file: &Option<NamedFile>, text: Option<String>| {
+        let (Some(file), Some(text)) = (file, text) else { return BTreeMap::new() };
+        let loaded = load_text(&text, file, profiles).with_context(|| file.path.display().to_string());
+        loaded.map_err(|error| part.errors.push(format!("{error:#}"))).unwrap_or_default()
+    };
+    let old = load(&unit.old, old_text);
+    let mut new = if is_same { BTreeMap::new() } else { load(&unit.new, new_text) };
+    for (key, old) in old {
+        if is_same || !has_new {
+            let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
+            part.workers.push(compare(Some(&old.inputs), Some(&new), &old.live, Baseline::Rendered, profiles));
+        } else if let Some(new) = new.remove(&key) {
+            let live = choose_live(&old, &new);
+            part.workers.push(compare(Some(&old.inputs), Some(&new.inputs), live, Baseline::Rendered, profiles));
+        } else {
+            part.only_old.insert(key, old);
+        }
+    }
+    part.only_new = new;
+    part
+}
+
+/// The Workers of a text.
+pub(super) fn load_text(
+    text: &str,
+    file: &NamedFile,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<BTreeMap<Key, Loaded>> {
+    let mut workers = BTreeMap::new();
+    for documents in worker_documents(text)? {
+        let inputs = Inputs::new(documents.worker, documents.cluster, documents.secrets, profiles)
+            .context("CloudProfile of the Cluster")?;
+        let key = (inputs.namespace().to_owned(), inputs.name().to_owned());
+        workers.insert(key, Loaded { inputs, live: documents.live });
+    }
+    anyhow::ensure!(!(workers.is_empty() && file.explicit), "no Worker in it");
+    Ok(workers)
+}
+
+/// Runs the work on all processors; the results have the order of the items.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut own = Vec::new();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    own.push((index, work(item)));
+                }
+                results.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_unstable_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,242 @@
+//! Causes, classes and totals in words, for every output.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Comparison;
+use crate::preview::difference::{Change, ChangeKind, ChangedObject};
+use crate::preview::finding::Severity;
+use crate::preview::{Cause, Effect, Finding, PlacementChange, Verdict};
+
+/// Longest value that is printed; longer ones lose their middle.
+const LONGEST_VALUE: usize = 60;
+
+/// The object of a change, as it is printed.
+pub(super) fn object(change: &Change) -> String {
+    match &change.object {
+        ChangedObject::Worker => "Worker".to_owned(),
+        ChangedObject::CloudProfile => "CloudProfile".to_owned(),
+        ChangedObject::Shoot => "Shoot".to_owned(),
+        ChangedObject::Secret { namespace, name } => format!("Secret {namespace}/{name}"),
+        ChangedObject::MachineDeployment => "MachineDeployment".to_owned(),
+    }
+}
+
+/// The field, short where it is one of the pool.
+pub(super) fn field(change: &Change, pool: &str) -> String {
+    let path = change.path.to_string();
+    match &change.object {
+        ChangedObject::Worker => {
+            let of_pool = path.strip_prefix(&format!("spec.pools[{pool}]")).map(|rest| rest.trim_start_matches('.'));
+            match of_pool {
+                Some("") => "pool".to_owned(),
+                Some(rest) => rest.to_owned(),
+                None => path,
+            }
+        }
+        ChangedObject::Secret { .. } => object(change),
+        _ => format!("{} {path}", object(change)),
+    }
+}
+
+/// What happened to the field.
+pub(super) fn step(change: &Change) -> String {
+    if matches!(change.object, ChangedObject::Secret { .. }) {
+        return "changed".to_owned();
+    }
+    match change.kind {
+        ChangeKind::Insert(_) => "added".to_owned(),
+        ChangeKind::Remove => "removed".to_owned(),
+        ChangeKind::Order => format!("order {} -> {}", list(change.old.as_ref()), list(change.new.as_ref())),
+        ChangeKind::Value => format!("{} -> {}", value(change.old.as_ref()), value(change.new.as_ref())),
+    }
+}
+
+fn list(value: Option<&Value>) -> String {
+    let entries = value.and_then(Value::as_array).into_iter().flatten();
+    entries.map(|entry| entry.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
+}
+
+fn value(value: Option<&Value>) -> String {
+    let text = match value {
+        None | Some(Value::Null) => return "(none)".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    shortened(&text)
+}
+
+fn shortened(text: &str) -> String {
+    let text: String = text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+    let length = text.chars().count();
+    if length <= LONGEST_VALUE {
+        return text;
+    }
+    let start: String = text.chars().take(LONGEST_VALUE / 2).collect();
+    let end: String = text.chars().skip(length - LONGEST_VALUE / 2).collect();
+    format!("{start}…{end}")
+}
+
+/// What a change does, where it is not what the row says already.
+pub(super) fn effect(cause: &Cause) -> String {
+    let Effect { verdict, new_nodes_differ } = cause.effect;
+    let mut words = match (verdict, new_nodes_differ) {
+        (Verdict::None, true) => "new nodes differ".to_owned(),
+        (verdict, true) => format!("{verdict}, new nodes differ"),
+        (verdict, false) => verdict.to_string(),
+    };
+    if cause.joint {
+        words.push_str(", only together with others");
+    }
+    words
+}
+
+/// The part of the class name that changes: the hash, for classes of one pool.
+pub(super) fn class_step(placement: &PlacementChange) -> String {
+    match (&placement.old_class, &placement.new_class) {
+        (Some(old), Some(new)) if old != new => {
+            let (old_parts, new_parts): (Vec<_>, Vec<_>) = (old.split('-').collect(), new.split('-').collect());
+            let differing: Vec<_> = old_parts.iter().zip(&new_parts).filter(|(old, new)| old != new).collect();
+            match differing.as_slice() {
+                [(old, new)] if old_parts.len() == new_parts.len() => format!("{old} -> {new}"),
+                _ => format!("{old} -> {new}"),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// Nodes before, and after where that differs.
+pub(super) fn nodes(placement: &PlacementChange) -> String {
+    let nodes = placement.nodes;
+    let least = if nodes.seen || placement.old_class.is_none() { "" } else { ">=" };
+    match placement.verdict {
+        Verdict::Create => format!("+{}", nodes.after),
+        Verdict::Delete => format!("-{least}{}", nodes.before),
+        _ if nodes.before != nodes.after => format!("{least}{} -> {}", nodes.before, nodes.after),
+        _ => format!("{least}{}", nodes.before),
+    }
+}
+
+/// More and fewer nodes at a time.
+pub(super) fn surge(placement: &PlacementChange) -> String {
+    match &placement.surge {
+        Some(surge) if surge.manual => "by hand".to_owned(),
+        Some(surge) => format!("+{} -{}", surge.above, surge.missing),
+        None => String::new(),
+    }
+}
+
+/// Numbers over all Workers.
+#[derive(Debug, Default)]
+pub(super) struct Total {
+    pub(super) workers: usize,
+    pub(super) changed_workers: usize,
+    pub(super) placements: BTreeMap<Verdict, usize>,
+    pub(super) nodes: BTreeMap<Verdict, i64>,
+    pub(super) all_seen: bool,
+    pub(super) new_nodes_differ: usize,
+    pub(super) findings: BTreeMap<Severity, usize>,
+}
+
+impl Total {
+    pub(super) fn of(comparison: &Comparison) -> Self {
+        let mut total = Self { workers: comparison.workers.len(), all_seen: true, ..Self::default() };
+        for worker in &comparison.workers {
+            total.changed_workers += usize::from(worker.placements.iter().any(PlacementChange::is_change));
+            for placement in &worker.placements {
+                *total.placements.entry(placement.verdict).or_default() += 1;
+                *total.nodes.entry(placement.verdict).or_default() += placement.nodes.affected;
+                total.new_nodes_differ += usize::from(placement.new_nodes_differ);
+                total.all_seen &= placement.nodes.seen || !placement.verdict.is_roll();
+            }
+            for finding in &worker.findings {
+                *total.findings.entry(finding.severity).or_default() += 1;
+            }
+        }
+        total
+    }
+
+    /// One line.
+    pub(super) fn line(&self) -> String {
+        let mut parts: Vec<String> = Verdict::ALL
+            .iter()
+            .filter_map(|verdict| {
+                let count = *self.placements.get(verdict)?;
+                let nodes = self.nodes.get(verdict).copied().unwrap_or_default();
+                let least = if self.all_seen || !verdict.is_roll() { "" } else { "at least " };
+                Some(match verdict {
+                    Verdict::Metadata | Verdict::None => format!("{count} {verdict}"),
+                    _ => format!("{count} {verdict} ({least}{})", counted(nodes.unsigned_abs(), "node")),
+                })
+            })
+            .collect();
+        if self.new_nodes_differ > 0 {
+            parts.push(format!("{} where new nodes differ", self.new_nodes_differ));
+        }
+        for (severity, word) in [(Severity::Error, "error"), (Severity::Hazard, "hazard")] {
+            if let Some(count) = self.findings.get(&severity) {
+                parts.push(counted(*count as u64, word));
+            }
+        }
+        let workers = counted(self.workers as u64, "Worker");
+        if parts.is_empty() { format!("{workers}: no pools") } else { format!("{workers}: {}", parts.join(", ")) }
+    }
+}
+
+pub(super) fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Causes that several zones share, with these zones; in the order of their first appearance.
+pub(super) fn shared_causes<'a>(placements: &[&'a PlacementChange]) -> Vec<(Vec<&'a PlacementChange>, &'a Cause)> {
+    let mut shared: Vec<(Vec<&PlacementChange>, &Cause)> = Vec::new();
+    for placement in placements.iter().copied() {
+        for cause in &placement.causes {
+            let is_same = |other: &Cause| {
+                (&other.change, other.effect, other.joint) == (&cause.change, cause.effect, cause.joint)
+            };
+            let known = shared
+                .iter_mut()
+                .find(|(places, other)| places.iter().all(|place| place.pool == placement.pool) && is_same(other));
+            match known {
+                Some((places, _)) => places.push(placement),
+                None => shared.push((vec![placement], cause)),
+            }
+        }
+    }
+    shared
+}
+
+/// The zones of placements, for a line about them.
+pub(super) fn zones(placements: &[&PlacementChange]) -> String {
+    placements.iter().filter_map(|placement| placement.zone.as_deref()).collect::<Vec<_>>().join(",")
+}
+
+/// Findings that several zones of a pool share, with these zones.
+pub(super) fn shared_findings(findings: &[Finding]) -> Vec<(Finding, String)> {
+    let mut shared: Vec<(Finding, Vec<String>)> = Vec::new();
+    for finding in findings {
+        let plain = Finding { zone: None, ..finding.clone() };
+        let zones = match shared.iter_mut().find(|(other, _)| *other == plain) {
+            Some((_, zones)) => zones,
+            None => {
+                shared.push((plain, Vec::new()));
+                let Some((_, zones)) = shared.last_mut() else { continue };
+                zones
+            }
+        };
+        zones.extend(finding.zone.clone());
+    }
+    shared.into_iter().map(|(finding, zones)| (finding, zones.join(","))).collect()
+}
+
+/// A pool and its zones, for the start of a line.
+pub(super) fn place(pool: &str, zones: &str) -> String {
+    match (pool, zones) {
+        (pool, "") => pool.to_owned(),
+        (pool, zones) if zones.contains(',') => format!("{pool} zones {zones}"),
+        (pool, zones) => format!("{pool} zone {zones}"),
+    }
+}

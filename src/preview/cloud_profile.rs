@@ -1,0 +1,126 @@
+//! CloudProfiles, shared by content: a landscape has thousands of Workers and a handful of profiles, so each profile is
+//! decoded and compared once.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::cause::Cause;
+use super::difference::{Change, ChangedObject, apply, difference};
+use crate::api::gardener::CloudProfile;
+use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
+
+/// One CloudProfile, as a document and decoded.
+#[derive(Debug)]
+pub struct SharedCloudProfile {
+    /// The document.
+    pub document: Value,
+    /// What is read of it.
+    pub decoded: CloudProfile,
+}
+
+impl SharedCloudProfile {
+    /// Decodes a document.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn read(document: Value) -> Result<Self, DecodeError> {
+        Ok(Self { decoded: decode_lenient(&to_go_json(&document))?, document })
+    }
+
+    /// The profile's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.decoded.metadata.name.as_deref().unwrap_or_default()
+    }
+}
+
+/// All CloudProfiles seen so far, and what lies between two of them.
+#[derive(Debug, Default)]
+pub struct CloudProfiles {
+    hasher: RandomState,
+    known: Mutex<HashMap<u64, Vec<Arc<SharedCloudProfile>>>>,
+    steps: Mutex<HashMap<(usize, usize), Arc<ProfileStep>>>,
+}
+
+impl CloudProfiles {
+    /// The profile with that content, decoded now or before.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn share(&self, document: Value) -> Result<Arc<SharedCloudProfile>, DecodeError> {
+        let hash = self.hasher.hash_one(&document);
+        let find = |known: &HashMap<u64, Vec<Arc<SharedCloudProfile>>>| {
+            known.get(&hash).and_then(|same| same.iter().find(|profile| profile.document == document).cloned())
+        };
+        if let Some(profile) = find(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(profile);
+        }
+        // Decoded without the lock; two threads may do it twice, and one of them wins.
+        let profile = Arc::new(SharedCloudProfile::read(document)?);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = known.entry(hash).or_default();
+        if let Some(earlier) = same.iter().find(|earlier| earlier.document == profile.document) {
+            return Ok(Arc::clone(earlier));
+        }
+        same.push(Arc::clone(&profile));
+        Ok(profile)
+    }
+
+    /// What lies between two profiles of this collection.
+    #[must_use]
+    pub fn step(&self, old: &Arc<SharedCloudProfile>, new: &Arc<SharedCloudProfile>) -> Arc<ProfileStep> {
+        // The collection keeps every profile, so an address stays that of its profile.
+        let key = (Arc::as_ptr(old).addr(), Arc::as_ptr(new).addr());
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(steps.entry(key).or_insert_with(|| {
+            Arc::new(ProfileStep {
+                changes: difference(&ChangedObject::CloudProfile, &old.document, &new.document, &["spec"]),
+                old: Arc::clone(old),
+                between: Mutex::default(),
+                blamed: Mutex::default(),
+            })
+        }))
+    }
+}
+
+/// The changes between two profiles, and the profiles with some of them.
+#[derive(Debug)]
+pub struct ProfileStep {
+    /// Every change.
+    pub changes: Vec<Change>,
+    old: Arc<SharedCloudProfile>,
+    between: Mutex<HashMap<Vec<usize>, Option<Arc<SharedCloudProfile>>>>,
+    /// Causes that were found for pools that ask the same of a profile.
+    blamed: Mutex<HashMap<String, Vec<Cause>>>,
+}
+
+impl ProfileStep {
+    /// The causes that were found for a pool that asks the same.
+    #[must_use]
+    pub fn known_causes(&self, question: &str) -> Option<Vec<Cause>> {
+        self.blamed.lock().unwrap_or_else(PoisonError::into_inner).get(question).cloned()
+    }
+
+    /// Keeps causes for other pools that ask the same.
+    pub fn keep_causes(&self, question: String, causes: &[Cause]) {
+        self.blamed.lock().unwrap_or_else(PoisonError::into_inner).insert(question, causes.to_vec());
+    }
+
+    /// The old profile with some of the changes; `None` when that is no profile.
+    #[must_use]
+    pub fn with(&self, chosen: &[usize]) -> Option<Arc<SharedCloudProfile>> {
+        if chosen.is_empty() {
+            return Some(Arc::clone(&self.old));
+        }
+        let known = self.between.lock().unwrap_or_else(PoisonError::into_inner).get(chosen).cloned();
+        known.unwrap_or_else(|| {
+            let changes = chosen.iter().filter_map(|index| self.changes.get(*index));
+            let profile = SharedCloudProfile::read(apply(&self.old.document, changes)).ok().map(Arc::new);
+            let mut between = self.between.lock().unwrap_or_else(PoisonError::into_inner);
+            between.entry(chosen.to_vec()).or_insert(profile).clone()
+        })
+    }
+}

@@ -1,0 +1,360 @@
+//! One Worker before and after: a verdict for each pool and zone, with its causes and what a person should know.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::cause::{Cause, Trials};
+use super::cloud_profile::CloudProfiles;
+use super::difference::{ChangeKind, ChangedObject, difference};
+use super::finding::{Finding, FindingKind, findings_of_placement, findings_of_pools, unchanged_node_agent_secret};
+use super::inputs::Inputs;
+use super::outcome::{Failure, Outcome, Placement, as_live, live_placement, outcome};
+use super::rule::{Effect, Verdict, effect};
+use super::surge::{SurgePlan, surge_plan};
+use crate::api::gardener::MachineDeploymentStatus;
+use crate::worker::live::MachineObjects;
+
+/// What the new objects are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// The objects that the old inputs lead to, over those there are.
+    Rendered,
+    /// The objects there are, whatever the old inputs lead to.
+    Live,
+}
+
+/// Machines of one placement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Nodes {
+    /// Before.
+    pub before: i64,
+    /// After.
+    pub after: i64,
+    /// Replaced, updated, added or removed.
+    pub affected: i64,
+    /// Whether `before` was seen; otherwise it is the least there can be.
+    pub seen: bool,
+}
+
+/// What becomes of one pool in one zone.
+#[derive(Clone, Debug)]
+pub struct PlacementChange {
+    /// Name of the pool.
+    pub pool: String,
+    /// The zone.
+    pub zone: Option<String>,
+    /// Name of the MachineDeployment.
+    pub deployment: String,
+    /// What becomes of the machines there are.
+    pub verdict: Verdict,
+    /// Whether the class changes under its name.
+    pub new_nodes_differ: bool,
+    /// Where the class differs under its name.
+    pub class_differences: Vec<String>,
+    /// How many machines.
+    pub nodes: Nodes,
+    /// The class before.
+    pub old_class: Option<String>,
+    /// The class after.
+    pub new_class: Option<String>,
+    /// How a roll or an update proceeds.
+    pub surge: Option<SurgePlan>,
+    /// Who is to blame, with what each does.
+    pub causes: Vec<Cause>,
+    /// Named inputs of the class name that differ.
+    pub hash_inputs: Vec<String>,
+}
+
+impl PlacementChange {
+    /// Whether anything changes.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        self.verdict != Verdict::None || self.new_nodes_differ
+    }
+}
+
+/// What becomes of one Worker.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerChange {
+    /// Namespace of the Worker.
+    pub namespace: String,
+    /// Name of the Worker.
+    pub name: String,
+    /// In the order of pools and zones.
+    pub placements: Vec<PlacementChange>,
+    /// What a person should know.
+    pub findings: Vec<Finding>,
+}
+
+impl WorkerChange {
+    /// Whether anything changes or is to be said.
+    #[must_use]
+    pub fn is_worth_showing(&self) -> bool {
+        !self.findings.is_empty() || self.placements.iter().any(PlacementChange::is_change)
+    }
+
+    /// Whether something that could be planned before can't be planned any more.
+    #[must_use]
+    pub fn breaks(&self) -> bool {
+        self.findings.iter().any(|finding| finding.kind == FindingKind::CannotBePlanned)
+    }
+}
+
+/// Compares a Worker before and after. An absent side means that there is no such Worker.
+#[must_use]
+pub fn compare(
+    old: Option<&Inputs>,
+    new: Option<&Inputs>,
+    live: &MachineObjects,
+    baseline: Baseline,
+    profiles: &CloudProfiles,
+) -> WorkerChange {
+    let planned = old.map(|old| outcome(old, live));
+    let before = before(old, planned.as_ref(), live, baseline);
+    let basis = as_live(&before);
+    let is_unchanged = matches!((old, new), (Some(old), Some(new)) if old.is_same(new));
+    let after = match (&planned, new) {
+        (_, None) => Some(Ok(Outcome::default())),
+        // The same inputs over their own objects lead to the same objects.
+        (Some(planned), Some(_)) if is_unchanged && baseline == Baseline::Rendered => Some(planned.clone()),
+        (_, Some(new)) => Some(outcome(new, &basis)),
+    }
+    .unwrap_or_else(|| Ok(Outcome::default()));
+
+    let who = new.or(old);
+    let mut change = WorkerChange {
+        namespace: who.map(Inputs::namespace).unwrap_or_default().to_owned(),
+        name: who.map(Inputs::name).unwrap_or_default().to_owned(),
+        ..WorkerChange::default()
+    };
+    let kept = |pool: &str| after.as_ref().map_or(true, |after| after.failed_pools.contains_key(pool));
+    let empty = Outcome::default();
+    let rendered = after.as_ref().unwrap_or(&empty);
+    for name in names(&before, planned.as_ref(), rendered) {
+        let old = before.get(&name);
+        let new = rendered.placements.get(&name).or_else(|| old.filter(|old| kept(&old.pool)));
+        let seen = live.deployments.contains_key(&name);
+        change.placements.push(placement_change(&name, old, new, seen));
+        if let Some(change_of_zone) = change.placements.last() {
+            change.findings.extend(findings_of_placement(change_of_zone, old, new));
+        }
+    }
+    let old_result = planned.unwrap_or_else(|| Ok(Outcome::default()));
+    change.findings.extend(failures(old, &old_result, &after, live));
+    change.findings.extend(findings_of_pools(&change.placements));
+    if let (Some(old), Some(new), false) = (old, new, is_unchanged) {
+        let trials = Trials::new((old, old_over(old, old_result, &basis, baseline)), (new, after), &basis, profiles);
+        blame(&mut change, &trials);
+    }
+    if baseline == Baseline::Live {
+        blame_live(&mut change, &before);
+    }
+    change.findings.sort_by_key(|finding| finding.severity);
+    change
+}
+
+/// What the old inputs lead to over the same objects that the new ones are rendered over.
+fn old_over(
+    old: &Inputs,
+    planned: Result<Outcome, Failure>,
+    basis: &MachineObjects,
+    baseline: Baseline,
+) -> Result<Outcome, Failure> {
+    if baseline == Baseline::Rendered { planned } else { outcome(old, basis) }
+}
+
+/// The objects before the change, by name of the deployment.
+fn before(
+    old: Option<&Inputs>,
+    planned: Option<&Result<Outcome, Failure>>,
+    live: &MachineObjects,
+    baseline: Baseline,
+) -> BTreeMap<String, Placement> {
+    let none = Outcome::default();
+    let planned = planned.and_then(|planned| planned.as_ref().ok()).unwrap_or(&none);
+    let mut before = BTreeMap::new();
+    if baseline == Baseline::Rendered {
+        before.clone_from(&planned.placements);
+    }
+    let published: Option<Vec<MachineDeploymentStatus>> = old
+        .and_then(|old| serde_json::from_value(old.worker.value.pointer("/status/machineDeployments")?.clone()).ok());
+    let published = published.unwrap_or_default();
+    for (name, deployment) in &live.deployments {
+        // In files, what the old inputs lead to counts; but a pool that can't be planned keeps what it has.
+        let keeps = deployment.pool().is_some_and(|pool| planned.failed_pools.contains_key(pool));
+        if baseline == Baseline::Live || keeps {
+            let mut placement = live_placement(name, deployment, live, &published);
+            let known = planned.placements.get(name);
+            placement.zone = known.and_then(|known| known.zone.clone());
+            placement.hash_items = known
+                .filter(|known| known.class_name == placement.class_name)
+                .and_then(|known| known.hash_items.clone());
+            before.insert(name.clone(), placement);
+        }
+    }
+    before
+}
+
+/// Every deployment once: in the order of the new plan, then those that go, in the order of the old one.
+fn names(
+    before: &BTreeMap<String, Placement>,
+    planned: Option<&Result<Outcome, Failure>>,
+    after: &Outcome,
+) -> Vec<String> {
+    let old_order = planned.and_then(|planned| planned.as_ref().ok()).map(|planned| planned.order.clone());
+    let mut names = after.order.clone();
+    let gone = old_order.unwrap_or_default().into_iter().chain(before.keys().cloned());
+    for name in gone.filter(|name| before.contains_key(name)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn placement_change(name: &str, old: Option<&Placement>, new: Option<&Placement>, seen: bool) -> PlacementChange {
+    let Effect { verdict, new_nodes_differ } = effect(old, new);
+    let replicas = |placement: Option<&Placement>| placement.map(Placement::replicas).unwrap_or_default();
+    let (before, after) = (replicas(old), replicas(new));
+    let affected = match verdict {
+        Verdict::Roll | Verdict::InPlace | Verdict::Delete => before,
+        Verdict::Create => after,
+        Verdict::Scale => (after - before).abs(),
+        Verdict::Metadata | Verdict::None => 0,
+    };
+    let placement = new.or(old);
+    let zone = |placement: Option<&Placement>| placement.and_then(|placement| placement.zone.clone());
+    PlacementChange {
+        pool: placement.map(|placement| placement.pool.clone()).unwrap_or_default(),
+        zone: zone(new).or_else(|| zone(old)),
+        deployment: name.to_owned(),
+        verdict,
+        new_nodes_differ,
+        class_differences: if new_nodes_differ { class_differences(old, new) } else { Vec::new() },
+        nodes: Nodes { before, after, affected, seen },
+        old_class: old.map(|old| old.class_name.clone()),
+        new_class: new.map(|new| new.class_name.clone()),
+        surge: new.filter(|_| verdict.is_roll()).and_then(|new| surge_plan(&new.deployment, before)),
+        causes: Vec::new(),
+        hash_inputs: if verdict.is_roll() { hash_inputs(old, new) } else { Vec::new() },
+    }
+}
+
+/// Where the class documents differ, without values: a class holds what nobody must read in a log.
+fn class_differences(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> {
+    let (Some(old), Some(new)) = (old, new) else { return Vec::new() };
+    let none = Value::Null;
+    let class = |placement: &Placement| placement.class.clone().unwrap_or_else(|| none.clone());
+    let members = ["provider", "providerSpec", "credentialsSecretRef"];
+    let changes = difference(&ChangedObject::Worker, &class(old), &class(new), &members);
+    let mut paths: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
+    if old.user_data.is_some() && new.user_data.is_some() && old.user_data != new.user_data {
+        paths.push("user data".to_owned());
+    }
+    paths
+}
+
+/// The named inputs of the class name that are not the same.
+fn hash_inputs(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> {
+    let items = |placement: Option<&Placement>| -> Option<Vec<(String, String)>> {
+        let items = placement?.hash_items.as_ref()?;
+        Some(items.iter().map(|item| (item.input.to_string(), item.value.clone())).collect())
+    };
+    let (Some(old), Some(new)) = (items(old), items(new)) else { return Vec::new() };
+    let mut names: Vec<String> = Vec::new();
+    for (name, value) in old.iter().chain(&new) {
+        let has = |items: &[(String, String)]| items.iter().any(|item| item.0 == *name && item.1 == *value);
+        let is_kept = has(&old) && has(&new);
+        if !is_kept && !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// A finding for everything that can't be planned on one side or on both.
+fn failures(
+    old: Option<&Inputs>,
+    before: &Result<Outcome, Failure>,
+    after: &Result<Outcome, Failure>,
+    live: &MachineObjects,
+) -> Vec<Finding> {
+    let keeps = |kind, pool: &str, failure: &Failure| {
+        let again = if kind == FindingKind::StillCannotBePlanned { "still " } else { "" };
+        let message = format!("{again}can't be planned, keeps what it has: {}", failure.message);
+        Finding { code: failure.code, ..Finding::of_pool(kind, pool, message) }
+    };
+    let (before, after) = match (before, after) {
+        (Err(_), Err(failure)) => return vec![keeps(FindingKind::StillCannotBePlanned, "", failure)],
+        (Ok(_), Err(failure)) => return vec![keeps(FindingKind::CannotBePlanned, "", failure)],
+        (Err(failure), Ok(_)) => {
+            let message = format!("could not be planned before, so what there is is not known: {}", failure.message);
+            return vec![Finding::of_pool(FindingKind::CouldNotBePlanned, "", message)];
+        }
+        (Ok(before), Ok(after)) => (before, after),
+    };
+    let mut findings: Vec<Finding> = after
+        .failed_pools
+        .iter()
+        .map(|(pool, failure)| {
+            let kind = match before.failed_pools.contains_key(pool) {
+                true => FindingKind::StillCannotBePlanned,
+                false => FindingKind::CannotBePlanned,
+            };
+            keeps(kind, pool, failure)
+        })
+        .collect();
+    let pools: BTreeSet<&str> = after.placements.values().map(|placement| placement.pool.as_str()).collect();
+    let is_known = |pool: &str| live.deployments.values().any(|deployment| deployment.pool() == Some(pool));
+    for (pool, failure) in &before.failed_pools {
+        if old.is_some() && pools.contains(pool.as_str()) && !is_known(pool) {
+            let message = format!("could not be planned before; machines that it has may roll: {}", failure.message);
+            findings.push(Finding::of_pool(FindingKind::CouldNotBePlanned, pool, message));
+        }
+    }
+    findings
+}
+
+fn blame(change: &mut WorkerChange, trials: &Trials<'_>) {
+    let targets: BTreeSet<String> = change
+        .placements
+        .iter()
+        .filter(|placement| placement.is_change())
+        .map(|placement| placement.deployment.clone())
+        .collect();
+    let mut causes = trials.causes(&targets);
+    for placement in &mut change.placements {
+        placement.causes = causes.remove(&placement.deployment).unwrap_or_default();
+        // What explains the verdict comes first.
+        placement.causes.sort_by_key(|cause| (cause.effect.verdict != placement.verdict, cause.effect.verdict));
+    }
+    let pools: BTreeSet<&str> = change
+        .placements
+        .iter()
+        .filter(|placement| {
+            !placement.verdict.is_roll() && placement.old_class.is_some() && placement.new_class.is_some()
+        })
+        .map(|placement| placement.pool.as_str())
+        .collect();
+    let stale: Vec<Finding> =
+        pools.iter().filter_map(|pool| unchanged_node_agent_secret(pool, trials.changes())).collect();
+    change.findings.extend(stale);
+}
+
+/// What no changed input explains, the live object itself does: it is not what its Worker renders to.
+fn blame_live(change: &mut WorkerChange, before: &BTreeMap<String, Placement>) {
+    for placement in change.placements.iter_mut().filter(|placement| placement.is_change()) {
+        let explained = placement.causes.iter().any(|cause| cause.effect.verdict == placement.verdict);
+        let Some(old) = before.get(&placement.deployment).filter(|_| !explained) else { continue };
+        let live = super::difference::Change {
+            object: ChangedObject::MachineDeployment,
+            path: super::difference::Path(vec![super::difference::Step::Member(placement.deployment.clone())]),
+            old: Some(old.class_name.clone().into()),
+            new: placement.new_class.clone().map(Value::from),
+            kind: ChangeKind::Value,
+        };
+        let effect = Effect { verdict: placement.verdict, new_nodes_differ: placement.new_nodes_differ };
+        placement.causes.insert(0, Cause { change: live, effect, joint: false });
+    }
+}

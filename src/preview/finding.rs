@@ -1,0 +1,214 @@
+//! What a person should know before a change goes out, beside the verdicts.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::compare::PlacementChange;
+use super::difference::{Change, ChangedObject, Step};
+use super::outcome::{Placement, is_paused};
+use super::rule::Verdict;
+use crate::api::gardener::ErrorCode;
+
+/// What kind of finding it is; the words are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// The new inputs can't be planned, although the old ones could: what there is stays as it is.
+    CannotBePlanned,
+    /// Neither the old nor the new inputs can be planned: what there is stays as it is.
+    StillCannotBePlanned,
+    /// The old inputs could not be planned, so what there is is not known from files.
+    CouldNotBePlanned,
+    /// A class changes under its name: old nodes stay, new ones differ.
+    NewNodesDiffer,
+    /// Surge and unavailability are both 0: a node goes before another one comes.
+    SurgeAndUnavailableZero,
+    /// Fewer machines are allowed than there are.
+    MaximumBelowReplicas,
+    /// Several zones of a pool roll at the same time.
+    ZonesAtOnce,
+    /// A person must select the machines that are updated.
+    ManualUpdate,
+    /// The deployment is paused: nothing rolls until it isn't.
+    Paused,
+    /// A field changed that gardenlet would answer with another node-agent secret; the real change rolls.
+    NodeAgentSecretUnchanged,
+}
+
+impl FindingKind {
+    /// How much it matters.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::CannotBePlanned | Self::StillCannotBePlanned => Severity::Error,
+            Self::ManualUpdate | Self::ZonesAtOnce | Self::Paused | Self::CouldNotBePlanned => Severity::Notice,
+            _ => Severity::Hazard,
+        }
+    }
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Something can't be done.
+    Error,
+    /// Something goes another way than a person expects.
+    Hazard,
+    /// Good to know.
+    Notice,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What kind of finding it is.
+    pub kind: FindingKind,
+    /// The pool; absent where it is about the whole Worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The zone; absent where it is about the whole pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Gardener's code of an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErrorCode>,
+    /// For people.
+    pub message: String,
+}
+
+impl Finding {
+    /// A finding about a pool.
+    #[must_use]
+    pub fn of_pool(kind: FindingKind, pool: &str, message: String) -> Self {
+        let pool = Some(pool.to_owned()).filter(|pool| !pool.is_empty());
+        Self { severity: kind.severity(), kind, pool, zone: None, code: None, message }
+    }
+
+    fn of_placement(kind: FindingKind, change: &PlacementChange, message: String) -> Self {
+        Self { zone: change.zone.clone(), ..Self::of_pool(kind, &change.pool, message) }
+    }
+}
+
+/// What there is to say about one placement.
+#[must_use]
+pub fn findings_of_placement(
+    change: &PlacementChange,
+    old: Option<&Placement>,
+    new: Option<&Placement>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |kind, message: String| findings.push(Finding::of_placement(kind, change, message));
+    if change.new_nodes_differ {
+        find(
+            FindingKind::NewNodesDiffer,
+            format!(
+                "the class changes under its name: the nodes there are stay as they are, every new one differs ({})",
+                change.class_differences.join(", ")
+            ),
+        );
+    }
+    if let (Some(old), Some(new)) = (old, new) {
+        let maximum = new.bounds.map(|bounds| i64::from(bounds.maximum));
+        if let Some(maximum) = maximum.filter(|maximum| *maximum < old.replicas()) {
+            find(
+                FindingKind::MaximumBelowReplicas,
+                format!("the maximum becomes {maximum}, below the {} machines there are", old.replicas()),
+            );
+        }
+        if change.verdict.is_roll() && is_paused(&new.deployment) {
+            find(FindingKind::Paused, "the MachineDeployment is paused; nothing rolls until it isn't".to_owned());
+        }
+    }
+    if let Some(surge) = change.surge.as_ref().filter(|_| change.nodes.affected > 0) {
+        if surge.manual {
+            find(FindingKind::ManualUpdate, "a person selects the machines that are updated".to_owned());
+        } else if surge.both_zero {
+            find(
+                FindingKind::SurgeAndUnavailableZero,
+                format!(
+                    "maxSurge {} and maxUnavailable {} of the zone come to 0 and 0: one node goes before its successor comes",
+                    surge.max_surge, surge.max_unavailable
+                ),
+            );
+        }
+    }
+    findings
+}
+
+/// What there is to say about the zones of a pool together.
+#[must_use]
+pub fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
+    let pools: BTreeSet<&str> = placements.iter().map(|change| change.pool.as_str()).collect();
+    pools
+        .into_iter()
+        .filter_map(|pool| {
+            let rolling = placements
+                .iter()
+                .filter(|change| change.pool == pool && change.verdict == Verdict::Roll && change.nodes.affected > 0);
+            let numbers = rolling.filter_map(|change| change.surge.as_ref()).map(|surge| (surge.above, surge.missing));
+            let (zones, above, missing) = numbers.fold((0_u32, 0, 0), |(zones, above, missing), numbers| {
+                (zones + 1, above + numbers.0, missing + numbers.1)
+            });
+            (zones > 1).then(|| {
+                Finding::of_pool(
+                    FindingKind::ZonesAtOnce,
+                    pool,
+                    format!("{zones} zones roll at the same time: up to {above} more and up to {missing} fewer nodes at once"),
+                )
+            })
+        })
+        .collect()
+}
+
+/// gardenlet derives the name of the node-agent secret from these fields of a pool. A file in which they change without
+/// it shows less than what will happen.
+#[must_use]
+pub fn unchanged_node_agent_secret(pool: &str, changes: &[Change]) -> Option<Finding> {
+    let of_pool = changes.iter().filter(|change| change.object == ChangedObject::Worker).filter_map(|change| {
+        let [Step::Member(spec), Step::Member(pools), Step::Entry(name), field @ ..] = change.path.0.as_slice() else {
+            return None;
+        };
+        let is_pool = spec == "spec" && pools == "pools" && name.iter().any(|(_, name)| name == pool);
+        is_pool.then_some((change, field))
+    });
+    let mut fields = Vec::new();
+    for (change, field) in of_pool {
+        let name = super::difference::Path(field.to_vec()).to_string();
+        let counts = match name.as_str() {
+            "nodeAgentSecretName" => return None,
+            "kubernetesVersion" => minor(change.old.as_ref()) != minor(change.new.as_ref()),
+            "machineType" | "volume" | "volume.size" | "volume.type" | "kubeletConfig" => true,
+            other => [
+                "machineImage",
+                "kubeletConfig.kubeReserved",
+                "kubeletConfig.evictionHard",
+                "kubeletConfig.cpuManagerPolicy",
+            ]
+            .iter()
+            .any(|prefix| other.starts_with(prefix)),
+        };
+        if counts {
+            fields.push(name);
+        }
+    }
+    (!fields.is_empty()).then(|| {
+        Finding::of_pool(
+            FindingKind::NodeAgentSecretUnchanged,
+            pool,
+            format!(
+                "{} changed but nodeAgentSecretName did not; gardenlet changes it with them, and then the pool rolls",
+                fields.join(", ")
+            ),
+        )
+    })
+}
+
+fn minor(version: Option<&serde_json::Value>) -> Option<String> {
+    let mut parts = version?.as_str()?.trim_start_matches('v').split('.');
+    Some(format!("{}.{}", parts.next()?, parts.next()?))
+}

@@ -1,0 +1,127 @@
+//! What a Worker is planned from, as documents, so that single members can be put in place of others.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::cloud_profile::{CloudProfiles, SharedCloudProfile};
+use crate::api::gardener::{Shoot, Worker};
+use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
+use crate::api::secret::Secrets;
+
+/// The inputs of one Worker.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The Worker.
+    pub worker: Arc<Document<Worker>>,
+    /// The Shoot of its Cluster.
+    pub shoot: Option<Arc<Document<Shoot>>>,
+    /// The CloudProfile of its Cluster.
+    pub cloud_profile: Option<Arc<SharedCloudProfile>>,
+    /// Secrets that it may refer to.
+    pub secrets: Arc<Secrets>,
+}
+
+/// A document, and what is read of it once somebody asks.
+#[derive(Debug)]
+pub struct Document<T> {
+    /// The document.
+    pub value: Value,
+    decoded: OnceLock<Result<T, DecodeError>>,
+}
+
+impl<T: DeserializeOwned> Document<T> {
+    /// A document that nobody has asked for yet.
+    #[must_use]
+    pub fn new(value: Value) -> Self {
+        Self { value, decoded: OnceLock::new() }
+    }
+
+    /// Decodes it from the text that an API server would send for it, because hashes run over that.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn decoded(&self) -> Result<&T, DecodeError> {
+        self.decoded.get_or_init(|| decode_lenient(&to_go_json(&self.value))).as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Inputs {
+    /// Takes the documents apart.
+    ///
+    /// # Errors
+    /// When the CloudProfile in the Cluster can't be decoded.
+    pub fn new(
+        worker: Value,
+        cluster: Option<Value>,
+        secrets: Secrets,
+        profiles: &CloudProfiles,
+    ) -> Result<Self, DecodeError> {
+        let mut spec = cluster.and_then(|mut cluster| cluster.get_mut("spec").map(Value::take)).unwrap_or_default();
+        let mut member = |name: &str| spec.get_mut(name).map(Value::take).filter(|value| !value.is_null());
+        Ok(Self {
+            worker: Arc::new(Document::new(worker)),
+            shoot: member("shoot").map(|shoot| Arc::new(Document::new(shoot))),
+            cloud_profile: member("cloudProfile").map(|profile| profiles.share(profile)).transpose()?,
+            secrets: Arc::new(secrets),
+        })
+    }
+
+    /// Namespace of the Worker.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.metadata("namespace")
+    }
+
+    /// Name of the Worker.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metadata("name")
+    }
+
+    fn metadata(&self, member: &str) -> &str {
+        self.worker.value["metadata"][member].as_str().unwrap_or_default()
+    }
+
+    /// Whether both are planned from the same.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same_profile = match (&self.cloud_profile, &other.cloud_profile) {
+            (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+            (None, None) => true,
+            _ => false,
+        };
+        same_profile
+            && (Arc::ptr_eq(&self.worker, &other.worker) || self.worker.value == other.worker.value)
+            && match (&self.shoot, &other.shoot) {
+                (Some(left), Some(right)) => Arc::ptr_eq(left, right) || left.value == right.value,
+                (None, None) => true,
+                _ => false,
+            }
+            && (Arc::ptr_eq(&self.secrets, &other.secrets) || self.changed_secrets(other).is_empty())
+    }
+
+    /// The Secrets that one of both Workers refers to and whose content is not the same.
+    #[must_use]
+    pub fn changed_secrets(&self, other: &Self) -> BTreeSet<(String, String)> {
+        let mut references = self.secret_references();
+        references.extend(other.secret_references());
+        references.retain(|(namespace, name)| self.secrets.get(namespace, name) != other.secrets.get(namespace, name));
+        references
+    }
+
+    /// Namespace and name of every Secret that the Worker refers to.
+    #[must_use]
+    pub fn secret_references(&self) -> BTreeSet<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let spec = &self.worker.value["spec"];
+        let mut references =
+            BTreeSet::from([(text(&spec["secretRef"]["namespace"]), text(&spec["secretRef"]["name"]))]);
+        for pool in spec["pools"].as_array().into_iter().flatten() {
+            references.insert((self.namespace().to_owned(), text(&pool["userDataSecretRef"]["name"])));
+        }
+        references
+    }
+}

@@ -1,0 +1,34 @@
+//! What a change of the inputs does to machines, before it happens, and which input is the cause. Pure.
+//!
+//! ```text
+//!  old inputs ──► plan ──► objects ─┐
+//!                                   ├─ rule: machine-controller-manager's own ─► a verdict per pool and zone
+//!  new inputs ──► plan ──► objects ─┘                                            nodes, surge, hazards
+//!      │
+//!      └─ difference: every input that changed ──► cause: each is tried alone ─► who is to blame for which verdict
+//! ```
+//!
+//! * [`inputs`], [`cloud_profile`]: what a Worker is planned from, as documents; CloudProfiles are shared by content;
+//! * [`outcome`]: the rendered objects of a plan, by placement;
+//! * [`rule`]: when machine-controller-manager replaces or updates machines;
+//! * [`difference`]: two documents as a list of named changes that can be applied one by one;
+//! * [`cause`]: which of these changes are to blame;
+//! * [`surge`], [`finding`]: how a roll proceeds, and what a person should know before;
+//! * [`compare`]: all of it for one Worker.
+
+pub mod cause;
+pub mod cloud_profile;
+pub mod compare;
+pub mod difference;
+pub mod finding;
+pub mod inputs;
+pub mod outcome;
+pub mod rule;
+pub mod surge;
+
+pub use cause::Cause;
+pub use cloud_profile::{CloudProfiles, SharedCloudProfile};
+pub use compare::{Baseline, PlacementChange, WorkerChange, compare};
+pub use finding::{Finding, FindingKind};
+pub use inputs::Inputs;
+pub use rule::{Effect, Verdict};

@@ -1,0 +1,83 @@
+//! How a roll or an update in place proceeds: how many machines more and how many fewer at a time
+//! (machine-controller-manager v0.62, `ResolveFenceposts`).
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The numbers of one deployment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SurgePlan {
+    /// `maxSurge` of the deployment.
+    pub max_surge: String,
+    /// `maxUnavailable` of the deployment.
+    pub max_unavailable: String,
+    /// Machines above the wanted number.
+    pub above: i64,
+    /// Machines that may be missing.
+    pub missing: i64,
+    /// Whether a person selects the machines.
+    pub manual: bool,
+    /// Whether both numbers came to 0, and one missing machine is taken instead.
+    pub both_zero: bool,
+}
+
+/// The plan of a MachineDeployment document with that many replicas; `None` without a strategy that has bounds.
+#[must_use]
+pub fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan> {
+    let strategy = deployment.pointer("/spec/strategy")?;
+    let bounds = strategy.get("rollingUpdate").or_else(|| strategy.get("inPlaceUpdate"))?;
+    let in_place = strategy["type"] == "InPlaceUpdate";
+    let manual = in_place && bounds["orchestrationType"] == "Manual";
+    let (surge, unavailable) = (&bounds["maxSurge"], &bounds["maxUnavailable"]);
+    // Rounded up and down, as percentages of what shall run.
+    let above = if manual { 0 } else { resolve(surge, replicas, true) };
+    let mut missing = resolve(unavailable, replicas, false);
+    let both_zero = above == 0 && missing == 0;
+    if both_zero {
+        missing = 1;
+    }
+    Some(SurgePlan {
+        max_surge: text(surge),
+        max_unavailable: text(unavailable),
+        above,
+        missing: missing.min(replicas),
+        manual,
+        both_zero,
+    })
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.as_i64().unwrap_or_default().to_string(), str::to_owned)
+}
+
+fn resolve(value: &Value, replicas: i64, up: bool) -> i64 {
+    if let Some(number) = value.as_i64() {
+        return number;
+    }
+    let percentage = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok()).unwrap_or_default();
+    let share = percentage.saturating_mul(replicas);
+    if up { (share.saturating_add(99)) / 100 } else { share / 100 }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plan(surge: &Value, unavailable: &Value, replicas: i64) -> (i64, i64, bool) {
+        let strategy =
+            json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
+        let plan = surge_plan(&json!({"spec": {"strategy": strategy}}), replicas).unwrap();
+        (plan.above, plan.missing, plan.both_zero)
+    }
+
+    #[test]
+    fn surge_is_rounded_up_and_unavailability_down() {
+        assert_eq!(plan(&json!("25%"), &json!("25%"), 5), (2, 1, false));
+        assert_eq!(plan(&json!(1), &json!(0), 5), (1, 0, false));
+        assert_eq!(plan(&json!(0), &json!("10%"), 5), (0, 1, true));
+        assert_eq!(plan(&json!(0), &json!(0), 0), (0, 0, true));
+    }
+}

@@ -1,0 +1,74 @@
+//! The answers of Azure to the questions behind the choice of an image.
+
+use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
+use crate::provider::azure::AzureWorker;
+use crate::provider::azure::documents::{ImageReferences, StatusImage};
+use crate::provider::azure::image::{ImageSource, candidates, image_in_profile, machine_side};
+use crate::provider::explanation::ImageName;
+use crate::provider::image_explanation::{FoundImage, ImageChoice, KnownImage};
+use crate::provider::{PoolProblem, WorkerContext};
+
+impl ImageChoice for AzureWorker<'_> {
+    fn context(&self) -> &WorkerContext<'_> {
+        &self.context
+    }
+
+    fn definitions(&self) -> &[CapabilityDefinition] {
+        &self.definitions
+    }
+
+    fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
+        self.capabilities_of(machine_type, pool)
+    }
+
+    fn images(&self) -> Vec<MachineImage> {
+        let entries = self.config.iter().flat_map(|config| &config.machine_images);
+        let versions = entries.flat_map(|entry| entry.versions.iter().map(move |version| (entry, version)));
+        versions
+            .map(|(entry, version)| MachineImage { name: entry.name.clone(), version: version.version.clone() })
+            .collect()
+    }
+
+    fn listed(&self, image: &MachineImage) -> Vec<KnownImage<'_>> {
+        let candidates = self.config.as_ref().map(|config| candidates(config, image)).unwrap_or_default();
+        let known = candidates.into_iter().map(|candidate| KnownImage {
+            reference: image_name(candidate.references),
+            capabilities: candidate.capabilities,
+        });
+        known.collect()
+    }
+
+    fn kept(&self, image: &MachineImage) -> Vec<KnownImage<'_>> {
+        let known = self
+            .status_images(image)
+            .map(|kept| KnownImage { reference: image_name(kept.references()), capabilities: machine_side(kept) });
+        known.collect()
+    }
+
+    fn is_in_profile(&self, image: &MachineImage, machine: &Capabilities) -> bool {
+        image_in_profile(self.config.as_deref(), image, machine, &self.definitions).is_ok()
+    }
+
+    fn found(&self, pool: &WorkerPool, machine: &Capabilities) -> Result<FoundImage, PoolProblem> {
+        let selected = self.select_image(pool, machine)?;
+        let kept = match selected.source {
+            ImageSource::CloudProfile => None,
+            ImageSource::ProviderStatus(found) => {
+                self.status_images(&pool.machine_image).position(|kept| std::ptr::eq(kept, found))
+            }
+        };
+        Ok(FoundImage { reference: image_name(selected.references), kept })
+    }
+}
+
+impl AzureWorker<'_> {
+    fn status_images(&self, image: &MachineImage) -> impl Iterator<Item = &StatusImage> {
+        let kept = self.status.iter().flat_map(|status| &status.machine_images);
+        kept.filter(|kept| kept.name == image.name && kept.version == image.version)
+    }
+}
+
+fn image_name(references: ImageReferences<'_>) -> Option<ImageName> {
+    let reference = references.preferred()?;
+    Some(ImageName { member: reference.member().to_owned(), value: reference.value().to_owned() })
+}

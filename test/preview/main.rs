@@ -1,0 +1,255 @@
+//! `preview` is proved: for generated single and double mutations of realistic Workers, the predicted verdict is what
+//! machine-controller-manager's rule says on the rendered objects, and the named cause is the mutated field.
+
+mod landscape;
+mod mutation;
+mod oracle;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gardener_extension_worker::preview::difference::ChangedObject;
+use gardener_extension_worker::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
+use gardener_extension_worker::worker::live::{Live, MachineObjects};
+use serde_json::json;
+
+use mutation::{Mutation, mutations};
+use oracle::{NOTHING, Rendered, as_live, judge, render};
+use world::{World, worlds};
+
+const DOUBLES: usize = 2500;
+
+/// What was compared, for the report.
+#[derive(Default)]
+struct Count {
+    mutations: usize,
+    placements: usize,
+    verdicts: BTreeMap<&'static str, usize>,
+    new_nodes_differ: usize,
+    causes: usize,
+    unplannable: usize,
+    wrong: Vec<String>,
+}
+
+impl Count {
+    fn report(&self, what: &str) {
+        println!(
+            "{what}: {} mutations, {} placements, verdicts {:?}, new nodes differ {}, causes named {}, not plannable {}, wrong {}",
+            self.mutations,
+            self.placements,
+            self.verdicts,
+            self.new_nodes_differ,
+            self.causes,
+            self.unplannable,
+            self.wrong.len()
+        );
+        assert!(self.wrong.is_empty(), "{}", self.wrong.iter().take(20).cloned().collect::<Vec<_>>().join("\n"));
+    }
+}
+
+/// Numbers from a seed, the same on every machine (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn throw(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % sides as u64).unwrap()
+    }
+}
+
+/// The objects that a cluster has of a world: replicas where the autoscaler put them, annotations of others.
+fn lived_in(world: &World, dice: &mut Dice) -> MachineObjects {
+    let mut live = as_live(&render(world, &MachineObjects::default()).unwrap());
+    for deployment in live.deployments.values_mut() {
+        let mut document = deployment.document.clone();
+        if document["spec"]["replicas"] != json!(0) {
+            document["spec"]["replicas"] = json!(1 + dice.throw(4));
+        }
+        document["spec"]["template"]["metadata"]["annotations"] = json!({"restarted": "yesterday"});
+        *deployment = Live::read(document).unwrap();
+    }
+    live
+}
+
+struct Bench<'a> {
+    world: &'a World,
+    live: MachineObjects,
+    old: Rendered,
+    basis: MachineObjects,
+    profiles: CloudProfiles,
+}
+
+impl<'a> Bench<'a> {
+    fn new(world: &'a World, live: MachineObjects) -> Self {
+        let old = render(world, &live).unwrap();
+        Self { world, basis: as_live(&old), live, old, profiles: CloudProfiles::default() }
+    }
+
+    fn preview(&self, new: &World) -> WorkerChange {
+        let (old, new) = (self.world.inputs(&self.profiles), new.inputs(&self.profiles));
+        compare(Some(&old), Some(&new), &self.live, Baseline::Rendered, &self.profiles)
+    }
+
+    /// Compares a prediction with the oracle. `alone` are the mutations, each with the worlds that have only it and
+    /// everything but it.
+    fn check(&self, who: &str, new: &World, alone: &[(&Mutation, World, World)], count: &mut Count) {
+        count.mutations += 1;
+        let predicted = self.preview(new);
+        let Some(after) = render(new, &self.basis) else {
+            count.unplannable += 1;
+            let says_so = predicted.breaks() && predicted.placements.iter().all(|placement| !placement.is_change());
+            if !says_so {
+                count.wrong.push(format!("{who}: can't be planned, but that is not said"));
+            }
+            return;
+        };
+        let said: BTreeSet<&str> = predicted
+            .findings
+            .iter()
+            .filter(|finding| finding.kind == gardener_extension_worker::preview::FindingKind::CannotBePlanned)
+            .filter_map(|finding| finding.pool.as_deref())
+            .collect();
+        let failed: BTreeSet<&str> = after.failed.iter().map(String::as_str).collect();
+        count.unplannable += failed.len();
+        if said != failed {
+            count.wrong.push(format!("{who}: pools {failed:?} can't be planned, said {said:?}"));
+        }
+        let names: BTreeSet<&String> = self.old.deployments.keys().chain(after.deployments.keys()).collect();
+        if names.len() != predicted.placements.len() {
+            count.wrong.push(format!("{who}: {} placements, {} predicted", names.len(), predicted.placements.len()));
+        }
+        for placement in &predicted.placements {
+            self.check_placement(who, placement, &after, alone, count);
+        }
+    }
+
+    fn check_placement(
+        &self,
+        who: &str,
+        placement: &PlacementChange,
+        after: &Rendered,
+        alone: &[(&Mutation, World, World)],
+        count: &mut Count,
+    ) {
+        let name = placement.deployment.as_str();
+        let wanted = judge(name, &self.old, after);
+        count.placements += 1;
+        *count.verdicts.entry(wanted.0).or_default() += 1;
+        count.new_nodes_differ += usize::from(wanted.1);
+        let got = (placement.verdict.word(), placement.new_nodes_differ);
+        if got != wanted {
+            count.wrong.push(format!("{who}: {name}: the rule says {wanted:?}, predicted {got:?}"));
+        }
+        let named: BTreeSet<(String, String)> = placement
+            .causes
+            .iter()
+            .map(|cause| match &cause.change.object {
+                ChangedObject::Secret { name, .. } => ("Secret".to_owned(), name.clone()),
+                object => (format!("{object:?}"), cause.change.path.to_string()),
+            })
+            .collect();
+        let mut blamed = BTreeSet::new();
+        if wanted != NOTHING {
+            for (mutation, only, without) in alone {
+                let matters = self.matters(name, &self.old, Some(&render_over(only, &self.basis)))
+                    || self.matters(name, after, Some(&render_over(without, &self.basis)));
+                if matters {
+                    blamed.insert((mutation.object.to_owned(), mutation.field.clone()));
+                }
+            }
+        }
+        count.causes += named.len();
+        if named != blamed {
+            count.wrong.push(format!("{who}: {name} {wanted:?}: causes are {blamed:?}, named {named:?}"));
+        }
+        if let ([cause], [_]) = (placement.causes.as_slice(), alone) {
+            let effect = (cause.effect.verdict.word(), cause.effect.new_nodes_differ);
+            if effect != wanted {
+                count.wrong.push(format!("{who}: {name}: the only cause has the effect {effect:?}, not {wanted:?}"));
+            }
+        }
+    }
+
+    /// Whether two worlds differ for a deployment; being plannable on one side only is a difference.
+    fn matters(&self, name: &str, one: &Rendered, other: Option<&Option<Rendered>>) -> bool {
+        let Some(Some(other)) = other else { return true };
+        let pool = [one, other].iter().find_map(|side| side.deployments.get(name)).map(|seen| seen.pool.clone());
+        let fails = |side: &Rendered| pool.as_ref().is_some_and(|pool| side.failed.contains(pool));
+        match (fails(one), fails(other)) {
+            (true, true) => false,
+            (false, false) => judge(name, one, other) != NOTHING,
+            _ => true,
+        }
+    }
+}
+
+fn render_over(world: &World, basis: &MachineObjects) -> Option<Rendered> {
+    render(world, basis)
+}
+
+#[test]
+fn single_mutations() {
+    let mut total = Count::default();
+    let mut dice = Dice(1);
+    for (name, world) in worlds() {
+        let fresh = Bench::new(&world, MachineObjects::default());
+        let lived_in = Bench::new(&world, lived_in(&world, &mut dice));
+        for mutation in mutations(&world) {
+            let new = mutation.of(&world);
+            for (bench, state) in [(&fresh, "fresh"), (&lived_in, "lived in")] {
+                let who = format!("{name} ({state}), {} {}", mutation.object, mutation.field);
+                bench.check(&who, &new, &[(&mutation, new.clone(), world.clone())], &mut total);
+            }
+        }
+    }
+    total.report("single");
+    assert!(total.mutations >= 1000, "too few");
+}
+
+#[test]
+fn double_mutations() {
+    let mut total = Count::default();
+    let mut dice = Dice(2);
+    let worlds = worlds();
+    let benches: Vec<_> = worlds
+        .iter()
+        .map(|(name, world)| (*name, Bench::new(world, lived_in(world, &mut dice)), mutations(world)))
+        .collect();
+    while total.mutations < DOUBLES {
+        let (name, bench, mutations) = &benches[dice.throw(benches.len())];
+        let (first, second) = (&mutations[dice.throw(mutations.len())], &mutations[dice.throw(mutations.len())]);
+        let (only_first, only_second) = (first.of(bench.world), second.of(bench.world));
+        let both = second.of(&only_first);
+        // Two changes of one field are one change; lists that both touch have no field of their own for each.
+        let independent = !first.overlaps(second)
+            && both == first.of(&only_second)
+            && both != only_first
+            && both != only_second
+            && !touch_one_list(first, second);
+        if independent {
+            let who = format!("{name}, {} {} + {} {}", first.object, first.field, second.object, second.field);
+            let alone = [(first, only_first.clone(), only_second.clone()), (second, only_second, only_first)];
+            bench.check(&who, &both, &alone, &mut total);
+        }
+    }
+    total.report("double");
+}
+
+/// Entries named by position are named otherwise once another change moves or renames entries of the same list.
+fn touch_one_list(first: &Mutation, second: &Mutation) -> bool {
+    let list = |mutation: &Mutation| mutation.field.rfind('[').map(|end| mutation.field[..end].to_owned());
+    let by_position = |mutation: &Mutation| {
+        mutation.field.split('[').skip(1).any(|part| {
+            part.starts_with(|first: char| first.is_ascii_digit())
+                && part[..part.find(']').unwrap_or(0)].parse::<u32>().is_ok()
+        })
+    };
+    first.object == second.object
+        && (by_position(first) || by_position(second))
+        && (list(first) == list(second)
+            || list(first).is_some_and(|list| second.field.starts_with(&list))
+            || list(second).is_some_and(|list| first.field.starts_with(&list)))
+}

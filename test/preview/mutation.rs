@@ -1,0 +1,457 @@
+//! Single mutations of a world: each changes one field, and says which.
+
+use serde_json::{Map, Value, json};
+
+use crate::world::World;
+
+/// A change of one field.
+pub(crate) struct Mutation {
+    /// `Worker`, `Shoot`, `CloudProfile` or `Secret`.
+    pub(crate) object: &'static str,
+    /// The field as it must be named.
+    pub(crate) field: String,
+    apply: Box<dyn Fn(&mut World)>,
+}
+
+impl Mutation {
+    /// The world with the change.
+    pub(crate) fn of(&self, world: &World) -> World {
+        let mut changed = world.clone();
+        (self.apply)(&mut changed);
+        changed
+    }
+
+    /// Whether both touch the same field, or one the inside of the other.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let inside = |outer: &str, inner: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        self.object == other.object && (inside(&self.field, &other.field) || inside(&other.field, &self.field))
+    }
+}
+
+fn document<'a>(world: &'a mut World, object: &str) -> &'a mut Value {
+    match object {
+        "Worker" => &mut world.worker,
+        "Shoot" => &mut world.shoot,
+        "CloudProfile" => &mut world.cloud_profile,
+        other => panic!("no document {other}"),
+    }
+}
+
+/// Sets a member, making the objects on the way; a null removes it.
+fn set(document: &mut Value, pointer: &str, value: &Value) {
+    let (parents, last) = pointer.rsplit_once('/').unwrap();
+    let mut place = document;
+    for step in parents.split('/').skip(1) {
+        let step = step.replace("~1", "/");
+        place = match step.parse::<usize>() {
+            // Another mutation may have taken the entry away.
+            Ok(index) if place.is_array() => match place.get_mut(index) {
+                Some(entry) => entry,
+                None => return,
+            },
+            _ => {
+                if place.is_null() {
+                    *place = Value::Object(Map::new());
+                }
+                place.as_object_mut().unwrap().entry(step).or_insert(Value::Null)
+            }
+        };
+    }
+    if place.is_null() {
+        *place = Value::Object(Map::new());
+    }
+    let last = last.replace("~1", "/");
+    match (place, value) {
+        (Value::Object(members), Value::Null) => drop(members.remove(&last)),
+        (Value::Object(members), value) => drop(members.insert(last, value.clone())),
+        (Value::Array(items), value) => items[last.parse::<usize>().unwrap()] = value.clone(),
+        (other, _) => panic!("{other} has no members"),
+    }
+}
+
+fn setting(object: &'static str, field: impl Into<String>, pointer: impl Into<String>, value: Value) -> Mutation {
+    let pointer = pointer.into();
+    Mutation {
+        object,
+        field: field.into(),
+        apply: Box::new(move |world| set(document(world, object), &pointer, &value)),
+    }
+}
+
+fn editing(
+    object: &'static str,
+    field: impl Into<String>,
+    pointer: impl Into<String>,
+    edit: impl Fn(&mut Vec<Value>) + 'static,
+) -> Mutation {
+    let pointer = pointer.into();
+    let apply = move |world: &mut World| {
+        if let Some(Value::Array(items)) = document(world, object).pointer_mut(&pointer) {
+            edit(items);
+        }
+    };
+    Mutation { object, field: field.into(), apply: Box::new(apply) }
+}
+
+/// Every mutation of a world that changes something.
+pub(crate) fn mutations(world: &World) -> Vec<Mutation> {
+    let mut all = of_worker();
+    all.extend(of_shoot(&world.pools()));
+    all.extend(of_profile(world));
+    for (index, pool) in world.pools().iter().enumerate() {
+        all.extend(of_pool(index, pool));
+    }
+    all.retain(|mutation| mutation.of(world) != *world);
+    all
+}
+
+fn of_pool(index: usize, pool: &str) -> Vec<Mutation> {
+    let at = format!("/spec/pools/{index}");
+    let field = |name: &str| format!("spec.pools[{pool}].{name}");
+    let mut all = Vec::new();
+    for (name, value) in scalars() {
+        let (name, pointer) = match name.split_once('[') {
+            None => (name.to_owned(), name.replace('.', "/")),
+            Some((map, key)) => {
+                let key = key.trim_end_matches(']');
+                (name.to_owned(), format!("{}/{}", map.replace('.', "/"), key.replace('/', "~1")))
+            }
+        };
+        all.push(setting("Worker", field(&name), format!("{at}/{pointer}"), value));
+    }
+    let lists = [("dataVolumes", "d1", "/dataVolumes/1"), ("dataVolumes", "d2", "/dataVolumes/0")];
+    for (list, entry, pointer) in lists {
+        for (member, value) in [
+            ("size", json!("33Gi")),
+            ("type", json!("StandardSSD_LRS")),
+            ("type", json!(null)),
+            ("encrypted", json!(true)),
+        ] {
+            all.push(setting(
+                "Worker",
+                field(&format!("{list}[{entry}].{member}")),
+                format!("{at}{pointer}/{member}"),
+                value,
+            ));
+        }
+        let gone = entry.to_owned();
+        all.push(editing("Worker", field(&format!("{list}[{entry}]")), format!("{at}/{list}"), move |items| {
+            items.retain(|item| item["name"] != *gone);
+        }));
+    }
+    all.push(setting("Worker", field("dataVolumes[1].name"), format!("{at}/dataVolumes/1/name"), json!("d0")));
+    all.push(editing("Worker", field("dataVolumes[d9]"), format!("{at}/dataVolumes"), |items| {
+        items.push(json!({"name": "d9", "size": "9Gi"}));
+    }));
+    all.push(editing("Worker", field("dataVolumes"), format!("{at}/dataVolumes"), |items| items.reverse()));
+    all.push(setting(
+        "Worker",
+        field("taints[dedicated/NoSchedule].value"),
+        format!("{at}/taints/0/value"),
+        json!("y"),
+    ));
+    all.push(setting("Worker", field("taints[0].effect"), format!("{at}/taints/0/effect"), json!("NoExecute")));
+    all.push(editing("Worker", field("taints[new/NoExecute]"), format!("{at}/taints"), |items| {
+        items.insert(0, json!({"key": "new", "effect": "NoExecute"}));
+    }));
+    all.push(editing("Worker", field("taints[cold/PreferNoSchedule]"), format!("{at}/taints"), |items| {
+        drop(items.remove(1))
+    }));
+    all.push(editing("Worker", field("taints"), format!("{at}/taints"), |items| items.reverse()));
+    all.push(editing("Worker", field("zones"), format!("{at}/zones"), |items| items.push(json!("4"))));
+    all.push(editing("Worker", field("zones"), format!("{at}/zones"), |items| drop(items.pop())));
+    all.push(editing("Worker", field("zones"), format!("{at}/zones"), |items| items.reverse()));
+    all.push(setting("Worker", field("providerConfig"), format!("{at}/providerConfig"), json!(null)));
+    let image = "providerConfig.dataVolumes[d1].imageRef";
+    all.push(setting(
+        "Worker",
+        field(&format!("{image}.id")),
+        format!("{at}/providerConfig/dataVolumes/0/imageRef/id"),
+        json!("/j"),
+    ));
+    all.push(setting(
+        "Worker",
+        field(&format!("{image}.urn")),
+        format!("{at}/providerConfig/dataVolumes/0/imageRef/urn"),
+        json!("a:b:c:d"),
+    ));
+    all.push(editing("Worker", format!("spec.pools[{pool}]"), "/spec/pools", {
+        let gone = pool.to_owned();
+        move |items| items.retain(|item| item["name"] != *gone)
+    }));
+    all.push(editing("Worker", "spec.pools[gamma]", "/spec/pools", move |items| {
+        let mut another = items[index].clone();
+        another["name"] = json!("gamma");
+        items.push(another);
+    }));
+    let secret = format!("gardener-node-agent-{pool}");
+    all.push(Mutation {
+        object: "Secret",
+        field: secret.clone(),
+        apply: Box::new(move |world| world.secrets[&secret]["cloud_config"] = json!("#!/bin/bash\necho changed")),
+    });
+    all
+}
+
+/// Fields of a pool with other values.
+fn scalars() -> Vec<(&'static str, Value)> {
+    let mut all: Vec<(&str, Value)> = vec![
+        ("machineType", json!("Standard_D8s_v5")),
+        ("machineType", json!("Standard_DC4as_v5")),
+        ("machineType", json!("Standard_Unknown")),
+        ("machineImage.version", json!("1877.4.0")),
+        ("machineImage.version", json!("0.0.0")),
+        ("machineImage.name", json!("suse-chost")),
+        ("architecture", json!("arm64")),
+        ("architecture", json!(null)),
+        ("volume.size", json!("80Gi")),
+        ("volume.size", json!("50GB")),
+        ("volume.type", json!("StandardSSD_LRS")),
+        ("volume.type", json!(null)),
+        ("volume", json!(null)),
+        ("volume.encrypted", json!(true)),
+        ("nodeAgentSecretName", json!("gardener-node-agent-x-0011223344556677")),
+        ("nodeAgentSecretName", json!(null)),
+        ("userDataSecretRef.name", json!("other-script")),
+        ("userDataSecretRef.key", json!("second")),
+        ("userDataSecretRef.key", json!("missing")),
+        ("labels[team]", json!("two")),
+        ("labels[team]", json!(null)),
+        ("labels[example.com/new]", json!("1")),
+        ("annotations[note]", json!("y")),
+        ("annotations[example.com/new]", json!("1")),
+        ("priority", json!(7)),
+        ("kubeletDataVolumeName", json!("d1")),
+        ("providerConfig.volume.caching", json!("ReadOnly")),
+        ("providerConfig.volume", json!(null)),
+        ("providerConfig.nodeTemplate.capacity[memory]", json!("14Gi")),
+        ("providerConfig.nodeTemplate.capacity[memory]", json!("15360Mi")),
+        ("providerConfig.nodeTemplate.virtualCapacity[x.y/z]", json!("6")),
+        ("providerConfig.nodeTemplate.virtualCapacity[x.y/w]", json!("1")),
+        ("providerConfig.nodeTemplate", json!(null)),
+        ("providerConfig.diagnosticsProfile.enabled", json!(false)),
+        ("providerConfig.diagnosticsProfile.storageURI", json!("https://e")),
+        ("providerConfig.diagnosticsProfile", json!(null)),
+        ("providerConfig.capacityReservation.capacityReservationGroupID", json!("/h")),
+        ("providerConfig.unknown", json!("x")),
+        ("nodeTemplate.capacity[cpu]", json!("8")),
+        ("nodeTemplate.capacity[gpu]", json!("1")),
+        ("nodeTemplate.virtualCapacity[x.y/v]", json!("2")),
+        ("kubeletConfig.kubeReserved.cpu", json!("100m")),
+        ("kubeletConfig.kubeReserved.cpu", json!("0.08")),
+        ("kubeletConfig.kubeReserved.pid", json!("1k")),
+        ("kubeletConfig.evictionHard.memoryAvailable", json!("5%")),
+        ("kubeletConfig.evictionHard.imageFSAvailable", json!("5%")),
+        ("kubeletConfig.cpuManagerPolicy", json!("static")),
+        ("kubeletConfig.maxPods", json!(200)),
+        ("kubeletConfig", json!(null)),
+    ];
+    let numbers = [
+        ("minimum", json!(2)),
+        ("minimum", json!(5)),
+        ("maximum", json!(12)),
+        ("maximum", json!(4)),
+        ("maximum", json!(2)),
+    ];
+    all.extend(numbers);
+    for name in ["maxSurge", "maxUnavailable"] {
+        all.extend([json!(2), json!(0), json!("50%"), json!("10%"), json!("x")].map(|value| (name, value)));
+    }
+    all.extend(["1.34.9", "1.33.1", "1.35.0", "1.36.2", "x"].map(|version| ("kubernetesVersion", json!(version))));
+    let strategies = ["AutoRollingUpdate", "AutoInPlaceUpdate", "ManualInPlaceUpdate"];
+    all.extend(strategies.map(|strategy| ("updateStrategy", json!(strategy))));
+    all.extend([
+        ("clusterAutoscaler.scaleDownUtilizationThreshold", json!("0.5")),
+        ("clusterAutoscaler.scaleDownGpuUtilizationThreshold", json!("0.6")),
+        ("clusterAutoscaler.scaleDownUnneededTime", json!("20m0s")),
+        ("clusterAutoscaler.scaleDownUnneededTime", json!("1800s")),
+        ("clusterAutoscaler.scaleDownUnreadyTime", json!("20m0s")),
+        ("clusterAutoscaler.maxNodeProvisionTime", json!("20m0s")),
+        ("clusterAutoscaler", json!(null)),
+        ("machineControllerManager.machineDrainTimeout", json!("2h0m0s")),
+        ("machineControllerManager.machineHealthTimeout", json!("10m0s")),
+        ("machineControllerManager.machineCreationTimeout", json!("10m0s")),
+        ("machineControllerManager.inPlaceUpdateTimeout", json!("10m0s")),
+        ("machineControllerManager.disableHealthTimeout", json!(true)),
+        ("machineControllerManager.maxEvictRetries", json!(9)),
+        ("machineControllerManager.nodeConditions", json!(["Disk", "Network"])),
+        ("machineControllerManager", json!(null)),
+    ]);
+    all
+}
+
+fn of_worker() -> Vec<Mutation> {
+    let infrastructure = |field: &str, pointer: &str, value: Value| {
+        let (field, pointer) = (
+            format!("spec.infrastructureProviderStatus.{field}"),
+            format!("/spec/infrastructureProviderStatus/{pointer}"),
+        );
+        setting("Worker", field, pointer, value)
+    };
+    let dependencies = "status.providerStatus.vmoDependencies";
+    vec![
+        setting("Worker", "spec.region", "/spec/region", json!("northeurope")),
+        setting("Worker", "spec.sshPublicKey", "/spec/sshPublicKey", json!("c3NoLXJzYSBCQg==")),
+        setting("Worker", "spec.secretRef.name", "/spec/secretRef/name", json!("missing")),
+        infrastructure("identity.id", "identity/id", json!("/identities/two")),
+        infrastructure("identity", "identity", json!(null)),
+        infrastructure("resourceGroup.name", "resourceGroup/name", json!("other")),
+        infrastructure("networks.vnet.name", "networks/vnet/name", json!("vnet-z")),
+        infrastructure("networks.vnet.resourceGroup", "networks/vnet/resourceGroup", json!("z")),
+        infrastructure("networks.layout", "networks/layout", json!("SingleSubnet")),
+        infrastructure("networks.layout", "networks/layout", json!("MultipleSubnet")),
+        infrastructure("networks.subnets[1].name", "networks/subnets/1/name", json!("renamed")),
+        infrastructure("networks.subnets[0].name", "networks/subnets/0/name", json!("renamed-too")),
+        infrastructure("zoned", "zoned", json!(false)),
+        Mutation {
+            object: "Worker",
+            field: "spec.infrastructureProviderStatus.networks.subnets[m-nodes].migrated".to_owned(),
+            apply: Box::new(|world| {
+                let subnet = world.worker.pointer_mut("/spec/infrastructureProviderStatus/networks/subnets/0").unwrap();
+                if subnet.get("migrated").is_some() {
+                    subnet["migrated"] = json!(false);
+                }
+            }),
+        },
+        editing("Worker", "spec.pools", "/spec/pools", |items| items.reverse()),
+        editing("Worker", format!("{dependencies}[0].name"), "/status/providerStatus/vmoDependencies", |items| {
+            items[0]["name"] = json!("vmo-alpha-ZZZZZZZZ");
+        }),
+        editing(
+            "Worker",
+            format!("{dependencies}[vmo-alpha-AbCd1234].id"),
+            "/status/providerStatus/vmoDependencies",
+            |items| {
+                items[0]["id"] = json!("/vmss/moved");
+            },
+        ),
+    ]
+}
+
+fn of_shoot(pools: &[String]) -> Vec<Mutation> {
+    let rotation = "status.credentials.rotation";
+    let mut all = vec![
+        setting("Shoot", "spec.kubernetes.version", "/spec/kubernetes/version", json!("1.33.9")),
+        setting("Shoot", "spec.kubernetes.kubeProxy.mode", "/spec/kubernetes/kubeProxy/mode", json!("IPVS")),
+        setting(
+            "Shoot",
+            "spec.systemComponents.nodeLocalDNS.enabled",
+            "/spec/systemComponents/nodeLocalDNS/enabled",
+            json!(false),
+        ),
+        setting("Shoot", "spec.hibernation.enabled", "/spec/hibernation/enabled", json!(false)),
+        setting("Shoot", "spec.purpose", "/spec/purpose", json!("testing")),
+        setting("Shoot", "status.technicalID", "/status/technicalID", json!("shoot--p--renamed")),
+        setting("Shoot", "status.advertisedAddresses", "/status/advertisedAddresses", json!([{"name": "x"}])),
+    ];
+    for kind in ["certificateAuthorities", "serviceAccountKey"] {
+        let pointer = format!("/status/credentials/rotation/{kind}");
+        let apply = move |world: &mut World| {
+            if let Some(rotation) = world.shoot.pointer_mut(&pointer) {
+                rotation["lastInitiationTime"] = json!("2026-01-01T00:00:00Z");
+            }
+        };
+        all.push(Mutation {
+            object: "Shoot",
+            field: format!("{rotation}.{kind}.lastInitiationTime"),
+            apply: Box::new(apply),
+        });
+    }
+    all.push(Mutation {
+        object: "Shoot",
+        field: format!("{rotation}.certificateAuthorities.pendingWorkersRollouts[beta].lastInitiationTime"),
+        apply: Box::new(|world| {
+            let pointer = "/status/credentials/rotation/certificateAuthorities/pendingWorkersRollouts/0";
+            if let Some(pending) = world.shoot.pointer_mut(pointer) {
+                pending["lastInitiationTime"] = json!("2024-06-01T00:00:00Z");
+            }
+        }),
+    });
+    for (index, pool) in pools.iter().enumerate() {
+        let field = format!("spec.provider.workers[{pool}].cri.name");
+        all.push(setting("Shoot", field, format!("/spec/provider/workers/{index}/cri/name"), json!("docker")));
+    }
+    all
+}
+
+fn of_profile(world: &World) -> Vec<Mutation> {
+    let of = |field: &str, pointer: &str, value: Value| {
+        setting("CloudProfile", format!("spec.{field}"), format!("/spec/{pointer}"), value)
+    };
+    let images = "providerConfig.machineImages[gardenlinux].versions";
+    let at = "providerConfig/machineImages/0/versions";
+    let mut all = vec![
+        editing("CloudProfile", "spec.machineTypes[Standard_New]", "/spec/machineTypes", |items| {
+            items.push(json!({"name": "Standard_New"}))
+        }),
+        editing("CloudProfile", "spec.machineTypes[Standard_D4s_v5]", "/spec/machineTypes", |items| {
+            drop(items.remove(0))
+        }),
+        editing("CloudProfile", "spec.machineTypes", "/spec/machineTypes", |items| items.reverse()),
+        of(
+            "machineTypes[Standard_D4s_v5].capabilities[azure-networking]",
+            "machineTypes/0/capabilities/azure-networking",
+            json!(["basic"]),
+        ),
+        editing("CloudProfile", "spec.providerConfig.machineImages", "/spec/providerConfig/machineImages", |items| {
+            items.reverse()
+        }),
+    ];
+    if world.cloud_profile["spec"].get("machineCapabilities").is_none() {
+        all.extend([
+            of(&format!("{images}[0].urn"), &format!("{at}/0/urn"), json!("replaced:a:b:c")),
+            of(&format!("{images}[0].acceleratedNetworking"), &format!("{at}/0/acceleratedNetworking"), json!(false)),
+            of(
+                &format!("{images}[0].skipMarketplaceAgreement"),
+                &format!("{at}/0/skipMarketplaceAgreement"),
+                json!(true),
+            ),
+            of(&format!("{images}[1].id"), &format!("{at}/1/id"), json!("/arm/replaced")),
+            of(
+                &format!("{images}[2].sharedGalleryImageID"),
+                &format!("{at}/2/sharedGalleryImageID"),
+                json!("/replaced"),
+            ),
+            of(
+                "providerConfig.machineTypes[Standard_D4s_v5].acceleratedNetworking",
+                "providerConfig/machineTypes/0/acceleratedNetworking",
+                json!(false),
+            ),
+        ]);
+        return all;
+    }
+    for (index, flavor) in ["gen2", "gen1", "arm64"].into_iter().enumerate() {
+        let id = "communityGalleryImageID";
+        all.push(of(
+            &format!("{images}[1877.3.0].capabilityFlavors[{index}].{id}"),
+            &format!("{at}/0/capabilityFlavors/{index}/{id}"),
+            json!(format!("/replaced/{flavor}")),
+        ));
+    }
+    all.extend([
+        editing("CloudProfile", "spec.machineCapabilities", "/spec/machineCapabilities", |items| items.reverse()),
+        of("machineCapabilities[hypervisorType].values", "machineCapabilities/1/values", json!(["gen1", "gen2"])),
+        of(
+            "machineTypes[Standard_D4s_v5].capabilities[hypervisorType]",
+            "machineTypes/0/capabilities/hypervisorType",
+            json!(["gen1"]),
+        ),
+        editing("CloudProfile", format!("spec.{images}[1877.9.0]"), format!("/spec/{at}"), |items| {
+            let mut another = items[0].clone();
+            another["version"] = json!("1877.9.0");
+            items.insert(0, another);
+        }),
+        editing("CloudProfile", format!("spec.{images}[1877.3.0]"), format!("/spec/{at}"), |items| {
+            drop(items.remove(0))
+        }),
+        editing(
+            "CloudProfile",
+            format!("spec.{images}[1877.3.0].capabilityFlavors"),
+            format!("/spec/{at}/0/capabilityFlavors"),
+            |items| items.reverse(),
+        ),
+    ]);
+    all
+}

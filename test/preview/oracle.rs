@@ -1,0 +1,132 @@
+//! What happens to a world's machines, worked out without the room under test: rendered by the pipeline that the
+//! controller runs, judged by a transcription of machine-controller-manager's rule on the typed template.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gardener_extension_worker::api::gardener::{CloudProfile, Shoot, Worker};
+use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
+use gardener_extension_worker::api::machine::{MachineDeployment, MachineTemplate};
+use gardener_extension_worker::provider::{UserData, WorkerContext};
+use gardener_extension_worker::worker::changes::{class_document, replica_rules};
+use gardener_extension_worker::worker::deployment::wanted_document;
+use gardener_extension_worker::worker::live::{Live, MachineObjects};
+use gardener_extension_worker::worker::plan::plan;
+use serde_json::Value;
+
+use crate::world::World;
+
+/// What machine-controller-manager and new nodes see of one deployment.
+#[derive(Clone)]
+pub(crate) struct Seen {
+    pub(crate) pool: String,
+    pub(crate) document: Value,
+    typed: MachineDeployment,
+    class: Value,
+    user_data: UserData,
+    bounds: (i32, i32),
+    priority: Option<i32>,
+}
+
+/// Everything that a world leads to.
+#[derive(Clone, Default)]
+pub(crate) struct Rendered {
+    pub(crate) deployments: BTreeMap<String, Seen>,
+    pub(crate) failed: BTreeSet<String>,
+}
+
+/// The verdict as the room under test prints it, and whether new nodes differ.
+pub(crate) type Judgement = (&'static str, bool);
+
+pub(crate) const NOTHING: Judgement = ("NONE", false);
+
+/// Renders a world over live objects; `None` when no pool can be planned.
+pub(crate) fn render(world: &World, live: &MachineObjects) -> Option<Rendered> {
+    let worker: Worker = decode_lenient(&to_go_json(&world.worker)).ok()?;
+    let cloud_profile: CloudProfile = decode_lenient(&to_go_json(&world.cloud_profile)).ok()?;
+    let shoot: Shoot = decode_lenient(&to_go_json(&world.shoot)).ok()?;
+    let secrets = world.secrets();
+    let context = WorkerContext {
+        worker: &worker,
+        cloud_profile: &cloud_profile,
+        shoot: &shoot,
+        secrets: &secrets,
+        dependencies: None,
+    };
+    let plan = plan(context).ok()?;
+    let rules = replica_rules(&context, live);
+    let deployments = plan.machines().map(|machine| {
+        let wanted = &machine.deployment;
+        let live = live.deployments.get(&wanted.name.0);
+        let document = wanted_document("worker", world.namespace(), wanted, live, rules);
+        let seen = Seen {
+            pool: wanted.pool_name.clone(),
+            typed: serde_json::from_value(document.clone()).unwrap(),
+            document,
+            class: class_document(machine),
+            user_data: machine.user_data.clone(),
+            bounds: (wanted.minimum, wanted.maximum),
+            priority: wanted.priority,
+        };
+        (wanted.name.0.clone(), seen)
+    });
+    let failed = plan.failed_pools().into_iter().map(str::to_owned).collect();
+    Some(Rendered { deployments: deployments.collect(), failed })
+}
+
+/// The rendered deployments as live objects.
+pub(crate) fn as_live(rendered: &Rendered) -> MachineObjects {
+    let mut live = MachineObjects::default();
+    for (name, seen) in &rendered.deployments {
+        live.deployments.insert(name.clone(), Live::read(seen.document.clone()).unwrap());
+    }
+    live
+}
+
+/// What happens to a deployment between two states.
+pub(crate) fn judge(name: &str, old: &Rendered, new: &Rendered) -> Judgement {
+    let (old, new) = match (old.deployments.get(name), new.deployments.get(name)) {
+        (None, None) => return NOTHING,
+        (None, Some(_)) => return ("CREATE", false),
+        // A pool that can't be planned keeps what it has.
+        (Some(old), None) if new.failed.contains(&old.pool) => return NOTHING,
+        (Some(_), None) => return ("DELETE", false),
+        (Some(old), Some(new)) => (old, new),
+    };
+    if !equal_ignore_hash(&old.typed.spec.template, &new.typed.spec.template) {
+        let in_place = new.typed.spec.strategy.as_ref().unwrap().in_place_update.is_some();
+        return (if in_place { "IN-PLACE" } else { "ROLL" }, false);
+    }
+    let differ = old.class["providerSpec"] != new.class["providerSpec"]
+        || old.class["credentialsSecretRef"] != new.class["credentialsSecretRef"]
+        || old.user_data != new.user_data;
+    let metadata = |seen: &Seen| {
+        let mut document = seen.document.clone();
+        document["spec"].as_object_mut().unwrap().remove("replicas");
+        (document, seen.priority, seen.class["nodeTemplate"].clone(), seen.class["metadata"]["labels"].clone())
+    };
+    let verdict = if old.typed.spec.replicas != new.typed.spec.replicas || old.bounds != new.bounds {
+        "SCALE"
+    } else if metadata(old) != metadata(new) {
+        "METADATA"
+    } else {
+        "NONE"
+    };
+    (verdict, differ)
+}
+
+/// `EqualIgnoreHash` of machine-controller-manager, on what is typed of a template.
+fn equal_ignore_hash(first: &MachineTemplate, second: &MachineTemplate) -> bool {
+    let (mut labels1, mut labels2) = (&first.metadata.labels, &second.metadata.labels);
+    if labels1.len() > labels2.len() {
+        (labels1, labels2) = (labels2, labels1);
+    }
+    for (key, value) in labels2 {
+        if labels1.get(key).map_or("", String::as_str) != value && key != "machine-template-hash" {
+            return false;
+        }
+    }
+    let (class1, class2) = (&first.spec.class, &second.spec.class);
+    first.metadata.annotations == second.metadata.annotations
+        && first.spec.provider_id == second.spec.provider_id
+        && (&class1.name, &class1.api_group) == (&class2.name, &class2.api_group)
+}
