@@ -176,7 +176,11 @@ pub fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
         .collect()
 }
 
-fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {
+/// The Workers among the documents of one file; `path` is the file's name.
+///
+/// # Errors
+/// When a document is not what it says.
+pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {
     let cloud = documents.iter().find_map(described_cloud);
     let mut objects = Vec::new();
     for document in documents {

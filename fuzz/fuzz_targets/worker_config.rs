@@ -1,0 +1,13 @@
+//! Fuzz target: `WorkerConfig`, the provider document of a pool.
+#![no_main]
+
+use gardener_extension_worker::provider::azure::documents::WorkerConfig;
+use gardener_extension_worker::provider::document::decode_document;
+use libfuzzer_sys::fuzz_target;
+use serde_json::value::RawValue;
+
+fuzz_target!(|text: &str| {
+    if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
+        let _ = decode_document::<WorkerConfig>(raw);
+    }
+});

@@ -1,0 +1,14 @@
+//! What holds for every input, not only for the measured ones.
+//!
+//! * [`provider_config`]: which bytes of a provider config are hashed;
+//! * [`zones`]: numbers and percentages of a pool spread over its zones;
+//! * [`mutations`]: inputs that were damaged at random give objects or an error, never a panic.
+//!
+//! `PROPTEST_CASES` sets the number of random cases.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod mutations;
+mod parity_inputs;
+mod provider_config;
+mod zones;
