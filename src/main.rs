@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use gardener_extension_worker::cli::{Arguments, run};
+use gardener_extension_worker::cli::{parse, run};
 
 fn main() -> ExitCode {
-    run(Arguments::parse())
+    parse(std::env::args_os()).map_or_else(|code| code, run)
 }

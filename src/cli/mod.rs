@@ -3,6 +3,7 @@
 //! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 some pool failed, 2 wrong usage or unreadable
 //! input; commands with other codes say so in their help.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -42,6 +43,25 @@ enum Command {
     Why(why::WhyArguments),
     /// Print a script that completes commands and options in a shell.
     Completions(completions::CompletionsArguments),
+}
+
+/// Reads the arguments of the process.
+///
+/// # Errors
+/// The exit code when there is nothing to run: 0 after help, else 2. For `preview` that is 1, because its 2 says that
+/// something changes.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    Arguments::try_parse_from(&arguments).map_err(|refusal| {
+        // A closed stdout or stderr leaves nobody to tell.
+        let _ = refusal.print();
+        let is_preview = arguments.get(1).is_some_and(|command| command == "preview");
+        match (refusal.use_stderr(), is_preview) {
+            (false, _) => ExitCode::SUCCESS,
+            (true, true) => ExitCode::FAILURE,
+            (true, false) => ExitCode::from(2),
+        }
+    })
 }
 
 /// Runs the command that the arguments name.

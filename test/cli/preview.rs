@@ -90,6 +90,10 @@ fn what_can_not_be_read_is_no_change() {
     let missing = run(&["preview", "test/cli/azure.yaml", "no/such/file"]);
     assert_eq!(missing.code, 1, "{missing:?}");
     assert!(missing.stderr.contains("no/such/file"), "{missing:?}");
+    let missing = run(&["preview", "no/such/file", "test/cli/azure.yaml"]);
+    assert!(!missing.stdout.contains("CREATE"), "an unreadable side is no empty one: {missing:?}");
+    let misspelt = run(&["preview", "--lvie"]);
+    assert_eq!(misspelt.code, 1, "2 would say that something changes: {misspelt:?}");
 }
 
 #[test]
