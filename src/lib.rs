@@ -7,7 +7,7 @@
 //!         ▼
 //!  Plan: for each pool a PoolPlan or a PoolError        (pure: no clock, no client)
 //!         │                         │
-//!         │ apply: only what differs │ render               (cli, the same Plan, no cluster)
+//!         │ apply: only what differs │ render · explain · why (cli, the same Plan, no cluster)
 //!         ▼                         ▼
 //!  cluster objects            a person's terminal
 //!         │  progress: pure fold over watched objects
@@ -22,6 +22,7 @@
 //! * [`pool`]: zones, hash, names, settings;
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`worker`]: the pipeline, one file per step;
+//! * [`explain`]: a plan for people;
 //! * [`preview`]: what a change does before it happens, and why;
 //! * [`runtime`]: watches and wiring;
 //! * [`cli`]: what a person types.
@@ -29,6 +30,7 @@
 pub mod api;
 pub mod capabilities;
 pub mod cli;
+pub mod explain;
 pub mod pool;
 pub mod preview;
 pub mod provider;

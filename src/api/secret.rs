@@ -30,12 +30,7 @@ impl SecretContent {
 
 impl From<Secret> for SecretContent {
     fn from(secret: Secret) -> Self {
-        let mut data = secret.data.unwrap_or_default();
-        // Only files carry `stringData`; an API server answers with `data`.
-        for (key, text) in secret.string_data.unwrap_or_default() {
-            data.insert(key, ByteString(text.into_bytes()));
-        }
-        Self { labels: secret.metadata.labels.unwrap_or_default(), data }
+        Self { labels: secret.metadata.labels.unwrap_or_default(), data: secret.data.unwrap_or_default() }
     }
 }
 

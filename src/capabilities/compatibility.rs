@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::defaults::values_of;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
@@ -30,12 +32,13 @@ pub fn are_compatible(a: &Capabilities, b: &Capabilities, definitions: &[Capabil
 
 /// The first defined capability of which the sides share no value: `a` wants, `b` offers.
 pub fn first_mismatch(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Option<Mismatch> {
-    let definition = first_difference(a, b, definitions)?;
-    Some(Mismatch {
-        capability: definition.name.clone(),
-        wanted: values_of(a, definition).to_vec(),
-        offered: values_of(b, definition).to_vec(),
-    })
+    first_difference(a, b, definitions).map(|definition| mismatch(a, b, definition))
+}
+
+/// Every defined capability of which the sides share no value, in the order of the definitions.
+pub fn mismatches(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Vec<Mismatch> {
+    let differing = definitions.iter().filter(|definition| differs(a, b, definition));
+    differing.map(|definition| mismatch(a, b, definition)).collect()
 }
 
 fn first_difference<'a>(
@@ -43,10 +46,20 @@ fn first_difference<'a>(
     b: &Capabilities,
     definitions: &'a [CapabilityDefinition],
 ) -> Option<&'a CapabilityDefinition> {
-    definitions.iter().find(|definition| {
-        let offered = values_of(b, definition);
-        !values_of(a, definition).iter().any(|value| offered.contains(value))
-    })
+    definitions.iter().find(|definition| differs(a, b, definition))
+}
+
+fn differs(a: &Capabilities, b: &Capabilities, definition: &CapabilityDefinition) -> bool {
+    let offered = values_of(b, definition);
+    !values_of(a, definition).iter().any(|value| offered.contains(value))
+}
+
+fn mismatch(a: &Capabilities, b: &Capabilities, definition: &CapabilityDefinition) -> Mismatch {
+    Mismatch {
+        capability: definition.name.clone(),
+        wanted: values_of(a, definition).to_vec(),
+        offered: values_of(b, definition).to_vec(),
+    }
 }
 
 /// Whether both sides have the same names and for each name the same values, in any order and number
@@ -60,7 +73,7 @@ pub fn are_equal(a: &Capabilities, b: &Capabilities) -> bool {
 }
 
 /// A capability of which a machine and an image share no value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
     /// Name of the capability.
     pub capability: String,

@@ -19,6 +19,6 @@ mod compatibility;
 mod defaults;
 mod ranking;
 
-pub use compatibility::{Mismatch, are_compatible, are_equal, first_mismatch, intersection};
+pub use compatibility::{Mismatch, are_compatible, are_equal, first_mismatch, intersection, mismatches};
 pub use defaults::{complete_machine_type, with_defaults};
-pub use ranking::{Choice, NoFlavor, RankingStep, best_flavor, explain_ranking};
+pub use ranking::{Choice, NoFlavor, RankingStep, best_flavor, explain_ranking, trace_ranking};

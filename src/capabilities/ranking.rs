@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::compatibility::{Mismatch, are_compatible, first_mismatch};
 use super::defaults::values_of;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
@@ -16,7 +18,7 @@ pub struct Choice {
 }
 
 /// A preferred value that some of the remaining flavors list and others do not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RankingStep {
     /// Name of the capability.
     pub capability: String,
@@ -74,11 +76,22 @@ pub fn explain_ranking<'a, F>(
     flavors: &'a [F],
     capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
 ) -> Result<Choice, NoFlavor> {
+    let (trace, choice) = trace_ranking(machine, definitions, flavors, capabilities_of);
+    Ok(Choice { trace, ..choice? })
+}
+
+/// Chooses like [`best_flavor`] and returns the values that decided also where no choice came of them.
+pub fn trace_ranking<'a, F>(
+    machine: &Capabilities,
+    definitions: &[CapabilityDefinition],
+    flavors: &'a [F],
+    capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
+) -> (Vec<RankingStep>, Result<Choice, NoFlavor>) {
     let mut trace = Vec::new();
     let choice = rank(machine, definitions, flavors, capabilities_of, |definition, value, kept| {
         trace.push(RankingStep { capability: definition.name.clone(), value: value.to_owned(), kept: kept.to_vec() });
-    })?;
-    Ok(Choice { trace, ..choice })
+    });
+    (trace, choice)
 }
 
 /// The choice itself. `decided` hears of every value that removed a flavor.

@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::gotext::json::{decode_lenient, to_go_json};
@@ -27,6 +28,8 @@ pub struct WorkerInput {
     pub secrets: Secrets,
     /// Machine objects in the Worker's namespace.
     pub live: MachineObjects,
+    /// The cloud as a bundle describes it; a bundle without a word about it has an empty cloud.
+    pub cloud: Option<Value>,
 }
 
 /// A file, and the Worker in it where the file has several.
@@ -105,6 +108,26 @@ pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
     Ok(workers)
 }
 
+/// The machine deployments of a file, whatever else is in it.
+///
+/// # Errors
+/// When the file can't be read, or holds none.
+pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<Live<MachineDeployment>>> {
+    let text = text_of_file(path)?;
+    let of_file = || path.display().to_string();
+    let mut objects = Vec::new();
+    for document in yaml::documents(&text).with_context(of_file)? {
+        flatten(document, None, &mut objects);
+    }
+    let deployments = objects.into_iter().filter(|object| object["kind"] == "MachineDeployment");
+    let deployments = deployments.map(|object| Live::read(object).context("a MachineDeployment is malformed"));
+    let deployments = deployments.collect::<anyhow::Result<Vec<_>>>().with_context(of_file)?;
+    if deployments.is_empty() {
+        bail!("{}: no MachineDeployment in it", path.display());
+    }
+    Ok(deployments)
+}
+
 /// The text of a file; `-` is standard input.
 ///
 /// # Errors
@@ -135,7 +158,7 @@ pub struct WorkerDocuments {
 pub fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
     let mut objects = Vec::new();
     for document in yaml::documents(text)? {
-        flatten(document, &mut objects);
+        flatten(document, None, &mut objects);
     }
     let (workers, objects): (Vec<_>, Vec<_>) = objects.into_iter().partition(|object| object["kind"] == "Worker");
     workers
@@ -154,9 +177,10 @@ pub fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
 }
 
 fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {
+    let cloud = documents.iter().find_map(described_cloud);
     let mut objects = Vec::new();
     for document in documents {
-        flatten(document, &mut objects);
+        flatten(document, None, &mut objects);
     }
     let of_kind = |kind: &str| objects.iter().filter(|object| object["kind"] == *kind).cloned().collect::<Vec<_>>();
     let workers: Vec<Worker> = decode_all(of_kind("Worker"), "Worker")?;
@@ -171,6 +195,7 @@ fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Ve
             source: Source { path: path.to_owned(), worker: several.then(|| format!("{namespace}/{name}")) },
             secrets: secrets(&objects)?,
             live: live_objects(&objects, &namespace)?,
+            cloud: cloud.clone(),
             worker,
             cluster,
         });
@@ -178,24 +203,40 @@ fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Ve
     Ok(inputs)
 }
 
+/// What a bundle says of the cloud: its member `azure` (or the list `vmss`).
+fn described_cloud(document: &Value) -> Option<Value> {
+    document.get("worker")?;
+    let listed = document.get("vmss").map(|vmss| json!({ "vmss": vmss }));
+    Some(document.get("azure").cloned().or(listed).unwrap_or_else(|| json!({})))
+}
+
+/// The roles of a bundle, with the kind of objects that need not name theirs.
+const ROLES: [(&str, Option<&str>); 5] = [
+    ("worker", Some("Worker")),
+    ("cluster", Some("Cluster")),
+    ("secrets", Some("Secret")),
+    ("existing", None),
+    ("existingMachineDeployments", Some("MachineDeployment")),
+];
+
 /// The objects of a document: itself, the items of a list, or the members of a bundle.
-fn flatten(document: Value, objects: &mut Vec<Value>) {
-    const BUNDLE: [&str; 5] = ["worker", "cluster", "secrets", "existing", "existingMachineDeployments"];
+fn flatten(document: Value, kind: Option<&str>, objects: &mut Vec<Value>) {
     match document {
-        Value::Array(items) => items.into_iter().for_each(|item| flatten(item, objects)),
+        Value::Array(items) => items.into_iter().for_each(|item| flatten(item, kind, objects)),
         Value::Object(mut members) => {
+            if let Some(kind) = kind {
+                members.entry("kind").or_insert_with(|| kind.into());
+            }
             let is_list = members.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
             if members.contains_key("kind") && !is_list {
                 objects.push(Value::Object(members));
             } else if let Some(items) = members.remove("items") {
-                flatten(items, objects);
+                flatten(items, None, objects);
             } else {
-                for (role, kind) in BUNDLE.into_iter().zip([Some("Worker"), Some("Cluster"), None, None, None]) {
-                    let Some(mut member) = members.remove(role) else { continue };
-                    if let (Some(kind), Value::Object(object)) = (kind, &mut member) {
-                        object.entry("kind").or_insert_with(|| kind.into());
+                for (role, kind) in ROLES {
+                    if let Some(member) = members.remove(role) {
+                        flatten(member, kind, objects);
                     }
-                    flatten(member, objects);
                 }
             }
         }
@@ -230,9 +271,19 @@ fn secret_objects(objects: &[Value]) -> anyhow::Result<Vec<Secret>> {
         .map(|object| {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             // Not the cause: it could quote what is secret.
-            serde_json::from_value(object.clone()).map_err(|_| anyhow::anyhow!("Secret {name:?} is malformed"))
+            let secret: Secret =
+                serde_json::from_value(object.clone()).map_err(|_| anyhow::anyhow!("Secret {name:?} is malformed"))?;
+            Ok(as_stored(secret))
         })
         .collect()
+}
+
+/// An API server turns `stringData`, which only files carry, into `data`.
+fn as_stored(mut secret: Secret) -> Secret {
+    for (key, text) in secret.string_data.take().unwrap_or_default() {
+        secret.data.get_or_insert_default().insert(key, ByteString(text.into_bytes()));
+    }
+    secret
 }
 
 fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObjects> {

@@ -7,9 +7,18 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod completions;
+mod explain;
 pub mod input;
+pub mod json_fields;
 mod preview;
-mod render;
+mod reference;
+pub mod render;
+mod table;
+mod terminal;
+mod why;
+
+pub use reference::reference;
 
 /// A Gardener extension that turns Workers into machines.
 #[derive(Debug, Parser)]
@@ -27,6 +36,12 @@ enum Command {
     Preview(preview::PreviewArguments),
     /// Show the machine objects of Workers in files, without a cluster.
     Render(render::RenderArguments),
+    /// Explain why the machines of each pool are what they are: inputs, image, numbers, hash.
+    Explain(explain::ExplainArguments),
+    /// Say which input rolled the machines of a machine deployment, and when.
+    Why(why::WhyArguments),
+    /// Print a script that completes commands and options in a shell.
+    Completions(completions::CompletionsArguments),
 }
 
 /// Runs the command that the arguments name.
@@ -36,5 +51,8 @@ pub fn run(arguments: Arguments) -> ExitCode {
         Command::Controller(arguments) => crate::runtime::run(arguments),
         Command::Preview(arguments) => preview::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
     }
 }

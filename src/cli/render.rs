@@ -1,21 +1,24 @@
 //! `render`: the pure part of a reconcile, from files to the machine objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::input::{self, WorkerInput};
+use super::terminal::{complain, is_broken_pipe};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
 use crate::api::gotext::json::to_go_json;
-use crate::provider::{WantedDeployment, WorkerError};
+use crate::provider::{self, Dependencies, WantedDeployment, WorkerContext, WorkerError};
 use crate::worker::changes::changes;
+use crate::worker::class_inputs::without_own_annotations;
 use crate::worker::cleanup::{MachineController, garbage};
 use crate::worker::live::{Live, MachineObjects};
 use crate::worker::plan::{Plan, plan};
@@ -28,6 +31,7 @@ use crate::worker::{changes::MachineChanges, decode};
 Example:
   gardener-extension-worker render example/azure.yaml
   gardener-extension-worker render -o result folder-of-bundles | jq .errors
+  SOURCE_DATE_EPOCH=0 gardener-extension-worker render example/azure.yaml   # the same bytes each time
 
 Exit codes: 0 rendered, 1 some pool failed, 2 wrong usage or unreadable input.")]
 pub(super) struct RenderArguments {
@@ -50,35 +54,50 @@ enum Output {
 /// What a Worker's namespace holds after a successful reconcile, and what its status says.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Rendered {
-    input: String,
-    machine_classes: Vec<Value>,
-    machine_class_secrets: Vec<Value>,
-    machine_deployment_objects: Vec<Value>,
-    machine_deployments: Vec<WantedDeployment>,
-    worker_status: RenderedStatus,
-    errors: Vec<RenderedError>,
+pub struct Rendered {
+    /// The file, and the Worker in it where the file has several.
+    pub input: String,
+    /// All machine classes, by name.
+    pub machine_classes: Vec<Value>,
+    /// The Secrets of machine classes, by name.
+    pub machine_class_secrets: Vec<Value>,
+    /// All machine deployments, by name.
+    pub machine_deployment_objects: Vec<Value>,
+    /// What the provider wants, in the order of pools and zones.
+    pub machine_deployments: Vec<WantedDeployment>,
+    /// The status of the Worker.
+    pub worker_status: RenderedStatus,
+    /// Why pools, or the whole Worker, can't be planned.
+    pub errors: Vec<RenderedError>,
 }
 
+/// What the status of a Worker says after a successful reconcile; times only as far as there is one.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct RenderedStatus {
+pub struct RenderedStatus {
+    /// The provider's document.
     #[serde(skip_serializing_if = "Option::is_none")]
-    provider_status: Option<Value>,
+    pub provider_status: Option<Value>,
+    /// Bounds for the cluster-autoscaler.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    machine_deployments: Vec<MachineDeploymentStatus>,
-    machine_deployments_last_update_time_set: bool,
+    pub machine_deployments: Vec<MachineDeploymentStatus>,
+    /// Whether the bounds have ever been published.
+    pub machine_deployments_last_update_time_set: bool,
+    /// What in-place machines run with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    in_place_updates: Option<InPlaceUpdates>,
+    pub in_place_updates: Option<InPlaceUpdates>,
 }
 
+/// Why a pool or the whole Worker can't be planned.
 #[derive(Debug, Serialize)]
-struct RenderedError {
+pub struct RenderedError {
     /// Absent where the whole Worker can't be planned.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pool: Option<String>,
-    code: Option<ErrorCode>,
-    message: String,
+    pub pool: Option<String>,
+    /// Gardener's code, where the error is one that a person has to solve.
+    pub code: Option<ErrorCode>,
+    /// Text for people.
+    pub message: String,
 }
 
 pub(super) fn run(arguments: &RenderArguments) -> ExitCode {
@@ -95,6 +114,7 @@ pub(super) fn run(arguments: &RenderArguments) -> ExitCode {
 }
 
 fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> {
+    let now = now()?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for file in input::files(&arguments.inputs)? {
         let inputs = match input::workers_of_file(&file) {
@@ -107,7 +127,10 @@ fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> 
             }
         };
         for worker in inputs {
-            let rendered = render(worker);
+            let rendered = match arguments.output {
+                Output::Result => render(worker),
+                Output::Yaml | Output::Json => render_at(worker, now),
+            };
             if !rendered.errors.is_empty() {
                 *exit = (*exit).max(1);
             }
@@ -128,7 +151,8 @@ fn print(rendered: &Rendered, output: Output, out: &mut impl std::io::Write) -> 
         complain(&format!("{}: {}", rendered.input, error.message));
     }
     let objects = [&rendered.machine_class_secrets, &rendered.machine_classes, &rendered.machine_deployment_objects];
-    let objects: Vec<&Value> = objects.into_iter().flatten().collect();
+    let is_applied = |object: &&Value| object["metadata"]["deletionTimestamp"].is_null();
+    let objects: Vec<&Value> = objects.into_iter().flatten().filter(is_applied).collect();
     if output == Output::Json {
         serde_json::to_writer_pretty(&mut *out, &json!({"apiVersion": "v1", "kind": "List", "items": objects}))?;
         writeln!(out)?;
@@ -141,9 +165,18 @@ fn print(rendered: &Rendered, output: Output, out: &mut impl std::io::Write) -> 
     Ok(())
 }
 
-fn render(input: WorkerInput) -> Rendered {
+/// Renders one Worker as other programs see it: everything that `-o result` prints of it.
+#[must_use]
+pub fn render(input: WorkerInput) -> Rendered {
+    // The time goes only into annotations of our own.
+    let mut rendered = render_at(input, Timestamp::UNIX_EPOCH);
+    rendered.machine_deployment_objects.iter_mut().for_each(without_own_annotations);
+    rendered
+}
+
+fn render_at(input: WorkerInput, now: Timestamp) -> Rendered {
     let source = input.source.to_string();
-    match planned(&input) {
+    match planned(&input, now) {
         Ok(rendered) => rendered,
         Err(error) => Rendered {
             input: source,
@@ -170,38 +203,65 @@ fn render(input: WorkerInput) -> Rendered {
     }
 }
 
-fn planned(input: &WorkerInput) -> Result<Rendered, WorkerError> {
+fn planned(input: &WorkerInput, now: Timestamp) -> Result<Rendered, WorkerError> {
     let worker = &input.worker;
     let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
         cluster: worker.metadata.namespace.clone().unwrap_or_default(),
     })?;
-    let context = decode::context(worker, cluster, &input.secrets)?;
+    let mut context = decode::context(worker, cluster, &input.secrets)?;
+    let dependencies = described_dependencies(&context, input.cloud.as_ref())?;
+    context.dependencies = dependencies.as_ref();
     let plan = plan(context)?;
-    let after = after_changes(&changes(&context, &plan, &input.live), &input.live);
+    let after = after_changes(&changes(&context, &plan, &input.live, now), &input.live);
     let after = without_garbage(&plan, after);
     let published = published_deployments(&plan, worker, &context.shoot.status.technical_id, &input.live);
     let in_place_updates = plan.in_place_updates();
     Ok(Rendered {
         input: input.source.to_string(),
-        machine_classes: after.classes.into_values().collect(),
-        machine_class_secrets: secret_documents(after.class_secrets),
-        machine_deployment_objects: documents(after.deployments),
+        machine_classes: after.classes,
+        machine_class_secrets: after.class_secrets,
+        machine_deployment_objects: after.deployments,
         machine_deployments: plan.machines().map(|machine| machine.deployment.clone()).collect(),
         worker_status: RenderedStatus {
-            machine_deployments_last_update_time_set: !published.is_empty(),
+            machine_deployments_last_update_time_set: plan.machines().next().is_some()
+                || worker.status.machine_deployments_last_update_time.is_some(),
             machine_deployments: published,
             provider_status: Some(plan.provider_status.clone()),
             in_place_updates: Some(in_place_updates).filter(|updates| !updates.worker_pool_to_hash_map.is_empty()),
         },
-        errors: plan
-            .errors()
-            .map(|error| RenderedError {
-                pool: Some(error.pool.clone()),
-                code: error.problem.code(),
-                message: error.to_string(),
-            })
-            .collect(),
+        errors: errors(&plan, dependencies.as_ref()),
     })
+}
+
+/// The time that new classes are recorded with; `SOURCE_DATE_EPOCH` makes output that can be repeated.
+fn now() -> anyhow::Result<Timestamp> {
+    const VARIABLE: &str = "SOURCE_DATE_EPOCH";
+    let Ok(text) = std::env::var(VARIABLE) else { return Ok(Timestamp::now()) };
+    let seconds = text.parse().with_context(|| format!("{VARIABLE}={text:?} is no number of seconds"))?;
+    Timestamp::from_second(seconds).with_context(|| format!("{VARIABLE}={text:?} is no time"))
+}
+
+fn errors(plan: &Plan, dependencies: Option<&Dependencies>) -> Vec<RenderedError> {
+    let of_pools = plan.errors().map(|error| RenderedError {
+        pool: Some(error.pool.clone()),
+        code: error.problem.code(),
+        message: error.to_string(),
+    });
+    let of_cleanup = dependencies
+        .and_then(|dependencies| dependencies.cleanup_failure.clone())
+        .map(|message| RenderedError { pool: None, code: None, message });
+    of_pools.chain(of_cleanup).collect()
+}
+
+/// What the pools would depend on at the cloud that the input describes.
+pub(super) fn described_dependencies(
+    context: &WorkerContext<'_>,
+    cloud: Option<&Value>,
+) -> Result<Option<Dependencies>, WorkerError> {
+    match (provider::for_worker_type(&context.worker.spec.worker_type), cloud) {
+        (Some(provider), Some(cloud)) => provider.described_dependencies(*context, cloud),
+        _ => Ok(None),
+    }
 }
 
 /// The live objects after all writes.
@@ -218,22 +278,52 @@ fn after_changes(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Machi
         if let Some(write) = &change.class {
             after.classes.insert(class_name.clone(), write.after().clone());
         }
-        if let Some(write) = &change.deployment {
-            if let Ok(deployment) = Live::read(write.after().clone()) {
-                after.deployments.insert(change.machine.deployment.name.0.clone(), deployment);
-            }
+        if let Some(write) = &change.deployment
+            && let Ok(deployment) = Live::read(write.after().clone())
+        {
+            after.deployments.insert(change.machine.deployment.name.0.clone(), deployment);
         }
     }
     after
 }
 
-/// The live objects when nothing unwanted is left.
-fn without_garbage(plan: &Plan, mut live: MachineObjects) -> MachineObjects {
+/// Stands for the time of a deletion: nothing here knows the clock.
+const DELETED: &str = "<set>";
+
+/// The documents that are left when everything unwanted is deleted.
+struct Remaining {
+    classes: Vec<Value>,
+    class_secrets: Vec<Value>,
+    deployments: Vec<Value>,
+}
+
+fn without_garbage(plan: &Plan, mut live: MachineObjects) -> Remaining {
     let garbage = garbage(plan, &live, MachineController::Stopped);
+    // machine-controller-manager lets go of a deployment as soon as its machines are gone.
     live.deployments.retain(|name, _| !garbage.deployments.contains(name));
-    live.classes.retain(|name, _| !garbage.classes.contains(name));
-    live.class_secrets.retain(|name, _| !garbage.class_secrets.contains(name));
-    live
+    Remaining {
+        classes: after_deletion(live.classes, &garbage.classes),
+        class_secrets: after_deletion(live.class_secrets, &garbage.class_secrets),
+        deployments: documents(live.deployments),
+    }
+}
+
+/// A deleted object that has finalizers stays until their owners take them away.
+fn after_deletion<T: Serialize>(objects: BTreeMap<String, T>, deleted: &BTreeSet<String>) -> Vec<Value> {
+    objects
+        .into_iter()
+        .filter_map(|(name, object)| {
+            let mut document = json!(object);
+            if deleted.contains(&name) {
+                let metadata = &mut document["metadata"];
+                if metadata["finalizers"].as_array().is_none_or(Vec::is_empty) {
+                    return None;
+                }
+                metadata["deletionTimestamp"] = DELETED.into();
+            }
+            Some(document)
+        })
+        .collect()
 }
 
 fn documents<T>(objects: BTreeMap<String, Live<T>>) -> Vec<Value> {
@@ -242,17 +332,4 @@ fn documents<T>(objects: BTreeMap<String, Live<T>>) -> Vec<Value> {
 
 fn secret_documents(secrets: BTreeMap<String, Secret>) -> Vec<Value> {
     secrets.into_values().map(|secret| json!(secret)).collect()
-}
-
-#[expect(clippy::print_stderr, reason = "a command line speaks on stderr")]
-pub(super) fn complain(text: &str) {
-    eprintln!("{text}");
-}
-
-pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
-        io.or(json) == Some(std::io::ErrorKind::BrokenPipe)
-    })
 }

@@ -123,6 +123,12 @@ impl HashItems {
         text
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The hash for a class name.
     #[must_use]
     pub fn pool_hash(&self) -> PoolHash {
@@ -196,10 +202,42 @@ fn items_without_node_agent_secret(
     shoot: &Shoot,
     provider: &HashItems,
 ) -> Result<HashItems, HashError> {
-    let version = match &pool.kubernetes_version {
-        Some(text) => parse_version("kubernetesVersion", text)?,
-        None => parse_version("shoot.spec.kubernetes.version", &shoot.spec.kubernetes.version)?,
-    };
+    let version = kubelet_version(pool, shoot)?;
+    let mut items = machine_items(pool, &version);
+    items.push_some("providerConfig", pool.provider_config.as_deref().map(|config| config.get()));
+    items.extend(provider);
+    push_node_system(&mut items, pool, shoot, &version)?;
+    Ok(items)
+}
+
+/// What gardenlet makes the suffix of a node-agent secret name from (section 8.6). The name itself is all that enters
+/// the pool hash; this says what a change of the name stands for. What an update in place can change is not in the name
+/// of such a pool.
+///
+/// # Errors
+/// When a Kubernetes version or a rotation time that counts can't be read.
+pub fn node_agent_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, HashError> {
+    let version = kubelet_version(pool, shoot)?;
+    let mut items = machine_items(pool, &version);
+    if pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
+        items.0.retain(|item| !["kubernetesVersion", "machineImage"].contains(&&*item.input));
+        return Ok(items);
+    }
+    push_node_system(&mut items, pool, shoot, &version)?;
+    if let Some(kubelet) = &pool.kubelet_config {
+        push_kubelet(&mut items, kubelet);
+    }
+    Ok(items)
+}
+
+fn kubelet_version(pool: &WorkerPool, shoot: &Shoot) -> Result<Version, HashError> {
+    match &pool.kubernetes_version {
+        Some(text) => parse_version("kubernetesVersion", text),
+        None => parse_version("shoot.spec.kubernetes.version", &shoot.spec.kubernetes.version),
+    }
+}
+
+fn machine_items(pool: &WorkerPool, version: &Version) -> HashItems {
     let mut items = HashItems::default();
     items.push("kubernetesVersion", version.major_minor());
     items.push("machineType", pool.machine_type.as_str());
@@ -209,16 +247,23 @@ fn items_without_node_agent_secret(
         items.push("volume.size", volume.size.as_str());
         items.push_some("volume.type", volume.volume_type.as_deref());
     }
-    items.push_some("providerConfig", pool.provider_config.as_deref().map(|config| config.get()));
-    items.extend(provider);
+    items
+}
+
+fn push_node_system(
+    items: &mut HashItems,
+    pool: &WorkerPool,
+    shoot: &Shoot,
+    version: &Version,
+) -> Result<(), HashError> {
     for worker in shoot.spec.provider.workers.iter().filter(|worker| worker.name == pool.name) {
         items.push_some("shoot.spec.provider.workers[].cri.name", worker.cri.as_ref().map(|cri| cri.name.as_str()));
     }
-    push_rotations(&mut items, pool, shoot)?;
-    if node_local_dns_counts(&version, shoot) {
+    push_rotations(items, pool, shoot)?;
+    if node_local_dns_counts(version, shoot) {
         items.push("shoot.spec.systemComponents.nodeLocalDNS", "node-local-dns");
     }
-    Ok(items)
+    Ok(())
 }
 
 fn parse_version(field: &'static str, text: &str) -> Result<Version, HashError> {

@@ -12,7 +12,8 @@ use crate::pool::hash::HashItems;
 use crate::provider::{UserData, WorkerContext, WorkerError};
 use crate::worker::changes::{class_document, replica_rules};
 use crate::worker::deployment::wanted_document;
-use crate::worker::live::{Live, MachineObjects, is_same};
+use crate::worker::difference::is_same;
+use crate::worker::live::{Live, MachineObjects};
 use crate::worker::plan::plan;
 
 /// The objects of one pool in one zone.
@@ -130,6 +131,8 @@ pub fn outcome(inputs: &Inputs, live: &MachineObjects) -> Result<Outcome, Failur
         cloud_profile: &inputs.cloud_profile.as_ref().ok_or_else(|| missing("cloudProfile"))?.decoded,
         shoot: inputs.shoot.as_ref().ok_or_else(|| missing("shoot"))?.decoded().map_err(unreadable)?,
         secrets: &inputs.secrets,
+        // Scale sets as the status records them: a file seldom describes the whole cloud.
+        dependencies: None,
     };
     let plan = plan(context)?;
     let rules = replica_rules(&context, live);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::outcome::Placement;
-use crate::worker::live::is_same;
+use crate::worker::difference::is_same;
 
 /// Label that machine-controller-manager adds to templates itself.
 const TEMPLATE_HASH_LABEL: &str = "machine-template-hash";

@@ -52,6 +52,14 @@ pub enum WorkerError {
         /// The key.
         key: &'static str,
     },
+    /// Something in the credentials has the wrong form.
+    #[error("spec.secretRef: Secret {secret:?} has a key {key:?} whose value can't be read")]
+    CredentialsUnreadable {
+        /// `namespace/name`.
+        secret: String,
+        /// The key.
+        key: &'static str,
+    },
     /// The CloudProfile names an unknown cloud.
     #[error("{path}: unknown cloud {name:?}; supported: {}", supported.join(", "))]
     UnknownCloud {
@@ -78,9 +86,9 @@ impl WorkerError {
     #[must_use]
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
-            Self::CredentialsMissing { .. } | Self::CredentialsIncomplete { .. } => {
-                Some(ErrorCode::InfraUnauthenticated)
-            }
+            Self::CredentialsMissing { .. }
+            | Self::CredentialsIncomplete { .. }
+            | Self::CredentialsUnreadable { .. } => Some(ErrorCode::InfraUnauthenticated),
             // gardenlet's turn, not a person's.
             Self::ClusterMissing { .. } => None,
             Self::ClusterIncomplete { .. }
@@ -159,6 +167,12 @@ pub enum PoolProblem {
         path: String,
         /// The size.
         size: String,
+    },
+    /// A text that no cloud could accept.
+    #[error("{path}: holds a line break or control character")]
+    ControlCharacter {
+        /// Path within the pool.
+        path: &'static str,
     },
     /// The Secret with the boot script is missing.
     #[error("userDataSecretRef: Secret {secret:?} does not exist")]

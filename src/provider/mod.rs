@@ -9,7 +9,7 @@
 //! A provider is one folder and one implementation of [`Provider`]. Everything is pure: what needs the cloud's API is
 //! fetched before and handed in. No other room matches on the name of a provider.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -19,10 +19,14 @@ use crate::api::secret::Secrets;
 pub mod azure;
 pub mod document;
 mod error;
+pub mod explanation;
 mod plan;
+#[cfg(test)]
+pub(crate) mod test_support;
 mod user_data;
 
 pub use error::{PoolError, PoolProblem, WorkerError};
+pub use explanation::ProviderExplanation;
 pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
 pub use user_data::user_data;
 
@@ -37,6 +41,27 @@ pub struct WorkerContext<'a> {
     pub shoot: &'a Shoot,
     /// Credentials and user data.
     pub secrets: &'a Secrets,
+    /// What pools depend on at the cloud, after it was reconciled; without it, what the provider status records.
+    pub dependencies: Option<&'a Dependencies>,
+}
+
+/// What pools depend on at the cloud (such as scale sets): fetched or made before a plan, and handed in as data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dependencies {
+    /// The records, in the form in which the provider status keeps them.
+    pub records: Value,
+    /// Why pools lack theirs, by name of the pool.
+    pub failures: BTreeMap<String, String>,
+    /// Why what no pool depends on any more could not be removed.
+    pub cleanup_failure: Option<String>,
+}
+
+impl<'a> WorkerContext<'a> {
+    /// The pool of that name.
+    #[must_use]
+    pub fn pool(&self, name: &str) -> Option<&'a WorkerPool> {
+        self.worker.spec.pools.iter().find(|pool| pool.name == name)
+    }
 }
 
 /// A provider of machines.
@@ -50,6 +75,16 @@ pub trait Provider: Send + Sync {
     /// When a document of the whole Worker is missing or wrong; then no pool can be planned.
     fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError>;
 
+    /// What the pools would depend on at a cloud that a file describes; `None` when they depend on nothing.
+    ///
+    /// # Errors
+    /// As [`Provider::open`].
+    fn described_dependencies(
+        &self,
+        context: WorkerContext<'_>,
+        described: &Value,
+    ) -> Result<Option<Dependencies>, WorkerError>;
+
     /// Gardener's codes for a failed machine: the driver's `code` such as `ResourceExhausted`, and its text.
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode>;
 }
@@ -61,6 +96,10 @@ pub trait PoolPlanner {
     /// # Errors
     /// When the pool can't be planned; the others are not affected.
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError>;
+
+    /// What a person needs to know to understand the plan of the pool, also of one that can't be planned. It is made by
+    /// the functions that [`plan_pool`](Self::plan_pool) decides with.
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation;
 
     /// The `providerStatus` document after `planned`. Images of pools that could not be planned stay as they are.
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::PartialObjectMeta;
 use kube::runtime::controller::{Action, Config};
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -103,9 +104,9 @@ pub(super) async fn run(client: Client, arguments: &ControllerArguments) -> anyh
         .with_config(Config::default().debounce(DEBOUNCE).concurrency(arguments.worker_max_concurrent_reconciles));
     let store = controller.store();
     controller
-        .watches(Api::<MachineDeployment>::all(client.clone()), watcher::Config::default(), workers_of(&store))
-        .watches(Api::<MachineSet>::all(client.clone()), watcher::Config::default(), workers_of(&store))
-        .watches(Api::<Machine>::all(client), watcher::Config::default(), workers_of(&store))
+        .watches(metadata_of::<MachineDeployment>(&client), watcher::Config::default(), workers_of(&store))
+        .watches(metadata_of::<MachineSet>(&client), watcher::Config::default(), workers_of(&store))
+        .watches(metadata_of::<Machine>(&client), watcher::Config::default(), workers_of(&store))
         .shutdown_on_signal()
         .run(look_at, on_error, shared)
         .for_each(|result| async {
@@ -116,6 +117,15 @@ pub(super) async fn run(client: Client, arguments: &ControllerArguments) -> anyh
         .await;
     info!("stopped");
     Ok(())
+}
+
+/// Only the metadata of machine objects is watched: each pass reads what it needs, and an object that can't be decoded
+/// doesn't stop the stream.
+fn metadata_of<K>(client: &Client) -> Api<PartialObjectMeta<K>>
+where
+    K: Resource<DynamicType = ()>,
+{
+    Api::all(client.clone())
 }
 
 /// The Workers in the namespace of a machine object.

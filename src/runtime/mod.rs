@@ -17,8 +17,8 @@ mod worker_events;
 Example:
   gardener-extension-worker controller --kubeconfig seed.yaml")]
 pub struct ControllerArguments {
-    /// Kubeconfig of the seed; without it the environment or the pod's service account is used.
-    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    /// Kubeconfig of the seed; without it `KUBECONFIG`, the default file or the service account of the pod is used.
+    #[arg(long, value_name = "FILE")]
     kubeconfig: Option<std::path::PathBuf>,
     /// Only Workers of this type; may be given several times. Without it, every type that is supported.
     #[arg(long = "worker-type", value_name = "TYPE")]
@@ -66,7 +66,7 @@ fn start(arguments: ControllerArguments) -> anyhow::Result<()> {
     init_logs(&arguments);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
-        let client = client(&arguments).await?;
+        let client = client(arguments.kubeconfig.as_deref()).await?;
         controller::run(client, &arguments).await
     })
 }
@@ -85,8 +85,12 @@ fn init_logs(arguments: &ControllerArguments) {
     }
 }
 
-async fn client(arguments: &ControllerArguments) -> anyhow::Result<kube::Client> {
-    let config = match &arguments.kubeconfig {
+/// A client for the cluster of a kubeconfig, else of the environment or the pod.
+///
+/// # Errors
+/// When there is none, or it can't be used.
+pub async fn client(kubeconfig: Option<&std::path::Path>) -> anyhow::Result<kube::Client> {
+    let config = match kubeconfig {
         Some(path) => {
             let kubeconfig = kube::config::Kubeconfig::read_from(path)
                 .with_context(|| format!("kubeconfig {} can't be read", path.display()))?;

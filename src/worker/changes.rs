@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
+use super::class_inputs::{inputs_of, keep_record};
 use super::deployment::{ReplicaRules, wanted_document};
-use super::live::{MachineObjects, PURPOSE_LABEL, document_of, is_same, merge_patch};
+use super::difference::{is_same, merge_patch};
+use super::live::{MachineObjects, PURPOSE_LABEL, document_of};
 use super::plan::Plan;
 use crate::api::machine::MachineClass;
 use crate::pool::settings::is_autoscaler_used;
@@ -51,9 +54,15 @@ pub struct MachineChanges<'a> {
     pub deployment: Option<Write<Value>>,
 }
 
-/// Compares a plan with the live objects. One entry per planned placement, also where nothing differs.
+/// Compares a plan with the live objects. One entry per planned placement, also where nothing differs. `now` is the time
+/// that a new class is recorded with.
 #[must_use]
-pub fn changes<'a>(context: &WorkerContext<'_>, plan: &'a Plan, live: &MachineObjects) -> Vec<MachineChanges<'a>> {
+pub fn changes<'a>(
+    context: &WorkerContext<'_>,
+    plan: &'a Plan,
+    live: &MachineObjects,
+    now: Timestamp,
+) -> Vec<MachineChanges<'a>> {
     let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
     let worker_name = context.worker.metadata.name.as_deref().unwrap_or_default();
     let rules = replica_rules(context, live);
@@ -66,7 +75,11 @@ pub fn changes<'a>(context: &WorkerContext<'_>, plan: &'a Plan, live: &MachineOb
                 class: class_write(machine, live.classes.get(name)),
                 deployment: {
                     let live = live.deployments.get(&machine.deployment.name.0);
-                    let wanted = wanted_document(worker_name, namespace, &machine.deployment, live, rules);
+                    let mut wanted = wanted_document(worker_name, namespace, &machine.deployment, live, rules);
+                    if let Some(pool) = context.pool(&machine.deployment.pool_name) {
+                        let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
+                        keep_record(&mut wanted, live, &machine.deployment.class_name.0, &inputs, now);
+                    }
                     deployment_write(wanted, live.map(|live| &live.document))
                 },
             }

@@ -86,3 +86,70 @@ pub fn garbage(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
 pub fn is_being_deleted(document: &Value) -> bool {
     document["metadata"].get("deletionTimestamp").is_some_and(|timestamp| !timestamp.is_null())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::provider::{PoolPlan, PoolProblem};
+
+    /// A plan in which pool `b` could not be planned and pool `a` wants nothing.
+    fn plan_with_failed_pool_b() -> Plan {
+        let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
+        Plan { pools: vec![Ok(empty), Err(PoolProblem::VolumeMissing.of_pool("b"))], provider_status: json!({}) }
+    }
+
+    fn deployment(pool: &str, class: &str) -> Live<MachineDeployment> {
+        Live::read(json!({
+            "metadata": {"name": format!("shoot--p--s-{pool}-z1"), "labels": {"worker.gardener.cloud/pool": pool}},
+            "spec": {"template": {"spec": {"class": {"name": class}}}},
+        }))
+        .unwrap()
+    }
+
+    fn live() -> MachineObjects {
+        let class = |name: &str| (name.to_owned(), json!({"metadata": {"name": name}}));
+        MachineObjects {
+            deployments: [
+                ("a-z1".to_owned(), deployment("a", "class-a")),
+                ("b-z1".to_owned(), deployment("b", "class-b")),
+            ]
+            .into(),
+            classes: [class("class-a"), class("class-b"), class("class-old")].into(),
+            machine_sets: vec![
+                serde_json::from_value(json!({
+                    "metadata": {"name": "old"},
+                    "spec": {"template": {"spec": {"class": {"name": "class-old"}}}},
+                }))
+                .unwrap(),
+            ],
+            ..MachineObjects::default()
+        }
+    }
+
+    #[test]
+    fn a_pool_that_cannot_be_planned_keeps_everything() {
+        let found = garbage(&plan_with_failed_pool_b(), &live(), MachineController::Running);
+        assert_eq!(found.deployments, ["a-z1".to_owned()].into(), "not the deployment of pool b");
+        assert!(!found.classes.contains("class-b") && !found.classes_in_use.contains("class-b"));
+    }
+
+    #[test]
+    fn a_class_stays_while_machines_use_it() {
+        let mut live = live();
+        let found = garbage(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert_eq!(found.classes_in_use, ["class-a".to_owned(), "class-old".to_owned()].into());
+        live.machine_sets.clear();
+        live.deployments.remove("a-z1");
+        let found = garbage(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
+    }
+
+    #[test]
+    fn without_machine_controller_manager_nobody_is_waited_for() {
+        let found = garbage(&plan_with_failed_pool_b(), &live(), MachineController::Stopped);
+        assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
+        assert!(found.classes_in_use.is_empty());
+    }
+}

@@ -20,6 +20,7 @@ pub fn context<'a>(
         cloud_profile: cluster.spec.cloud_profile.as_ref().ok_or_else(|| missing("cloudProfile"))?,
         shoot: cluster.spec.shoot.as_ref().ok_or_else(|| missing("shoot"))?,
         secrets,
+        dependencies: None,
     })
 }
 

@@ -5,7 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::live::{Live, POOL_LABEL, document_of, is_same};
+use super::difference::is_same;
+use super::live::{Live, POOL_LABEL, document_of};
 use crate::api::machine::{MachineDeployment, MachineSpec};
 use crate::provider::WantedDeployment;
 
@@ -127,29 +128,7 @@ fn remove(document: &mut Value, path: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::names::{ClassName, DeploymentName};
-    use crate::pool::settings::cluster_autoscaler_annotations;
-    use crate::pool::strategy::deployment_strategy;
-    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-
-    fn wanted() -> WantedDeployment {
-        WantedDeployment {
-            name: DeploymentName("shoot--p--s-a-z1".to_owned()),
-            pool_name: "a".to_owned(),
-            class_name: ClassName("shoot--p--s-a-4f8a0-z1".to_owned()),
-            secret_name: ClassName("shoot--p--s-a-4f8a0-z1".to_owned()),
-            minimum: 2,
-            maximum: 5,
-            priority: None,
-            strategy: deployment_strategy(None, IntOrString::Int(1), IntOrString::Int(0)),
-            labels: [].into(),
-            annotations: [].into(),
-            taints: vec![],
-            machine_configuration: Default::default(),
-            cluster_autoscaler_annotations: cluster_autoscaler_annotations(None),
-            auto_preserve_failed_machine_max: None,
-        }
-    }
+    use crate::provider::test_support::wanted_deployment;
 
     #[test]
     fn replicas_are_the_autoscalers_within_the_bounds() {
@@ -163,19 +142,19 @@ mod tests {
             (Some(0), ReplicaRules { waking: true, ..used }, 2),
             (Some(4), ReplicaRules { hibernated: true, ..used }, 0),
         ] {
-            assert_eq!(wanted_replicas(&wanted(), live, rules), expected, "{live:?} {rules:?}");
+            assert_eq!(wanted_replicas(&wanted_deployment(), live, rules), expected, "{live:?} {rules:?}");
         }
     }
 
     #[test]
     fn template_annotations_and_foreign_members_stay() {
         let rules = ReplicaRules { autoscaler_used: true, ..ReplicaRules::default() };
-        let created = wanted_document("w", "ns", &wanted(), None, rules);
+        let created = wanted_document("w", "ns", &wanted_deployment(), None, rules);
         let mut live = created.clone();
         live["spec"]["template"]["metadata"]["annotations"] = json!({"restarted": "yes"});
         live["spec"]["paused"] = json!(true);
         live["spec"]["template"]["spec"]["nodeTemplate"]["metadata"]["creationTimestamp"] = Value::Null;
-        let again = wanted_document("w", "ns", &wanted(), Some(&Live::read(live.clone()).unwrap()), rules);
+        let again = wanted_document("w", "ns", &wanted_deployment(), Some(&Live::read(live.clone()).unwrap()), rules);
         assert_eq!(again, live, "nothing that means the same is written again");
     }
 }

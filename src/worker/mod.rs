@@ -5,7 +5,7 @@
 //!  observe    I/O   Cluster, Secrets and live machine objects     → Observed
 //!  decode     pure  Worker + Cluster + Secrets                    → WorkerContext
 //!  plan       pure  WorkerContext                                 → Plan: a PoolPlan or a PoolError for each pool
-//!  changes    pure  Plan + Observed                               → Changes: only what differs
+//!  changes    pure  Plan + Observed                               → Changes: only what differs (class_inputs: for `why`)
 //!  apply      I/O   Changes                                       → Applied
 //!  progress   pure  Applied + live machine sets and machines      → Progress: what is waited for
 //!  cleanup    pure  Plan + Observed + Progress                    → Garbage: what nothing needs any more
@@ -17,10 +17,12 @@
 
 pub mod apply;
 pub mod changes;
+pub mod class_inputs;
 pub mod cleanup;
 pub mod decode;
 pub mod delete;
 pub mod deployment;
+pub mod difference;
 pub mod live;
 pub mod observe;
 pub mod operation;

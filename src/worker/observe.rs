@@ -3,14 +3,15 @@
 use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, ListParams};
-use kube::{Client, ResourceExt};
+use kube::api::{Api, GetParams, ListParams, Request};
+use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use super::apply::MachineApis;
 use super::cleanup::MachineController;
 use super::live::{Live, MachineObjects, PURPOSE_LABEL};
 use crate::api::gardener::{Cluster, Worker};
+use crate::api::gotext::json::{DecodeError, decode_lenient};
 use crate::api::machine::{Machine, MachineSet};
 use crate::api::secret::{SecretContent, Secrets};
 
@@ -36,6 +37,14 @@ pub enum ObserveError {
         /// Why.
         source: serde_json::Error,
     },
+    /// A member of the Cluster has the wrong type.
+    #[error("Cluster {name:?} can't be decoded: {source}")]
+    Cluster {
+        /// Name of the Cluster.
+        name: String,
+        /// Where and why.
+        source: DecodeError,
+    },
 }
 
 fn api_error(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ObserveError {
@@ -43,13 +52,22 @@ fn api_error(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ObserveErro
     move |source| ObserveError::Api { what, source }
 }
 
-/// The Cluster of a Worker, `None` when there is none.
+/// The Cluster of a Worker, `None` when there is none. Read as text, because it holds raw JSON and its errors name a path.
 ///
 /// # Errors
 /// When it can't be read or decoded.
-pub async fn cluster(client: &Client, namespace: &str) -> Result<Option<Cluster>, ObserveError> {
-    let api: Api<Cluster> = Api::all(client.clone());
-    api.get_opt(namespace).await.map_err(api_error(format!("Cluster {namespace:?}")))
+pub async fn cluster(client: &Client, name: &str) -> Result<Option<Cluster>, ObserveError> {
+    let what = || format!("Cluster {name:?}");
+    let request = Request::new(Cluster::url_path(&(), None))
+        .get(name, &GetParams::default())
+        .map_err(|error| api_error(what())(kube::Error::BuildRequest(error)))?;
+    match client.request_text(request).await {
+        Ok(text) => {
+            decode_lenient(&text).map(Some).map_err(|source| ObserveError::Cluster { name: name.to_owned(), source })
+        }
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(api_error(what())(error)),
+    }
 }
 
 /// The Secrets that a Worker refers to: credentials and user data, each once. Missing ones are left out.

@@ -233,3 +233,85 @@ impl Progress {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::provider::test_support::wanted_deployment;
+
+    fn healthy() -> Value {
+        json!({
+            "metadata": {"name": "shoot--p--s-a-z1", "generation": 2},
+            "spec": {"replicas": 2},
+            "status": {
+                "observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+                "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}],
+            },
+        })
+    }
+
+    fn phase_of(document: &Value, class_of_set: &str, hibernated: bool) -> Phase {
+        let live: MachineDeployment = serde_json::from_value(document.clone()).unwrap();
+        let set: MachineSet = serde_json::from_value(json!({
+            "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "MachineDeployment", "name": "shoot--p--s-a-z1", "uid": "u"}]},
+            "spec": {"template": {"spec": {"class": {"name": class_of_set}}}},
+        }))
+        .unwrap();
+        phase(&wanted_deployment(), &live, &[&set], hibernated)
+    }
+
+    /// The healthy deployment with one member changed.
+    fn with(pointer: &str, value: Value) -> Value {
+        let mut document = healthy();
+        let (parent, member) = pointer.rsplit_once('/').unwrap();
+        document.pointer_mut(parent).unwrap()[member] = value;
+        document
+    }
+
+    #[test]
+    fn ready_needs_every_machine_new_and_available() {
+        let class = wanted_deployment().class_name.0;
+        assert_eq!(phase_of(&healthy(), &class, false), Phase::Ready);
+        for (document, expected) in [
+            (with("/metadata/generation", json!(3)), Phase::Unobserved),
+            (with("/status/unavailableReplicas", json!(1)), Phase::Pending),
+            (with("/status/updatedReplicas", json!(1)), Phase::Pending),
+            (with("/spec/replicas", json!(3)), Phase::Pending),
+            (with("/status/conditions", json!([])), Phase::Pending),
+            (
+                with(
+                    "/status/conditions",
+                    json!([{"type": "Available", "status": "True"}, {"type": "Frozen", "status": "True"}]),
+                ),
+                Phase::Pending,
+            ),
+        ] {
+            assert_eq!(phase_of(&document, &class, false), expected, "{document}");
+        }
+        assert_eq!(phase_of(&healthy(), "another-class", false), Phase::WithoutMachineSet);
+    }
+
+    #[test]
+    fn a_sleeping_shoot_is_ready_without_machines() {
+        let class = wanted_deployment().class_name.0;
+        assert_eq!(phase_of(&healthy(), &class, true), Phase::Pending);
+        assert_eq!(phase_of(&with("/status/replicas", json!(0)), &class, true), Phase::Ready);
+    }
+
+    #[test]
+    fn failed_machines_are_told_with_their_code() {
+        let failed =
+            json!([{"name": "m1", "lastOperation": {"description": "no capacity", "errorCode": "ResourceExhausted"}}]);
+        let phase = phase_of(&with("/status/failedMachines", failed), &wanted_deployment().class_name.0, false);
+        assert_eq!(
+            phase,
+            Phase::Failed(vec![FailedMachineText {
+                machine: "m1".to_owned(),
+                description: "no capacity".to_owned(),
+                error_code: Some("ResourceExhausted".to_owned()),
+            }])
+        );
+    }
+}

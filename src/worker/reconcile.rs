@@ -15,7 +15,7 @@ use super::observe::{self, ObserveError};
 use super::plan::{Plan, plan};
 use super::progress::{Progress, progress};
 use super::report::{Failure, Outcome, Published, deadline, machine_failures, published_deployments};
-use crate::api::gardener::Worker;
+use crate::api::gardener::{ErrorCode, Worker};
 use crate::provider::{Provider, WorkerContext, WorkerError};
 
 /// What one pass over a Worker has found and done.
@@ -65,6 +65,7 @@ impl PassError {
     pub fn failure(&self) -> Failure {
         let codes = match self {
             Self::Worker(error) => error.code().into_iter().collect(),
+            Self::Observe(ObserveError::Cluster { .. }) => [ErrorCode::ConfigurationProblem].into(),
             Self::Observe(_) | Self::Delete { .. } | Self::Write { .. } => Default::default(),
         };
         Failure { message: self.to_string(), codes }
@@ -94,7 +95,7 @@ pub async fn reconcile(
     let context = decode::context(worker, &cluster, &secrets)?;
     let plan = plan(context)?;
     let apis = MachineApis::new(client, &namespace);
-    let applied = apply(&apis, changes(&context, &plan, &live), &live).await;
+    let applied = apply(&apis, changes(&context, &plan, &live, now), &live).await;
     let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());
     let left = clean_up(client, &apis, &plan, &progress, &applied, &live, &namespace).await?;
     let published = published(&context, &plan, begins, &live);

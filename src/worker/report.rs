@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::live::{MachineObjects, is_same};
+use super::difference::is_same;
+use super::live::MachineObjects;
 use super::operation::Operation;
 use super::plan::Plan;
 use super::progress::Progress;
@@ -70,7 +71,8 @@ pub struct Published {
 }
 
 /// The bounds that the autoscaler shall know: those of planned pools, and for pools that could not be planned those that
-/// were published before. In the order of the pools.
+/// were published before. In the order of the pools. Where that makes none, what was published stays, as the Go extension
+/// leaves it: without pools nothing reads the bounds.
 #[must_use]
 pub fn published_deployments(
     plan: &Plan,
@@ -99,7 +101,7 @@ pub fn published_deployments(
             ),
         }
     }
-    published
+    if published.is_empty() { worker.status.machine_deployments.clone() } else { published }
 }
 
 /// Whether a deployment belongs to the pool: by its label, or by its name where it is not there.
@@ -275,4 +277,83 @@ fn texts(operation: Operation) -> Texts {
 /// RFC 3339 in whole seconds, as Kubernetes writes times.
 fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: &str = "2026-11-21T10:00:00Z";
+
+    fn worker(status: Value) -> Worker {
+        let document = json!({"metadata": {"generation": 3}, "spec": {"type": "azure"}, "status": status});
+        serde_json::from_str(&document.to_string()).unwrap()
+    }
+
+    fn patch(status: Value, outcome: &Outcome, published: Option<&Published>) -> Option<Value> {
+        status_patch(&worker(status), Operation::Reconcile, outcome, published, NOW.parse().unwrap())
+            .map(|patch| patch["status"].clone())
+    }
+
+    fn succeeded() -> Value {
+        json!({
+            "observedGeneration": 3,
+            "lastOperation": {
+                "type": "Reconcile", "state": "Succeeded", "progress": 100,
+                "description": "Successfully reconciled Worker", "lastUpdateTime": "2026-01-01T00:00:00Z",
+            },
+        })
+    }
+
+    #[test]
+    fn a_beginning_is_always_written() {
+        let begun = patch(succeeded(), &Outcome::Begun, None).unwrap();
+        assert_eq!(begun["lastOperation"]["state"], "Processing");
+        assert_eq!(begun["lastOperation"]["lastUpdateTime"], NOW);
+        let again = patch(json!({"lastOperation": begun["lastOperation"]}), &Outcome::Begun, None);
+        assert!(again.is_some(), "gardenlet waits for a time after its request");
+    }
+
+    #[test]
+    fn what_the_status_says_already_is_not_written() {
+        assert_eq!(patch(succeeded(), &Outcome::Succeeded, None), None);
+        let waiting = Outcome::Waiting("for machines".to_owned(), 40);
+        let written = patch(succeeded(), &waiting, None).unwrap();
+        assert_eq!(patch(written, &waiting, None), None);
+    }
+
+    #[test]
+    fn an_error_has_codes_and_a_success_takes_it_away() {
+        let failure = Failure { message: "pool \"b\": no".to_owned(), codes: [ErrorCode::ConfigurationProblem].into() };
+        let failed = patch(json!({}), &Outcome::Failed(failure.clone()), None).unwrap();
+        assert_eq!(failed["lastError"]["codes"], json!(["ERR_CONFIGURATION_PROBLEM"]));
+        assert_eq!(failed["lastError"]["description"], "Error reconciling Worker: pool \"b\": no");
+        assert_eq!(failed["observedGeneration"], 3);
+        assert_eq!(patch(failed.clone(), &Outcome::Failed(failure), None), None, "the same error is written once");
+        let mended = patch(failed, &Outcome::Succeeded, None).unwrap();
+        assert_eq!(mended["lastError"], Value::Null);
+        assert!(mended.as_object().unwrap().contains_key("lastError"), "a merge patch removes only with null");
+    }
+
+    #[test]
+    fn gardenlet_sees_a_new_time_for_each_operation() {
+        let bounds = vec![MachineDeploymentStatus { name: "a".to_owned(), minimum: 1, maximum: 2, priority: None }];
+        let mut published =
+            Published { machine_deployments: bounds.clone(), renew_time: true, provider_status: Value::Null };
+        let mut status = succeeded();
+        status["machineDeployments"] = json!(bounds);
+        let begun = patch(status.clone(), &Outcome::Succeeded, Some(&published)).unwrap();
+        assert_eq!(begun, json!({"machineDeploymentsLastUpdateTime": NOW}));
+        published.renew_time = false;
+        assert_eq!(patch(status, &Outcome::Succeeded, Some(&published)), None);
+    }
+
+    #[test]
+    fn members_that_vanish_from_the_provider_status_are_removed() {
+        let mut status = succeeded();
+        status["providerStatus"] = json!({"kind": "WorkerStatus", "vmoDependencies": [{"name": "v"}]});
+        let published = Published { provider_status: json!({"kind": "WorkerStatus"}), ..Published::default() };
+        let written = patch(status, &Outcome::Succeeded, Some(&published)).unwrap();
+        assert_eq!(written["providerStatus"], json!({"kind": "WorkerStatus", "vmoDependencies": null}));
+    }
 }

@@ -45,7 +45,13 @@ pub(crate) fn render(world: &World, live: &MachineObjects) -> Option<Rendered> {
     let cloud_profile: CloudProfile = decode_lenient(&to_go_json(&world.cloud_profile)).ok()?;
     let shoot: Shoot = decode_lenient(&to_go_json(&world.shoot)).ok()?;
     let secrets = world.secrets();
-    let context = WorkerContext { worker: &worker, cloud_profile: &cloud_profile, shoot: &shoot, secrets: &secrets };
+    let context = WorkerContext {
+        worker: &worker,
+        cloud_profile: &cloud_profile,
+        shoot: &shoot,
+        secrets: &secrets,
+        dependencies: None,
+    };
     let plan = plan(context).ok()?;
     let rules = replica_rules(&context, live);
     let deployments = plan.machines().map(|machine| {

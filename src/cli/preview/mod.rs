@@ -86,9 +86,9 @@ enum Sides<'a> {
 pub(super) fn run(arguments: &PreviewArguments) -> ExitCode {
     match preview(arguments) {
         Ok(code) => ExitCode::from(code),
-        Err(error) if super::render::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if super::terminal::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            super::render::complain(&format!("{error:#}"));
+            super::terminal::complain(&format!("{error:#}"));
             ExitCode::from(1)
         }
     }
@@ -124,10 +124,10 @@ fn preview(arguments: &PreviewArguments) -> anyhow::Result<u8> {
         }
     };
     for error in &comparison.errors {
-        super::render::complain(error);
+        super::terminal::complain(error);
     }
     if let Some(note) = replacement.as_ref().and_then(Replacement::note) {
-        super::render::complain(&note);
+        super::terminal::complain(&note);
     }
     let code = exit_code(&comparison);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());

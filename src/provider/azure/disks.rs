@@ -74,9 +74,9 @@ pub(super) fn data_disks(volumes: &[&DataVolume], config: &WorkerConfig) -> Resu
 
 /// The image of a data volume; of several entries for the volume the last one with an image counts.
 fn data_disk_image(volume: &str, config: &WorkerConfig) -> Option<DataDiskImage> {
-    let images =
-        config.data_volumes.iter().filter(|entry| entry.name == volume).filter_map(|entry| entry.image_ref.as_ref());
-    images.last().map(|image| image.references().preferred().map(DataDiskImage::from).unwrap_or_default())
+    let entry = config.data_volumes.iter().rfind(|entry| entry.name == volume && entry.image_ref.is_some())?;
+    let image = entry.image_ref.as_ref()?;
+    Some(image.references().preferred().map(DataDiskImage::from).unwrap_or_default())
 }
 
 impl From<ImageReference<'_>> for DataDiskImage {

@@ -22,13 +22,18 @@ pub const BASIC: &str = "basic";
 pub const DEFAULT_ARCHITECTURE: &str = "amd64";
 
 /// The capabilities of CloudProfiles in the old format.
-#[must_use]
-pub fn old_format_definitions() -> Vec<CapabilityDefinition> {
+fn old_format_definitions() -> Vec<CapabilityDefinition> {
     let definition = |name: &str, values: [&str; 2]| CapabilityDefinition {
         name: name.to_owned(),
         values: values.map(str::to_owned).to_vec(),
     };
     vec![definition(ARCHITECTURE, ["amd64", "arm64"]), definition(NETWORKING, [ACCELERATED, BASIC])]
+}
+
+/// The capabilities that a CloudProfile declares, or those that one in the old format stands for.
+#[must_use]
+pub fn profile_definitions(declared: &[CapabilityDefinition]) -> Cow<'_, [CapabilityDefinition]> {
+    if declared.is_empty() { Cow::Owned(old_format_definitions()) } else { Cow::Borrowed(declared) }
 }
 
 /// An image that a machine could start from: a flavor of the CloudProfile, or an old-format version as one.
@@ -200,7 +205,7 @@ pub fn image_in_status<'a>(
 }
 
 /// What a kept image fits: its capabilities, else those that its architecture stands for, else everything.
-fn machine_side(kept: &StatusImage) -> Cow<'_, Capabilities> {
+pub(super) fn machine_side(kept: &StatusImage) -> Cow<'_, Capabilities> {
     match (&kept.capabilities, &kept.architecture) {
         (Some(capabilities), _) if !capabilities.0.is_empty() => Cow::Borrowed(capabilities),
         (_, Some(architecture)) => Cow::Owned(old_format_capabilities(architecture, kept.accelerated_networking)),

@@ -196,12 +196,9 @@ pub(super) fn image_reference(
 
 /// A zone as the driver wants it.
 pub(super) fn zone_value(zone: &str) -> Value {
-    if !zone.is_empty() && zone.bytes().all(|byte| byte.is_ascii_digit()) {
-        if let Ok(number) = zone.parse::<i32>() {
-            return Value::from(number);
-        }
-    }
-    Value::from(zone)
+    let is_number = !zone.is_empty() && zone.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| zone.parse::<i32>().ok()).flatten();
+    number.map_or_else(|| Value::from(zone), Value::from)
 }
 
 /// Whether machines of this type are confidential: `Standard_DC…` and `Standard_EC…`.

@@ -4,7 +4,8 @@
 //! * [`image`], [`network`], [`disks`], [`tags`], [`cloud`]: one question of a machine each;
 //! * [`hash_data`], [`virtual_capacity`]: what Azure adds to the pool hash;
 //! * [`machine_class`]: the provider spec;
-//! * [`pool`]: one pool from all of it.
+//! * [`credentials`]: whether machines can be made at all;
+//! * [`pool`]: one pool from all of it; [`explain`]: the same for people.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,22 +16,27 @@ use serde_json::value::RawValue;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
 use crate::provider::document::{Document, decode_document};
-use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{
+    Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
+};
 
 pub mod cloud;
+mod credentials;
 pub mod disks;
 pub mod documents;
 pub mod error_codes;
+mod explain;
 pub mod hash_data;
 pub mod image;
 mod machine_class;
 pub mod network;
 mod pool;
+pub mod scale_sets;
 mod status;
 pub mod tags;
 pub mod virtual_capacity;
 
-use documents::{CloudProfileConfig, InfrastructureStatus, Subnet, WorkerStatus};
+use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
 
 /// The provider of Workers of type `azure`.
 pub struct Azure;
@@ -46,6 +52,8 @@ struct AzureWorker<'a> {
     /// Whether the CloudProfile is in the old format.
     old_format: bool,
     nodes_subnet: Subnet,
+    /// Scale sets of non-zonal pools, as they are recorded after this pass.
+    scale_sets: Vec<ScaleSetDependency>,
 }
 
 impl Provider for Azure {
@@ -54,26 +62,54 @@ impl Provider for Azure {
     }
 
     fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
-        let worker = context.worker;
-        let config = profile_config(&context)?;
-        check_credentials(&context)?;
-        let infrastructure: InfrastructureStatus =
-            decode("Worker spec.infrastructureProviderStatus", worker.spec.infrastructure_provider_status.as_deref())?
-                .ok_or_else(|| WorkerError::DocumentMissing {
-                    path: "Worker spec.infrastructureProviderStatus".to_owned(),
-                    kind: InfrastructureStatus::KIND,
-                })?;
-        let status = decode("Worker status.providerStatus", worker.status.provider_status.as_deref())?;
-        let nodes_subnet = network::nodes_subnet(&infrastructure).ok_or(WorkerError::NodesSubnetMissing)?.clone();
-        let declared = &context.cloud_profile.spec.machine_capabilities;
-        let old_format = declared.is_empty();
-        let definitions =
-            if old_format { Cow::Owned(image::old_format_definitions()) } else { Cow::Borrowed(declared.as_slice()) };
-        Ok(Box::new(AzureWorker { context, config, infrastructure, status, definitions, old_format, nodes_subnet }))
+        AzureWorker::open(context).map(|worker| Box::new(worker) as Box<dyn PoolPlanner>)
+    }
+
+    fn described_dependencies(
+        &self,
+        context: WorkerContext<'_>,
+        described: &Value,
+    ) -> Result<Option<Dependencies>, WorkerError> {
+        let AzureWorker { config, infrastructure, status, .. } = AzureWorker::open(context)?;
+        if infrastructure.zoned {
+            return Ok(None);
+        }
+        Ok(Some(scale_sets::described_dependencies(
+            &context,
+            config.as_deref(),
+            &infrastructure,
+            status.as_ref(),
+            described,
+        )))
     }
 
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
         error_codes::error_codes(code, text)
+    }
+}
+
+impl<'a> AzureWorker<'a> {
+    /// Decodes what all pools share.
+    fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+        let worker = context.worker;
+        let config = profile_config(&context)?;
+        credentials::check_credentials(&context)?;
+        const INFRASTRUCTURE: &str = "Worker spec.infrastructureProviderStatus";
+        let infrastructure: InfrastructureStatus =
+            decode(INFRASTRUCTURE, worker.spec.infrastructure_provider_status.as_deref())?.ok_or_else(|| {
+                WorkerError::DocumentMissing { path: INFRASTRUCTURE.to_owned(), kind: InfrastructureStatus::KIND }
+            })?;
+        let status: Option<WorkerStatus> =
+            decode("Worker status.providerStatus", worker.status.provider_status.as_deref())?;
+        let nodes_subnet = network::nodes_subnet(&infrastructure).ok_or(WorkerError::NodesSubnetMissing)?.clone();
+        let declared = &context.cloud_profile.spec.machine_capabilities;
+        let old_format = declared.is_empty();
+        let definitions = image::profile_definitions(declared);
+        let scale_sets = match context.dependencies {
+            Some(dependencies) => serde_json::from_value(dependencies.records.clone()).unwrap_or_default(),
+            None => status.as_ref().map(|status| status.vmo_dependencies.clone()).unwrap_or_default(),
+        };
+        Ok(Self { context, config, infrastructure, status, definitions, old_format, nodes_subnet, scale_sets })
     }
 }
 
@@ -82,8 +118,12 @@ impl PoolPlanner for AzureWorker<'_> {
         self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
     }
 
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
+        self.explain(pool)
+    }
+
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
-        status::provider_status(self.status.as_ref(), planned, failed)
+        status::provider_status(self.status.as_ref(), &self.scale_sets, planned, failed)
     }
 }
 
@@ -115,23 +155,4 @@ fn profile_config(context: &WorkerContext<'_>) -> Result<Option<Arc<CloudProfile
         });
     }
     Ok(config)
-}
-
-/// Machines can't be made without credentials, so they are looked at before anything is written.
-fn check_credentials(context: &WorkerContext<'_>) -> Result<(), WorkerError> {
-    const KEYS: [&str; 4] = ["subscriptionID", "tenantID", "clientID", "clientSecret"];
-    const WORKLOAD_IDENTITY: (&str, &str) = ("security.gardener.cloud/purpose", "workload-identity-token-requestor");
-    let reference = &context.worker.spec.secret_ref;
-    let (namespace, name) =
-        (reference.namespace.as_deref().unwrap_or_default(), reference.name.as_deref().unwrap_or_default());
-    let secret = || format!("{namespace}/{name}");
-    let content =
-        context.secrets.get(namespace, name).ok_or_else(|| WorkerError::CredentialsMissing { secret: secret() })?;
-    if content.labels.get(WORKLOAD_IDENTITY.0).is_some_and(|purpose| purpose == WORKLOAD_IDENTITY.1) {
-        return Ok(());
-    }
-    match KEYS.into_iter().find(|key| !content.has_key(key)) {
-        Some(key) => Err(WorkerError::CredentialsIncomplete { secret: secret(), key }),
-        None => Ok(()),
-    }
 }

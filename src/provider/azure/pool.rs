@@ -17,11 +17,12 @@ use super::image::{
 };
 use super::machine_class as class;
 use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone};
+use super::scale_sets::check_pool;
 use super::tags::machine_tags;
-use crate::api::gardener::{Capabilities, WorkerPool};
+use crate::api::gardener::{Capabilities, MachineType, WorkerPool};
 use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
 use crate::capabilities::complete_machine_type;
-use crate::pool::hash::{HashItems, HashedPool, pool_hash};
+use crate::pool::hash::{HashItems, HashedPool, ProviderItems, pool_hash};
 use crate::pool::names::{ClassName, class_name, deployment_name};
 use crate::pool::settings::{cluster_autoscaler_annotations, machine_settings};
 use crate::pool::strategy::deployment_strategy;
@@ -30,7 +31,7 @@ use crate::provider::document::decode_document;
 use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
 /// Where the machines of one entry of a plan are placed.
-enum Placement<'a> {
+pub(super) enum Placement<'a> {
     /// In a zone, with a share of the pool's numbers.
     Zone { zone: &'a str, position: ZonePosition, subnet: &'a Subnet, subnet_counts: bool },
     /// In a scale set, with all numbers of the pool.
@@ -50,11 +51,11 @@ struct PoolInputs<'a> {
 }
 
 /// Numbers of a pool that fall to one placement.
-struct Bounds {
-    minimum: i32,
-    maximum: i32,
-    max_surge: IntOrString,
-    max_unavailable: IntOrString,
+pub(super) struct Bounds {
+    pub(super) minimum: i32,
+    pub(super) maximum: i32,
+    pub(super) max_surge: IntOrString,
+    pub(super) max_unavailable: IntOrString,
 }
 
 impl AzureWorker<'_> {
@@ -65,13 +66,15 @@ impl AzureWorker<'_> {
         let mut in_place_hash = None;
         let mut machines = Vec::with_capacity(placements.len());
         for placement in &placements {
-            let hashed = self.hash(&inputs, placement)?;
+            let hashed = self.hash(pool, &inputs.config_items, placement)?;
             machines.push(self.machine_plan(&inputs, placement, &hashed)?);
             in_place_hash = hashed.in_place;
         }
         if placements.is_empty() {
             // Nothing to name, but what can't be hashed is wrong all the same.
-            in_place_hash = pool_hash(pool, self.context.shoot, &self.items(&inputs, UnitFacts::default()))?.in_place;
+            in_place_hash =
+                pool_hash(pool, self.context.shoot, &self.items(pool, &inputs.config_items, UnitFacts::default()))?
+                    .in_place;
         }
         let machine_architecture = machine.0.get(ARCHITECTURE).and_then(|values| values.first());
         let kept = status_image(
@@ -88,7 +91,7 @@ impl AzureWorker<'_> {
     }
 
     /// What the machine type can do; the pool's architecture fills a gap.
-    fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
+    pub(super) fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
         let profile = self.context.cloud_profile;
         let machine_type =
             profile.spec.machine_types.iter().find(|machine_type| machine_type.name == pool.machine_type).ok_or_else(
@@ -97,7 +100,11 @@ impl AzureWorker<'_> {
                     cloud_profile: self.profile_name(),
                 },
             )?;
-        Ok(complete_machine_type(machine_type.capabilities.as_ref(), architecture(pool), &self.definitions))
+        Ok(self.capabilities_of(machine_type, pool))
+    }
+
+    pub(super) fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
+        complete_machine_type(machine_type.capabilities.as_ref(), architecture(pool), &self.definitions)
     }
 
     fn pool_inputs<'a>(&'a self, pool: &'a WorkerPool, machine: &Capabilities) -> Result<PoolInputs<'a>, PoolProblem> {
@@ -110,6 +117,7 @@ impl AzureWorker<'_> {
         })?;
         let config =
             pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).transpose()?.unwrap_or_default();
+        check_storage_uri(&config)?;
         Ok(PoolInputs {
             pool,
             config_items: config_items(pool, &config)?,
@@ -122,7 +130,11 @@ impl AzureWorker<'_> {
         })
     }
 
-    fn select_image<'a>(&'a self, pool: &WorkerPool, machine: &Capabilities) -> Result<SelectedImage<'a>, PoolProblem> {
+    pub(super) fn select_image<'a>(
+        &'a self,
+        pool: &WorkerPool,
+        machine: &Capabilities,
+    ) -> Result<SelectedImage<'a>, PoolProblem> {
         let image = &pool.machine_image;
         image_in_profile(self.config.as_deref(), image, machine, &self.definitions).or_else(|in_profile| {
             image_in_status(self.status.as_ref(), image, machine, &self.definitions).map_err(|in_status| {
@@ -137,7 +149,7 @@ impl AzureWorker<'_> {
         })
     }
 
-    fn is_accelerated(
+    pub(super) fn is_accelerated(
         &self,
         pool: &WorkerPool,
         machine: &Capabilities,
@@ -155,7 +167,7 @@ impl AzureWorker<'_> {
     }
 
     /// One placement per zone, or the scale set of a non-zonal infrastructure.
-    fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<Placement<'a>>, PoolProblem> {
+    pub(super) fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<Placement<'a>>, PoolProblem> {
         if !self.infrastructure.zoned {
             let scale_set = self.scale_set(pool)?;
             return Ok(vec![Placement::ScaleSet { scale_set, subnet: &self.nodes_subnet }]);
@@ -170,15 +182,14 @@ impl AzureWorker<'_> {
             .collect()
     }
 
-    /// The one scale set that the provider status records for the pool.
+    /// The one scale set that is recorded for the pool.
     fn scale_set(&self, pool: &WorkerPool) -> Result<&ScaleSetDependency, PoolProblem> {
-        if pool.update_strategy.is_some_and(|strategy| strategy.is_in_place()) {
-            return Err(PoolProblem::ScaleSet(
-                "a pool that is updated in place needs zones: scale sets do not support it".to_owned(),
-            ));
+        check_pool(pool).map_err(PoolProblem::ScaleSet)?;
+        let failure = self.context.dependencies.and_then(|dependencies| dependencies.failures.get(&pool.name));
+        if let Some(failure) = failure {
+            return Err(PoolProblem::ScaleSet(failure.clone()));
         }
-        let recorded = self.status.iter().flat_map(|status| &status.vmo_dependencies);
-        let of_pool: Vec<_> = recorded.filter(|dependency| dependency.pool_name == pool.name).collect();
+        let of_pool: Vec<_> = self.scale_sets.iter().filter(|record| record.pool_name == pool.name).collect();
         match of_pool.as_slice() {
             [scale_set] => Ok(scale_set),
             [] => Err(PoolProblem::ScaleSet(
@@ -191,12 +202,17 @@ impl AzureWorker<'_> {
         }
     }
 
-    fn items(&self, inputs: &PoolInputs<'_>, facts: UnitFacts<'_>) -> crate::pool::hash::ProviderItems {
+    fn items(&self, pool: &WorkerPool, config_items: &HashItems, facts: UnitFacts<'_>) -> ProviderItems {
         let facts = UnitFacts { identity: self.infrastructure.identity.as_ref(), ..facts };
-        provider_items(&sorted_data_volumes(inputs.pool), facts, &inputs.config_items)
+        provider_items(&sorted_data_volumes(pool), facts, config_items)
     }
 
-    fn hash(&self, inputs: &PoolInputs<'_>, placement: &Placement<'_>) -> Result<HashedPool, PoolProblem> {
+    pub(super) fn hash(
+        &self,
+        pool: &WorkerPool,
+        config_items: &HashItems,
+        placement: &Placement<'_>,
+    ) -> Result<HashedPool, PoolProblem> {
         let facts = match placement {
             Placement::Zone { subnet, subnet_counts, .. } => {
                 UnitFacts { zone_subnet: subnet_counts.then_some(subnet.name.as_str()), ..UnitFacts::default() }
@@ -205,7 +221,7 @@ impl AzureWorker<'_> {
                 UnitFacts { scale_set: Some(&scale_set.name), ..UnitFacts::default() }
             }
         };
-        Ok(pool_hash(inputs.pool, self.context.shoot, &self.items(inputs, facts))?)
+        Ok(pool_hash(pool, self.context.shoot, &self.items(pool, config_items, facts))?)
     }
 
     fn machine_plan(
@@ -365,30 +381,30 @@ impl AzureWorker<'_> {
         format!("{}-{zone}", self.context.worker.spec.region)
     }
 
-    fn profile_name(&self) -> String {
+    pub(super) fn profile_name(&self) -> String {
         self.context.cloud_profile.metadata.name.clone().unwrap_or_default()
     }
 }
 
 impl Placement<'_> {
-    fn zone(&self) -> Option<&str> {
+    pub(super) fn zone(&self) -> Option<&str> {
         match self {
             Self::Zone { zone, .. } => Some(zone),
             Self::ScaleSet { .. } => None,
         }
     }
 
-    fn subnet(&self) -> &Subnet {
+    pub(super) fn subnet(&self) -> &Subnet {
         match self {
             Self::Zone { subnet, .. } | Self::ScaleSet { subnet, .. } => subnet,
         }
     }
 
-    fn name_suffix(&self) -> String {
+    pub(super) fn name_suffix(&self) -> String {
         self.zone().map(|zone| format!("-z{zone}")).unwrap_or_default()
     }
 
-    fn bounds(&self, pool: &WorkerPool) -> Result<Bounds, PoolProblem> {
+    pub(super) fn bounds(&self, pool: &WorkerPool) -> Result<Bounds, PoolProblem> {
         let (max_surge, max_unavailable) = (&pool.max_surge, &pool.max_unavailable);
         let Self::Zone { position, .. } = *self else {
             return Ok(Bounds {
@@ -411,8 +427,18 @@ impl Placement<'_> {
     }
 }
 
-fn architecture(pool: &WorkerPool) -> &str {
+pub(super) fn architecture(pool: &WorkerPool) -> &str {
     pool.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE)
+}
+
+/// A storage address is the one free text of a pool that reaches the cloud as it is.
+fn check_storage_uri(config: &WorkerConfig) -> Result<(), PoolProblem> {
+    let uri =
+        config.diagnostics_profile.as_ref().and_then(|profile| profile.storage_uri.as_deref()).unwrap_or_default();
+    if uri.contains(|character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')) {
+        return Err(PoolProblem::ControlCharacter { path: "providerConfig.diagnosticsProfile.storageURI" });
+    }
+    Ok(())
 }
 
 fn class_labels(pool: &WorkerPool) -> BTreeMap<String, String> {

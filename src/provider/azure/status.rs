@@ -2,14 +2,19 @@
 
 use serde_json::Value;
 
-use super::documents::{API_VERSION, StatusImage, WorkerStatus};
+use super::documents::{API_VERSION, ScaleSetDependency, StatusImage, WorkerStatus};
 use crate::api::gardener::WorkerPool;
 use crate::provider::PoolPlan;
 use crate::provider::document::Document;
 
 /// Each image of the planned pools once, in the order of the pools; then the images that pools which could not be planned
-/// used before. Scale sets are kept as they are.
-pub(super) fn provider_status(previous: Option<&WorkerStatus>, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
+/// used before. No record of a scale set is ever lost.
+pub(super) fn provider_status(
+    previous: Option<&WorkerStatus>,
+    scale_sets: &[ScaleSetDependency],
+    planned: &[&PoolPlan],
+    failed: &[&WorkerPool],
+) -> Value {
     let mut images: Vec<Value> = Vec::new();
     let mut add = |image: Value| {
         if !images.contains(&image) {
@@ -24,7 +29,6 @@ pub(super) fn provider_status(previous: Option<&WorkerStatus>, planned: &[&PoolP
             add(serde_json::to_value(kept).unwrap_or_default());
         }
     }
-    let scale_sets = previous.map(|status| status.vmo_dependencies.as_slice()).unwrap_or_default();
     let mut document = serde_json::json!({ "apiVersion": API_VERSION, "kind": WorkerStatus::KIND });
     if !images.is_empty() {
         document["machineImages"] = images.into();

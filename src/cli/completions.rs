@@ -1,0 +1,27 @@
+//! `completions`: what a shell needs to complete commands and options.
+
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::terminal::{exit_code, print};
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardener-extension-worker completions bash > /etc/bash_completion.d/gardener-extension-worker
+  source <(gardener-extension-worker completions zsh)")]
+pub(super) struct CompletionsArguments {
+    /// The shell.
+    shell: Shell,
+}
+
+pub(super) fn run(arguments: &CompletionsArguments) -> ExitCode {
+    let mut command = super::Arguments::command();
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, name, &mut script);
+    exit_code(print(&String::from_utf8_lossy(&script)).map(|()| 0).map_err(anyhow::Error::from))
+}

@@ -1,0 +1,118 @@
+//! `explain`: why the machines of a pool are what they are.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::json;
+
+use super::input::{self, WorkerInput};
+use super::render::described_dependencies;
+use super::terminal::{complain, exit_code, print, width};
+use crate::api::gardener::ErrorCode;
+use crate::explain::{Explanation, explain};
+use crate::provider::WorkerError;
+use crate::worker::decode;
+
+mod image;
+mod pool;
+mod zones;
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardener-extension-worker explain example/azure.yaml
+  gardener-extension-worker explain example/azure.yaml --pool services
+  gardener-extension-worker explain -o json bundle.yaml | jq '.workers[].pools[].hashes'
+
+Exit codes: 0 explained, 1 some pool can't be planned (it is explained all the same), 2 wrong usage or unreadable input.
+Colours are shown on a terminal only, and never when NO_COLOR is set.")]
+pub(super) struct ExplainArguments {
+    /// File of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundle or folder; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    file: PathBuf,
+    /// Only the pool of this name.
+    #[arg(long, value_name = "NAME")]
+    pool: Option<String>,
+    /// What to print: tables for people, or one JSON document for programs.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+}
+
+/// A Worker that can't be explained at all.
+#[derive(Debug, Serialize)]
+struct Unexplained {
+    /// File, and the Worker in it where the file has several.
+    input: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<ErrorCode>,
+    message: String,
+}
+
+/// An explained Worker and where it comes from.
+#[derive(Debug, Serialize)]
+struct Explained {
+    /// File, and the Worker in it where the file has several.
+    input: String,
+    #[serde(flatten)]
+    explanation: Explanation,
+}
+
+pub(super) fn run(arguments: &ExplainArguments) -> ExitCode {
+    exit_code(explain_all(arguments))
+}
+
+fn explain_all(arguments: &ExplainArguments) -> anyhow::Result<u8> {
+    let mut explained = Vec::new();
+    let mut unexplained = Vec::new();
+    for file in input::files(std::slice::from_ref(&arguments.file))? {
+        for worker in input::workers_of_file(&file)? {
+            let input = worker.source.to_string();
+            match explain_worker(&worker, arguments.pool.as_deref()) {
+                Ok(explanation) => explained.push(Explained { input, explanation }),
+                Err(error) => unexplained.push(Unexplained { input, code: error.code(), message: error.to_string() }),
+            }
+        }
+    }
+    if let Some(pool) = &arguments.pool {
+        let found = explained.iter().any(|worker| !worker.explanation.pools.is_empty());
+        if !found && unexplained.is_empty() {
+            bail!("{}: no pool {pool:?} in it", arguments.file.display());
+        }
+    }
+    let failed = explained.iter().flat_map(|worker| &worker.explanation.pools).any(|pool| pool.error.is_some());
+    match arguments.output {
+        Output::Json => {
+            let document = json!({"schema": "explain/v1", "workers": explained, "errors": unexplained});
+            print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        }
+        Output::Table => {
+            for error in &unexplained {
+                complain(&format!("{}: {}", error.input, error.message));
+            }
+            let width = width();
+            let texts = explained.iter().map(|worker| pool::worker_text(&worker.explanation, width));
+            print(&texts.collect::<Vec<_>>().join("\n"))?;
+        }
+    }
+    Ok(u8::from(failed || !unexplained.is_empty()))
+}
+
+fn explain_worker(input: &WorkerInput, pool: Option<&str>) -> Result<Explanation, WorkerError> {
+    let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
+        cluster: input.worker.metadata.namespace.clone().unwrap_or_default(),
+    })?;
+    let mut context = decode::context(&input.worker, cluster, &input.secrets)?;
+    let dependencies = described_dependencies(&context, input.cloud.as_ref())?;
+    context.dependencies = dependencies.as_ref();
+    explain(context, &input.live, pool)
+}

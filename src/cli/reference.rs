@@ -1,0 +1,90 @@
+//! `docs/cli.md`, made from the definitions of the commands, so that it can't say anything else than `--help`.
+
+use clap::{Arg, Command, CommandFactory};
+
+use super::json_fields::{EXPLAIN, Field, WHY};
+
+/// The reference page.
+#[must_use]
+pub fn reference() -> String {
+    let mut command = super::Arguments::command();
+    command.build();
+    let mut page = String::from(
+        "# Commands\n\n<!-- Made from the definitions. To make it again: UPDATE_GOLDEN=1 cargo test --test cli -->\n",
+    );
+    page.push_str(&format!("\n{}\n", about(&command)));
+    page.push_str(
+        "\nData goes to stdout, everything else to stderr. Tables are as wide as the terminal (`COLUMNS` sets another \
+         width, a log gets 120 columns). Colours are shown on a terminal only, and never when `NO_COLOR` is set. Values \
+         of Secrets and boot scripts are never printed by `explain` and `why`.\n\n",
+    );
+    let commands: Vec<&Command> = command.get_subcommands().filter(|command| command.get_name() != "help").collect();
+    for command in &commands {
+        page.push_str(&format!("* [`{0}`](#{0}): {1}\n", command.get_name(), about(command)));
+    }
+    for command in commands {
+        page.push_str(&section(command));
+    }
+    page.push_str("\n# JSON\n\nMembers are added at times; none is renamed or removed without another `schema`. `[]` stands for every entry of a list, `*` for every key of a map; members marked with `?` can be absent.\n");
+    page.push_str(&fields("explain -o json", EXPLAIN));
+    page.push_str(&fields("why -o json", WHY));
+    page
+}
+
+fn about(command: &Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+fn section(command: &Command) -> String {
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    let mut text = format!("\n## {}\n\n{}\n\n```text\n{usage}\n```\n\n", command.get_name(), about(command));
+    text.push_str("| argument | meaning |\n|---|---|\n");
+    for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+        text.push_str(&format!("| `{}` | {} |\n", spelling(argument), meaning(argument)));
+    }
+    if let Some(after) = command.get_after_help() {
+        text.push_str(&format!("\n```text\n{after}\n```\n"));
+    }
+    text
+}
+
+fn spelling(argument: &Arg) -> String {
+    let values = argument.get_value_names().unwrap_or_default();
+    let values = values.iter().map(|name| format!("<{name}>")).collect::<Vec<_>>().join(" ");
+    let short = argument.get_short().map(|short| format!("-{short}"));
+    let long = argument.get_long().map(|long| format!("--{long}"));
+    let flags = short.into_iter().chain(long).collect::<Vec<_>>().join(", ");
+    let takes_value = argument.get_action().takes_values() && !values.is_empty();
+    let text = if takes_value { format!("{flags} {values}") } else { flags };
+    text.trim().replace('|', "\\|")
+}
+
+fn meaning(argument: &Arg) -> String {
+    let mut text = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    if !text.ends_with('.') {
+        text.push('.');
+    }
+    let values = argument.get_possible_values();
+    if !values.is_empty() && argument.get_action().takes_values() {
+        let names = values.iter().map(|value| format!("`{}`", value.get_name())).collect::<Vec<_>>();
+        text.push_str(&format!(" One of {}.", names.join(", ")));
+    }
+    let defaults = argument.get_default_values();
+    if !defaults.is_empty() && argument.get_action().takes_values() {
+        let names = defaults.iter().map(|value| format!("`{}`", value.to_string_lossy())).collect::<Vec<_>>();
+        text.push_str(&format!(" Default {}.", names.join(", ")));
+    }
+    if let Some(variable) = argument.get_env() {
+        text.push_str(&format!(" Also as `{}` in the environment.", variable.to_string_lossy()));
+    }
+    text.replace('\n', " ").replace('|', "\\|")
+}
+
+fn fields(title: &str, fields: &[Field]) -> String {
+    let rows = fields.iter().map(|field| {
+        let optional = if field.optional { "?" } else { "" };
+        format!("| `{}`{optional} | {} | {} |\n", field.path, field.kind, field.meaning)
+    });
+    format!("\n## {title}\n\n| member | type | meaning |\n|---|---|---|\n{}", rows.collect::<String>())
+}

@@ -1,0 +1,200 @@
+//! Aligned tables: as wide as the terminal, with colours that the output stream drops where nobody sees them.
+
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Space between columns.
+const GAP: usize = 2;
+/// No column is made narrower than this to fit the terminal.
+const NARROWEST: usize = 14;
+
+/// Rows under a heading.
+pub(super) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+struct Column {
+    heading: &'static str,
+    numeric: bool,
+}
+
+/// Text with a style.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl Cell {
+    pub(super) fn styled(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), style: Style::new() }
+    }
+}
+
+impl Table {
+    /// A table with these headings, or without any; columns whose heading starts with `>` are aligned to the right.
+    pub(super) fn new<const N: usize>(headings: [&'static str; N]) -> Self {
+        let columns = headings
+            .into_iter()
+            .map(|heading| Column { heading: heading.trim_start_matches('>'), numeric: heading.starts_with('>') });
+        Self { columns: columns.collect(), rows: Vec::new() }
+    }
+
+    pub(super) fn row<const N: usize>(&mut self, cells: [Cell; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// The table as lines, indented, at most `width` columns wide where the text allows it.
+    pub(super) fn render(&self, indent: usize, width: usize) -> String {
+        let widths = self.widths(width.saturating_sub(indent));
+        let heading: Vec<Cell> =
+            self.columns.iter().map(|column| Cell::styled(column.heading, Style::new().dimmed())).collect();
+        let has_heading = self.columns.iter().any(|column| !column.heading.is_empty());
+        let heading = has_heading.then_some(&heading);
+        heading.into_iter().chain(&self.rows).map(|row| self.render_row(row, &widths, indent)).collect()
+    }
+
+    /// Whether nothing has to be wrapped.
+    pub(super) fn fits(&self, indent: usize, width: usize) -> bool {
+        self.widths(usize::MAX).iter().sum::<usize>() + GAP * self.columns.len().saturating_sub(1) + indent <= width
+    }
+
+    /// Natural widths; the widest columns give way until the table fits.
+    fn widths(&self, available: usize) -> Vec<usize> {
+        let natural = |(index, column): (usize, &Column)| {
+            let cells = self.rows.iter().filter_map(|row| row.get(index));
+            cells.map(|cell| cell.text.width()).max().unwrap_or_default().max(column.heading.width())
+        };
+        let mut widths: Vec<usize> = self.columns.iter().enumerate().map(natural).collect();
+        let gaps = GAP * widths.len().saturating_sub(1);
+        while widths.iter().sum::<usize>() + gaps > available {
+            let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > NARROWEST) else { break };
+            *widest -= 1;
+        }
+        widths
+    }
+
+    fn render_row(&self, row: &[Cell], widths: &[usize], indent: usize) -> String {
+        let cells: Vec<Vec<String>> =
+            row.iter().zip(widths).map(|(cell, width)| wrap(&printable(&cell.text), *width)).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or_default();
+        let mut text = String::new();
+        for line in 0..height {
+            let mut plain_end = text.len();
+            text.push_str(&" ".repeat(indent));
+            for (index, ((cell, width), column)) in row.iter().zip(widths).zip(&self.columns).enumerate() {
+                let part = cells.get(index).and_then(|lines| lines.get(line)).map(String::as_str).unwrap_or_default();
+                let padding = " ".repeat(width.saturating_sub(part.width()));
+                let style = cell.style;
+                if column.numeric {
+                    text.push_str(&padding);
+                }
+                if !part.is_empty() {
+                    text.push_str(&format!("{style}{part}{style:#}"));
+                    plain_end = text.len();
+                }
+                if !column.numeric {
+                    text.push_str(&padding);
+                }
+                text.push_str(&" ".repeat(GAP));
+            }
+            // No blanks at the end of a line.
+            text.truncate(plain_end);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Text without control characters, which could move the cursor or change colours.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+}
+
+/// Lines of at most `width` columns; broken between words, else behind punctuation, else anywhere.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while rest.width() > width.max(1) {
+        let mut used = 0;
+        let mut fits = 0;
+        let mut behind_blank = 0;
+        let mut breakable = 0;
+        for (start, character) in rest.char_indices() {
+            used += character.width().unwrap_or_default();
+            // A blank at the end takes no room.
+            if used > width && character != ' ' {
+                break;
+            }
+            fits = start + character.len_utf8();
+            match character {
+                ' ' => behind_blank = fits,
+                ',' | '/' | ':' | '=' | '-' | '.' | '_' => breakable = fits,
+                _ => {}
+            }
+        }
+        let first = rest.chars().next().map_or(rest.len(), char::len_utf8);
+        // Between words, unless that leaves most of the line empty.
+        let end = match (behind_blank, breakable) {
+            (blank, _) if blank * 2 > fits => blank,
+            (0, 0) => fits.max(first),
+            (blank, breakable) => blank.max(breakable),
+        };
+        let (line, after) = rest.split_at(end);
+        lines.push(line.trim_end().to_owned());
+        rest = after.trim_start();
+    }
+    if !rest.is_empty() || lines.is_empty() {
+        lines.push(rest.to_owned());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(["NAME", ">COUNT", "NOTE"]);
+        table.row(["a".into(), "1".into(), "".into()]);
+        table.row(["long-name".into(), "100".into(), "words that are wrapped where the room ends".into()]);
+        table
+    }
+
+    #[test]
+    fn columns_are_aligned_and_lines_end_with_text() {
+        let text = anstream::adapter::strip_str(&table().render(2, 200)).to_string();
+        assert_eq!(
+            text,
+            "  NAME       COUNT  NOTE\n  a              1\n  \
+             long-name    100  words that are wrapped where the room ends\n"
+        );
+    }
+
+    #[test]
+    fn wide_columns_give_way() {
+        let text = anstream::adapter::strip_str(&table().render(0, 40)).to_string();
+        assert!(text.lines().all(|line| line.width() <= 40), "{text}");
+        assert!(text.contains("words that are wrapped\n                  where"), "{text}");
+    }
+
+    #[test]
+    fn text_is_broken_where_it_may_be() {
+        assert_eq!(wrap("aaa/bbb,ccc", 5), ["aaa/", "bbb,", "ccc"]);
+        assert_eq!(wrap("abcdefg", 3), ["abc", "def", "g"]);
+        assert_eq!(wrap("über weite", 5), ["über", "weite"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
+    }
+}

@@ -1,0 +1,108 @@
+//! What the hash in a class name is made of: names, digests, and the values where showing them gives nothing away.
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::api::gardener::{Shoot, WorkerPool};
+use crate::pool::hash::{HashItem, HashItems, PoolHash, in_place_items, node_agent_items};
+use crate::provider::explanation::Placement;
+
+/// Length of a shown digest.
+const DIGEST_LENGTH: usize = 12;
+
+/// One hash and what it is made of. Zones with the same inputs share it.
+#[derive(Clone, Debug, Serialize)]
+pub struct HashExplanation {
+    /// The hash, as it stands in the class names.
+    pub hash: PoolHash,
+    /// The machine deployments whose classes carry it.
+    pub deployments: Vec<String>,
+    /// The zones of these deployments.
+    pub zones: Vec<String>,
+    /// What another hash does to the machines.
+    pub effect: HashEffect,
+    /// The inputs in the order in which they are hashed.
+    pub inputs: Vec<HashInput>,
+}
+
+/// What another hash does to the machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HashEffect {
+    /// New machines replace them.
+    Roll,
+    /// They are updated where they are.
+    UpdateInPlace,
+}
+
+/// One text that enters a hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HashInput {
+    /// Path of the field it comes from.
+    pub input: String,
+    /// The text; absent where a person may have put a secret into it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The first hexadecimal characters of its SHA-256.
+    pub sha256: String,
+    /// Length in bytes.
+    pub bytes: usize,
+    /// What the text is itself a hash of, where it is one: a change of these changes it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stands_for: Vec<HashInput>,
+}
+
+/// The hashes of a pool; more than one where zones have inputs of their own.
+pub(super) fn explain_hashes(shoot: &Shoot, pool: &WorkerPool, placements: &[Placement]) -> Vec<HashExplanation> {
+    let mut explanations: Vec<(&HashItems, HashExplanation)> = Vec::new();
+    let is_in_place = pool.update_strategy.is_some_and(|strategy| strategy.is_in_place());
+    let effect = if is_in_place { HashEffect::UpdateInPlace } else { HashEffect::Roll };
+    for placement in placements {
+        let Some((_, items)) = &placement.class else { continue };
+        let deployment = placement.deployment.0.clone();
+        match explanations.iter_mut().find(|(known, _)| *known == items) {
+            Some((_, known)) => {
+                known.deployments.push(deployment);
+                known.zones.extend(placement.zone.clone());
+            }
+            None => explanations.push((
+                items,
+                HashExplanation {
+                    hash: items.pool_hash(),
+                    deployments: vec![deployment],
+                    effect,
+                    zones: placement.zone.iter().cloned().collect(),
+                    inputs: items.iter().map(|item| explain_item(item, shoot, pool)).collect(),
+                },
+            )),
+        }
+    }
+    explanations.into_iter().map(|(_, explanation)| explanation).collect()
+}
+
+fn explain_item(item: &HashItem, shoot: &Shoot, pool: &WorkerPool) -> HashInput {
+    let stands_for = match &*item.input {
+        "nodeAgentSecretName" => node_agent_items(pool, shoot),
+        "inPlaceHash" => in_place_items(pool, shoot),
+        _ => Ok(HashItems::default()),
+    };
+    HashInput { stands_for: stands_for.unwrap_or_default().iter().map(shown).collect(), ..shown(item) }
+}
+
+fn shown(item: &HashItem) -> HashInput {
+    let mut sha256 = hex::encode(Sha256::digest(item.value.as_bytes()));
+    sha256.truncate(DIGEST_LENGTH);
+    HashInput {
+        input: item.input.to_string(),
+        value: (!may_hold_secret(&item.input)).then(|| item.value.clone()),
+        sha256,
+        bytes: item.value.len(),
+        stands_for: Vec::new(),
+    }
+}
+
+/// Texts that a person writes freely: the whole provider config, and addresses that can carry a signature.
+fn may_hold_secret(input: &str) -> bool {
+    input == "providerConfig" || input.to_ascii_lowercase().ends_with("uri")
+}

@@ -1,0 +1,132 @@
+//! A Worker's plan for people: for each pool what decided, and what it means (pure).
+//!
+//! ```text
+//!  PoolPlanner::plan_pool ────► names, hash inputs, numbers ──┐
+//!  PoolPlanner::explain_pool ─► image, provider's inputs ─────┼──► Explanation ──► table or JSON (cli)
+//!  live objects ──────────────► replicas that are there ──────┘
+//! ```
+//!
+//! Nothing is decided here. Where a pool can't be planned, the provider's explanation says what could be determined all
+//! the same. The types serialise as the documented JSON of `explain`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::api::gardener::{ErrorCode, WorkerPool};
+use crate::pool::settings::cluster_autoscaler_annotations;
+use crate::provider::explanation::{EffectiveInput, ImageExplanation, Placement};
+use crate::provider::{self, PoolPlanner, WorkerContext, WorkerError};
+use crate::worker::live::MachineObjects;
+
+mod hash_inputs;
+mod inputs;
+mod numbers;
+
+pub use hash_inputs::{HashEffect, HashExplanation, HashInput};
+pub use numbers::{Hazard, PlacementExplanation};
+
+/// Why the machines of a Worker are what they are.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// `namespace/name` of the Worker.
+    pub worker: String,
+    /// Its type.
+    pub provider: String,
+    /// One explanation per pool, in the order of the Worker.
+    pub pools: Vec<PoolExplanation>,
+}
+
+/// Why the machines of a pool are what they are.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolExplanation {
+    /// Name of the pool.
+    pub pool: String,
+    /// Why it can't be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<PoolFailure>,
+    /// The values that decide, with their origin.
+    pub inputs: Vec<EffectiveInput>,
+    /// How the image was chosen.
+    pub image: ImageExplanation,
+    /// Numbers and names in each zone, with what is dangerous about them.
+    pub placements: Vec<PlacementExplanation>,
+    /// What the hashes in the class names are made of.
+    pub hashes: Vec<HashExplanation>,
+    /// Annotations for the cluster-autoscaler; `null` means that the annotation is removed.
+    pub autoscaler_annotations: BTreeMap<String, Option<String>>,
+    /// What is dangerous about the pool as a whole.
+    pub hazards: Vec<Hazard>,
+}
+
+/// Why a pool can't be planned.
+#[derive(Clone, Debug, Serialize)]
+pub struct PoolFailure {
+    /// Gardener's code for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErrorCode>,
+    /// What is wrong, where, and what would help.
+    pub message: String,
+}
+
+/// Explains the pools of a Worker; only that of the given name, if one is given.
+///
+/// # Errors
+/// When nothing can be planned because what all pools share is missing or wrong.
+pub fn explain(
+    context: WorkerContext<'_>,
+    live: &MachineObjects,
+    only: Option<&str>,
+) -> Result<Explanation, WorkerError> {
+    let metadata = &context.worker.metadata;
+    let spec = &context.worker.spec;
+    let provider = provider::for_worker_type(&spec.worker_type)
+        .ok_or_else(|| WorkerError::UnknownType { worker_type: spec.worker_type.clone() })?;
+    let planner = provider.open(context)?;
+    let pools = spec.pools.iter().filter(|pool| only.is_none_or(|only| pool.name == only));
+    Ok(Explanation {
+        worker: format!(
+            "{}/{}",
+            metadata.namespace.as_deref().unwrap_or_default(),
+            metadata.name.as_deref().unwrap_or_default()
+        ),
+        provider: spec.worker_type.clone(),
+        pools: pools.map(|pool| explain_pool(context, planner.as_ref(), live, pool)).collect(),
+    })
+}
+
+fn explain_pool(
+    context: WorkerContext<'_>,
+    planner: &dyn PoolPlanner,
+    live: &MachineObjects,
+    pool: &WorkerPool,
+) -> PoolExplanation {
+    let planned = planner.plan_pool(pool);
+    let of_provider = planner.explain_pool(pool);
+    let (placements, error): (Vec<Placement>, _) = match planned {
+        Ok(plan) => (plan.machines.iter().map(Placement::from).collect(), None),
+        Err(error) => {
+            let failure = PoolFailure { code: error.problem.code(), message: error.problem.to_string() };
+            (of_provider.placements, Some(failure))
+        }
+    };
+    let mut inputs = inputs::of_worker(context, pool);
+    inputs.extend(of_provider.inputs);
+    PoolExplanation {
+        pool: pool.name.clone(),
+        inputs,
+        image: of_provider.image,
+        hashes: hash_inputs::explain_hashes(context.shoot, pool, &placements),
+        autoscaler_annotations: cluster_autoscaler_annotations(pool.cluster_autoscaler.as_ref())
+            .into_iter()
+            .map(|(annotation, value)| (annotation, Some(value).filter(|value| !value.is_empty())))
+            .collect(),
+        hazards: numbers::pool_hazards(pool, &placements, error.is_some()),
+        placements: placements
+            .into_iter()
+            .map(|placement| numbers::explain_placement(context, pool, placement, live))
+            .collect(),
+        error,
+    }
+}

@@ -1,0 +1,154 @@
+//! The numbers of a pool in each zone, beside the machines that are there, and what is dangerous about them.
+
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::Serialize;
+
+use crate::api::gardener::WorkerPool;
+use crate::pool::names::{ClassName, DeploymentName};
+use crate::provider::WorkerContext;
+use crate::provider::explanation::Placement;
+use crate::worker::live::MachineObjects;
+
+/// Numbers and names of a pool in one zone.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlacementExplanation {
+    /// The zone, if the pool has zones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Name of the machine deployment.
+    pub deployment: DeploymentName,
+    /// Name of the machine class; absent where the pool can't be hashed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<ClassName>,
+    /// Fewest machines.
+    pub minimum: i32,
+    /// Most machines.
+    pub maximum: i32,
+    /// Machines above the wanted number during a roll.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_surge: Option<IntOrString>,
+    /// Machines that may be missing during a roll.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<IntOrString>,
+    /// Wanted replicas of the live machine deployment, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live_replicas: Option<i32>,
+    /// The class that the live machine deployment has now, where it is another one: its machines roll.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live_class: Option<String>,
+    /// What is dangerous here.
+    pub hazards: Vec<Hazard>,
+}
+
+/// Something dangerous about numbers, in stable words for programs and in text for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Hazard {
+    /// Neither surge nor unavailability leave room for a roll.
+    NoRoomToRoll,
+    /// Machines are removed as soon as this is applied.
+    MaximumBelowLive {
+        /// Most machines.
+        maximum: i32,
+        /// Machines that are there.
+        live: i32,
+    },
+    /// The minimum is greater than the maximum.
+    MinimumAboveMaximum,
+    /// The zone gets no machine although the pool wants some.
+    ZoneStaysEmpty,
+    /// The pool makes no machines because it has no zones.
+    NoZones,
+    /// Several entries of the pool are for the same zone, so they have the same name.
+    ZoneTwice {
+        /// The zone.
+        zone: String,
+    },
+}
+
+impl fmt::Display for Hazard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRoomToRoll => formatter.write_str("surge and unavailable are both 0: a roll can't proceed here"),
+            Self::MaximumBelowLive { maximum, live } => {
+                let fewer = i64::from(*live) - i64::from(*maximum);
+                let machines = if fewer == 1 { "machine goes" } else { "machines go" };
+                write!(formatter, "maximum {maximum} is below the {live} live replicas: {fewer} {machines}")
+            }
+            Self::MinimumAboveMaximum => formatter.write_str("minimum is above maximum"),
+            Self::ZoneStaysEmpty => {
+                formatter.write_str("maximum 0: no machine here, the pool has more zones than machines")
+            }
+            Self::NoZones => formatter.write_str("the pool has no zones: no machine is made for it"),
+            Self::ZoneTwice { zone } => write!(formatter, "zone {zone} is listed twice: both have the same names"),
+        }
+    }
+}
+
+/// The numbers of one placement beside the live machine deployment of its name.
+pub(super) fn explain_placement(
+    context: WorkerContext<'_>,
+    pool: &WorkerPool,
+    placement: Placement,
+    live: &MachineObjects,
+) -> PlacementExplanation {
+    let live = live.deployments.get(&placement.deployment.0).map(|live| &live.object.spec);
+    let live_replicas = live.map(|spec| spec.replicas);
+    let class = placement.class.map(|(class, _)| class);
+    let live_class = live.map(|spec| &spec.template.spec.class.name).filter(|name| {
+        let is_other = class.as_ref().is_some_and(|class| class.0 != **name);
+        is_other && !name.is_empty()
+    });
+    let hibernated = context.shoot.is_hibernation_wanted();
+    let mut hazards = Vec::new();
+    if is_zero(placement.max_surge.as_ref()) && is_zero(placement.max_unavailable.as_ref()) {
+        hazards.push(Hazard::NoRoomToRoll);
+    }
+    if let Some(live) = live_replicas.filter(|live| *live > placement.maximum && !hibernated) {
+        hazards.push(Hazard::MaximumBelowLive { maximum: placement.maximum, live });
+    }
+    if placement.minimum > placement.maximum {
+        hazards.push(Hazard::MinimumAboveMaximum);
+    }
+    if placement.maximum == 0 && pool.maximum > 0 {
+        hazards.push(Hazard::ZoneStaysEmpty);
+    }
+    PlacementExplanation {
+        zone: placement.zone,
+        deployment: placement.deployment,
+        class,
+        minimum: placement.minimum,
+        maximum: placement.maximum,
+        max_surge: placement.max_surge,
+        max_unavailable: placement.max_unavailable,
+        live_replicas,
+        live_class: live_class.cloned(),
+        hazards,
+    }
+}
+
+/// What is dangerous about the zones of a pool. A pool that failed may have no placements for another reason.
+pub(super) fn pool_hazards(pool: &WorkerPool, placements: &[Placement], failed: bool) -> Vec<Hazard> {
+    let mut hazards = Vec::new();
+    if pool.zones.is_empty() && placements.is_empty() && !failed {
+        hazards.push(Hazard::NoZones);
+    }
+    for (position, zone) in pool.zones.iter().enumerate() {
+        let before = pool.zones.iter().take(position).filter(|other| *other == zone).count();
+        if before == 1 {
+            hazards.push(Hazard::ZoneTwice { zone: zone.clone() });
+        }
+    }
+    hazards
+}
+
+fn is_zero(bound: Option<&IntOrString>) -> bool {
+    match bound {
+        None => true,
+        Some(IntOrString::Int(number)) => *number == 0,
+        Some(IntOrString::String(text)) => text.trim_end_matches('%').trim_start_matches(['+', '-', '0']).is_empty(),
+    }
+}

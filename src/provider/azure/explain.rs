@@ -1,0 +1,61 @@
+//! A pool of Azure for people: the same questions as the plan asks, answered one by one, so that an answer is shown also
+//! where another one is an error.
+
+mod image;
+mod inputs;
+
+use super::AzureWorker;
+use super::documents::WorkerConfig;
+use super::hash_data::config_items;
+use super::pool::Placement;
+use crate::api::gardener::WorkerPool;
+use crate::pool::hash::HashItems;
+use crate::pool::names::{class_name, deployment_name};
+use crate::provider::document::decode_document;
+use crate::provider::explanation;
+use crate::provider::{PoolProblem, ProviderExplanation};
+
+impl AzureWorker<'_> {
+    pub(super) fn explain(&self, pool: &WorkerPool) -> ProviderExplanation {
+        let config = worker_config(pool);
+        let hash_items = config.as_ref().ok().map(|config| config_items(pool, config));
+        let placements = self.placements(pool).unwrap_or_default();
+        ProviderExplanation {
+            inputs: self.explain_inputs(pool, config.ok().as_ref(), &placements),
+            image: self.explain_image(pool),
+            placements: placements
+                .iter()
+                .filter_map(|placement| {
+                    let items = hash_items.as_ref().and_then(|items| items.as_ref().ok());
+                    self.explain_placement(pool, items, placement).ok()
+                })
+                .collect(),
+        }
+    }
+
+    /// Numbers and names of a placement; without a class where the pool can't be hashed.
+    fn explain_placement(
+        &self,
+        pool: &WorkerPool,
+        config_items: Option<&HashItems>,
+        placement: &Placement<'_>,
+    ) -> Result<explanation::Placement, PoolProblem> {
+        let technical_id = &self.context.shoot.status.technical_id;
+        let suffix = placement.name_suffix();
+        let bounds = placement.bounds(pool)?;
+        let hashed = config_items.and_then(|items| self.hash(pool, items, placement).ok());
+        Ok(explanation::Placement {
+            zone: placement.zone().map(str::to_owned),
+            deployment: deployment_name(technical_id, &pool.name, &suffix),
+            minimum: bounds.minimum,
+            maximum: bounds.maximum,
+            max_surge: Some(bounds.max_surge),
+            max_unavailable: Some(bounds.max_unavailable),
+            class: hashed.map(|hashed| (class_name(technical_id, &pool.name, &hashed.hash, &suffix), hashed.items)),
+        })
+    }
+}
+
+fn worker_config(pool: &WorkerPool) -> Result<WorkerConfig, PoolProblem> {
+    Ok(pool.provider_config.as_deref().map(decode_document).transpose()?.unwrap_or_default())
+}

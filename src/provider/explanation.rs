@@ -1,0 +1,257 @@
+//! What a provider says about a pool so that people understand it: inputs, image, placements. Serialised as it is, so the
+//! members are part of the documented JSON of `explain`.
+
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::Serialize;
+
+use super::plan::MachinePlan;
+use crate::api::gardener::{Capabilities, MachineImage};
+use crate::capabilities::{Mismatch, RankingStep};
+use crate::pool::hash::HashItems;
+use crate::pool::names::{ClassName, DeploymentName};
+
+/// A pool as its provider sees it. What could not be determined is left out; `plan_pool` has the error.
+#[derive(Clone, Debug, Default)]
+pub struct ProviderExplanation {
+    /// Inputs that only the provider knows.
+    pub inputs: Vec<EffectiveInput>,
+    /// How the image was chosen.
+    pub image: ImageExplanation,
+    /// Where machines are placed, with numbers and names as far as they could be determined.
+    pub placements: Vec<Placement>,
+}
+
+/// One value that decides about the machines, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EffectiveInput {
+    /// What it is, for people.
+    pub name: &'static str,
+    /// The value.
+    pub value: String,
+    /// The object.
+    pub origin: Origin,
+    /// Path in the object; within the pool for pools of the Worker. Absent for defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Origin {
+    /// The Worker.
+    Worker,
+    /// The Shoot in the Cluster.
+    Shoot,
+    /// The CloudProfile in the Cluster.
+    CloudProfile,
+    /// `spec.infrastructureProviderStatus` of the Worker.
+    InfrastructureStatus,
+    /// `status.providerStatus` of the Worker.
+    ProviderStatus,
+    /// Nothing says anything else.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Worker => "Worker",
+            Self::Shoot => "Shoot",
+            Self::CloudProfile => "CloudProfile",
+            Self::InfrastructureStatus => "infrastructure status",
+            Self::ProviderStatus => "provider status",
+            Self::Default => "default",
+        })
+    }
+}
+
+impl EffectiveInput {
+    /// A value that an object gives.
+    #[must_use]
+    pub fn of(origin: Origin, path: impl Into<String>, name: &'static str, value: impl Into<String>) -> Self {
+        Self { name, value: value.into(), origin, path: Some(path.into()) }
+    }
+
+    /// A value that nothing gives.
+    #[must_use]
+    pub fn default_of(name: &'static str, value: impl Into<String>) -> Self {
+        Self { name, value: value.into(), origin: Origin::Default, path: None }
+    }
+
+    /// A value of an optional field, or what counts without it.
+    #[must_use]
+    pub fn or_default(
+        origin: Origin,
+        path: impl Into<String>,
+        name: &'static str,
+        value: Option<impl Into<String>>,
+        default: impl Into<String>,
+    ) -> Self {
+        match value {
+            Some(value) => Self::of(origin, path, name, value),
+            None => Self::default_of(name, default),
+        }
+    }
+}
+
+/// How the image of a pool was chosen, or why there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageExplanation {
+    /// Name of the wanted image.
+    pub name: String,
+    /// Version of the wanted image.
+    pub version: String,
+    /// Every capability that counts, with what the machine type has of it. Empty for unknown machine types.
+    pub machine: Capabilities,
+    /// Every image that could be used: those of the CloudProfile in its order, then, where they were asked, those of the
+    /// provider status.
+    pub candidates: Vec<Candidate>,
+    /// The values that decided between several that fit; positions are those of the candidates.
+    pub ranking: Vec<RankingStep>,
+    /// The image that machines start from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<ChosenImage>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Where no image was found: the candidate that misses the fewest capabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest_miss: Option<usize>,
+    /// Where no image was found: what would fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fitting: Option<Fitting>,
+}
+
+/// An image that could be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Candidate {
+    /// Where it is listed.
+    pub origin: Origin,
+    /// How the cloud calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ImageName>,
+    /// What machines must be able to do; a capability that is not named means every value.
+    pub capabilities: Capabilities,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+/// How a cloud calls an image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImageName {
+    /// The member that names it, such as `urn`.
+    pub member: String,
+    /// The name.
+    pub value: String,
+}
+
+/// What became of a candidate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "is")]
+pub enum Verdict {
+    /// It is used.
+    Chosen,
+    /// It fits, but another one lists a preferred value.
+    Outranked {
+        /// The step of the ranking that removed it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        step: Option<usize>,
+    },
+    /// It fits, and so does another one that lists the same values.
+    Tied,
+    /// It does not fit the machine type.
+    Rejected {
+        /// Every capability of which the two share no value.
+        mismatches: Vec<Mismatch>,
+    },
+    /// It fits, but one before it does as well.
+    NotReached,
+    /// There is no machine type to compare it with.
+    NotCompared,
+}
+
+/// The image that machines start from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChosenImage {
+    /// Position of the candidate.
+    pub candidate: usize,
+    /// Where it was found.
+    pub origin: Origin,
+    /// How the cloud calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ImageName>,
+}
+
+/// What would fit where no image does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fitting {
+    /// Images of the CloudProfile that fit the machine type; versions of the wanted image first.
+    pub images: Vec<NamedImage>,
+    /// Machine types of the CloudProfile that the wanted image fits.
+    pub machine_types: Vec<String>,
+}
+
+/// An image by name and version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NamedImage {
+    /// Name.
+    pub name: String,
+    /// Version.
+    pub version: String,
+}
+
+impl From<MachineImage> for NamedImage {
+    fn from(image: MachineImage) -> Self {
+        Self { name: image.name, version: image.version }
+    }
+}
+
+/// Machines of a pool in one place, by numbers and names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placement {
+    /// The zone, if the pool has zones.
+    pub zone: Option<String>,
+    /// Name of the machine deployment.
+    pub deployment: DeploymentName,
+    /// Fewest machines.
+    pub minimum: i32,
+    /// Most machines.
+    pub maximum: i32,
+    /// Machines above the wanted number during a roll.
+    pub max_surge: Option<IntOrString>,
+    /// Machines that may be missing during a roll.
+    pub max_unavailable: Option<IntOrString>,
+    /// The class and what its hash is made of; absent where it can't be hashed.
+    pub class: Option<(ClassName, HashItems)>,
+}
+
+impl From<&MachinePlan> for Placement {
+    fn from(machine: &MachinePlan) -> Self {
+        let deployment = &machine.deployment;
+        let strategy = &deployment.strategy;
+        let rolling = strategy.rolling_update.as_ref().map(|bounds| (&bounds.max_surge, &bounds.max_unavailable));
+        let in_place = strategy.in_place_update.as_ref().map(|bounds| (&bounds.max_surge, &bounds.max_unavailable));
+        let (max_surge, max_unavailable) = rolling.or(in_place).unwrap_or((&None, &None));
+        Self {
+            zone: machine.zone.clone(),
+            deployment: deployment.name.clone(),
+            minimum: deployment.minimum,
+            maximum: deployment.maximum,
+            max_surge: max_surge.clone(),
+            max_unavailable: max_unavailable.clone(),
+            class: Some((deployment.class_name.clone(), machine.hash_items.clone())),
+        }
+    }
+}
+
+/// Capabilities in one line: `architecture={amd64} network={accelerated, basic}`.
+#[must_use]
+pub fn capabilities_text(capabilities: &Capabilities) -> String {
+    let entries = capabilities.0.iter().map(|(name, values)| format!("{name}={{{}}}", values.join(", ")));
+    entries.collect::<Vec<_>>().join(" ")
+}

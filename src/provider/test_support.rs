@@ -1,0 +1,29 @@
+//! Objects that tests of several rooms start from. Names differ from defaults, so that a swapped name shows up.
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::WantedDeployment;
+use crate::api::machine::MachineSettings;
+use crate::pool::names::{ClassName, DeploymentName};
+use crate::pool::settings::cluster_autoscaler_annotations;
+use crate::pool::strategy::deployment_strategy;
+
+/// A deployment of two to five machines in one zone.
+pub(crate) fn wanted_deployment() -> WantedDeployment {
+    WantedDeployment {
+        name: DeploymentName("shoot--p--s-a-z1".to_owned()),
+        pool_name: "a".to_owned(),
+        class_name: ClassName("shoot--p--s-a-4f8a0-z1".to_owned()),
+        secret_name: ClassName("shoot--p--s-a-4f8a0-z1".to_owned()),
+        minimum: 2,
+        maximum: 5,
+        priority: None,
+        strategy: deployment_strategy(None, IntOrString::Int(1), IntOrString::Int(0)),
+        labels: [].into(),
+        annotations: [].into(),
+        taints: vec![],
+        machine_configuration: MachineSettings::default(),
+        cluster_autoscaler_annotations: cluster_autoscaler_annotations(None),
+        auto_preserve_failed_machine_max: None,
+    }
+}

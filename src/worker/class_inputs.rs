@@ -1,0 +1,122 @@
+//! Pure: what the class names of a machine deployment were made of, so that a past roll can be explained for ever.
+//!
+//! A class name keeps five characters of a hash. This keeps a digest for each named input of it, for the last three
+//! classes, in an annotation on the MachineDeployment itself, never in its template: machine-controller-manager compares
+//! only the template. Values are not kept. Whoever can read the annotation can read the machine class beside it, so a
+//! digest of a value that is easily guessed gives nothing away; eight characters of it confirm little.
+//!
+//! ```text
+//!  hash items of the plan ─┐
+//!  annotation, live class ─┼─► record ─► History ─► annotation, at most 1 KiB
+//!  time, from the caller  ─┘                └─────► why: which input, from class to class, from when to when
+//! ```
+//!
+//! A record is written when the class changes, or when an object has none (it was made by the Go extension); never
+//! otherwise. Other controllers leave the annotation alone; what they did meanwhile shows as a class of which nothing is
+//! known.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::live::Live;
+use crate::api::gardener::{Shoot, WorkerPool};
+use crate::api::machine::MachineDeployment;
+use crate::pool::hash::{HashItems, in_place_items, node_agent_items};
+
+mod annotation;
+mod detail;
+mod history;
+
+pub use annotation::MAXIMUM_SIZE;
+pub use detail::Detail;
+pub use history::{ClassChange, Difference, Generation, History, InputChange};
+
+/// Prefix of everything that this program keeps on objects for itself.
+pub const OWN_PREFIX: &str = "gardener-extension-worker/";
+/// The annotation on MachineDeployments.
+pub const ANNOTATION: &str = "gardener-extension-worker/class-inputs";
+/// Marks inputs that are not hashed themselves but stand behind one that is.
+pub const BEHIND: char = '~';
+
+/// The inputs of a class name: name to digest.
+pub type Inputs = BTreeMap<String, String>;
+
+/// The named digests of what a class name is made of, and of what stands behind opaque inputs of it.
+#[must_use]
+pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs {
+    let mut texts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut behind = Vec::new();
+    for item in items.iter() {
+        texts.entry(item.input.to_string()).or_default().push(&item.value);
+        match &*item.input {
+            "nodeAgentSecretName" => behind.extend(node_agent_items(pool, shoot)),
+            "inPlaceHash" => behind.extend(in_place_items(pool, shoot)),
+            _ => {}
+        }
+    }
+    // The same input may stand behind both; then it has the same value.
+    for item in behind.iter().flat_map(HashItems::iter) {
+        texts.entry(format!("{BEHIND}{}", item.input)).or_insert_with(|| vec![&item.value]);
+    }
+    texts
+        .into_iter()
+        .map(|(name, values)| {
+            let digest = digest(&name, &values);
+            (name, digest)
+        })
+        .collect()
+}
+
+/// Keeps the record of a live deployment up to date in `wanted`, which becomes its next state.
+pub fn keep_record(
+    wanted: &mut Value,
+    live: Option<&Live<MachineDeployment>>,
+    class: &str,
+    inputs: &Inputs,
+    now: Timestamp,
+) {
+    let recorded = live.and_then(Live::<MachineDeployment>::class_inputs);
+    let live_class = live.map(|live| live.object.spec.template.spec.class.name.as_str());
+    let live_class = live_class.filter(|class| !class.is_empty());
+    let known = recorded.and_then(History::read);
+    let Some(history) = history::record(known, live_class, class, inputs, now) else { return };
+    let annotations = &mut wanted["metadata"]["annotations"];
+    if !annotations.is_object() {
+        *annotations = Value::Object(serde_json::Map::new());
+    }
+    annotations[ANNOTATION] = history.write().into();
+}
+
+impl Live<MachineDeployment> {
+    /// The record of what its class names were made of, as it is written.
+    #[must_use]
+    pub fn class_inputs(&self) -> Option<&str> {
+        self.object.metadata.annotations.as_ref()?.get(ANNOTATION).map(String::as_str)
+    }
+}
+
+/// Removes the annotations of this program from an object, as other programs see it.
+pub fn without_own_annotations(document: &mut Value) {
+    let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };
+    let before = annotations.len();
+    annotations.retain(|name, _| !name.starts_with(OWN_PREFIX));
+    if annotations.is_empty() && before > 0 {
+        metadata.remove("annotations");
+    }
+}
+
+/// The first eight hexadecimal characters of the SHA-256 over name and values, separated by zero bytes.
+fn digest(name: &str, values: &[&str]) -> String {
+    let mut hash = Sha256::new_with_prefix(name.as_bytes());
+    for value in values {
+        hash.update([0]);
+        hash.update(value.as_bytes());
+    }
+    let mut text = hex::encode(hash.finalize());
+    text.truncate(8);
+    text
+}

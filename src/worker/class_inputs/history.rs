@@ -1,0 +1,219 @@
+//! The last classes of a deployment with their inputs, and what differs between them.
+
+use jiff::Timestamp;
+
+use super::{BEHIND, Detail, Inputs};
+
+/// Classes that are remembered.
+pub(super) const REMEMBERED: usize = 3;
+
+/// The last classes of a machine deployment, the present one first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// How finely the inputs are named.
+    pub detail: Detail,
+    /// The classes.
+    pub generations: Vec<Generation>,
+}
+
+/// A class that a machine deployment has or had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// Name of the class.
+    pub class: String,
+    /// When it was recorded, in whole seconds.
+    pub since: Timestamp,
+    /// Whether it was there before: another program made it, at an unknown time.
+    pub found: bool,
+    /// What its name is made of; `None` for a class that another program made and replaced.
+    pub inputs: Option<Inputs>,
+}
+
+/// The change from one class to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassChange<'a> {
+    /// The class before.
+    pub from: &'a Generation,
+    /// The class after.
+    pub to: &'a Generation,
+    /// What caused it.
+    pub difference: Difference,
+}
+
+/// What differs between the inputs of two classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// These inputs do.
+    Inputs(Vec<InputChange>),
+    /// None does, so it is their order.
+    Order,
+    /// The inputs of one of them were not recorded.
+    Unknown,
+}
+
+/// An input that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputChange {
+    /// Path of the field.
+    pub input: String,
+    /// `changed`, `added` or `removed`.
+    pub how: &'static str,
+    /// What stands behind an opaque input and differs as well.
+    pub because: Vec<String>,
+}
+
+impl InputChange {
+    /// Whether the input is itself a hash or a name made from one.
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        ["nodeAgentSecretName", "inPlaceHash"].contains(&self.input.as_str())
+    }
+}
+
+/// The history after `class` is wanted; `None` when it stays as it is.
+pub(super) fn record(
+    known: Option<History>,
+    live_class: Option<&str>,
+    class: &str,
+    inputs: &Inputs,
+    now: Timestamp,
+) -> Option<History> {
+    let mut history = known.unwrap_or(History { detail: Detail::Fields, generations: Vec::new() });
+    let newest = history.generations.first();
+    // Whoever did it: the live class is not the one that was recorded last.
+    let was_replaced = live_class.is_some_and(|live| newest.is_none_or(|newest| newest.class != live));
+    let present = history.detail.of(inputs);
+    if let Some(newest) = history.generations.first_mut().filter(|newest| newest.class == class && !was_replaced) {
+        // What stands behind an opaque input can change without it; a later roll must not be blamed on that.
+        if newest.inputs.as_ref() == Some(&present) {
+            return None;
+        }
+        newest.inputs = Some(present);
+        return Some(history);
+    }
+    let found = live_class == Some(class);
+    if let Some(live) = live_class.filter(|_| was_replaced && !found) {
+        history.push(Generation { class: live.to_owned(), since: now, found: true, inputs: None });
+    }
+    history.push(Generation { class: class.to_owned(), since: now, found, inputs: Some(present) });
+    Some(history)
+}
+
+impl History {
+    fn push(&mut self, generation: Generation) {
+        self.generations.insert(0, generation);
+        self.generations.truncate(REMEMBERED);
+    }
+
+    /// The changes, the last one first.
+    pub fn changes(&self) -> impl Iterator<Item = ClassChange<'_>> {
+        self.generations.windows(2).filter_map(|pair| match pair {
+            [to, from] => Some(ClassChange { from, to, difference: difference(from, to) }),
+            _ => None,
+        })
+    }
+}
+
+fn difference(from: &Generation, to: &Generation) -> Difference {
+    let (Some(before), Some(after)) = (&from.inputs, &to.inputs) else { return Difference::Unknown };
+    let changes = differing(before, after);
+    let (behind, hashed): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(name, _)| name.starts_with(BEHIND));
+    if hashed.is_empty() {
+        return Difference::Order;
+    }
+    let behind: Vec<String> = behind.iter().map(|(name, _)| name.trim_start_matches(BEHIND).to_owned()).collect();
+    let changes = hashed.into_iter().map(|(name, how)| {
+        let change = InputChange { input: name.to_owned(), how, because: Vec::new() };
+        if change.is_opaque() { InputChange { because: behind.clone(), ..change } } else { change }
+    });
+    Difference::Inputs(changes.collect())
+}
+
+fn differing<'a>(before: &'a Inputs, after: &'a Inputs) -> Vec<(&'a str, &'static str)> {
+    let added = after.iter().filter_map(|(name, digest)| match before.get(name) {
+        None => Some((name.as_str(), "added")),
+        Some(other) => (other != digest).then_some((name.as_str(), "changed")),
+    });
+    let removed = before.keys().filter(|name| !after.contains_key(*name)).map(|name| (name.as_str(), "removed"));
+    let mut all: Vec<_> = added.chain(removed).collect();
+    all.sort_unstable();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::class_inputs::MAXIMUM_SIZE;
+    use proptest::prelude::*;
+
+    const NAMES: &str = "(volume|dataVolumes\\[[a-z]{1,15}\\])(\\.(size|type))?|~?[a-z]{1,20}(\\.[a-z]{1,20}){0,4}";
+
+    fn any_inputs() -> impl Strategy<Value = Inputs> {
+        prop::collection::btree_map(NAMES, "[0-9a-f]{8}", 0..80)
+    }
+
+    /// Records one class after the other, through the annotation as a cluster keeps it.
+    fn recorded(steps: &[(String, Inputs)]) -> Option<String> {
+        let mut annotation: Option<String> = None;
+        let mut live: Option<&str> = None;
+        for (second, (class, inputs)) in (0..).zip(steps) {
+            let known = annotation.as_deref().and_then(History::read);
+            let now = Timestamp::from_second(second).unwrap();
+            if let Some(history) = record(known, live, class, inputs, now) {
+                annotation = Some(history.write());
+            }
+            live = Some(class);
+        }
+        annotation
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_recorded_is_small_and_recorded_once(
+            steps in prop::collection::vec(("shoot--[a-z]{1,20}--[a-z]{1,20}-[a-z]{1,15}-[0-9a-f]{5}-z[1-3]", any_inputs()), 1..5),
+        ) {
+            let annotation = recorded(&steps).unwrap();
+            prop_assert!(annotation.len() <= MAXIMUM_SIZE);
+            let history = History::read(&annotation).unwrap();
+            prop_assert_eq!(history.write(), annotation);
+            let (class, inputs) = steps.last().unwrap();
+            prop_assert_eq!(&history.generations[0].class, class);
+            prop_assert_eq!(record(Some(history), Some(class), class, inputs, Timestamp::UNIX_EPOCH), None);
+        }
+
+        #[test]
+        fn exactly_the_inputs_that_differ_are_named(
+            before in prop::collection::btree_map("[a-m]{1,8}(\\.[a-m]{1,8}){0,2}", "[0-9a-f]{8}", 2..10),
+            mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..3),
+        ) {
+            let mut after = before.clone();
+            let mut mutated = std::collections::BTreeSet::new();
+            for (index, remove) in mutations {
+                let name = index.get(&before.keys().cloned().collect::<Vec<_>>()).clone();
+                if remove { after.remove(&name); } else { after.insert(name.clone(), "mutated!".to_owned()); }
+                mutated.insert(name);
+            }
+            let annotation = recorded(&[("a".to_owned(), before), ("b".to_owned(), after)]).unwrap();
+            let history = History::read(&annotation).unwrap();
+            prop_assert_eq!(history.detail, Detail::Fields);
+            let change = history.changes().next().unwrap();
+            let Difference::Inputs(inputs) = change.difference else { panic!("{:?}", change.difference) };
+            let named: std::collections::BTreeSet<_> = inputs.into_iter().map(|input| input.input).collect();
+            prop_assert_eq!(named, mutated);
+        }
+
+        #[test]
+        fn no_text_makes_reading_panic(text in "\\{?[\\[\\]{}\",:vdgctip0-9a-z]{0,60}") {
+            let _ = History::read(&text);
+        }
+    }
+
+    #[test]
+    fn a_class_that_comes_back_is_another_generation() {
+        let inputs = |value: &str| Inputs::from([("a".to_owned(), value.to_owned())]);
+        let steps = [("x", "1"), ("y", "2"), ("x", "1")].map(|(class, value)| (class.to_owned(), inputs(value)));
+        let history = History::read(&recorded(&steps).unwrap()).unwrap();
+        let classes: Vec<_> = history.generations.iter().map(|generation| generation.class.as_str()).collect();
+        assert_eq!(classes, ["x", "y", "x"]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Pure: comparing JSON documents the way Go would, and the merge patch between two.
+
+use serde_json::Value;
+
+/// Whether two values say the same: nulls and empty objects and lists count as absent, as they do for Go.
+#[must_use]
+pub fn is_same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
+            keys.into_iter()
+                .all(|key| is_same(left.get(key).unwrap_or(&Value::Null), right.get(key).unwrap_or(&Value::Null)))
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| is_same(left, right))
+        }
+        (Value::Null, other) | (other, Value::Null) => is_nothing(other),
+        (left, right) => left == right,
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(members) => members.values().all(is_nothing),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// The JSON merge patch that leads from one value to another; `None` when they are equal.
+#[must_use]
+pub fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
+    let (Value::Object(from), Value::Object(to)) = (from, to) else {
+        return (from != to).then(|| to.clone());
+    };
+    let mut patch = serde_json::Map::new();
+    for key in from.keys().filter(|key| !to.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, wanted) in to {
+        match from.get(key) {
+            None => {
+                patch.insert(key.clone(), wanted.clone());
+            }
+            Some(present) => {
+                if let Some(change) = merge_patch(present, wanted) {
+                    patch.insert(key.clone(), change);
+                }
+            }
+        }
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_in_many_forms_is_the_same() {
+        assert!(is_same(&json!({"a": {"b": null, "c": {}}}), &json!({})));
+        assert!(is_same(&json!({"a": []}), &json!({"a": null})));
+        assert!(!is_same(&json!({"a": 0}), &json!({})));
+        assert!(!is_same(&json!({"a": [1]}), &json!({"a": [1, 2]})));
+    }
+
+    #[test]
+    fn a_merge_patch_removes_with_null() {
+        assert_eq!(
+            merge_patch(&json!({"a": 1, "b": {"c": 1, "d": 2}}), &json!({"b": {"c": 1}})),
+            Some(json!({"a": null, "b": {"d": null}}))
+        );
+        assert_eq!(merge_patch(&json!({"a": 1}), &json!({"a": 1})), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Runs the binary as a shell would, with nothing of the surrounding environment that changes its output.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Self {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+}
+
+/// The binary in the folder of the package.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments);
+    for variable in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "KUBECONFIG", "SOURCE_DATE_EPOCH"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Outcome {
+    outcome(command(arguments), "")
+}
+
+/// Runs a command with a file on standard input.
+pub(crate) fn outcome(mut command: Command, input: &str) -> Outcome {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || {
+        // A command that fails early reads nothing.
+        let _ = stdin.write_all(input.as_bytes());
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Outcome {
+        code: output.status.code().expect("no signal"),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The example with replacements, each of which must be found.
+#[track_caller]
+pub(crate) fn example(replacements: &[(&str, &str)]) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("test/cli/azure.yaml");
+    let mut text = std::fs::read_to_string(path).unwrap();
+    for (from, to) in replacements {
+        assert!(text.contains(from), "{from:?} is not in the example");
+        text = text.replace(from, to);
+    }
+    text
+}

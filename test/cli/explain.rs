@@ -1,0 +1,109 @@
+//! `explain` as a person reads it.
+
+use crate::binary::{Outcome, command, example, outcome, run};
+use crate::golden::assert_same;
+
+fn explain(text: &str, arguments: &[&str]) -> Outcome {
+    outcome(command(&[&["explain", "-"], arguments].concat()), text)
+}
+
+#[test]
+fn a_healthy_worker() {
+    let shown = run(&["explain", "test/cli/azure.yaml"]).succeeded();
+    assert_eq!(shown.stderr, "");
+    assert_same("test/cli/golden/explain-azure.txt", &shown.stdout);
+}
+
+#[test]
+fn an_image_that_fits_no_machine() {
+    // gen1 only, on a machine type that is arm64 and gen2.
+    let text = example(&[
+        ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
+        ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
+    ]);
+    let shown = explain(&text, &["--pool", "workers"]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    assert!(shown.stdout.contains("fails on 2 of 3 capabilities"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("Images for this machine type: gardenlinux 1877.3.0"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("Machine types for this image: Standard_D4s_v5"), "{}", shown.stdout);
+    assert_same("test/cli/golden/explain-no-image.txt", &shown.stdout);
+}
+
+#[test]
+fn a_tie_names_the_candidates() {
+    let text = example(&[(
+        "hypervisor: [gen1]}\n                    urn: sap:gardenlinux:greatest:1877",
+        "hypervisor: [gen2]}\n                    urn: sap:gardenlinux:greatest:1877",
+    )]);
+    let shown = explain(&text, &["--pool", "workers", "-o", "json"]);
+    assert_eq!(shown.code, 1);
+    let verdicts: Vec<_> = shown.json()["workers"][0]["pools"][0]["image"]["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|candidate| candidate["verdict"]["is"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(verdicts, ["tied", "tied", "rejected"]);
+}
+
+#[test]
+fn an_image_that_only_the_provider_status_keeps() {
+    let status = "status:\n  providerStatus:\n    apiVersion: azure.provider.extensions.gardener.cloud/v1alpha1\n    \
+                  kind: WorkerStatus\n    machineImages:\n    - {name: gardenlinux, version: 1.0.0, architecture: arm64, id: /other}\n    \
+                  - {name: gardenlinux, version: 1.0.0, architecture: amd64, id: /kept}\nspec:\n  type: azure";
+    let text = example(&[("version: 1877.3.0}", "version: 1.0.0}"), ("spec:\n  type: azure", status)]);
+    let shown = explain(&text, &["--pool", "workers"]).succeeded();
+    assert!(shown.stdout.contains("Image gardenlinux 1.0.0: from the provider status"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("id /kept (kept"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("chosen"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_pool_that_fails_elsewhere_is_explained_all_the_same() {
+    let text =
+        example(&[("userDataSecretRef: {name: gardener-node-agent-workers,", "userDataSecretRef: {name: gone,")]);
+    let shown = explain(&text, &["--pool", "workers"]);
+    assert_eq!(shown.code, 1);
+    assert!(shown.stdout.contains("Secret \"gone\" does not exist"), "{}", shown.stdout);
+    let healthy = run(&["explain", "test/cli/azure.yaml", "--pool", "workers"]).stdout;
+    for line in healthy.lines().filter(|line| line.contains("chosen") || line.contains("shoot--garden--prod-workers-z"))
+    {
+        assert!(shown.stdout.contains(line), "{line:?} is missing in {}", shown.stdout);
+    }
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    for output in ["table", "json"] {
+        let shown = run(&["explain", "test/cli/azure.yaml", "-o", output]).stdout;
+        assert!(!shown.contains("sig=") && !shown.contains("#!/bin/bash"), "{shown}");
+    }
+    // Before Kubernetes 1.35 the whole provider config is hashed as text.
+    let shown =
+        explain(&example(&[("1.35.1\n      minimum", "1.34.1\n      minimum")]), &["--pool", "workers"]).succeeded();
+    assert!(!shown.stdout.contains("sig="), "{}", shown.stdout);
+    assert!(shown.stdout.contains("bytes, not shown"), "{}", shown.stdout);
+}
+
+#[test]
+fn wrong_input_is_told_from_pools_that_fail() {
+    for (arguments, message) in [
+        (&["explain", "no/such/file"][..], "no/such/file"),
+        (&["explain", "Cargo.toml"], "Cargo.toml"),
+        (&["explain", "test/cli/azure.yaml", "--pool", "none"], "no pool \"none\""),
+        (&["explain"], "<FILE>"),
+    ] {
+        let shown = run(arguments);
+        assert_eq!((shown.code, shown.stdout.as_str()), (2, ""), "{arguments:?}: {shown:?}");
+        assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn a_worker_that_can_not_be_explained_is_an_error_of_its_own() {
+    let text = example(&[("name: shoot--garden--prod\nspec:\n  cloudProfile", "name: other\nspec:\n  cloudProfile")]);
+    let shown = explain(&text, &[]);
+    assert_eq!((shown.code, shown.stdout.as_str()), (1, ""), "{shown:?}");
+    assert!(shown.stderr.contains("Cluster \"shoot--garden--prod\" does not exist"), "{shown:?}");
+    assert_eq!(explain(&text, &["-o", "json"]).json()["errors"][0]["input"], "-");
+}

@@ -1,0 +1,75 @@
+//! The JSON of the commands and its description are about the same members.
+
+use std::collections::BTreeSet;
+
+use gardener_extension_worker::cli::json_fields::{EXPLAIN, Field, WHY};
+use serde_json::Value;
+
+use crate::binary::{command, example, outcome};
+
+/// Members whose keys are data.
+const MAPS: [&str; 3] = [".machine", ".capabilities", ".autoscalerAnnotations"];
+
+fn paths(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| paths(item, &format!("{path}[]"), seen)),
+        Value::Object(members) => {
+            for (key, member) in members {
+                let key = if MAPS.iter().any(|map| path.ends_with(map)) { "*" } else { key };
+                let separator = if path.is_empty() { "" } else { "." };
+                paths(member, &format!("{path}{separator}{key}"), seen);
+            }
+        }
+        Value::Null if !path.ends_with('*') => {}
+        _ => {
+            seen.insert(path.to_owned());
+        }
+    }
+}
+
+#[track_caller]
+fn assert_described(samples: &[Value], fields: &[Field]) {
+    let mut seen = BTreeSet::new();
+    samples.iter().for_each(|sample| paths(sample, "", &mut seen));
+    let described: BTreeSet<String> = fields.iter().map(|field| field.path.to_owned()).collect();
+    let undescribed: Vec<_> = seen.difference(&described).collect();
+    assert!(undescribed.is_empty(), "printed, but not described: {undescribed:?}");
+    let unprinted: Vec<_> = described.difference(&seen).collect();
+    assert!(unprinted.is_empty(), "described, but in no sample: {unprinted:?}");
+}
+
+fn explained(text: &str) -> Value {
+    outcome(command(&["explain", "-", "-o", "json"]), text).json()
+}
+
+#[test]
+fn explain_prints_what_is_described() {
+    let unresolved = [
+        ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
+        ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
+    ];
+    let samples = [
+        explained(&example(&[])),
+        explained(&example(&unresolved)),
+        explained(&example(&[("zones: [\"2\"]", "zones: [\"2\", \"2\"]")])),
+        explained(&example(&[("type: azure", "type: unknown")])),
+    ];
+    assert_described(&samples, EXPLAIN);
+    let document = &samples[0];
+    assert_eq!(document["schema"], "explain/v1");
+    let hazards = |zone: usize| &document["workers"][0]["pools"][0]["placements"][zone]["hazards"];
+    assert_eq!(hazards(0)[0]["kind"], "maximumBelowLive");
+    assert_eq!(hazards(2)[0]["kind"], "noRoomToRoll");
+}
+
+#[test]
+fn why_prints_what_is_described() {
+    let before = crate::why::rendered(&example(&[]), 0);
+    let after = crate::why::rendered(
+        &format!("{}\n---\n{before}", example(&[("1877.3.0}", "1592.9.0}"), ("77ac3aaaf0a1b2c3", "1111111111111111")])),
+        100,
+    );
+    let shown = outcome(command(&["why", "-", "-o", "json"]), &after).json();
+    assert_eq!(shown["schema"], "why/v1");
+    assert_described(&[shown], WHY);
+}

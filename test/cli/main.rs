@@ -1,0 +1,12 @@
+//! What a person sees on the command line: tables, JSON, exit codes, messages.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+
+mod binary;
+mod consistency;
+mod explain;
+mod golden;
+mod json;
+mod reference;
+mod terminal;
+mod why;

@@ -1,0 +1,38 @@
+//! Colours and widths.
+
+use crate::binary::{command, outcome, run};
+
+const ARGUMENTS: [&str; 2] = ["explain", "test/cli/azure.yaml"];
+
+#[test]
+fn a_pipe_gets_no_colours() {
+    assert!(!run(&ARGUMENTS).stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn no_color_wins_over_everything() {
+    let mut forced = command(&ARGUMENTS);
+    forced.env("CLICOLOR_FORCE", "1");
+    assert!(outcome(forced, "").stdout.contains("\u{1b}[32mchosen"));
+    let mut plain = command(&ARGUMENTS);
+    plain.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1");
+    assert_eq!(outcome(plain, "").stdout, run(&ARGUMENTS).stdout);
+}
+
+#[test]
+fn tables_fit_the_width() {
+    for columns in [100, 120, 200] {
+        let mut narrow = command(&ARGUMENTS);
+        narrow.env("COLUMNS", columns.to_string());
+        for line in outcome(narrow, "").stdout.lines() {
+            assert!(line.chars().count() <= columns, "{columns}: {line}");
+        }
+    }
+}
+
+#[test]
+fn text_of_others_does_not_move_the_cursor() {
+    let text = crate::binary::example(&[("name: logs", "name: \"lo\\e[2Jgs\"")]);
+    let shown = outcome(command(&["explain", "-"]), &text).stdout;
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+}

@@ -1,0 +1,116 @@
+//! Deliberate differences. A rule of `deliberate.yaml` says where it holds and how far two values may differ there; it
+//! names no case, so that it covers cases that nobody has seen yet.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use gardener_extension_worker::api::gotext::yaml;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::compare::Difference;
+use crate::images::is_same_reference;
+
+/// The rules of the table.
+pub(crate) struct Rules(Vec<Rule>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    /// Name as in `docs/compatibility.md`.
+    rule: String,
+    /// Path; `*` stands for one step, `**` at the end for all that follow.
+    at: String,
+    /// How far the values may differ.
+    accept: Accept,
+    /// Upstream's error contains this; only for `success`.
+    #[serde(default)]
+    error_contains: String,
+    /// Why; read by people.
+    #[serde(rename = "reason")]
+    _reason: String,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Accept {
+    /// Ours is the text that reads as the measured value when a YAML template puts it in without quotes.
+    TextReadAsPlainYaml,
+    /// Ours has capabilities where the measured image has neither capabilities nor an architecture.
+    CapabilitiesAdded,
+    /// Upstream fails and we do not.
+    Success,
+}
+
+impl Rules {
+    /// Reads the table.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let documents = yaml::documents(&text).map_err(|error| error.to_string())?;
+        let rules = documents.into_iter().next().unwrap_or_default();
+        serde_json::from_value(rules).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// The rules that explain differences, and the differences that none explains.
+    pub(crate) fn apply(&self, differences: Vec<Difference>) -> (BTreeSet<String>, Vec<Difference>) {
+        let mut applied = BTreeSet::new();
+        let remaining = differences
+            .into_iter()
+            .filter(|difference| match self.0.iter().find(|rule| rule.explains(difference)) {
+                Some(rule) => {
+                    applied.insert(rule.rule.clone());
+                    false
+                }
+                None => true,
+            })
+            .collect();
+        (applied, remaining)
+    }
+}
+
+impl Rule {
+    fn explains(&self, difference: &Difference) -> bool {
+        let (wanted, got) = (&difference.wanted, &difference.got);
+        is_at(&self.at, &difference.path)
+            && match self.accept {
+                Accept::TextReadAsPlainYaml => {
+                    got.as_str().is_some_and(|text| plain_yaml(text).as_ref() == Some(wanted))
+                }
+                Accept::CapabilitiesAdded => are_capabilities_added(wanted, got),
+                Accept::Success => {
+                    got.is_null() && wanted.as_str().is_some_and(|error| error.contains(&self.error_contains))
+                }
+            }
+    }
+}
+
+fn is_at(pattern: &str, path: &[String]) -> bool {
+    let mut steps = path.iter();
+    for wanted in pattern.split('/') {
+        match (wanted, steps.next()) {
+            ("**", Some(_)) => return true,
+            ("*", Some(_)) => {}
+            (wanted, Some(step)) if wanted == step => {}
+            _ => return false,
+        }
+    }
+    steps.next().is_none()
+}
+
+/// What a template makes of a text that it puts behind `key: ` without quotes.
+fn plain_yaml(text: &str) -> Option<Value> {
+    let documents = yaml::documents(&format!("key: {text}\n")).ok()?;
+    documents.first().map(|document| document["key"].clone())
+}
+
+fn are_capabilities_added(wanted: &Value, got: &Value) -> bool {
+    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+    let is_bare = |image: &Value| image["architecture"].is_null() && is_empty(&image["capabilities"]);
+    !wanted.is_empty()
+        && wanted.iter().all(|wanted| is_bare(wanted) && got.iter().any(|got| is_same_reference(wanted, got)))
+        && got.iter().all(|got| wanted.iter().any(|wanted| is_same_reference(wanted, got)))
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_none_or(serde_json::Map::is_empty)
+}

@@ -1,0 +1,96 @@
+//! The rooms of `src/` and their order: a room uses only rooms above it, and pure rooms know no client, runtime or clock.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms from the top of the road to its end. A room may use itself and the rooms before it.
+const ROOMS: [&str; 9] = ["api", "capabilities", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
+
+/// Places without clients, runtimes and clocks.
+const PURE: [&str; 17] = [
+    "api",
+    "capabilities",
+    "pool",
+    "preview",
+    "provider",
+    "explain",
+    "worker/changes.rs",
+    "worker/class_inputs",
+    "worker/cleanup.rs",
+    "worker/decode.rs",
+    "worker/deployment.rs",
+    "worker/difference.rs",
+    "worker/live.rs",
+    "worker/operation.rs",
+    "worker/plan.rs",
+    "worker/progress.rs",
+    "worker/report.rs",
+];
+
+/// What pure places must not mention.
+const IMPURE: [&str; 8] =
+    ["kube::", "tokio::", "std::fs", "std::net", "std::env", "Timestamp::now", "SystemTime", "Instant::now"];
+
+fn sources() -> Vec<(String, String)> {
+    fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { walk(&path, files) } else { files.push(path) }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    let named = files.into_iter().map(|path| {
+        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        (name, code_of(&fs::read_to_string(&path).unwrap()))
+    });
+    named.collect()
+}
+
+/// The source without comments and without its tests, which stand last.
+fn code_of(source: &str) -> String {
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn room_of(file: &str) -> Option<usize> {
+    ROOMS.iter().position(|room| file.strip_prefix(room).is_some_and(|rest| rest.starts_with('/') || rest == ".rs"))
+}
+
+#[test]
+fn rooms_use_only_rooms_above_them() {
+    let sources = sources();
+    let mut seen = 0;
+    for (file, code) in &sources {
+        let Some(room) = room_of(file) else { continue };
+        seen += 1;
+        for below in &ROOMS[room + 1..] {
+            let mention = format!("crate::{below}");
+            assert!(!code.contains(&mention), "src/{file} uses {mention}, a room below its own");
+        }
+    }
+    assert!(seen > 50, "only {seen} files were looked at");
+}
+
+#[test]
+fn every_file_is_in_a_room() {
+    for (file, _) in sources() {
+        assert!(room_of(&file).is_some() || ["lib.rs", "main.rs"].contains(&file.as_str()), "src/{file} is in no room");
+    }
+}
+
+#[test]
+fn pure_places_know_no_client_runtime_or_clock() {
+    for (file, code) in sources() {
+        if !PURE.iter().any(|place| file.starts_with(place)) {
+            continue;
+        }
+        for word in IMPURE {
+            assert!(!code.contains(word), "src/{file} mentions {word}");
+        }
+    }
+}
