@@ -1,9 +1,13 @@
 //! `preview` is proved: for generated single and double mutations of realistic Workers, the predicted verdict is what
 //! machine-controller-manager's rule says on the rendered objects, and the named cause is the mutated field.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+#![allow(clippy::print_stdout, reason = "the numbers of the proof are its output")]
+
 mod landscape;
 mod mutation;
 mod oracle;
+mod pool_mutation;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,8 +158,8 @@ impl<'a> Bench<'a> {
         let mut blamed = BTreeSet::new();
         if wanted != NOTHING {
             for (mutation, only, without) in alone {
-                let matters = self.matters(name, &self.old, Some(&render_over(only, &self.basis)))
-                    || self.matters(name, after, Some(&render_over(without, &self.basis)));
+                let matters = self.matters(name, &self.old, Some(&render(only, &self.basis)))
+                    || self.matters(name, after, Some(&render(without, &self.basis)));
                 if matters {
                     blamed.insert((mutation.object.to_owned(), mutation.field.clone()));
                 }
@@ -184,10 +188,6 @@ impl<'a> Bench<'a> {
             _ => true,
         }
     }
-}
-
-fn render_over(world: &World, basis: &MachineObjects) -> Option<Rendered> {
-    render(world, basis)
 }
 
 #[test]

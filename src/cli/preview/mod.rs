@@ -132,7 +132,7 @@ fn preview(arguments: &PreviewArguments) -> anyhow::Result<u8> {
     let code = exit_code(&comparison);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     match arguments.output {
-        Output::Table => table::print(&comparison, &table::Look::of_stdout(arguments.all), &mut out)?,
+        Output::Table => super::terminal::print(&table::text(&comparison, arguments.all))?,
         Output::Markdown => markdown::print(&comparison, &mut out)?,
         Output::Json => json::print(&comparison, code, &mut out)?,
     }

@@ -1,102 +1,89 @@
 //! Tables for a terminal or a log.
 
-use std::io::{IsTerminal, Write};
+use anstyle::Style;
 
 use super::Comparison;
 use super::words::{self, Total};
+use crate::cli::table::{Cell, Table};
+use crate::cli::terminal::{self, ASIDE, BAD, CAREFUL, HEADING};
 use crate::preview::finding::Severity;
 use crate::preview::{Finding, PlacementChange, Verdict, WorkerChange};
 
-/// How it looks.
-pub(super) struct Look {
-    colour: bool,
-    all: bool,
-}
+const INDENT: usize = 2;
 
-impl Look {
-    /// Colour only on a terminal, and not where `NO_COLOR` is set.
-    pub(super) fn of_stdout(all: bool) -> Self {
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { colour: std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb, all }
-    }
-
-    fn paint(&self, text: &str, verdict: Option<Verdict>) -> String {
-        let code = match verdict {
-            _ if !self.colour => return text.to_owned(),
-            Some(Verdict::Roll | Verdict::Delete) => "1;31",
-            Some(Verdict::InPlace) => "1;33",
-            Some(Verdict::Scale | Verdict::Create) => "33",
-            Some(Verdict::Metadata) => "36",
-            Some(Verdict::None) => "2",
-            None => "1",
-        };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
-    }
-}
-
-/// Prints the Workers that change, then the total.
-pub(super) fn print(comparison: &Comparison, look: &Look, out: &mut impl Write) -> std::io::Result<()> {
+/// The Workers that change (or all), then the total.
+pub(super) fn text(comparison: &Comparison, all: bool) -> String {
     let only_one = comparison.workers.len() == 1;
-    let mut hidden = 0_u64;
+    let mut hidden = 0;
+    let mut text = String::new();
     for worker in &comparison.workers {
-        if look.all || only_one || worker.is_worth_showing() {
-            print_worker(worker, look, out)?;
+        if all || only_one || worker.is_worth_showing() {
+            text.push_str(&worker_text(worker));
         } else {
             hidden += 1;
         }
     }
     if hidden > 0 {
-        writeln!(out, "Nothing changes in {}.", words::counted(hidden, "other Worker"))?;
+        text.push_str(&format!("Nothing changes in {}.\n", words::counted(hidden, "other Worker")));
     }
-    writeln!(out, "{}", look.paint(&format!("Total: {}", Total::of(comparison).line()), None))
+    text.push_str(&line(0, HEADING, &format!("Total: {}", Total::of(comparison).line())));
+    text
 }
 
-fn print_worker(worker: &WorkerChange, look: &Look, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "{}", look.paint(&format!("{}/{}", worker.namespace, worker.name), None))?;
+fn worker_text(worker: &WorkerChange) -> String {
+    let mut text = line(0, HEADING, &format!("{}/{}", worker.namespace, worker.name));
     if !worker.placements.is_empty() {
-        print_rows(worker, look, out)?;
-    }
-    let placements: Vec<_> = worker.placements.iter().collect();
-    let lines: Vec<[String; 2]> = words::shared_causes(&placements)
-        .into_iter()
-        .map(|(places, cause)| {
-            let pool = places.first().map(|place| place.pool.clone()).unwrap_or_default();
-            let (field, step) = (words::field(&cause.change, &pool), words::step(&cause.change));
-            [words::place(&pool, &words::zones(&places)), format!("{field}: {step}  [{}]", words::effect(cause))]
-        })
-        .collect();
-    if !lines.is_empty() {
-        writeln!(out, "  because")?;
-        for line in aligned(&lines) {
-            writeln!(out, "    {line}")?;
+        let mut table = Table::new(["POOL", "ZONE", "VERDICT", ">NODES", "SURGE", "CLASS"]);
+        for placement in &worker.placements {
+            let style = verdict_style(placement);
+            table.row([
+                placement.pool.as_str().into(),
+                placement.zone.as_deref().unwrap_or("-").into(),
+                Cell::styled(verdict_word(placement), style),
+                words::nodes(placement).into(),
+                words::surge(placement).into(),
+                words::class_step(placement).into(),
+            ]);
         }
+        text.push_str(&table.render(INDENT, terminal::width()));
     }
+    text.push_str(&causes_text(worker));
     for (finding, zones) in words::shared_findings(&worker.findings) {
-        writeln!(out, "  {}", look.paint(&finding_line(&finding, &zones), severity_paint(finding.severity)))?;
+        let style = match finding.severity {
+            Severity::Error => BAD,
+            Severity::Hazard => CAREFUL,
+            Severity::Notice => ASIDE,
+        };
+        text.push_str(&line(INDENT, style, &finding_line(&finding, &zones)));
     }
-    writeln!(out)
+    text.push('\n');
+    text
 }
 
-fn print_rows(worker: &WorkerChange, look: &Look, out: &mut impl Write) -> std::io::Result<()> {
-    let head = ["POOL", "ZONE", "VERDICT", "NODES", "SURGE", "CLASS"].map(str::to_owned);
-    let mut rows = vec![head];
-    rows.extend(worker.placements.iter().map(|placement| {
-        [
-            placement.pool.clone(),
-            placement.zone.clone().unwrap_or_else(|| "-".to_owned()),
-            verdict_word(placement),
-            words::nodes(placement),
-            words::surge(placement),
-            words::class_step(placement),
-        ]
-    }));
-    for (index, line) in aligned(&rows).into_iter().enumerate() {
-        let verdict = index.checked_sub(1).and_then(|index| worker.placements.get(index)).map(|row| row.verdict);
-        let line = if verdict.is_some() { look.paint(&line, verdict) } else { line };
-        writeln!(out, "  {line}")?;
+/// Not a table: fields and values are long, and must stay in one piece to be searched for.
+fn causes_text(worker: &WorkerChange) -> String {
+    let placements: Vec<_> = worker.placements.iter().collect();
+    let causes = words::shared_causes(&placements);
+    let places: Vec<String> = causes
+        .iter()
+        .map(|(places, _)| words::place(places.first().map_or("", |place| &place.pool), &words::zones(places)))
+        .collect();
+    let width = places.iter().map(|place| place.chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    if !causes.is_empty() {
+        text.push_str(&line(INDENT, Style::new(), "because"));
     }
-    Ok(())
+    for ((zones, cause), place) in causes.iter().zip(&places) {
+        let pool = zones.first().map_or("", |place| &place.pool);
+        let (field, step) = (words::field(&cause.change, pool), words::step(&cause.change));
+        let cause = format!("{place:width$}  {field}: {step}  [{}]", words::effect(cause));
+        text.push_str(&line(2 * INDENT, Style::new(), &cause));
+    }
+    text
+}
+
+fn line(indent: usize, style: Style, text: &str) -> String {
+    format!("{:indent$}{style}{text}{style:#}\n", "")
 }
 
 /// The verdict, marked where new nodes will differ from those there are.
@@ -104,11 +91,13 @@ fn verdict_word(placement: &PlacementChange) -> String {
     format!("{}{}", placement.verdict, if placement.new_nodes_differ { " (!)" } else { "" })
 }
 
-fn severity_paint(severity: Severity) -> Option<Verdict> {
-    match severity {
-        Severity::Error => Some(Verdict::Roll),
-        Severity::Hazard => Some(Verdict::Scale),
-        Severity::Notice => Some(Verdict::None),
+fn verdict_style(placement: &PlacementChange) -> Style {
+    match placement.verdict {
+        Verdict::Roll | Verdict::Delete => BAD.bold(),
+        Verdict::InPlace | Verdict::Scale | Verdict::Create => CAREFUL,
+        Verdict::Metadata | Verdict::None if placement.new_nodes_differ => CAREFUL,
+        Verdict::Metadata => Style::new(),
+        Verdict::None => ASIDE,
     }
 }
 
@@ -121,17 +110,4 @@ fn finding_line(finding: &Finding, zones: &str) -> String {
     let place = words::place(finding.pool.as_deref().unwrap_or_default(), zones);
     let separator = if place.is_empty() { "" } else { ": " };
     format!("{mark}{place}{separator}{}", finding.message)
-}
-
-/// Columns as wide as their widest cell; no spaces at the end of a line, because logs keep them.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    rows.iter()
-        .map(|row| {
-            let cells = row.iter().zip(&widths).filter(|(_, width)| **width > 0);
-            let cells: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
-            cells.join("  ").trim_end().to_owned()
-        })
-        .collect()
 }
