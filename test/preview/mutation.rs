@@ -230,6 +230,8 @@ fn of_profile(world: &World) -> Vec<Mutation> {
             items.reverse()
         }),
     ];
+    let domains = "providerConfig.countFaultDomains[westeurope].count";
+    all.push(of(domains, "providerConfig/countFaultDomains/0/count", json!(2)));
     if world.cloud_profile["spec"].get("machineCapabilities").is_none() {
         all.extend([
             of(&format!("{images}[0].urn"), &format!("{at}/0/urn"), json!("replaced:a:b:c")),

@@ -117,6 +117,10 @@ fn compare_unit(unit: &Unit, has_new: bool, replacement: Option<&Replacement>, p
     };
     let old = load(&unit.old, old_text);
     let mut new = if is_same { BTreeMap::new() } else { load(&unit.new, new_text) };
+    if !part.errors.is_empty() {
+        // What can't be read is not gone: without one side the other one says nothing.
+        return part;
+    }
     for (key, old) in old {
         if is_same || !has_new {
             let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
