@@ -3,10 +3,10 @@
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
 /// Name of the one capability that Gardener itself defines.
-pub(crate) const ARCHITECTURE: &str = "architecture";
+pub const ARCHITECTURE: &str = "architecture";
 
-/// The architecture of a pool that names none.
-const DEFAULT_ARCHITECTURE: &str = "amd64";
+/// The architecture of everything that names none.
+pub const DEFAULT_ARCHITECTURE: &str = "amd64";
 
 /// Capabilities with exactly the names of the definitions: the listed values where the name is present, even when the
 /// list is empty, else every value of the definition (gardener-core section 1.2).

@@ -20,5 +20,5 @@ mod defaults;
 mod ranking;
 
 pub use compatibility::{Mismatch, are_compatible, are_equal, first_mismatch, intersection, mismatches};
-pub use defaults::{complete_machine_type, with_defaults};
+pub use defaults::{ARCHITECTURE, DEFAULT_ARCHITECTURE, complete_machine_type, with_defaults};
 pub use ranking::{Choice, NoFlavor, RankingStep, best_flavor, explain_ranking, trace_ranking};

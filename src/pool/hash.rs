@@ -79,6 +79,9 @@ pub enum HashError {
     /// An in-place pool needs a version of its own.
     #[error("kubernetesVersion: required for a pool that is updated in place")]
     VersionMissing,
+    /// The provider hashes no pools of the time before node-agent secrets.
+    #[error("nodeAgentSecretName: required")]
+    NodeAgentSecretMissing,
     /// The start of a rotation is no time.
     #[error("{field}: {value:?} is no RFC 3339 time")]
     Time {

@@ -14,6 +14,12 @@ pub struct ZonePosition {
     pub count: u32,
 }
 
+/// The zones of a pool with their places.
+pub fn positions(zones: &[String]) -> impl Iterator<Item = (ZonePosition, &str)> {
+    let count = u32::try_from(zones.len()).unwrap_or(u32::MAX);
+    (0..).zip(zones).map(move |(index, zone)| (ZonePosition { index, count }, zone.as_str()))
+}
+
 /// A surge or unavailability that is neither a number nor a percentage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither a number nor a whole percentage such as \"25%\"")]

@@ -2,8 +2,8 @@
 
 use super::document::DocumentError;
 use crate::api::gardener::ErrorCode;
+use crate::pool::bounds::BoundsError;
 use crate::pool::hash::HashError;
-use crate::pool::zones::NotAPercentage;
 
 /// Why no pool of a Worker can be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,9 +70,14 @@ pub enum WorkerError {
         /// The names there are.
         supported: &'static [&'static str],
     },
-    /// The infrastructure has no network for nodes.
-    #[error("spec.infrastructureProviderStatus.networks.subnets: no subnet with purpose \"nodes\"")]
-    NodesSubnetMissing,
+    /// The infrastructure has nothing of a kind that nodes need.
+    #[error("spec.infrastructureProviderStatus.{path}: no {what} with purpose \"nodes\"")]
+    NothingForNodes {
+        /// Path in the infrastructure status.
+        path: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
     /// No provider serves Workers of this type.
     #[error("spec.type: no provider for type {worker_type:?}")]
     UnknownType {
@@ -95,7 +100,7 @@ impl WorkerError {
             | Self::DocumentMissing { .. }
             | Self::Document { .. }
             | Self::UnknownCloud { .. }
-            | Self::NodesSubnetMissing
+            | Self::NothingForNodes { .. }
             | Self::UnknownType { .. } => Some(ErrorCode::ConfigurationProblem),
         }
     }
@@ -148,6 +153,17 @@ pub enum PoolProblem {
         /// The members that could hold it.
         expected: &'static str,
     },
+    /// The chosen image does not say for which machines it is.
+    #[error(
+        "machineImage: the flavor of {image} {version} in the CloudProfile's providerConfig has no capability \
+         \"architecture\""
+    )]
+    ImageWithoutArchitecture {
+        /// Name of the image.
+        image: String,
+        /// Version of the image.
+        version: String,
+    },
     /// The CloudProfile has no provider config, which old-format profiles need.
     #[error("CloudProfile {cloud_profile:?}: spec.providerConfig is missing, so machine types can't be looked up")]
     ProfileConfigMissing {
@@ -167,6 +183,34 @@ pub enum PoolProblem {
         path: String,
         /// The size.
         size: String,
+    },
+    /// A volume is larger than the cloud's driver can say.
+    #[error("{path}: {size:?} is more than {largest} GiB")]
+    VolumeTooLarge {
+        /// Path within the pool.
+        path: String,
+        /// The size.
+        size: String,
+        /// The largest size in GiB.
+        largest: i64,
+    },
+    /// A list is too long.
+    #[error("{path}: {count} are too many, at most {most}")]
+    TooMany {
+        /// Path within the pool.
+        path: &'static str,
+        /// Its length.
+        count: usize,
+        /// The longest that is possible.
+        most: usize,
+    },
+    /// Something is missing that the rest of the pool calls for.
+    #[error("{path}: required: {what}")]
+    Required {
+        /// Path within the pool.
+        path: &'static str,
+        /// What is missing there.
+        what: &'static str,
     },
     /// A text that no cloud could accept.
     #[error("{path}: holds a line break or control character")]
@@ -194,17 +238,20 @@ pub enum PoolProblem {
         /// The zone.
         zone: String,
     },
+    /// The infrastructure has nothing of a kind that the pool needs.
+    #[error("spec.infrastructureProviderStatus.{path} of the Worker: no {what} with purpose \"nodes\"")]
+    NothingForNodes {
+        /// Path in the infrastructure status.
+        path: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
     /// The pool needs a scale set that is not known yet.
     #[error("zones: {0}")]
     ScaleSet(String),
     /// A surge or unavailability is wrong.
-    #[error("{path}: {source}")]
-    Percentage {
-        /// Path within the pool.
-        path: &'static str,
-        /// Why.
-        source: NotAPercentage,
-    },
+    #[error(transparent)]
+    Percentage(#[from] BoundsError),
     /// The pool can't be hashed.
     #[error(transparent)]
     Hash(#[from] HashError),

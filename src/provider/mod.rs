@@ -16,11 +16,20 @@ use serde_json::Value;
 use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, Worker, WorkerPool};
 use crate::api::secret::Secrets;
 
+pub mod aws;
 pub mod azure;
+mod deployment;
 pub mod document;
+mod documents;
 mod error;
+mod error_texts;
 pub mod explanation;
+pub mod image;
+mod image_explanation;
+mod machine_class;
+pub mod node_template;
 mod plan;
+mod status_images;
 #[cfg(test)]
 pub(crate) mod test_support;
 mod user_data;
@@ -108,7 +117,7 @@ pub trait PoolPlanner {
 /// Every provider that this program knows.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Provider] {
-    &[&azure::Azure]
+    &[&azure::Azure, &aws::Aws]
 }
 
 /// The provider of Workers of that type.

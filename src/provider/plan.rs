@@ -77,9 +77,15 @@ pub struct WantedDeployment {
     pub machine_configuration: MachineSettings,
     /// Annotations for the cluster-autoscaler; an empty value removes the annotation.
     pub cluster_autoscaler_annotations: BTreeMap<String, String>,
-    /// Most failed machines that are preserved in the zone (newer Gardener libraries).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Most failed machines that are preserved in the zone, zero to remove the setting; absent where the provider's
+    /// Gardener library does not know it.
+    #[serde(skip_serializing_if = "is_unset")]
     pub auto_preserve_failed_machine_max: Option<i32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_unset(maximum: &Option<i32>) -> bool {
+    maximum.unwrap_or_default() == 0
 }
 
 /// A boot script. It can hold tokens, so it is never printed or serialised.

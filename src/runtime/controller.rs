@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::Instant;
 
 use futures::StreamExt;
 use jiff::Timestamp;
@@ -24,6 +24,7 @@ use tracing::Instrument;
 
 use super::ControllerArguments;
 use super::decode_guard::Guarded;
+use super::pace::Pace;
 use super::retry::Retries;
 use super::worker_events;
 use crate::api::gardener::Worker;
@@ -34,8 +35,6 @@ use crate::worker::operation::{Decision, FINALIZER, OPERATION_ANNOTATION, Operat
 use crate::worker::reconcile::{Pass, PassError, reconcile};
 use crate::worker::report::{Failure, Outcome, status_patch, with_in_place_updates};
 
-/// Events that come within this time lead to one pass.
-const DEBOUNCE: Duration = Duration::from_millis(50);
 /// The class of Workers that is served; also those without one.
 const CLASS: &str = "shoot";
 
@@ -45,6 +44,7 @@ struct Shared {
     recorder: Recorder,
     worker_types: Vec<String>,
     retries: Retries,
+    pace: Pace,
     written: Written,
 }
 
@@ -97,11 +97,12 @@ pub(super) async fn run(client: Client, arguments: &ControllerArguments) -> anyh
         client: client.clone(),
         worker_types,
         retries: Retries::default(),
+        pace: Pace::default(),
         written: Written::default(),
     });
     let workers: Api<Guarded<Worker>> = Api::all(client.clone());
     let controller = Controller::new(workers, watcher::Config::default())
-        .with_config(Config::default().debounce(DEBOUNCE).concurrency(arguments.worker_max_concurrent_reconciles));
+        .with_config(Config::default().concurrency(arguments.worker_max_concurrent_reconciles));
     let store = controller.store();
     controller
         .watches(metadata_of::<MachineDeployment>(&client), watcher::Config::default(), workers_of(&store))
@@ -160,7 +161,8 @@ async fn look_at(guarded: Arc<Guarded<Worker>>, shared: Arc<Shared>) -> Result<A
 }
 
 fn on_error(guarded: Arc<Guarded<Worker>>, error: &LookError, shared: Arc<Shared>) -> Action {
-    let delay = shared.retries.failed(guarded.meta().uid.as_deref().unwrap_or_default());
+    let retry = shared.retries.failed(guarded.meta().uid.as_deref().unwrap_or_default(), Instant::now());
+    let delay = retry.delay;
     warn!(namespace = guarded.namespace(), name = guarded.name_any(), %error, ?delay, "trying again");
     Action::requeue(delay)
 }
@@ -175,12 +177,19 @@ async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<Action, Look
         Decision::Begin(operation) => (operation, true),
         Decision::GoOn(operation) => (operation, false),
     };
+    let uid = worker.uid().unwrap_or_default();
+    // A request is answered at once.
+    if let Some(wait) = shared.pace.wait(&uid, Instant::now()).filter(|_| !begins) {
+        return Ok(Action::requeue(wait));
+    }
     let fresh = if begins { Some(begin(worker, operation, shared).await?) } else { None };
     let worker = fresh.as_ref().unwrap_or(worker);
     if begins {
         info!(operation = operation.as_str(), "operation begins");
+        shared.retries.forget(&uid);
     }
     let result = pass(worker, operation, begins, provider, shared).await;
+    shared.pace.looked(&uid, Instant::now());
     finish(worker, operation, result, shared).await
 }
 
@@ -264,8 +273,11 @@ async fn finish(
     write_status(worker, patch, shared).await?;
     match &pass.outcome {
         Outcome::Failed(failure) => {
-            let delay = pass.look_again.unwrap_or_else(|| shared.retries.failed(&uid));
-            warn!(operation = operation.as_str(), error = failure.message, ?delay, "operation failed");
+            let retry = shared.retries.failed(&uid, Instant::now());
+            let delay = pass.look_again.map_or(retry.delay, |again| again.min(retry.delay));
+            if retry.was_due {
+                warn!(operation = operation.as_str(), error = failure.message, ?delay, "operation failed");
+            }
             return Ok(Action::requeue(delay));
         }
         Outcome::Succeeded => {
@@ -311,7 +323,9 @@ async fn release(worker: &Worker, shared: &Shared) -> Result<(), LookError> {
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(error) => return Err(error.into()),
     }
-    shared.written.forget(&worker.uid().unwrap_or_default());
+    let uid = worker.uid().unwrap_or_default();
+    shared.written.forget(&uid);
+    shared.pace.forget(&uid);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use tracing_subscriber::EnvFilter;
 
 mod controller;
 mod decode_guard;
+mod pace;
 mod retry;
 mod worker_events;
 
@@ -72,10 +73,12 @@ fn start(arguments: ControllerArguments) -> anyhow::Result<()> {
 }
 
 fn init_logs(arguments: &ControllerArguments) {
+    // kube's controller adds the reason for each look to every line, which is worth more than it costs only in search of
+    // its own faults.
     let level = match arguments.log_level {
         LogLevel::Error => "error",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "info,gardener_extension_worker=debug",
+        LogLevel::Info => "info,kube_runtime=warn",
+        LogLevel::Debug => "info,kube_runtime=warn,gardener_extension_worker=debug",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

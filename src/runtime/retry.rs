@@ -1,24 +1,44 @@
 //! When a failed Worker is tried again: after one second, then after twice as long each time, up to five minutes.
+//!
+//! Events of machine objects lead to looks in between. A failure that such a look finds does not count: else a busy Worker
+//! would be at five minutes after some seconds.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// Failures in a row, by uid of the Worker.
 #[derive(Default)]
-pub(super) struct Retries(Mutex<HashMap<String, u32>>);
+pub(super) struct Retries(Mutex<HashMap<String, Failures>>);
+
+struct Failures {
+    count: u32,
+    next_try: Instant,
+}
+
+/// When to try again after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Retry {
+    /// The time until the next try.
+    pub(super) delay: Duration,
+    /// Whether the try that has failed was due; else it came in between and changes nothing.
+    pub(super) was_due: bool,
+}
 
 impl Retries {
-    /// Counts a failure and tells the time until the next try.
-    pub(super) fn failed(&self, uid: &str) -> Duration {
+    /// Tells the time until the next try, and counts the failure if the try was due.
+    pub(super) fn failed(&self, uid: &str, now: Instant) -> Retry {
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = failures.entry(uid.to_owned()).or_default();
-        let delay = FIRST.saturating_mul(2_u32.saturating_pow(*count)).min(LONGEST);
-        *count = count.saturating_add(1);
-        delay
+        let failures = failures.entry(uid.to_owned()).or_insert(Failures { count: 0, next_try: now });
+        if let Some(delay) = failures.next_try.checked_duration_since(now).filter(|delay| !delay.is_zero()) {
+            return Retry { delay, was_due: false };
+        }
+        let delay = FIRST.saturating_mul(2_u32.saturating_pow(failures.count)).min(LONGEST);
+        *failures = Failures { count: failures.count.saturating_add(1), next_try: now + delay };
+        Retry { delay, was_due: true }
     }
 
     /// Forgets the failures of a Worker.
@@ -33,10 +53,27 @@ mod tests {
 
     #[test]
     fn delays_double_up_to_five_minutes() {
-        let retries = Retries::default();
-        let delays: Vec<_> = (0..10).map(|_| retries.failed("w").as_secs()).collect();
+        let (retries, mut now) = (Retries::default(), Instant::now());
+        let mut delays = Vec::new();
+        for _ in 0..10 {
+            let retry = retries.failed("w", now);
+            assert!(retry.was_due);
+            delays.push(retry.delay.as_secs());
+            now += retry.delay;
+        }
         assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
         retries.forget("w");
-        assert_eq!(retries.failed("w"), FIRST);
+        assert_eq!(retries.failed("w", now).delay, FIRST);
+    }
+
+    #[test]
+    fn a_failure_in_between_changes_nothing() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        retries.failed("w", start);
+        for _ in 0..10 {
+            let retry = retries.failed("w", start + FIRST / 4);
+            assert_eq!(retry, Retry { delay: FIRST * 3 / 4, was_due: false });
+        }
+        assert_eq!(retries.failed("w", start + FIRST), Retry { delay: FIRST * 2, was_due: true });
     }
 }

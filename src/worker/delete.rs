@@ -65,7 +65,7 @@ pub async fn delete(
     }
     // The last Secret may vanish without an event of a watched kind.
     let look_again = live.machines.is_empty().then_some(LOOK_AT_SECRETS_AGAIN);
-    Ok(Some(waiting(worker, left_text(&live), 30, now, look_again)))
+    Ok(Some(waiting(worker, left_text(&live), percentage(&live), now, look_again)))
 }
 
 fn pass(outcome: Outcome, look_again: Option<Duration>) -> Pass {
@@ -155,17 +155,29 @@ fn failed_machines(provider: &dyn Provider, live: &MachineObjects) -> Vec<Failur
         .collect()
 }
 
+/// How far it is, by the kind that goes next.
+fn percentage(live: &MachineObjects) -> i32 {
+    match live {
+        _ if !(live.machines.is_empty() && live.machine_sets.is_empty() && live.deployments.is_empty()) => 30,
+        _ if !live.classes.is_empty() => 60,
+        _ => 80,
+    }
+}
+
 /// What is left, and the finalizers that hold the first object of the kind that goes next.
 fn left_text(live: &MachineObjects) -> String {
     let counts = [
-        (live.machines.len(), "machines"),
-        (live.machine_sets.len(), "machine sets"),
-        (live.deployments.len(), "machine deployments"),
-        (live.classes.len(), "machine classes"),
-        (live.class_secrets.len(), "machine class secrets"),
+        (live.machines.len(), "machine", "s"),
+        (live.machine_sets.len(), "machine set", "s"),
+        (live.deployments.len(), "machine deployment", "s"),
+        (live.classes.len(), "machine class", "es"),
+        (live.class_secrets.len(), "machine class secret", "s"),
     ];
-    let counts: Vec<String> =
-        counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {kind}")).collect();
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, kind, plural)| format!("{count} {kind}{}", if count == 1 { "" } else { plural }))
+        .collect();
     let mut text = format!("waiting until the following machine resources have been deleted: {}", counts.join(", "));
     let held = live
         .machines

@@ -53,8 +53,10 @@ pub fn wanted_document(
     set(&mut document, &["spec", "minReadySeconds"], json!(500));
     set(&mut document, &["spec", "strategy"], json!(wanted.strategy));
     set(&mut document, &["spec", "selector"], json!({"matchLabels": {"name": wanted.name}}));
-    if let Some(maximum) = wanted.auto_preserve_failed_machine_max {
-        set(&mut document, &["spec", "autoPreserveFailedMachineMax"], json!(maximum));
+    match wanted.auto_preserve_failed_machine_max {
+        None => {}
+        Some(0) => remove(&mut document, &["spec", "autoPreserveFailedMachineMax"]),
+        Some(maximum) => set(&mut document, &["spec", "autoPreserveFailedMachineMax"], json!(maximum)),
     }
     set(&mut document, &["spec", "template"], template(worker_name, wanted, live));
     document

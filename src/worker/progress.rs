@@ -51,7 +51,7 @@ pub struct DeploymentProgress {
     pub present: i32,
     /// Machines of the wanted template.
     pub updated: i32,
-    /// Machines available.
+    /// Machines available, at most those wanted.
     pub available: i32,
     /// Machines missing.
     pub unavailable: i32,
@@ -108,20 +108,29 @@ fn deployment_progress(
     let absent = MachineDeployment::default();
     let live_or_absent = live.unwrap_or(&absent);
     let status = &live_or_absent.status;
+    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, hibernated));
+    let desired = live_or_absent.spec.replicas;
+    // While a pool rolls there are more machines than wanted; they are no progress.
+    let available = status.available_replicas.min(desired);
     DeploymentProgress {
         pool: wanted.pool_name.clone(),
         deployment: wanted.name.0.clone(),
-        phase: live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, hibernated)),
-        desired: live_or_absent.spec.replicas,
+        desired,
         present: status.replicas,
-        updated: status.updated_replicas,
-        available: status.available_replicas,
-        unavailable: status.unavailable_replicas,
+        // Until the last change is seen, the status counts machines of the template before it.
+        updated: if phase == Phase::Unobserved { 0 } else { status.updated_replicas },
+        available,
+        unavailable: status.unavailable_replicas.max(desired - available),
+        phase,
     }
 }
 
 fn phase(wanted: &WantedDeployment, live: &MachineDeployment, sets: &[&MachineSet], hibernated: bool) -> Phase {
     let status = &live.status;
+    // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
+    if status.observed_generation < live.metadata.generation.unwrap_or_default() {
+        return Phase::Unobserved;
+    }
     if !status.failed_machines.is_empty() {
         let failed = status.failed_machines.iter().map(|failed| FailedMachineText {
             machine: failed.name.clone(),
@@ -132,9 +141,6 @@ fn phase(wanted: &WantedDeployment, live: &MachineDeployment, sets: &[&MachineSe
     }
     if hibernated {
         return if status.replicas == 0 { Phase::Ready } else { Phase::Pending };
-    }
-    if status.observed_generation < live.metadata.generation.unwrap_or_default() {
-        return Phase::Unobserved;
     }
     if !sets.iter().any(|set| set.spec.template.spec.class.name == wanted.class_name.0) {
         return Phase::WithoutMachineSet;
@@ -222,6 +228,10 @@ impl Progress {
             sum(|d| d.unavailable),
             self.deployments.len(),
         );
+        let old = sum(|d| (d.present - d.updated).max(0));
+        if old > 0 {
+            text.push_str(&format!("; {old} old machine(s) still to go"));
+        }
         let stuck = self
             .deployments
             .iter()

@@ -162,7 +162,7 @@ fn operation_members(worker: &Worker, operation: Operation, outcome: &Outcome, n
     let texts = texts(operation);
     let (state, progress, description) = match outcome {
         Outcome::Begun => ("Processing", 1, texts.begun.to_owned()),
-        Outcome::Waiting(text, progress) => ("Processing", (*progress).clamp(1, 99), text.clone()),
+        Outcome::Waiting(text, progress) => ("Processing", (*progress).clamp(1, 99), sentence(text)),
         Outcome::Succeeded => ("Succeeded", 100, texts.succeeded.to_owned()),
         Outcome::Failed(failure) => ("Error", 50, format!("{}: {}", texts.failed, failure.message)),
     };
@@ -272,6 +272,12 @@ fn texts(operation: Operation) -> Texts {
         Operation::Restore => ("Restoring the Worker", "Successfully reconciled Worker", "Error restoring Worker"),
     };
     Texts { begun, succeeded, failed }
+}
+
+/// A text with its first letter in upper case.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// RFC 3339 in whole seconds, as Kubernetes writes times.

@@ -15,6 +15,13 @@ fn a_healthy_worker() {
 }
 
 #[test]
+fn a_healthy_worker_of_aws() {
+    let shown = run(&["explain", "example/aws.yaml"]).succeeded();
+    assert_eq!(shown.stderr, "");
+    assert_same("test/cli/golden/explain-aws.txt", &shown.stdout);
+}
+
+#[test]
 fn an_image_that_fits_no_machine() {
     // gen1 only, on a machine type that is arm64 and gen2.
     let text = example(&[

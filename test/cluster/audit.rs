@@ -74,8 +74,7 @@ rules: [{level: Metadata}]
         let mut seen = HashSet::new();
         let mut requests = Vec::new();
         for line in lines.lines() {
-            let event: Event = serde_json::from_str(line)
-                .with_context(|| format!("reading audit event {line}"))?;
+            let event: Event = serde_json::from_str(line).with_context(|| format!("reading audit event {line}"))?;
             if event.user.username == user && seen.insert(event.audit_id.clone()) {
                 requests.push(event.into_request());
             }
@@ -84,18 +83,9 @@ rules: [{level: Metadata}]
     }
 
     /// How many requests a user made since a mark, of a verb and a resource (`workers/status`).
-    pub(crate) async fn count(
-        &self,
-        user: &str,
-        verb: &str,
-        resource: &str,
-        since: Mark,
-    ) -> Result<usize> {
+    pub(crate) async fn count(&self, user: &str, verb: &str, resource: &str, since: Mark) -> Result<usize> {
         let requests = self.requests(user, since).await?;
-        Ok(requests
-            .iter()
-            .filter(|request| request.verb == verb && request.resource == resource)
-            .count())
+        Ok(requests.iter().filter(|request| request.verb == verb && request.resource == resource).count())
     }
 
     /// Sees to it that what was answered until now is in the log: makes a request that can be recognised and waits for it.
@@ -103,43 +93,24 @@ rules: [{level: Metadata}]
     async fn probe(&self) -> Result<Mark> {
         static PROBES: AtomicU64 = AtomicU64::new(0);
         let name = format!("audit-probe-{}-", PROBES.fetch_add(1, Ordering::Relaxed));
-        let start = Mark(
-            std::fs::metadata(&self.file)
-                .with_context(|| format!("looking at {}", self.file.display()))?
-                .len(),
-        );
-        Api::<Namespace>::all(self.client.clone())
-            .get_opt(&name)
-            .await?;
-        eventually(
-            Duration::from_secs(10),
-            "the audit log is written",
-            async || {
-                let (lines, end) = self.read(start)?;
-                ensure!(
-                    lines.contains(&name),
-                    "it does not hold the request for namespace {name}"
-                );
-                Ok(end)
-            },
-        )
+        let start =
+            Mark(std::fs::metadata(&self.file).with_context(|| format!("looking at {}", self.file.display()))?.len());
+        Api::<Namespace>::all(self.client.clone()).get_opt(&name).await?;
+        eventually(Duration::from_secs(10), "the audit log is written", async || {
+            let (lines, end) = self.read(start)?;
+            ensure!(lines.contains(&name), "it does not hold the request for namespace {name}");
+            Ok(end)
+        })
         .await
     }
 
     /// The complete lines from a mark on, and the place behind them.
     fn read(&self, from: Mark) -> Result<(String, Mark)> {
-        let mut file = std::fs::File::open(&self.file)
-            .with_context(|| format!("opening {}", self.file.display()))?;
+        let mut file = std::fs::File::open(&self.file).with_context(|| format!("opening {}", self.file.display()))?;
         file.seek(SeekFrom::Start(from.0))?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)
-            .context("reading the audit log")?;
-        bytes.truncate(
-            bytes
-                .iter()
-                .rposition(|byte| *byte == b'\n')
-                .map_or(0, |last| last + 1),
-        );
+        file.read_to_end(&mut bytes).context("reading the audit log")?;
+        bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
         let end = Mark(from.0 + bytes.len() as u64);
         Ok((String::from_utf8_lossy(&bytes).into_owned(), end))
     }
@@ -183,24 +154,11 @@ struct ResponseStatus {
 
 impl Event {
     fn into_request(self) -> Request {
-        let ObjectRef {
-            mut resource,
-            subresource,
-            namespace,
-            name,
-        } = self.object_ref;
+        let ObjectRef { mut resource, subresource, namespace, name } = self.object_ref;
         if !subresource.is_empty() {
             resource = format!("{resource}/{subresource}");
         }
         let (verb, code, uri) = (self.verb, self.response_status.code, self.request_uri);
-        Request {
-            user: self.user.username,
-            verb,
-            resource,
-            namespace,
-            name,
-            code,
-            uri,
-        }
+        Request { user: self.user.username, verb, resource, namespace, name, code, uri }
     }
 }

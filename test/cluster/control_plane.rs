@@ -44,10 +44,7 @@ impl ControlPlane {
         let mut attempt = 1;
         let control_plane = loop {
             match Self::start_processes(&binaries).await {
-                Err(error)
-                    if attempt < ATTEMPTS
-                        && format!("{error:#}").contains("address already in use") =>
-                {
+                Err(error) if attempt < ATTEMPTS && format!("{error:#}").contains("address already in use") => {
                     attempt += 1
                 }
                 outcome => break outcome?,
@@ -64,24 +61,11 @@ impl ControlPlane {
         let credentials = Credentials::generate()?;
         let [client_port, peer_port, port] = free_ports()?;
         let etcd = start_etcd(&binaries.etcd, folder.path(), client_port, peer_port)?;
-        let apiserver = start_apiserver(
-            &binaries.kube_apiserver,
-            folder.path(),
-            &credentials,
-            client_port,
-            port,
-        )?;
+        let apiserver = start_apiserver(&binaries.kube_apiserver, folder.path(), &credentials, client_port, port)?;
         let server = format!("https://127.0.0.1:{port}");
         let namespaces = AtomicU32::new(0);
-        let mut control_plane = Self {
-            apiserver,
-            etcd,
-            server,
-            certificates: Vec::new(),
-            credentials,
-            namespaces,
-            folder,
-        };
+        let mut control_plane =
+            Self { apiserver, etcd, server, certificates: Vec::new(), credentials, namespaces, folder };
         control_plane.certificates = control_plane.wait_until_ready().await?;
         Ok(control_plane)
     }
@@ -91,35 +75,22 @@ impl ControlPlane {
         let file = self.folder.path().join("certificates/apiserver.crt");
         let ready = eventually(START, "kube-apiserver is ready", async || {
             // Waiting for what has ended is in vain: this is an error of its own, not something still missing.
-            if let Err(ended) = self
-                .etcd
-                .ensure_running()
-                .and_then(|()| self.apiserver.ensure_running())
-            {
+            if let Err(ended) = self.etcd.ensure_running().and_then(|()| self.apiserver.ensure_running()) {
                 return Ok(Err(ended));
             }
-            let certificates =
-                std::fs::read(&file).context("kube-apiserver has made no certificate yet")?;
-            let kubeconfig = self
-                .credentials
-                .kubeconfig(ADMIN, &self.server, &certificates)?;
-            let mut config =
-                Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+            let certificates = std::fs::read(&file).context("kube-apiserver has made no certificate yet")?;
+            let kubeconfig = self.credentials.kubeconfig(ADMIN, &self.server, &certificates)?;
+            let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
             config.default_retry = false;
             let client = Client::try_from(config)?;
             let request = kube::core::Request::new("/readyz").list(&ListParams::default())?;
-            client
-                .request_text(request)
-                .await
-                .context("asking /readyz")?;
+            client.request_text(request).await.context("asking /readyz")?;
             let namespaces: Api<Namespace> = Api::all(client);
             namespaces.get("default").await?;
             namespaces.get("kube-system").await?;
             Ok(Ok(certificates))
         });
-        ready
-            .await
-            .with_context(|| format!("last lines of its log:\n{}", self.apiserver.last_lines(15)))?
+        ready.await.with_context(|| format!("last lines of its log:\n{}", self.apiserver.last_lines(15)))?
     }
 
     /// A client that acts as a user. It belongs to the runtime it is made in.
@@ -140,30 +111,22 @@ impl ControlPlane {
         let file = self.folder.path().join(format!("{user}.kubeconfig"));
         let draft = tempfile::NamedTempFile::new_in(self.folder.path())?;
         serde_json::to_writer_pretty(&draft, &self.kubeconfig(user)?)?;
-        draft
-            .persist(&file)
-            .with_context(|| format!("writing {}", file.display()))?;
+        draft.persist(&file).with_context(|| format!("writing {}", file.display()))?;
         Ok(file)
     }
 
     fn kubeconfig(&self, user: &str) -> Result<Kubeconfig> {
-        self.credentials
-            .kubeconfig(user, &self.server, &self.certificates)
+        self.credentials.kubeconfig(user, &self.server, &self.certificates)
     }
 
     /// Makes a namespace that no test had before, its name beginning with `prefix`.
     ///
     /// Nobody takes it down: without kube-controller-manager a namespace never finishes its deletion.
     pub(crate) async fn namespace(&self, prefix: &str) -> Result<String> {
-        let name = format!(
-            "{prefix}-{}",
-            self.namespaces.fetch_add(1, Ordering::Relaxed)
-        );
+        let name = format!("{prefix}-{}", self.namespaces.fetch_add(1, Ordering::Relaxed));
         let namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
         let api: Api<Namespace> = Api::all(self.client(ADMIN).await?);
-        api.create(&PostParams::default(), &namespace)
-            .await
-            .with_context(|| format!("creating namespace {name}"))?;
+        api.create(&PostParams::default(), &namespace).await.with_context(|| format!("creating namespace {name}"))?;
         Ok(name)
     }
 
@@ -180,21 +143,14 @@ impl ControlPlane {
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
         });
         let parameters = PatchParams::apply("test").force();
-        Api::<ClusterRole>::all(client.clone())
-            .patch(&name, &parameters, &Patch::Apply(role))
-            .await?;
-        Api::<ClusterRoleBinding>::all(client)
-            .patch(&name, &parameters, &Patch::Apply(binding))
-            .await?;
+        Api::<ClusterRole>::all(client.clone()).patch(&name, &parameters, &Patch::Apply(role)).await?;
+        Api::<ClusterRoleBinding>::all(client).patch(&name, &parameters, &Patch::Apply(binding)).await?;
         Ok(())
     }
 
     /// What the apiserver was asked, by whom.
     pub(crate) async fn audit(&self) -> Result<AuditLog> {
-        Ok(AuditLog::new(
-            self.folder.path().join("audit.log"),
-            self.client(ADMIN).await?,
-        ))
+        Ok(AuditLog::new(self.folder.path().join("audit.log"), self.client(ADMIN).await?))
     }
 
     /// kube-apiserver's process, e.g. to pause it with `signal("STOP")`.

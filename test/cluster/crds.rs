@@ -14,32 +14,19 @@ use super::binaries::control_plane_sources;
 use super::eventually;
 
 /// The groups that are installed: Gardener's contract with its extensions, machine-controller-manager's, managed resources.
-const GROUPS: [&str; 3] = [
-    "extensions.gardener.cloud",
-    "machine.sapcloud.io",
-    "resources.gardener.cloud",
-];
+const GROUPS: [&str; 3] = ["extensions.gardener.cloud", "machine.sapcloud.io", "resources.gardener.cloud"];
 
 /// Installs the definitions and waits until the apiserver serves them.
 pub(crate) async fn install(client: &Client) -> Result<()> {
     let definitions = read(&folder().await?)?;
-    ensure!(
-        !definitions.is_empty(),
-        "no custom resource definitions found"
-    );
+    ensure!(!definitions.is_empty(), "no custom resource definitions found");
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     futures::stream::iter(&definitions)
         .map(async |definition| {
             let name = definition.name_any();
-            api.create(&PostParams::default(), definition)
+            api.create(&PostParams::default(), definition).await.with_context(|| format!("creating {name}"))?;
+            eventually(Duration::from_secs(60), &format!("{name} is served"), async || served(client, definition).await)
                 .await
-                .with_context(|| format!("creating {name}"))?;
-            eventually(
-                Duration::from_secs(60),
-                &format!("{name} is served"),
-                async || served(client, definition).await,
-            )
-            .await
         })
         .buffer_unordered(definitions.len())
         .try_collect()
@@ -49,11 +36,7 @@ pub(crate) async fn install(client: &Client) -> Result<()> {
 /// Asks for the objects: that works a moment after the condition `Established`, and is what is wanted.
 async fn served(client: &Client, definition: &CustomResourceDefinition) -> Result<()> {
     let spec = &definition.spec;
-    let version = spec
-        .versions
-        .iter()
-        .find(|version| version.served)
-        .context("no version is served")?;
+    let version = spec.versions.iter().find(|version| version.served).context("no version is served")?;
     let resource = ApiResource {
         group: spec.group.clone(),
         version: version.name.clone(),
@@ -61,33 +44,20 @@ async fn served(client: &Client, definition: &CustomResourceDefinition) -> Resul
         kind: spec.names.kind.clone(),
         plural: spec.names.plural.clone(),
     };
-    Api::<DynamicObject>::all_with(client.clone(), &resource)
-        .list(&ListParams::default().limit(1))
-        .await?;
+    Api::<DynamicObject>::all_with(client.clone(), &resource).list(&ListParams::default().limit(1)).await?;
     Ok(())
 }
 
 fn read(folder: &Path) -> Result<Vec<CustomResourceDefinition>> {
     let mut definitions = Vec::new();
-    for entry in
-        std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?
-    {
+    for entry in std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
         let path = entry?.path();
         // Named 10-crd-<group>_<plural>.yaml.
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let group = name
-            .strip_prefix("10-crd-")
-            .and_then(|rest| rest.split('_').next());
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let group = name.strip_prefix("10-crd-").and_then(|rest| rest.split('_').next());
         if group.is_some_and(|group| GROUPS.contains(&group)) {
             let text = std::fs::read_to_string(&path)?;
-            definitions.push(
-                serde_saphyr::from_str(&text)
-                    .with_context(|| format!("reading {}", path.display()))?,
-            );
+            definitions.push(serde_saphyr::from_str(&text).with_context(|| format!("reading {}", path.display()))?);
         }
     }
     Ok(definitions)
@@ -109,10 +79,7 @@ async fn folder() -> Result<PathBuf> {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    let module: serde_json::Value =
-        serde_json::from_slice(&output.stdout).context("reading what go wrote")?;
-    let folder = module["Dir"]
-        .as_str()
-        .context("go names no folder for Gardener's module")?;
+    let module: serde_json::Value = serde_json::from_slice(&output.stdout).context("reading what go wrote")?;
+    let folder = module["Dir"].as_str().context("go names no folder for Gardener's module")?;
     Ok(Path::new(folder).join("example/seed-crds"))
 }

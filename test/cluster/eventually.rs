@@ -13,11 +13,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// `check` fails by saying what is missing, e.g. `ensure!(ready == 3, "{ready} of 3 machines are ready")`;
 /// the last such answer is part of the error when time is up. A check that hangs is cut off too.
-pub(crate) async fn eventually<T, Check, Answer>(
-    deadline: Duration,
-    what: &str,
-    mut check: Check,
-) -> Result<T>
+pub(crate) async fn eventually<T, Check, Answer>(deadline: Duration, what: &str, mut check: Check) -> Result<T>
 where
     Check: FnMut() -> Answer,
     Answer: Future<Output = Result<T>>,

@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch,
-    PatchParams, PostParams,
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::watcher;
@@ -40,24 +39,12 @@ impl Faker {
                 None => Api::all_with(client.clone(), resource),
             }
         };
-        let controller = Controller::new_with(
-            api(&deployments),
-            watcher::Config::default(),
-            deployments.clone(),
-        )
-        .with_config(Config::default().concurrency(8))
-        .owns_with(api(&sets), sets.clone(), watcher::Config::default());
-        let context = Arc::new(Context {
-            client: client.clone(),
-            deployments,
-            sets,
-            after,
-            seen: Mutex::default(),
-        });
+        let controller = Controller::new_with(api(&deployments), watcher::Config::default(), deployments.clone())
+            .with_config(Config::default().concurrency(8))
+            .owns_with(api(&sets), sets.clone(), watcher::Config::default());
+        let context = Arc::new(Context { client: client.clone(), deployments, sets, after, seen: Mutex::default() });
         let outcomes = controller.run(reconcile, retry, context);
-        Self {
-            task: tokio::spawn(outcomes.for_each(async |_| {})),
-        }
+        Self { task: tokio::spawn(outcomes.for_each(async |_| {})) }
     }
 }
 
@@ -68,11 +55,7 @@ impl Drop for Faker {
 }
 
 fn resource(kind: &str) -> ApiResource {
-    ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "machine.sapcloud.io",
-        "v1alpha1",
-        kind,
-    ))
+    ApiResource::from_gvk(&GroupVersionKind::gvk("machine.sapcloud.io", "v1alpha1", kind))
 }
 
 struct Context {
@@ -89,9 +72,7 @@ impl Context {
     fn remaining(&self, deployment: &DynamicObject) -> Duration {
         let generation = deployment.metadata.generation.unwrap_or_default();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = seen
-            .entry(deployment.uid().unwrap_or_default())
-            .or_insert((generation, Instant::now()));
+        let entry = seen.entry(deployment.uid().unwrap_or_default()).or_insert((generation, Instant::now()));
         if entry.0 != generation {
             *entry = (generation, Instant::now());
         }
@@ -103,8 +84,7 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
     let namespace = deployment.namespace().unwrap_or_default();
     let deployments: Api<DynamicObject> =
         Api::namespaced_with(context.client.clone(), &namespace, &context.deployments);
-    let sets: Api<DynamicObject> =
-        Api::namespaced_with(context.client.clone(), &namespace, &context.sets);
+    let sets: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &namespace, &context.sets);
     let name = deployment.name_any();
 
     let owned = owned_sets(&deployment, &sets).await?;
@@ -122,14 +102,7 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
         None => exists(sets.create(&PostParams::default(), &wanted).await)?,
         Some(set) if set.data["spec"]["replicas"] != wanted.data["spec"]["replicas"] => {
             let patch = json!({"spec": {"replicas": wanted.data["spec"]["replicas"]}});
-            gone(
-                sets.patch(
-                    &set.name_any(),
-                    &PatchParams::default(),
-                    &Patch::Merge(patch),
-                )
-                .await,
-            )?;
+            gone(sets.patch(&set.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)?;
         }
         Some(_) => {}
     }
@@ -143,17 +116,9 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
     let status = status(&deployment, healthy);
     if differs(&deployment.data["status"], &status) {
         let patch = Patch::Merge(json!({"status": status}));
-        gone(
-            deployments
-                .patch_status(&name, &PatchParams::default(), &patch)
-                .await,
-        )?;
+        gone(deployments.patch_status(&name, &PatchParams::default(), &patch).await)?;
     }
-    Ok(if healthy {
-        Action::await_change()
-    } else {
-        Action::requeue(remaining)
-    })
+    Ok(if healthy { Action::await_change() } else { Action::requeue(remaining) })
 }
 
 fn retry(_: Arc<DynamicObject>, _: &kube::Error, _: Arc<Context>) -> Action {
@@ -161,26 +126,11 @@ fn retry(_: Arc<DynamicObject>, _: &kube::Error, _: Arc<Context>) -> Action {
 }
 
 /// The MachineSets whose owner it is, found by the label that selects its machines.
-async fn owned_sets(
-    deployment: &DynamicObject,
-    sets: &Api<DynamicObject>,
-) -> kube::Result<Vec<DynamicObject>> {
-    let labels = deployment.data["spec"]["selector"]["matchLabels"]
-        .as_object()
-        .into_iter()
-        .flatten();
-    let selector: Vec<String> = labels
-        .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
-        .collect();
-    let mut found = sets
-        .list(&ListParams::default().labels(&selector.join(",")))
-        .await?
-        .items;
-    found.retain(|set| {
-        set.owner_references()
-            .iter()
-            .any(|owner| Some(&owner.uid) == deployment.uid().as_ref())
-    });
+async fn owned_sets(deployment: &DynamicObject, sets: &Api<DynamicObject>) -> kube::Result<Vec<DynamicObject>> {
+    let labels = deployment.data["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten();
+    let selector: Vec<String> = labels.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
+    let mut found = sets.list(&ListParams::default().labels(&selector.join(","))).await?.items;
+    found.retain(|set| set.owner_references().iter().any(|owner| Some(&owner.uid) == deployment.uid().as_ref()));
     Ok(found)
 }
 
@@ -192,16 +142,11 @@ fn class(object: &DynamicObject) -> &Value {
 fn machine_set(deployment: &DynamicObject) -> DynamicObject {
     let spec = &deployment.data["spec"];
     let digest = hex::encode(Sha256::digest(class(deployment).to_string()));
-    let mut set = DynamicObject::new(
-        &format!("{}-{}", deployment.name_any(), &digest[..5]),
-        &resource("MachineSet"),
-    );
+    let mut set = DynamicObject::new(&format!("{}-{}", deployment.name_any(), &digest[..5]), &resource("MachineSet"));
     set.metadata.namespace = deployment.namespace();
-    set.metadata.labels =
-        serde_json::from_value(spec["template"]["metadata"]["labels"].clone()).unwrap_or_default();
-    set.metadata.owner_references = deployment
-        .controller_owner_ref(&resource("MachineDeployment"))
-        .map(|owner| vec![owner]);
+    set.metadata.labels = serde_json::from_value(spec["template"]["metadata"]["labels"].clone()).unwrap_or_default();
+    set.metadata.owner_references =
+        deployment.controller_owner_ref(&resource("MachineDeployment")).map(|owner| vec![owner]);
     set.data = json!({"spec": {
         "replicas": spec["replicas"], "selector": spec["selector"], "template": spec["template"], "minReadySeconds": spec["minReadySeconds"],
     }});
@@ -210,9 +155,7 @@ fn machine_set(deployment: &DynamicObject) -> DynamicObject {
 
 /// The status of a MachineDeployment whose machines are all there, or of one that begins to roll.
 fn status(deployment: &DynamicObject, healthy: bool) -> Value {
-    let replicas = deployment.data["spec"]["replicas"]
-        .as_i64()
-        .unwrap_or_default();
+    let replicas = deployment.data["spec"]["replicas"].as_i64().unwrap_or_default();
     let updated = if healthy { replicas } else { 0 };
     let now = now();
     let condition = |kind: &str, reason: &str, status: bool| {
@@ -259,9 +202,8 @@ fn differs(live: &Value, wanted: &Value) -> bool {
         ]
         .map(number);
         let conditions = status["conditions"].as_array().into_iter().flatten();
-        let conditions: Vec<[Value; 3]> = conditions
-            .map(|condition| ["type", "status", "reason"].map(|member| condition[member].clone()))
-            .collect();
+        let conditions: Vec<[Value; 3]> =
+            conditions.map(|condition| ["type", "status", "reason"].map(|member| condition[member].clone())).collect();
         (numbers, conditions)
     };
     facts(live) != facts(wanted)
@@ -272,11 +214,7 @@ fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-async fn set_finalizers(
-    api: &Api<DynamicObject>,
-    deployment: &DynamicObject,
-    present: bool,
-) -> kube::Result<()> {
+async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, present: bool) -> kube::Result<()> {
     let mut finalizers = deployment.finalizers().to_vec();
     if finalizers.iter().any(|finalizer| finalizer == FINALIZER) == present {
         return Ok(());
@@ -288,14 +226,7 @@ async fn set_finalizers(
     }
     // With the version it was read in: somebody else's finalizer must not get lost.
     let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": deployment.resource_version()}});
-    gone(
-        api.patch(
-            &deployment.name_any(),
-            &PatchParams::default(),
-            &Patch::Merge(patch),
-        )
-        .await,
-    )
+    gone(api.patch(&deployment.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)
 }
 
 /// What is gone need not be changed.

@@ -101,10 +101,7 @@ fn go_build(module: &Path, target: &Target, folder: &Path) -> Result<()> {
     progress.end(if status.success() { "done" } else { "failed" });
     if !status.success() {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
-        let lines: Vec<&str> = text
-            .lines()
-            .filter(|line| !line.starts_with("go: downloading"))
-            .collect();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("go: downloading")).collect();
         bail!(
             "go build of {} in {}: {status}\n{}",
             target.binary,
@@ -125,11 +122,7 @@ struct Progress {
 impl Progress {
     fn new(what: &str) -> Self {
         let now = Instant::now();
-        Self {
-            what: what.to_owned(),
-            since: now,
-            told: now,
-        }
+        Self { what: what.to_owned(), since: now, told: now }
     }
 
     /// Lets a moment pass.
@@ -140,25 +133,13 @@ impl Progress {
         if self.told.elapsed() >= pause {
             self.told = Instant::now();
             let line = format!("{} … {} s", self.what, self.since.elapsed().as_secs());
-            if terminal {
-                write(&format!("\r{line}"))
-            } else {
-                say(&line)
-            }
+            if terminal { write(&format!("\r{line}")) } else { say(&line) }
         }
     }
 
     fn end(&self, how: &str) {
-        let start = if std::io::stderr().is_terminal() {
-            "\r"
-        } else {
-            ""
-        };
-        say(&format!(
-            "{start}{}: {how} after {} s",
-            self.what,
-            self.since.elapsed().as_secs()
-        ));
+        let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
+        say(&format!("{start}{}: {how} after {} s", self.what, self.since.elapsed().as_secs()));
     }
 }
 

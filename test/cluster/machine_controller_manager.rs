@@ -33,11 +33,7 @@ pub(crate) struct MachineControllerManager {
 
 impl MachineControllerManager {
     /// Starts both halves and waits until they are healthy.
-    pub(crate) async fn start(
-        control_plane: &ControlPlane,
-        namespace: &str,
-        deletion: Deletion,
-    ) -> Result<Self> {
+    pub(crate) async fn start(control_plane: &ControlPlane, namespace: &str, deletion: Deletion) -> Result<Self> {
         let binary = binaries::machine_controller_manager().await?;
         let kubeconfig = control_plane.kubeconfig_file(MACHINE_CONTROLLER_MANAGER)?;
         let half = async |half: &str| -> Result<Process> {
@@ -59,29 +55,19 @@ impl MachineControllerManager {
                     program = program
                         // Instead of 10 min, so that a class that is mended recovers while a test watches.
                         .flag("resource-exhausted-retry", "5s")
-                        .flag(
-                            "hasten-deletion",
-                            (deletion == Deletion::Hastened).to_string(),
-                        );
+                        .flag("hasten-deletion", (deletion == Deletion::Hastened).to_string());
                 }
                 let process = Process::start(program, control_plane.folder())?;
                 match healthy(&process, port).await {
-                    Err(error)
-                        if attempt < ATTEMPTS
-                            && format!("{error:#}").contains("address already in use") =>
-                    {
+                    Err(error) if attempt < ATTEMPTS && format!("{error:#}").contains("address already in use") => {
                         attempt += 1
                     }
                     outcome => break outcome.map(|()| process),
                 }
             }
         };
-        let (machine_deployments, machines) =
-            tokio::try_join!(half("machine-deployments"), half("machines"))?;
-        Ok(Self {
-            machine_deployments,
-            machines,
-        })
+        let (machine_deployments, machines) = tokio::try_join!(half("machine-deployments"), half("machines"))?;
+        Ok(Self { machine_deployments, machines })
     }
 
     /// The half that turns MachineDeployments into MachineSets and these into Machines.
@@ -96,9 +82,7 @@ impl MachineControllerManager {
 
     /// Stops both.
     pub(crate) async fn stop(self) -> Result<()> {
-        self.machine_deployments
-            .stop(Duration::from_secs(3))
-            .await?;
+        self.machine_deployments.stop(Duration::from_secs(3)).await?;
         self.machines.stop(Duration::from_secs(3)).await
     }
 }
@@ -110,9 +94,7 @@ async fn healthy(process: &Process, port: u16) -> Result<()> {
         if let Err(ended) = process.ensure_running() {
             return Ok(Err(ended));
         }
-        let mut stream = TcpStream::connect(("127.0.0.1", port))
-            .await
-            .context("connecting")?;
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.context("connecting")?;
         stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;

@@ -16,11 +16,7 @@
 //! A test binary takes it in with `#[path = "../cluster/mod.rs"] mod cluster;` and begins with
 //! `let cluster = cluster::shared().await?;` and `let namespace = cluster.namespace("shoot--foo--bar").await?;`.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "every test binary uses its own part of this"
-)]
+#![allow(dead_code, unused_imports, reason = "every test binary uses its own part of this")]
 
 mod audit;
 mod binaries;

@@ -48,13 +48,7 @@ impl Program {
     /// A program by the name that errors and the log file use.
     pub(crate) fn new(name: impl Into<String>, binary: impl Into<PathBuf>) -> Self {
         let (name, binary) = (name.into(), binary.into());
-        Self {
-            name,
-            binary,
-            arguments: Vec::new(),
-            environment: Vec::new(),
-            remove_afterwards: None,
-        }
+        Self { name, binary, arguments: Vec::new(), environment: Vec::new(), remove_afterwards: None }
     }
 
     /// Adds an argument.
@@ -73,8 +67,7 @@ impl Program {
 
     /// Sets an environment variable, besides those of the test process.
     pub(crate) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.environment
-            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
@@ -97,13 +90,7 @@ impl Process {
     ///
     /// It is in a process group of its own: Ctrl-C in a terminal reaches the caller, who then decides on the order of stopping.
     pub(crate) fn start(program: Program, logs: &Path) -> Result<Self> {
-        let Program {
-            name,
-            binary,
-            arguments,
-            environment,
-            remove_afterwards,
-        } = program;
+        let Program { name, binary, arguments, environment, remove_afterwards } = program;
         let log = logs.join(format!("{name}.log"));
         let output = File::options()
             .create(true)
@@ -122,11 +109,7 @@ impl Process {
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting {name} ({})", binary.display()))?;
-        Ok(Self {
-            name,
-            log,
-            supervisor: Mutex::new(supervisor),
-        })
+        Ok(Self { name, log, supervisor: Mutex::new(supervisor) })
     }
 
     /// The name it was started with.
@@ -150,29 +133,20 @@ impl Process {
     /// Sends a signal by its short name: `TERM`, `KILL`, `STOP`, `CONT`.
     pub(crate) fn signal(&self, signal: &str) -> Result<()> {
         let supervisor = self.lock();
-        let Some(mut pipe) = supervisor.stdin.as_ref() else {
-            bail!("{} is being stopped already", self.name)
-        };
-        pipe.write_all(format!("{signal}\n").as_bytes())
-            .with_context(|| format!("{} has ended", self.name))
+        let Some(mut pipe) = supervisor.stdin.as_ref() else { bail!("{} is being stopped already", self.name) };
+        pipe.write_all(format!("{signal}\n").as_bytes()).with_context(|| format!("{} has ended", self.name))
     }
 
     /// How it ended (128 + the signal's number if by one), `None` while it runs.
     pub(crate) fn exited(&self) -> Result<Option<ExitStatus>> {
-        self.lock()
-            .try_wait()
-            .with_context(|| format!("asking whether {} runs", self.name))
+        self.lock().try_wait().with_context(|| format!("asking whether {} runs", self.name))
     }
 
     /// Fails with the end of the log if the process has ended.
     pub(crate) fn ensure_running(&self) -> Result<()> {
         match self.exited()? {
             None => Ok(()),
-            Some(status) => bail!(
-                "{} has ended ({status}); its last lines:\n{}",
-                self.name,
-                self.last_lines(15)
-            ),
+            Some(status) => bail!("{} has ended ({status}); its last lines:\n{}", self.name, self.last_lines(15)),
         }
     }
 
@@ -180,8 +154,7 @@ impl Process {
     pub(crate) async fn wait(&self, deadline: Duration) -> Result<ExitStatus> {
         let what = format!("{} has ended", self.name);
         eventually(deadline, &what, async || {
-            self.exited()?
-                .with_context(|| format!("it runs; its last lines:\n{}", self.last_lines(15)))
+            self.exited()?.with_context(|| format!("it runs; its last lines:\n{}", self.last_lines(15)))
         })
         .await
     }
@@ -197,9 +170,7 @@ impl Process {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Child> {
         // Nothing is left half done while it is held, so a panic elsewhere does no harm.
-        self.supervisor
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.supervisor.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

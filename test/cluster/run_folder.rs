@@ -24,19 +24,13 @@ impl RunFolder {
     /// Makes a new folder and removes those that runs before left.
     pub(crate) fn new() -> Result<Self> {
         remove_abandoned(&std::env::temp_dir());
-        let folder = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .tempdir()
-            .context("making a temporary folder")?;
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir().context("making a temporary folder")?;
         // Gets its name when locked already, or another run could take the folder for abandoned.
         let unlocked = folder.path().join("owner.new");
         let owner = File::create(&unlocked)?;
         owner.lock()?;
         std::fs::rename(&unlocked, folder.path().join(OWNER))?;
-        Ok(Self {
-            folder: Some(folder),
-            _owner: owner,
-        })
+        Ok(Self { folder: Some(folder), _owner: owner })
     }
 
     /// Where it is.

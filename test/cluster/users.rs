@@ -37,17 +37,10 @@ pub(crate) struct Credentials {
 impl Credentials {
     /// New ones.
     pub(crate) fn generate() -> Result<Self> {
-        let key =
-            EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).context("generating a key")?;
-        let verifying_key: PublicKeyX509Der<'_> = key
-            .public_key()
-            .as_der()
-            .context("encoding the public key")?;
+        let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).context("generating a key")?;
+        let verifying_key: PublicKeyX509Der<'_> = key.public_key().as_der().context("encoding the public key")?;
         let signing_key = key.to_pkcs8v1().context("encoding the key")?;
-        Ok(Self {
-            signing_key: signing_key.as_ref().to_vec(),
-            verifying_key: verifying_key.as_ref().to_vec(),
-        })
+        Ok(Self { signing_key: signing_key.as_ref().to_vec(), verifying_key: verifying_key.as_ref().to_vec() })
     }
 
     /// The private key for `--service-account-signing-key-file`.
@@ -62,25 +55,13 @@ impl Credentials {
 
     /// The content for `--token-auth-file`.
     pub(crate) fn tokens_csv(&self) -> String {
-        USERS
-            .iter()
-            .map(|(user, group)| format!("{},{user},uid-{user},\"{group}\"\n", self.token(user)))
-            .collect()
+        USERS.iter().map(|(user, group)| format!("{},{user},uid-{user},\"{group}\"\n", self.token(user))).collect()
     }
 
     /// How a user reaches the apiserver at `server`.
-    pub(crate) fn kubeconfig(
-        &self,
-        user: &str,
-        server: &str,
-        certificates: &[u8],
-    ) -> Result<Kubeconfig> {
+    pub(crate) fn kubeconfig(&self, user: &str, server: &str, certificates: &[u8]) -> Result<Kubeconfig> {
         let known = USERS.iter().any(|(name, _)| *name == user);
-        anyhow::ensure!(
-            known,
-            "no user {user:?}; there are {:?}",
-            USERS.map(|(name, _)| name)
-        );
+        anyhow::ensure!(known, "no user {user:?}; there are {:?}", USERS.map(|(name, _)| name));
         serde_json::from_value(json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
             "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority-data": base64(certificates)?}}],
@@ -91,26 +72,14 @@ impl Credentials {
     }
 
     fn token(&self, user: &str) -> String {
-        hex::encode(
-            Sha256::new()
-                .chain_update(&self.signing_key)
-                .chain_update(user)
-                .finalize(),
-        )
+        hex::encode(Sha256::new().chain_update(&self.signing_key).chain_update(user).finalize())
     }
 }
 
 fn pem(label: &str, der: &[u8]) -> Result<String> {
     let base64 = base64(der)?;
-    let lines: Vec<_> = base64
-        .as_bytes()
-        .chunks(64)
-        .map(String::from_utf8_lossy)
-        .collect();
-    Ok(format!(
-        "-----BEGIN {label}-----\n{}\n-----END {label}-----\n",
-        lines.join("\n")
-    ))
+    let lines: Vec<_> = base64.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+    Ok(format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n")))
 }
 
 /// Base64 as Kubernetes writes bytes into JSON, which spares a dependency.

@@ -140,7 +140,7 @@ pub(crate) fn worlds() -> Vec<(&'static str, World)> {
 
 fn world(namespace: &str, pools: Vec<Value>, cloud_profile: Value, networks: &Value) -> World {
     let mut secrets = json!({
-        "cloudprovider": {"subscriptionID": "s", "tenantID": "t", "clientID": "c", "clientSecret": "x"},
+        "cloudprovider": {"subscriptionID": "s", "tenantID": "6f4b0c5a-1f0e-4f5e-9a56-0f1f3c0d2b11", "clientID": "c", "clientSecret": "x"},
         "other-script": {"cloud_config": "#!/bin/bash\necho other"},
     });
     let workers: Vec<Value> =

@@ -38,6 +38,8 @@ pub struct ShootSpec {
     /// Version and components.
     #[serde(default, deserialize_with = "null_as_default")]
     pub kubernetes: Kubernetes,
+    /// IP families.
+    pub networking: Option<Networking>,
     /// node-local-dns.
     pub system_components: Option<SystemComponents>,
     /// Whether the shoot sleeps.
@@ -76,6 +78,15 @@ pub struct KubeProxy {
     pub enabled: Option<bool>,
     /// `IPTables`, `IPVS`, …
     pub mode: Option<String>,
+}
+
+/// `Shoot.spec.networking`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Networking {
+    /// `IPv4`, `IPv6` or both, the first one preferred.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub ip_families: Vec<String>,
 }
 
 /// `Shoot.spec.systemComponents`.

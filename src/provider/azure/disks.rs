@@ -3,6 +3,8 @@
 use super::documents::{ImageReference, WorkerConfig};
 use super::machine_class::{DataDisk, DataDiskImage, ManagedDisk, OsDisk, SecurityProfileOfDisk};
 use crate::api::gardener::{DataVolume, WorkerPool};
+use crate::pool::volumes::size_in_gib;
+pub use crate::pool::volumes::sorted_data_volumes;
 use crate::provider::PoolProblem;
 
 /// A size in GiB: the leading digits of the text. The unit is ignored, as the Go extension does.
@@ -10,20 +12,7 @@ use crate::provider::PoolProblem;
 /// # Errors
 /// When the text does not start with a number, or the number is too large.
 pub fn disk_size(size: &str) -> Result<i64, PoolProblem> {
-    leading_number(size).ok_or_else(|| PoolProblem::VolumeSize { path: "size".to_owned(), size: size.to_owned() })
-}
-
-fn leading_number(size: &str) -> Option<i64> {
-    let end = size.find(|character: char| !character.is_ascii_digit()).unwrap_or(size.len());
-    size[..end].parse().ok()
-}
-
-/// Data volumes in the order of their names, in which disks are numbered and hashed.
-#[must_use]
-pub fn sorted_data_volumes(pool: &WorkerPool) -> Vec<&DataVolume> {
-    let mut volumes: Vec<_> = pool.data_volumes.iter().collect();
-    volumes.sort_by(|left, right| left.name.cmp(&right.name));
-    volumes
+    size_in_gib(size).ok_or_else(|| PoolProblem::VolumeSize { path: "size".to_owned(), size: size.to_owned() })
 }
 
 /// The root disk.
@@ -32,7 +21,7 @@ pub fn sorted_data_volumes(pool: &WorkerPool) -> Vec<&DataVolume> {
 /// When the pool has no volume, or its size is no number.
 pub(super) fn os_disk(pool: &WorkerPool, config: &WorkerConfig, confidential: bool) -> Result<OsDisk, PoolProblem> {
     let volume = pool.volume.as_ref().ok_or(PoolProblem::VolumeMissing)?;
-    let disk_size_gb = leading_number(&volume.size)
+    let disk_size_gb = size_in_gib(&volume.size)
         .ok_or_else(|| PoolProblem::VolumeSize { path: "volume.size".to_owned(), size: volume.size.clone() })?;
     let caching = config.volume.as_ref().and_then(|volume| volume.caching.clone());
     let managed_disk = ManagedDisk {
@@ -56,7 +45,7 @@ pub(super) fn data_disks(volumes: &[&DataVolume], config: &WorkerConfig) -> Resu
     (0..)
         .zip(volumes)
         .map(|(lun, volume)| {
-            let disk_size_gb = leading_number(&volume.size).ok_or_else(|| PoolProblem::VolumeSize {
+            let disk_size_gb = size_in_gib(&volume.size).ok_or_else(|| PoolProblem::VolumeSize {
                 path: format!("dataVolumes[{}].size", volume.name),
                 size: volume.size.clone(),
             })?;

@@ -1,20 +1,13 @@
 //! Gardener's error codes from what the Azure driver of machine-controller-manager says
-//! (spec/azure-worker.md section 15.1). The driver's own code goes before patterns in its text.
+//! (spec/azure-worker.md section 15.1).
 
 use std::collections::BTreeSet;
 
 use crate::api::gardener::ErrorCode;
-
-/// Codes of the driver that leave no doubt.
-const DRIVER_CODES: &[(&str, ErrorCode)] = &[
-    ("ResourceExhausted", ErrorCode::InfraResourcesDepleted),
-    ("Unauthenticated", ErrorCode::InfraUnauthenticated),
-    ("PermissionDenied", ErrorCode::InfraUnauthorized),
-    ("InvalidArgument", ErrorCode::ConfigurationProblem),
-];
+use crate::provider::error_texts::{self, ErrorTexts};
 
 /// Texts of Azure, in any case, and the code that each stands for.
-const PATTERNS: &[(ErrorCode, &[&str])] = &[
+const TEXTS: ErrorTexts = &[
     (
         ErrorCode::InfraUnauthenticated,
         &[
@@ -56,20 +49,7 @@ const PATTERNS: &[(ErrorCode, &[&str])] = &[
 /// The codes for a failed machine.
 #[must_use]
 pub fn error_codes(code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-    let known = DRIVER_CODES.iter().find(|(driver, _)| code == Some(*driver)).map(|(_, code)| *code);
-    let text = text.to_lowercase();
-    let quota = PATTERNS.iter().any(|(code, patterns)| {
-        *code == ErrorCode::InfraQuotaExceeded && patterns.iter().any(|pattern| text.contains(pattern))
-    });
-    if quota {
-        // Azure reports a used-up quota as an operation that is not allowed, with a driver code for missing capacity.
-        return [ErrorCode::InfraQuotaExceeded].into();
-    }
-    if let Some(known) = known {
-        return [known].into();
-    }
-    let matches = PATTERNS.iter().filter(|(_, patterns)| patterns.iter().any(|pattern| text.contains(pattern)));
-    matches.map(|(code, _)| *code).collect()
+    error_texts::error_codes(TEXTS, code, text)
 }
 
 #[cfg(test)]

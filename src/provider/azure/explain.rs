@@ -13,6 +13,7 @@ use crate::pool::hash::HashItems;
 use crate::pool::names::{class_name, deployment_name};
 use crate::provider::document::decode_document;
 use crate::provider::explanation;
+use crate::provider::image_explanation::explain_image;
 use crate::provider::{PoolProblem, ProviderExplanation};
 
 impl AzureWorker<'_> {
@@ -22,7 +23,7 @@ impl AzureWorker<'_> {
         let placements = self.placements(pool).unwrap_or_default();
         ProviderExplanation {
             inputs: self.explain_inputs(pool, config.ok().as_ref(), &placements),
-            image: self.explain_image(pool),
+            image: explain_image(self, pool),
             placements: placements
                 .iter()
                 .filter_map(|placement| {

@@ -1,12 +1,13 @@
 //! What Azure adds to the hash of a pool (spec/azure-worker.md sections 8.2 and 8.3).
 
-use serde_json::value::RawValue;
-
 use super::documents::{Identity, WorkerConfig};
-use super::virtual_capacity::without_virtual_capacity;
 use crate::api::gardener::{DataVolume, WorkerPool};
-use crate::api::gotext::version::Version;
+use crate::pool::config_items::{self, ByValuesSince};
 use crate::pool::hash::{HashError, HashItems, ProviderItems};
+use crate::provider::node_template::StrictNodeTemplate;
+
+/// From this Kubernetes version on the values of the provider config count.
+const BY_VALUES_SINCE: ByValuesSince = ByValuesSince { major: 1, minor: 35 };
 
 /// What of the infrastructure counts for one unit of a pool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,25 +46,14 @@ pub fn provider_items(volumes: &[&DataVolume], facts: UnitFacts<'_>, config_item
 /// # Errors
 /// When the pool's Kubernetes version can't be read, whatever the update strategy is.
 pub fn config_items(pool: &WorkerPool, config: &WorkerConfig) -> Result<HashItems, HashError> {
-    let by_values = match pool.kubernetes_version.as_deref() {
-        None => false,
-        Some(text) => Version::parse(text)
-            .map_err(|source| HashError::Version { field: "kubernetesVersion", source })?
-            .at_least_including_prereleases(1, 35),
-    };
-    let Some(raw) = pool.provider_config.as_deref() else { return Ok(HashItems::default()) };
-    Ok(if by_values { value_items(config) } else { text_items(raw, config) })
+    let has_virtual_capacity = config.node_template.as_ref().is_some_and(StrictNodeTemplate::has_virtual_capacity);
+    config_items::config_items(pool, BY_VALUES_SINCE, has_virtual_capacity, || value_items(config))
 }
 
 fn value_items(config: &WorkerConfig) -> HashItems {
     let mut items = HashItems::default();
     if let Some(template) = &config.node_template {
-        for (resource, quantity) in template.capacity() {
-            items.push(
-                format!("providerConfig.nodeTemplate.capacity[{resource}]"),
-                format!("{resource}={}", quantity.value_rounded_up()),
-            );
-        }
+        config_items::push_capacity(&mut items, template.capacity());
     }
     items.push_some(
         "providerConfig.volume.caching",
@@ -93,16 +83,5 @@ fn value_items(config: &WorkerConfig) -> HashItems {
             .as_ref()
             .and_then(|reservation| reservation.capacity_reservation_group_id.as_deref()),
     );
-    items
-}
-
-fn text_items(raw: &RawValue, config: &WorkerConfig) -> HashItems {
-    let mut items = HashItems::default();
-    let has_virtual_capacity = config.node_template.as_ref().is_some_and(|template| template.has_virtual_capacity());
-    if has_virtual_capacity {
-        items.push("providerConfig", without_virtual_capacity(raw.get()));
-    } else {
-        items.push("providerConfig", raw.get());
-    }
     items
 }

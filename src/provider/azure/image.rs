@@ -8,18 +8,16 @@ use std::collections::BTreeMap;
 
 use super::documents::{CloudProfileConfig, ImageReferences, ImageVersion, StatusImage, WorkerStatus};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
-use crate::capabilities::{NoFlavor, are_compatible, best_flavor};
+use crate::capabilities::are_compatible;
+pub use crate::provider::image::{ARCHITECTURE, DEFAULT_ARCHITECTURE, NotInProfile, NotInStatus};
+use crate::provider::image::{best_candidate, definitions_or, of_first_entry};
 
-/// The capability that every provider knows.
-pub const ARCHITECTURE: &str = "architecture";
 /// Azure's own capability: whether the network can be accelerated.
 pub const NETWORKING: &str = "azure-networking";
 /// Value of [`NETWORKING`]: accelerated.
 pub const ACCELERATED: &str = "accelerated";
 /// Value of [`NETWORKING`]: not accelerated.
 pub const BASIC: &str = "basic";
-/// The architecture of everything that does not name one.
-pub const DEFAULT_ARCHITECTURE: &str = "amd64";
 
 /// The capabilities of CloudProfiles in the old format.
 fn old_format_definitions() -> Vec<CapabilityDefinition> {
@@ -33,7 +31,7 @@ fn old_format_definitions() -> Vec<CapabilityDefinition> {
 /// The capabilities that a CloudProfile declares, or those that one in the old format stands for.
 #[must_use]
 pub fn profile_definitions(declared: &[CapabilityDefinition]) -> Cow<'_, [CapabilityDefinition]> {
-    if declared.is_empty() { Cow::Owned(old_format_definitions()) } else { Cow::Borrowed(declared) }
+    definitions_or(declared, old_format_definitions)
 }
 
 /// An image that a machine could start from: a flavor of the CloudProfile, or an old-format version as one.
@@ -80,47 +78,13 @@ impl ImageSource<'_> {
     }
 }
 
-/// Why the CloudProfile gives no image.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotInProfile {
-    /// There is no `CloudProfileConfig`.
-    #[error("the CloudProfile has no providerConfig")]
-    NoConfig,
-    /// The version is not listed.
-    #[error("the CloudProfile's providerConfig does not list this image and version")]
-    NotListed,
-    /// It is listed, but no flavor can be chosen.
-    #[error("the CloudProfile lists it, but {0}")]
-    NoFlavor(NoFlavor),
-}
-
-/// Why the provider status gives no image.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotInStatus {
-    /// There is no provider status.
-    #[error("the Worker has no provider status with images used before")]
-    NoStatus,
-    /// The version is not kept.
-    #[error("the provider status keeps no such image and version")]
-    NotKept,
-    /// It is kept for other machines.
-    #[error("the provider status keeps it only for other machine capabilities")]
-    Incompatible,
-}
-
 /// The candidates of the first entry for the image that has any for the version, in the order of the profile.
 #[must_use]
 pub fn candidates<'a>(config: &'a CloudProfileConfig, image: &MachineImage) -> Vec<Candidate<'a>> {
-    config
-        .machine_images
-        .iter()
-        .filter(|entry| entry.name == image.name)
-        .map(|entry| {
-            let versions = entry.versions.iter().filter(|version| version.version == image.version);
-            versions.flat_map(candidates_of_version).collect::<Vec<_>>()
-        })
-        .find(|candidates| !candidates.is_empty())
-        .unwrap_or_default()
+    of_first_entry(config.machine_images.iter().filter(|entry| entry.name == image.name), |entry| {
+        let versions = entry.versions.iter().filter(|version| version.version == image.version);
+        versions.flat_map(candidates_of_version).collect()
+    })
 }
 
 fn candidates_of_version(version: &ImageVersion) -> Vec<Candidate<'_>> {
@@ -163,13 +127,8 @@ pub fn image_in_profile<'a>(
     machine: &Capabilities,
     definitions: &[CapabilityDefinition],
 ) -> Result<SelectedImage<'a>, NotInProfile> {
-    let mut candidates = candidates(config.ok_or(NotInProfile::NoConfig)?, image);
-    if candidates.is_empty() {
-        return Err(NotInProfile::NotListed);
-    }
-    let choice = best_flavor(machine, definitions, &candidates, |candidate| &*candidate.capabilities)
-        .map_err(NotInProfile::NoFlavor)?;
-    let best = candidates.swap_remove(choice.index);
+    let candidates = candidates(config.ok_or(NotInProfile::NoConfig)?, image);
+    let best = best_candidate(candidates, machine, definitions, |candidate| &*candidate.capabilities)?;
     Ok(SelectedImage {
         source: ImageSource::CloudProfile,
         capabilities: Some(best.capabilities),

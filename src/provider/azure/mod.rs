@@ -2,7 +2,7 @@
 //!
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
 //! * [`image`], [`network`], [`disks`], [`tags`], [`cloud`]: one question of a machine each;
-//! * [`hash_data`], [`virtual_capacity`]: what Azure adds to the pool hash;
+//! * [`hash_data`]: what Azure adds to the pool hash;
 //! * [`machine_class`]: the provider spec;
 //! * [`credentials`]: whether machines can be made at all;
 //! * [`pool`]: one pool from all of it; [`explain`]: the same for people.
@@ -12,10 +12,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
-use crate::provider::document::{Document, decode_document};
 use crate::provider::{
     Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
 };
@@ -34,7 +32,6 @@ mod pool;
 pub mod scale_sets;
 mod status;
 pub mod tags;
-pub mod virtual_capacity;
 
 use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
 
@@ -91,17 +88,13 @@ impl Provider for Azure {
 impl<'a> AzureWorker<'a> {
     /// Decodes what all pools share.
     fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
-        let worker = context.worker;
         let config = profile_config(&context)?;
         credentials::check_credentials(&context)?;
-        const INFRASTRUCTURE: &str = "Worker spec.infrastructureProviderStatus";
-        let infrastructure: InfrastructureStatus =
-            decode(INFRASTRUCTURE, worker.spec.infrastructure_provider_status.as_deref())?.ok_or_else(|| {
-                WorkerError::DocumentMissing { path: INFRASTRUCTURE.to_owned(), kind: InfrastructureStatus::KIND }
-            })?;
-        let status: Option<WorkerStatus> =
-            decode("Worker status.providerStatus", worker.status.provider_status.as_deref())?;
-        let nodes_subnet = network::nodes_subnet(&infrastructure).ok_or(WorkerError::NodesSubnetMissing)?.clone();
+        let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
+        let status: Option<WorkerStatus> = context.provider_status()?;
+        let nodes_subnet = network::nodes_subnet(&infrastructure)
+            .ok_or(WorkerError::NothingForNodes { path: "networks.subnets", what: "subnet" })?
+            .clone();
         let declared = &context.cloud_profile.spec.machine_capabilities;
         let old_format = declared.is_empty();
         let definitions = image::profile_definitions(declared);
@@ -127,29 +120,14 @@ impl PoolPlanner for AzureWorker<'_> {
     }
 }
 
-fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {
-    raw.map(decode_document).transpose().map_err(|source| WorkerError::Document { path: path.to_owned(), source })
-}
-
 /// The provider config of the CloudProfile, with a cloud that exists.
 fn profile_config(context: &WorkerContext<'_>) -> Result<Option<Arc<CloudProfileConfig>>, WorkerError> {
-    let profile = context.cloud_profile.metadata.name.as_deref().unwrap_or_default();
-    let path = format!("CloudProfile {profile:?} spec.providerConfig");
-    let spec = &context.cloud_profile.spec;
-    // Many Workers share a profile, and it is the largest document of all.
-    let decoded = spec.decoded_provider_config.get_or_decode(|| {
-        spec.provider_config
-            .as_deref()
-            .map(decode_document::<CloudProfileConfig>)
-            .transpose()
-            .map(|config| config.map(Arc::new))
-    });
-    let config = (*decoded).clone().map_err(|source| WorkerError::Document { path: path.clone(), source })?;
-    let configuration = config.as_deref().and_then(|config| config.cloud_configuration.as_ref());
+    let config: Option<Arc<CloudProfileConfig>> = context.profile_config()?;
+    let configuration = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
     if let Some(configuration) = configuration.filter(|configuration| cloud::configured_cloud(configuration).is_none())
     {
         return Err(WorkerError::UnknownCloud {
-            path: format!("{path}.cloudConfiguration.name"),
+            path: format!("{}.cloudConfiguration.name", context.profile_config_path()),
             name: configuration.name.clone(),
             supported: cloud::CLOUDS,
         });

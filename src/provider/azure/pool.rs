@@ -1,33 +1,27 @@
 //! One pool of Azure: from its fields to machine classes and wanted deployments (spec/azure-worker.md section 7.1).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use k8s_openapi::api::core::v1::SecretReference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::AzureWorker;
 use super::cloud::cloud_of_region;
 use super::disks::{data_disks, os_disk, sorted_data_volumes};
 use super::documents::{ImageReference, ScaleSetDependency, Subnet, WorkerConfig};
 use super::hash_data::{UnitFacts, config_items, provider_items};
-use super::image::{
-    ARCHITECTURE, DEFAULT_ARCHITECTURE, SelectedImage, image_in_profile, image_in_status, status_image,
-};
+use super::image::{SelectedImage, image_in_profile, image_in_status, status_image};
 use super::machine_class as class;
 use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone};
 use super::scale_sets::check_pool;
 use super::tags::machine_tags;
 use crate::api::gardener::{Capabilities, MachineType, WorkerPool};
 use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
-use crate::capabilities::complete_machine_type;
+use crate::capabilities::{ARCHITECTURE, complete_machine_type};
+use crate::pool::bounds::Bounds;
 use crate::pool::hash::{HashItems, HashedPool, ProviderItems, pool_hash};
 use crate::pool::names::{ClassName, class_name, deployment_name};
-use crate::pool::settings::{cluster_autoscaler_annotations, machine_settings};
-use crate::pool::strategy::deployment_strategy;
-use crate::pool::zones::{ZonePosition, distribute, distribute_int_or_percentage};
+use crate::pool::zones::{ZonePosition, positions};
 use crate::provider::document::decode_document;
+use crate::provider::image::{architecture, machine_type, unresolved};
+use crate::provider::machine_class::{ClassContent, machine_class, operating_system_labels};
 use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
 /// Where the machines of one entry of a plan are placed.
@@ -48,14 +42,6 @@ struct PoolInputs<'a> {
     architecture: &'a str,
     accelerated: bool,
     user_data: UserData,
-}
-
-/// Numbers of a pool that fall to one placement.
-pub(super) struct Bounds {
-    pub(super) minimum: i32,
-    pub(super) maximum: i32,
-    pub(super) max_surge: IntOrString,
-    pub(super) max_unavailable: IntOrString,
 }
 
 impl AzureWorker<'_> {
@@ -92,15 +78,7 @@ impl AzureWorker<'_> {
 
     /// What the machine type can do; the pool's architecture fills a gap.
     pub(super) fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
-        let profile = self.context.cloud_profile;
-        let machine_type =
-            profile.spec.machine_types.iter().find(|machine_type| machine_type.name == pool.machine_type).ok_or_else(
-                || PoolProblem::MachineTypeUnknown {
-                    machine_type: pool.machine_type.clone(),
-                    cloud_profile: self.profile_name(),
-                },
-            )?;
-        Ok(self.capabilities_of(machine_type, pool))
+        Ok(self.capabilities_of(machine_type(&self.context, pool)?, pool))
     }
 
     pub(super) fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
@@ -137,15 +115,8 @@ impl AzureWorker<'_> {
     ) -> Result<SelectedImage<'a>, PoolProblem> {
         let image = &pool.machine_image;
         image_in_profile(self.config.as_deref(), image, machine, &self.definitions).or_else(|in_profile| {
-            image_in_status(self.status.as_ref(), image, machine, &self.definitions).map_err(|in_status| {
-                PoolProblem::ImageUnresolved {
-                    image: image.name.clone(),
-                    version: image.version.clone(),
-                    machine_type: pool.machine_type.clone(),
-                    in_profile: in_profile.to_string(),
-                    in_status: in_status.to_string(),
-                }
-            })
+            image_in_status(self.status.as_ref(), image, machine, &self.definitions)
+                .map_err(|in_status| unresolved(pool, &in_profile, &in_status))
         })
     }
 
@@ -172,12 +143,10 @@ impl AzureWorker<'_> {
             let scale_set = self.scale_set(pool)?;
             return Ok(vec![Placement::ScaleSet { scale_set, subnet: &self.nodes_subnet }]);
         }
-        let count = u32::try_from(pool.zones.len()).unwrap_or(u32::MAX);
-        (0..)
-            .zip(&pool.zones)
-            .map(|(index, zone)| {
+        positions(&pool.zones)
+            .map(|(position, zone)| {
                 let (subnet, subnet_counts) = subnet_of_zone(&self.infrastructure, &self.nodes_subnet, zone)?;
-                Ok(Placement::Zone { zone, position: ZonePosition { index, count }, subnet, subnet_counts })
+                Ok(Placement::Zone { zone, position, subnet, subnet_counts })
             })
             .collect()
     }
@@ -234,27 +203,12 @@ impl AzureWorker<'_> {
         let technical_id = &self.context.shoot.status.technical_id;
         let suffix = placement.name_suffix();
         let class_name = class_name(technical_id, &pool.name, &hashed.hash, &suffix);
-        let bounds = placement.bounds(pool)?;
         let mut labels = pool.labels.clone();
         if let Placement::Zone { zone, .. } = placement {
             labels.insert("topology.disk.csi.azure.com/zone".to_owned(), self.node_zone(zone));
         }
-        let deployment = WantedDeployment {
-            name: deployment_name(technical_id, &pool.name, &suffix),
-            pool_name: pool.name.clone(),
-            class_name: class_name.clone(),
-            secret_name: class_name.clone(),
-            minimum: bounds.minimum,
-            maximum: bounds.maximum,
-            priority: pool.priority,
-            strategy: deployment_strategy(pool.update_strategy, bounds.max_surge, bounds.max_unavailable),
-            labels,
-            annotations: pool.annotations.clone(),
-            taints: pool.taints.clone(),
-            machine_configuration: machine_settings(pool.machine_controller_manager.as_ref()),
-            cluster_autoscaler_annotations: cluster_autoscaler_annotations(pool.cluster_autoscaler.as_ref()),
-            auto_preserve_failed_machine_max: None,
-        };
+        let name = deployment_name(technical_id, &pool.name, &suffix);
+        let deployment = WantedDeployment::of_pool(pool, name, &class_name, placement.bounds(pool)?, labels);
         Ok(MachinePlan {
             zone: placement.zone().map(str::to_owned),
             class: self.machine_class(inputs, placement, &class_name)?,
@@ -270,22 +224,15 @@ impl AzureWorker<'_> {
         placement: &Placement<'_>,
         name: &ClassName,
     ) -> Result<MachineClass, PoolProblem> {
-        let worker = self.context.worker;
-        let namespace = worker.metadata.namespace.clone();
-        let spec = self.provider_spec(inputs, placement)?;
-        Ok(MachineClass {
-            metadata: ObjectMeta {
-                name: Some(name.0.clone()),
-                namespace: namespace.clone(),
-                labels: Some(class_labels(inputs.pool)),
-                ..ObjectMeta::default()
-            },
+        let mut labels = operating_system_labels(inputs.pool);
+        labels.insert("gardener.cloud/purpose".to_owned(), "machineclass".to_owned());
+        let content = ClassContent {
+            provider: "Azure",
+            labels,
             node_template: self.node_template(inputs, placement),
-            credentials_secret_ref: Some(worker.spec.secret_ref.clone()),
-            provider: "Azure".to_owned(),
-            provider_spec: serde_json::to_value(spec).unwrap_or_default(),
-            secret_ref: Some(SecretReference { name: Some(name.0.clone()), namespace }),
-        })
+            provider_spec: serde_json::to_value(self.provider_spec(inputs, placement)?).unwrap_or_default(),
+        };
+        Ok(machine_class(&self.context, name, content))
     }
 
     fn provider_spec(
@@ -405,30 +352,11 @@ impl Placement<'_> {
     }
 
     pub(super) fn bounds(&self, pool: &WorkerPool) -> Result<Bounds, PoolProblem> {
-        let (max_surge, max_unavailable) = (&pool.max_surge, &pool.max_unavailable);
-        let Self::Zone { position, .. } = *self else {
-            return Ok(Bounds {
-                minimum: pool.minimum,
-                maximum: pool.maximum,
-                max_surge: max_surge.clone(),
-                max_unavailable: max_unavailable.clone(),
-            });
-        };
-        let share = |path, value, total| {
-            distribute_int_or_percentage(value, total, position)
-                .map_err(|source| PoolProblem::Percentage { path, source })
-        };
-        Ok(Bounds {
-            minimum: distribute(pool.minimum, position),
-            maximum: distribute(pool.maximum, position),
-            max_surge: share("maxSurge", max_surge, pool.maximum)?,
-            max_unavailable: share("maxUnavailable", max_unavailable, pool.minimum)?,
-        })
+        match self {
+            Self::Zone { position, .. } => Ok(Bounds::in_zone(pool, *position)?),
+            Self::ScaleSet { .. } => Ok(Bounds::whole(pool)),
+        }
     }
-}
-
-pub(super) fn architecture(pool: &WorkerPool) -> &str {
-    pool.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE)
 }
 
 /// A storage address is the one free text of a pool that reaches the cloud as it is.
@@ -439,14 +367,4 @@ fn check_storage_uri(config: &WorkerConfig) -> Result<(), PoolProblem> {
         return Err(PoolProblem::ControlCharacter { path: "providerConfig.diagnosticsProfile.storageURI" });
     }
     Ok(())
-}
-
-fn class_labels(pool: &WorkerPool) -> BTreeMap<String, String> {
-    let mut labels = BTreeMap::from([("gardener.cloud/purpose".to_owned(), "machineclass".to_owned())]);
-    let image = &pool.machine_image;
-    if !image.name.is_empty() && !image.version.is_empty() {
-        labels.insert("operatingSystemName".to_owned(), image.name.clone());
-        labels.insert("operatingSystemVersion".to_owned(), image.version.replace('+', "_"));
-    }
-    labels
 }

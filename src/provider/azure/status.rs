@@ -2,33 +2,23 @@
 
 use serde_json::Value;
 
-use super::documents::{API_VERSION, ScaleSetDependency, StatusImage, WorkerStatus};
+use super::documents::{API_VERSION, ScaleSetDependency, WorkerStatus};
 use crate::api::gardener::WorkerPool;
 use crate::provider::PoolPlan;
 use crate::provider::document::Document;
+use crate::provider::status_images::status_images;
 
-/// Each image of the planned pools once, in the order of the pools; then the images that pools which could not be planned
-/// used before. No record of a scale set is ever lost.
+/// The images of all pools. No record of a scale set is ever lost.
 pub(super) fn provider_status(
     previous: Option<&WorkerStatus>,
     scale_sets: &[ScaleSetDependency],
     planned: &[&PoolPlan],
     failed: &[&WorkerPool],
 ) -> Value {
-    let mut images: Vec<Value> = Vec::new();
-    let mut add = |image: Value| {
-        if !images.contains(&image) {
-            images.push(image);
-        }
-    };
-    for plan in planned {
-        add(plan.status_image.clone());
-    }
-    for kept in previous.iter().flat_map(|status| &status.machine_images) {
-        if failed.iter().any(|pool| is_image_of(kept, pool)) {
-            add(serde_json::to_value(kept).unwrap_or_default());
-        }
-    }
+    let planned = planned.iter().map(|plan| plan.status_image.clone());
+    let kept_before = previous.iter().flat_map(|status| &status.machine_images);
+    let kept_before = kept_before.map(|kept| serde_json::to_value(kept).unwrap_or_default());
+    let images = status_images(planned, kept_before, failed, |listed, image| listed == image);
     let mut document = serde_json::json!({ "apiVersion": API_VERSION, "kind": WorkerStatus::KIND });
     if !images.is_empty() {
         document["machineImages"] = images.into();
@@ -37,8 +27,4 @@ pub(super) fn provider_status(
         document["vmoDependencies"] = serde_json::to_value(scale_sets).unwrap_or_default();
     }
     document
-}
-
-fn is_image_of(kept: &StatusImage, pool: &WorkerPool) -> bool {
-    kept.name == pool.machine_image.name && kept.version == pool.machine_image.version
 }

@@ -1,14 +1,11 @@
 //! `WorkerConfig`: what a user can say about a pool on Azure. Strict.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use super::image_reference::names_an_image;
-use crate::api::gardener::NodeTemplate;
 use crate::api::gotext::json::null_as_default;
-use crate::api::gotext::quantity::Quantity;
 use crate::provider::document::Document;
+use crate::provider::node_template::StrictNodeTemplate;
 
 /// Provider config of a pool.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -35,35 +32,6 @@ impl Document for WorkerConfig {
     const KIND: &'static str = "WorkerConfig";
     const API_VERSION: &'static str = super::API_VERSION;
     const STRICT: bool = true;
-}
-
-/// A node template inside a strict document.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct StrictNodeTemplate {
-    #[serde(default, deserialize_with = "null_as_default")]
-    capacity: BTreeMap<String, Quantity>,
-    virtual_capacity: Option<BTreeMap<String, Quantity>>,
-}
-
-impl StrictNodeTemplate {
-    /// Whether a virtual capacity is given; an empty object counts.
-    #[must_use]
-    pub fn has_virtual_capacity(&self) -> bool {
-        self.virtual_capacity.is_some()
-    }
-
-    /// Resources of the node.
-    #[must_use]
-    pub fn capacity(&self) -> &BTreeMap<String, Quantity> {
-        &self.capacity
-    }
-
-    /// Writes its resources over those of `template`.
-    pub fn override_in(&self, template: &mut NodeTemplate) {
-        template.capacity.extend(self.capacity.clone());
-        template.virtual_capacity.extend(self.virtual_capacity.clone().unwrap_or_default());
-    }
 }
 
 /// Boot diagnostics.

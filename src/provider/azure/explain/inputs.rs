@@ -106,8 +106,7 @@ fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
         inputs.push(of_config("capacityReservation.capacityReservationGroupID", "capacity reservation", group));
     }
     if let Some(template) = &config.node_template {
-        let resources = template.capacity().iter().map(|(resource, quantity)| format!("{resource}={quantity}"));
-        inputs.push(of_config("nodeTemplate.capacity", "capacity override", resources.collect::<Vec<_>>().join(", ")));
+        inputs.push(of_config("nodeTemplate.capacity", "capacity override", template.capacity_text()));
     }
     inputs
 }

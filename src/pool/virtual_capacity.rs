@@ -1,6 +1,6 @@
 //! Cuts `nodeTemplate.virtualCapacity` out of the text of a provider config, so that it does not roll nodes
-//! (spec/azure-worker.md section 8.3). Hashes run over what remains, so the cuts are exactly the Go extension's, including
-//! that a `virtualCapacity` in front of `capacity` stays.
+//! (spec/azure-worker.md section 8.3, spec/aws-worker.md section 2). Hashes run over what remains, so the cuts are exactly
+//! the Go extensions', including that a `virtualCapacity` in front of `capacity` stays.
 
 use std::sync::LazyLock;
 

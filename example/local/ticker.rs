@@ -1,0 +1,101 @@
+//! Watches everything that comes of a Worker and prints a line for each change, live.
+
+use std::collections::HashMap;
+use std::io::IsTerminal as _;
+use std::time::Instant;
+
+use futures::{Stream, StreamExt as _};
+use kube::api::{Api, DynamicObject};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Client, ResourceExt as _};
+use tokio::task::JoinHandle;
+
+use super::seed::resource;
+use super::sentence::Kind;
+
+/// Lines with the time since the start. On a terminal, what ends well is green and what does not is red.
+#[derive(Clone, Copy)]
+pub(crate) struct Voice {
+    start: Instant,
+    colors: bool,
+}
+
+impl Voice {
+    /// Begins to count.
+    pub(crate) fn new() -> Self {
+        let colors = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Self { start: Instant::now(), colors }
+    }
+
+    /// A line about one object.
+    fn line(&self, kind: Kind, name: &str, sentence: &str) {
+        let color = match sentence {
+            _ if sentence.starts_with("Succeeded") || sentence.starts_with("ready") => "32",
+            _ if sentence.starts_with("Error") || sentence.starts_with("Failed") => "31",
+            "gone" => "2",
+            _ => "0",
+        };
+        let elapsed = self.start.elapsed().as_secs_f32();
+        let sentence = self.painted(sentence, color);
+        println!("{elapsed:6.1} s  {:<17}  {name:<28}  {sentence}", kind.name());
+    }
+
+    /// A line of the story itself.
+    pub(crate) fn say(&self, text: &str) {
+        let elapsed = self.start.elapsed().as_secs_f32();
+        println!("{elapsed:6.1} s  {}", self.painted(text, "1"));
+    }
+
+    fn painted(&self, text: &str, color: &str) -> String {
+        if self.colors { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Prints until it is dropped.
+pub(crate) struct Ticker(JoinHandle<()>);
+
+impl Ticker {
+    /// Begins with what is there. Of names only what differs within the namespace is shown.
+    pub(crate) fn start(client: &Client, namespace: &str, voice: Voice) -> Self {
+        let prefix = format!("{namespace}-");
+        let changes = Kind::ALL.map(|kind| changes(client, namespace, kind).boxed());
+        let mut changes = futures::stream::select_all(changes);
+        Self(tokio::spawn(async move {
+            let mut said = HashMap::new();
+            while let Some((kind, object, is_gone)) = changes.next().await {
+                let name = object.name_any();
+                let sentence = if is_gone {
+                    "gone".to_owned()
+                } else {
+                    kind.sentence(&serde_json::to_value(&object).unwrap_or_default(), &prefix)
+                };
+                let before = said.insert((kind, name.clone()), sentence.clone());
+                if before.as_ref() != Some(&sentence) {
+                    voice.line(kind, name.trim_start_matches(&prefix), &sentence);
+                }
+            }
+        }))
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Objects of a kind as they change, and whether they are gone. The watch renews itself.
+fn changes(client: &Client, namespace: &str, kind: Kind) -> impl Stream<Item = (Kind, DynamicObject, bool)> + use<> {
+    let resource = resource(kind.group_version(), kind.name());
+    let api = match kind {
+        Kind::Node => Api::all_with(client.clone(), &resource),
+        _ => Api::namespaced_with(client.clone(), namespace, &resource),
+    };
+    watcher(api, watcher::Config::default()).filter_map(move |event| {
+        std::future::ready(match event {
+            Ok(Event::Apply(object) | Event::InitApply(object)) => Some((kind, object, false)),
+            Ok(Event::Delete(object)) => Some((kind, object, true)),
+            _ => None,
+        })
+    })
+}

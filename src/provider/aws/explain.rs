@@ -1,0 +1,56 @@
+//! A pool of AWS for people: the same questions as the plan asks, answered one by one, so that an answer is shown also
+//! where another one is an error.
+
+mod image;
+mod inputs;
+
+use super::AwsWorker;
+use super::documents::WorkerConfig;
+use super::hash_data::provider_items;
+use super::pool::class_name;
+use crate::api::gardener::WorkerPool;
+use crate::pool::bounds::Bounds;
+use crate::pool::hash::{HashedPool, pool_hash};
+use crate::pool::zones::positions;
+use crate::provider::document::decode_document;
+use crate::provider::explanation::Placement;
+use crate::provider::image_explanation::explain_image;
+use crate::provider::{PoolProblem, ProviderExplanation};
+
+impl AwsWorker<'_> {
+    pub(super) fn explain(&self, pool: &WorkerPool) -> ProviderExplanation {
+        let config = worker_config(pool).ok();
+        let hashed = config.as_ref().and_then(|config| self.hash(pool, config).ok());
+        ProviderExplanation {
+            inputs: self.explain_inputs(pool, config.as_ref()),
+            image: explain_image(self, pool),
+            placements: self.explain_placements(pool, hashed.as_ref()),
+        }
+    }
+
+    fn hash(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<HashedPool, PoolProblem> {
+        Ok(pool_hash(pool, self.context.shoot, &provider_items(pool, config)?)?)
+    }
+
+    /// Numbers and names of each zone; without a class where the pool can't be hashed.
+    fn explain_placements(&self, pool: &WorkerPool, hashed: Option<&HashedPool>) -> Vec<Placement> {
+        let placements = positions(&pool.zones).filter_map(|(position, zone)| {
+            let deployment = self.deployment_name(pool, position);
+            let bounds = Bounds::in_zone(pool, position).ok()?;
+            Some(Placement {
+                zone: Some(zone.to_owned()),
+                minimum: bounds.minimum,
+                maximum: bounds.maximum,
+                max_surge: Some(bounds.max_surge),
+                max_unavailable: Some(bounds.max_unavailable),
+                class: hashed.map(|hashed| (class_name(&deployment, &hashed.hash), hashed.items.clone())),
+                deployment,
+            })
+        });
+        placements.collect()
+    }
+}
+
+fn worker_config(pool: &WorkerPool) -> Result<WorkerConfig, PoolProblem> {
+    Ok(pool.provider_config.as_deref().map(decode_document).transpose()?.unwrap_or_default())
+}

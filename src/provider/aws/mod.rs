@@ -1,0 +1,101 @@
+//! AWS: documents, images, block devices, networks and machine classes of `spec.type: aws`.
+//!
+//! * [`documents`]: what stands in `providerConfig` and its relatives;
+//! * [`image`], [`network`], `block_devices`, [`tags`]: one question of a machine each;
+//! * [`hash_data`]: what AWS adds to the pool hash;
+//! * `machine_class`: the provider spec;
+//! * `pool`: one pool from all of it; `explain`: the same for people.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
+use crate::provider::{
+    Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
+};
+
+mod block_devices;
+pub mod documents;
+pub mod error_codes;
+mod explain;
+pub mod hash_data;
+pub mod image;
+mod machine_class;
+pub mod network;
+mod pool;
+mod status;
+pub mod tags;
+
+use documents::{CloudProfileConfig, InfrastructureStatus, WorkerStatus};
+
+/// The provider of Workers of type `aws`.
+pub struct Aws;
+
+/// What all pools of one Worker share.
+struct AwsWorker<'a> {
+    context: WorkerContext<'a>,
+    config: Option<Arc<CloudProfileConfig>>,
+    infrastructure: InfrastructureStatus,
+    status: Option<WorkerStatus>,
+    /// Capabilities of the CloudProfile, or those that the old format stands for.
+    definitions: Cow<'a, [CapabilityDefinition]>,
+    /// Whether the CloudProfile is in the old format.
+    old_format: bool,
+    security_group: String,
+}
+
+impl Provider for Aws {
+    fn worker_type(&self) -> &'static str {
+        "aws"
+    }
+
+    fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
+        AwsWorker::open(context).map(|worker| Box::new(worker) as Box<dyn PoolPlanner>)
+    }
+
+    /// Pools on AWS depend on nothing.
+    fn described_dependencies(
+        &self,
+        _context: WorkerContext<'_>,
+        _described: &Value,
+    ) -> Result<Option<Dependencies>, WorkerError> {
+        Ok(None)
+    }
+
+    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+        error_codes::error_codes(code, text)
+    }
+}
+
+impl<'a> AwsWorker<'a> {
+    /// Decodes what all pools share.
+    fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+        let config = context.profile_config()?;
+        let infrastructure = context.infrastructure_status()?;
+        let status = context.provider_status()?;
+        let security_group = network::nodes_security_group(&infrastructure)
+            .ok_or(WorkerError::NothingForNodes { path: "vpc.securityGroups", what: "security group" })?
+            .to_owned();
+        let declared = &context.cloud_profile.spec.machine_capabilities;
+        let (old_format, definitions) = (declared.is_empty(), image::profile_definitions(declared));
+        Ok(Self { context, config, infrastructure, status, definitions, old_format, security_group })
+    }
+}
+
+impl PoolPlanner for AwsWorker<'_> {
+    fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError> {
+        self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
+    }
+
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
+        self.explain(pool)
+    }
+
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
+        let declared = &self.context.cloud_profile.spec.machine_capabilities;
+        status::provider_status(self.status.as_ref(), declared, planned, failed)
+    }
+}

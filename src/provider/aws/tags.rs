@@ -1,0 +1,15 @@
+//! Tags of a machine at AWS (spec/aws-worker.md section 4).
+
+use std::collections::BTreeMap;
+
+/// The tags that machine-controller-manager finds machines by, and the labels of the pool as tags. A label of the same
+/// name wins, as for the Go extension.
+#[must_use]
+pub fn machine_tags(technical_id: &str, pool_labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut tags = BTreeMap::from([
+        (format!("kubernetes.io/cluster/{technical_id}"), "1".to_owned()),
+        ("kubernetes.io/role/node".to_owned(), "1".to_owned()),
+    ]);
+    tags.extend(pool_labels.clone());
+    tags
+}

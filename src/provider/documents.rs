@@ -1,0 +1,53 @@
+//! The documents of a provider that belong to a whole Worker, and where they stand.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::document::{Document, decode_document};
+use super::{WorkerContext, WorkerError};
+
+impl WorkerContext<'_> {
+    /// Where the provider config of the CloudProfile stands, for messages.
+    #[must_use]
+    pub fn profile_config_path(&self) -> String {
+        let profile = self.cloud_profile.metadata.name.as_deref().unwrap_or_default();
+        format!("CloudProfile {profile:?} spec.providerConfig")
+    }
+
+    /// The provider config of the CloudProfile. It is the largest document of all and many Workers share it, so its decoded
+    /// form is kept beside the profile.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn profile_config<T: Document + Send + Sync + 'static>(&self) -> Result<Option<Arc<T>>, WorkerError> {
+        let spec = &self.cloud_profile.spec;
+        let decoded = spec.decoded_provider_config.get_or_decode(|| {
+            let config = spec.provider_config.as_deref().map(decode_document::<T>).transpose();
+            config.map(|config| config.map(Arc::new))
+        });
+        (*decoded).clone().map_err(|source| WorkerError::Document { path: self.profile_config_path(), source })
+    }
+
+    /// What the infrastructure controller has made for the shoot.
+    ///
+    /// # Errors
+    /// When it is missing or can't be read.
+    pub fn infrastructure_status<T: Document>(&self) -> Result<T, WorkerError> {
+        const PATH: &str = "Worker spec.infrastructureProviderStatus";
+        decode(PATH, self.worker.spec.infrastructure_provider_status.as_deref())?
+            .ok_or_else(|| WorkerError::DocumentMissing { path: PATH.to_owned(), kind: T::KIND })
+    }
+
+    /// What the provider kept in the status of the Worker.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn provider_status<T: Document>(&self) -> Result<Option<T>, WorkerError> {
+        decode("Worker status.providerStatus", self.worker.status.provider_status.as_deref())
+    }
+}
+
+fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {
+    raw.map(decode_document).transpose().map_err(|source| WorkerError::Document { path: path.to_owned(), source })
+}

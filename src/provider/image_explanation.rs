@@ -1,0 +1,177 @@
+//! Why a pool has its image: every candidate with its verdict, or what would fit where none does.
+
+use std::borrow::Cow;
+
+use super::explanation::{Candidate, ChosenImage, Fitting, ImageExplanation, ImageName, NamedImage, Origin, Verdict};
+use super::image::machine_type;
+use super::{PoolProblem, WorkerContext};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
+use crate::capabilities::{NoFlavor, RankingStep, mismatches, trace_ranking, with_defaults};
+
+/// An image that the CloudProfile lists, or the provider status keeps.
+pub(super) struct KnownImage<'a> {
+    pub(super) reference: Option<ImageName>,
+    pub(super) capabilities: Cow<'a, Capabilities>,
+}
+
+/// The image that a pool gets.
+pub(super) struct FoundImage {
+    pub(super) reference: Option<ImageName>,
+    /// Its position among the images that the provider status keeps by this name and version, if it is one of them.
+    pub(super) kept: Option<usize>,
+}
+
+/// The questions behind the choice of an image, answered by the functions that plan it.
+pub(super) trait ImageChoice {
+    fn context(&self) -> &WorkerContext<'_>;
+
+    /// The capabilities that count.
+    fn definitions(&self) -> &[CapabilityDefinition];
+
+    /// What machines of a type can do in the pool.
+    fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities;
+
+    /// Every image that the provider config of the CloudProfile lists, by name and version.
+    fn images(&self) -> Vec<MachineImage>;
+
+    /// The candidates of the CloudProfile, in its order.
+    fn listed(&self, image: &MachineImage) -> Vec<KnownImage<'_>>;
+
+    /// What the provider status keeps, in its order.
+    fn kept(&self, image: &MachineImage) -> Vec<KnownImage<'_>>;
+
+    /// Whether the CloudProfile has an image for a machine.
+    fn is_in_profile(&self, image: &MachineImage, machine: &Capabilities) -> bool;
+
+    /// The choice itself.
+    fn found(&self, pool: &WorkerPool, machine: &Capabilities) -> Result<FoundImage, PoolProblem>;
+}
+
+/// Explains the image of a pool.
+pub(super) fn explain_image(choice: &impl ImageChoice, pool: &WorkerPool) -> ImageExplanation {
+    let wanted = &pool.machine_image;
+    let mut explanation =
+        ImageExplanation { name: wanted.name.clone(), version: wanted.version.clone(), ..ImageExplanation::default() };
+    let listed = choice.listed(wanted);
+    match machine_type(choice.context(), pool) {
+        Err(problem) => {
+            let not_compared = |image| candidate(image, Origin::CloudProfile, Verdict::NotCompared);
+            explanation.candidates = listed.into_iter().map(not_compared).collect();
+            explanation.problem = Some(problem.to_string());
+            explanation.fitting =
+                Some(Fitting { images: Vec::new(), machine_types: fitting_machine_types(choice, pool) });
+        }
+        Ok(machine_type) => {
+            let machine = choice.capabilities_of(machine_type, pool);
+            explanation.machine = with_defaults(&machine, choice.definitions());
+            judge(choice, pool, &machine, listed, &mut explanation);
+        }
+    }
+    explanation
+}
+
+fn judge(
+    choice: &impl ImageChoice,
+    pool: &WorkerPool,
+    machine: &Capabilities,
+    listed: Vec<KnownImage<'_>>,
+    explanation: &mut ImageExplanation,
+) {
+    let definitions = choice.definitions();
+    let (ranking, best) = trace_ranking(machine, definitions, &listed, |image| &*image.capabilities);
+    let verdicts = (0..).zip(listed).map(|(position, image)| {
+        let mismatches = mismatches(machine, &image.capabilities, definitions);
+        let verdict = match &best {
+            _ if !mismatches.is_empty() => Verdict::Rejected { mismatches },
+            Ok(best) if best.index == position => Verdict::Chosen,
+            Err(NoFlavor::Ambiguous { tied }) if tied.contains(&position) => Verdict::Tied,
+            _ => Verdict::Outranked { step: removing_step(&ranking, position) },
+        };
+        candidate(image, Origin::CloudProfile, verdict)
+    });
+    explanation.candidates = verdicts.collect();
+    explanation.ranking = ranking;
+    let found = choice.found(pool, machine);
+    // The provider status is asked only where the CloudProfile gave no image.
+    if best.is_err() {
+        let chosen = found.as_ref().ok().and_then(|found| found.kept);
+        explanation.candidates.extend(judge_kept(choice, &pool.machine_image, machine, chosen));
+    }
+    match found {
+        Ok(found) => {
+            let chosen = explanation.candidates.iter().position(|candidate| candidate.verdict == Verdict::Chosen);
+            explanation.chosen = chosen.map(|candidate| ChosenImage {
+                candidate,
+                origin: if found.kept.is_some() { Origin::ProviderStatus } else { Origin::CloudProfile },
+                reference: found.reference,
+            });
+        }
+        Err(problem) => {
+            explanation.problem = Some(problem.to_string());
+            explanation.nearest_miss = nearest_miss(&explanation.candidates);
+            explanation.fitting = Some(Fitting {
+                images: fitting_images(choice, &pool.machine_image, machine),
+                machine_types: fitting_machine_types(choice, pool),
+            });
+        }
+    }
+}
+
+fn judge_kept(
+    choice: &impl ImageChoice,
+    wanted: &MachineImage,
+    machine: &Capabilities,
+    chosen: Option<usize>,
+) -> Vec<Candidate> {
+    let kept = (0..).zip(choice.kept(wanted)).map(|(position, image)| {
+        // The machine wants, the image offers.
+        let mismatches = mismatches(machine, &image.capabilities, choice.definitions());
+        let verdict = match mismatches.is_empty() {
+            _ if chosen == Some(position) => Verdict::Chosen,
+            true => Verdict::NotReached,
+            false => Verdict::Rejected { mismatches },
+        };
+        candidate(image, Origin::ProviderStatus, verdict)
+    });
+    kept.collect()
+}
+
+/// Images of the CloudProfile that could be used instead; versions of the same image first.
+fn fitting_images(choice: &impl ImageChoice, wanted: &MachineImage, machine: &Capabilities) -> Vec<NamedImage> {
+    let mut fitting: Vec<NamedImage> = Vec::new();
+    for image in choice.images() {
+        let known = fitting.iter().any(|known| known.name == image.name && known.version == image.version);
+        if !known && image != *wanted && choice.is_in_profile(&image, machine) {
+            fitting.push(image.into());
+        }
+    }
+    // Stable: the order of the CloudProfile stays within both halves.
+    fitting.sort_by_key(|image| image.name != wanted.name);
+    fitting
+}
+
+fn fitting_machine_types(choice: &impl ImageChoice, pool: &WorkerPool) -> Vec<String> {
+    let types = choice.context().cloud_profile.spec.machine_types.iter();
+    types
+        .filter(|machine_type| machine_type.name != pool.machine_type)
+        .filter(|machine_type| choice.is_in_profile(&pool.machine_image, &choice.capabilities_of(machine_type, pool)))
+        .map(|machine_type| machine_type.name.clone())
+        .collect()
+}
+
+fn candidate(image: KnownImage<'_>, origin: Origin, verdict: Verdict) -> Candidate {
+    Candidate { origin, reference: image.reference, capabilities: image.capabilities.into_owned(), verdict }
+}
+
+fn removing_step(ranking: &[RankingStep], position: usize) -> Option<usize> {
+    ranking.iter().position(|step| !step.kept.contains(&position))
+}
+
+/// The first of the candidates that miss the fewest capabilities.
+fn nearest_miss(candidates: &[Candidate]) -> Option<usize> {
+    let missed = (0..).zip(candidates).filter_map(|(position, candidate)| match &candidate.verdict {
+        Verdict::Rejected { mismatches } => Some((mismatches.len(), position)),
+        _ => None,
+    });
+    missed.min().map(|(_, position)| position)
+}

@@ -1,0 +1,40 @@
+//! Workers of another type or class belong to other extensions: they are not touched.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use crate::cluster::CONTROLLER;
+use crate::program;
+use crate::requests::Table;
+use crate::shoot::{Kind, Shoot};
+
+#[tokio::test]
+async fn workers_of_other_extensions_are_not_touched() -> Result<()> {
+    let cluster = program::shared().await?;
+    let audit = cluster.audit().await?;
+    let before = audit.mark().await?;
+    let (other_type, other_class) =
+        (Shoot::new(cluster, "other-type").await?, Shoot::new(cluster, "other-class").await?);
+    other_type.create(|documents| documents.of_kind("Worker")["spec"]["type"] = json!("other")).await?;
+    other_class.create(|documents| documents.of_kind("Worker")["spec"]["class"] = json!("seed")).await?;
+    let versions = [other_type.versions(Kind::Worker).await?, other_class.versions(Kind::Worker).await?];
+
+    // One of ours that comes later has gone all its way: the others have been seen by then.
+    let own = Shoot::new(cluster, "own").await?;
+    let _machines = own.fake_machines(cluster, Duration::ZERO).await?;
+    own.create(|_| {}).await?;
+    own.succeeded().await?;
+
+    let after = [other_type.versions(Kind::Worker).await?, other_class.versions(Kind::Worker).await?];
+    ensure!(after == versions, "{versions:?} became {after:?}");
+    let requests: Vec<_> = audit
+        .requests(CONTROLLER, before)
+        .await?
+        .into_iter()
+        .filter(|request| [&other_type.namespace, &other_class.namespace].contains(&&request.namespace))
+        .collect();
+    ensure!(requests.is_empty(), "requests for them:\n{}", Table::of(&requests));
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! What a user would notice, one file each.
+
+mod broken_pool;
+mod create;
+mod delete;
+mod failed_machines;
+mod foreign_workers;
+mod nothing_differs;
+mod remove_pool;
+mod restart;
+mod roll;
+mod scale;
+mod secrecy;
+mod undecodable;
+mod waiting;

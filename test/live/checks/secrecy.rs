@@ -1,0 +1,82 @@
+//! User data and credentials go where they must and are told nowhere.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use k8s_openapi::ByteString;
+use serde_json::json;
+
+use crate::cluster::eventually;
+use crate::program;
+use crate::shoot::{Kind, SOON, Shoot};
+
+/// What shoot.yaml has in its secrets.
+const SECRETS: [&str; 2] = ["userdata-of-the-live-tests", "clientsecret-of-the-live-tests"];
+
+#[tokio::test]
+async fn secrets_are_told_nowhere() -> Result<()> {
+    let cluster = program::shared().await?;
+    let good = Shoot::new(cluster, "secrecy").await?;
+    let _machines = good.fake_machines(cluster, Duration::ZERO).await?;
+    good.create(|_| {}).await?;
+    good.succeeded().await?;
+    // It was there to be told: the user data has reached its place.
+    let secret = good.list(Kind::ClassSecret).await?.pop().unwrap_or_default();
+    let script = format!("#!/bin/bash\necho {}\n", SECRETS[0]);
+    ensure!(secret["data"]["userData"] == json!(ByteString(script.into_bytes())), "the user data is not in its secret");
+
+    // Errors talk the most: credentials without a key, and user data under another key.
+    let [no_key, other_key] = [Shoot::new(cluster, "no-key").await?, Shoot::new(cluster, "other-key").await?];
+    no_key
+        .create(|documents| {
+            let credentials = documents.of_kind("Secret")["stringData"].as_object_mut().expect("it has data");
+            credentials.remove("clientID").expect("it has the key");
+        })
+        .await?;
+    other_key
+        .create(|documents| {
+            for pool in documents.of_kind("Worker")["spec"]["pools"].as_array_mut().expect("pools are a list") {
+                pool["userDataSecretRef"]["key"] = json!("absent");
+            }
+        })
+        .await?;
+    let ends = [good.worker().await?, no_key.fails(|_| Ok(())).await?, other_key.fails(|_| Ok(())).await?];
+    println!("{}\n{}", ends[1]["status"]["lastError"], ends[2]["status"]["lastError"]);
+
+    for (worker, shoot) in ends.iter().zip([&good, &no_key, &other_key]) {
+        nothing_in("the Worker", &worker.to_string())?;
+        for event in shoot.list(Kind::Event).await? {
+            nothing_in("an event", &event.to_string())?;
+        }
+        for deployment in shoot.list(Kind::MachineDeployment).await? {
+            nothing_in("a machine deployment", &deployment.to_string())?;
+        }
+        for class in shoot.list(Kind::MachineClass).await? {
+            nothing_in("a machine class", &class.to_string())?;
+        }
+    }
+    eventually(SOON, "the log tells of all three", async || {
+        let log = program::log(cluster)?;
+        ensure!([&good, &no_key, &other_key].iter().all(|shoot| log.contains(&shoot.namespace)), "it does not");
+        Ok(())
+    })
+    .await?;
+    nothing_in("the log", &program::log(cluster)?)
+}
+
+fn nothing_in(place: &str, text: &str) -> Result<()> {
+    for secret in SECRETS {
+        // As text, as bytes in a debug print, and in base64. That depends on where the bytes stand, so all three places are
+        // looked for, without the ends that neighbours share.
+        let numbers = format!("{:?}", secret.as_bytes());
+        let mut forms = vec![secret.to_owned(), numbers.trim_matches(['[', ']']).to_owned()];
+        for shift in 0..3 {
+            let encoded = json!(ByteString([&b"xxx"[..shift], secret.as_bytes()].concat()));
+            let encoded = encoded.as_str().unwrap_or_default().trim_end_matches('=');
+            forms.push(encoded[if shift == 0 { 0 } else { 4 }..encoded.len() - 4].to_owned());
+        }
+        let found = forms.iter().find(|form| text.contains(form.as_str()));
+        ensure!(found.is_none(), "{place} tells {secret:?} as {found:?}");
+    }
+    Ok(())
+}

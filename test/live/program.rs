@@ -1,0 +1,42 @@
+//! The program under test: the binary that cargo built, as a process that acts as its own user.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use super::cluster::{self, CONTROLLER, ControlPlane, Process, Program};
+
+/// More than anybody logs in earnest: what must not be told must not be told here either.
+const LOG: &str = "debug,h2=info,hyper_util=info,rustls=info,tower=info";
+
+/// The program that all tests share, beside the control plane that they share.
+pub(crate) async fn shared() -> Result<&'static ControlPlane> {
+    static SHARED: tokio::sync::OnceCell<Process> = tokio::sync::OnceCell::const_new();
+    let control_plane = cluster::shared().await?;
+    SHARED.get_or_try_init(async || start(control_plane)).await?.ensure_running()?;
+    Ok(control_plane)
+}
+
+/// Starts one more.
+pub(crate) fn start(control_plane: &ControlPlane) -> Result<Process> {
+    let program = Program::new("controller", env!("CARGO_BIN_EXE_gardener-extension-worker"))
+        .arg("controller")
+        .flag("kubeconfig", control_plane.kubeconfig_file(CONTROLLER)?)
+        .env("RUST_LOG", LOG)
+        .env("NO_COLOR", "1");
+    Process::start(program, control_plane.folder())
+}
+
+/// Ends one as a crash or a lost node would: at once.
+pub(crate) async fn kill(program: Process) -> Result<()> {
+    program.signal("KILL")?;
+    program.wait(Duration::from_secs(10)).await?;
+    Ok(())
+}
+
+/// All that the shared program has logged.
+pub(crate) fn log(control_plane: &ControlPlane) -> Result<String> {
+    let file = control_plane.folder().join("controller.log");
+    let bytes = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,40 @@
+//! What a user asked the API server for, as a table by verb and resource.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::cluster::Request;
+
+/// Numbers of requests.
+#[derive(Debug, Default)]
+pub(crate) struct Table(BTreeMap<(String, String), usize>);
+
+impl Table {
+    /// Counts requests. Watches are left out: one that times out and is renewed tells nothing.
+    pub(crate) fn of(requests: &[Request]) -> Self {
+        let mut table = Self::default();
+        for request in requests.iter().filter(|request| request.verb != "watch") {
+            *table.0.entry((request.verb.clone(), request.resource.clone())).or_default() += 1;
+        }
+        table
+    }
+
+    /// Requests of one kind.
+    pub(crate) fn count(&self, verb: &str, resource: &str) -> usize {
+        self.0.get(&(verb.to_owned(), resource.to_owned())).copied().unwrap_or_default()
+    }
+
+    /// All of them.
+    pub(crate) fn total(&self) -> usize {
+        self.0.values().sum()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ((verb, resource), count) in &self.0 {
+            writeln!(formatter, "{count:5} {verb:<7} {resource}")?;
+        }
+        write!(formatter, "{:5} requests", self.total())
+    }
+}
