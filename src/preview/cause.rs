@@ -1,8 +1,8 @@
 //! Which changed inputs are to blame for what becomes of a placement.
 //!
-//! A change is a cause if applying it alone to the old inputs has an effect on the placement, or if the new inputs without
-//! it lead elsewhere. So what is named is found by planning, not by a table of fields. Groups of changes are tried first
-//! and halved where they have an effect, because most changes of a landscape have none.
+//! A change is a cause if the new inputs without it lead elsewhere; where no change is, because each of two is enough, one
+//! that has an effect on the old inputs alone. So what is named is found by planning, not by a table of fields. Groups of
+//! changes are tried first and halved where they have an effect, because most changes of a landscape have none.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,7 +27,7 @@ use crate::worker::live::MachineObjects;
 pub struct Cause {
     /// The change.
     pub change: Change,
-    /// What it does by itself; where that can't be planned, what it does on top of all other changes.
+    /// What it does on top of all other changes; where that can't be planned, what it does alone.
     pub effect: Effect,
     /// Whether only several changes together have the effect.
     pub joint: bool,
@@ -197,15 +197,16 @@ impl<'a> Trials<'a> {
             return causes;
         }
         let all = 0..self.changes.len();
-        let (mut forward, mut backward) = (Blame::new(), Blame::new());
-        self.search(Direction::Forward, &all, targets, &mut forward);
-        self.search(Direction::Backward, &all, targets, &mut backward);
-        let blamed: BTreeSet<_> = forward.keys().chain(backward.keys()).collect();
-        for key @ (index, name) in blamed {
-            let planned = |blame: &Blame| blame.get(key).copied().flatten();
-            let effect = planned(&forward).or_else(|| planned(&backward)).unwrap_or_else(|| self.whole_effect(name));
-            if let Some(change) = self.changes.get(*index) {
-                causes.entry(name.clone()).or_default().push(Cause { change: change.clone(), effect, joint: false });
+        let mut blame = Blame::new();
+        self.search(Direction::Backward, &all, targets, &mut blame);
+        let is_unexplained = |target: &&String| !blame.keys().any(|(_, name)| name == *target);
+        // Two changes of which each is enough: without one of them nothing is different.
+        let unexplained: BTreeSet<String> = targets.iter().filter(is_unexplained).cloned().collect();
+        self.search(Direction::Forward, &all, &unexplained, &mut blame);
+        for ((index, name), effect) in blame {
+            let effect = effect.unwrap_or_else(|| self.effect_alone(index, &name));
+            if let Some(change) = self.changes.get(index) {
+                causes.entry(name).or_default().push(Cause { change: change.clone(), effect, joint: false });
             }
         }
         for target in targets {
@@ -216,6 +217,13 @@ impl<'a> Trials<'a> {
             }
         }
         causes
+    }
+
+    /// The effect on the old inputs, where it can't be planned what the new ones would be without the change.
+    fn effect_alone(&self, index: usize, name: &str) -> Effect {
+        let (old, trial) = (self.outcome(&[]), self.outcome(&[index]));
+        let alone = effect_of(&old, &trial, name).flatten().filter(|effect| !effect.is_none());
+        alone.unwrap_or_else(|| self.whole_effect(name))
     }
 
     fn whole_effect(&self, name: &str) -> Effect {
@@ -246,11 +254,6 @@ impl<'a> Trials<'a> {
             return;
         }
         let middle = range.start + range.len() / 2;
-        let targets = if matches!(direction, Direction::Forward) && range.len() < self.changes.len() {
-            &affected.into_keys().collect()
-        } else {
-            targets
-        };
         self.search(direction, &(range.start..middle), targets, blame);
         self.search(direction, &(middle..range.end), targets, blame);
     }

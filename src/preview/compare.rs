@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::cause::{Cause, Trials};
 use super::cloud_profile::CloudProfiles;
 use super::difference::{ChangeKind, ChangedObject, difference};
-use super::finding::{Finding, FindingKind, findings_of_placement, findings_of_pools, unchanged_node_agent_secret};
+use super::finding::{
+    Finding, FindingKind, Severity, findings_of_placement, findings_of_pools, unchanged_node_agent_secret,
+};
 use super::inputs::Inputs;
 use super::outcome::{Failure, Outcome, Placement, as_live, live_placement, outcome};
 use super::rule::{Effect, Verdict, effect};
@@ -337,8 +339,15 @@ fn blame(change: &mut WorkerChange, trials: &Trials<'_>) {
         })
         .map(|placement| placement.pool.as_str())
         .collect();
-    let stale: Vec<Finding> =
-        pools.iter().filter_map(|pool| unchanged_node_agent_secret(pool, trials.changes())).collect();
+    let fails = |pool: &str| {
+        let of_pool = |finding: &&Finding| finding.pool.as_deref() == Some(pool) || finding.pool.is_none();
+        change.findings.iter().filter(of_pool).any(|finding| finding.severity == Severity::Error)
+    };
+    let stale: Vec<Finding> = pools
+        .iter()
+        .filter(|pool| !fails(pool))
+        .filter_map(|pool| unchanged_node_agent_secret(pool, trials.changes()))
+        .collect();
     change.findings.extend(stale);
 }
 

@@ -5,7 +5,7 @@
 //!                                   ├─ rule: machine-controller-manager's own ─► a verdict per pool and zone
 //!  new inputs ──► plan ──► objects ─┘                                            nodes, surge, hazards
 //!      │
-//!      └─ difference: every input that changed ──► cause: each is tried alone ─► who is to blame for which verdict
+//!      └─ difference: every input that changed ──► cause: what would be without it? ─► who is to blame for what
 //! ```
 //!
 //! * [`inputs`], [`cloud_profile`]: what a Worker is planned from, as documents; CloudProfiles are shared by content;

@@ -11,6 +11,8 @@ use gardener_extension_worker::worker::changes::{class_document, replica_rules};
 use gardener_extension_worker::worker::deployment::wanted_document;
 use gardener_extension_worker::worker::live::{Live, MachineObjects};
 use gardener_extension_worker::worker::plan::plan;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 
 use crate::world::World;
@@ -78,6 +80,18 @@ pub(crate) fn as_live(rendered: &Rendered) -> MachineObjects {
     let mut live = MachineObjects::default();
     for (name, seen) in &rendered.deployments {
         live.deployments.insert(name.clone(), Live::read(seen.document.clone()).unwrap());
+    }
+    live
+}
+
+/// The rendered deployments and their classes, as a cluster has them.
+pub(crate) fn as_cluster(rendered: &Rendered) -> MachineObjects {
+    let mut live = as_live(rendered);
+    for seen in rendered.deployments.values() {
+        let name = seen.class["metadata"]["name"].as_str().unwrap().to_owned();
+        let data = BTreeMap::from([("userData".to_owned(), ByteString(seen.user_data.0.clone()))]);
+        live.class_secrets.insert(name.clone(), Secret { data: Some(data), ..Secret::default() });
+        live.classes.insert(name, seen.class.clone());
     }
     live
 }

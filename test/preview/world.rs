@@ -44,13 +44,11 @@ impl World {
 
     pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
-        for object in self.secret_objects() {
-            let mut secret: Secret = serde_json::from_value(object).unwrap();
-            let name = secret.metadata.name.clone().unwrap();
-            // As an API server stores it.
-            let text = secret.string_data.take().unwrap_or_default().into_iter();
-            secret.data.get_or_insert_default().extend(text.map(|(key, value)| (key, ByteString(value.into_bytes()))));
-            secrets.insert(self.namespace(), &name, SecretContent::from(secret));
+        for (name, texts) in self.secrets.as_object().unwrap() {
+            let texts = texts.as_object().unwrap().iter();
+            let data = texts.map(|(key, text)| (key.clone(), ByteString(text.as_str().unwrap().into())));
+            let secret = Secret { data: Some(data.collect()), ..Secret::default() };
+            secrets.insert(self.namespace(), name, SecretContent::from(secret));
         }
         secrets
     }
@@ -257,7 +255,8 @@ fn capability_profile() -> Value {
             {"name": "Standard_D8s_v5", "capabilities": {"architecture": ["amd64"], "hypervisorType": ["gen2"]}},
             {"name": "Standard_DC4as_v5", "capabilities": {"architecture": ["amd64"]}},
         ]),
-        json!({"apiVersion": AZURE, "kind": "CloudProfileConfig", "machineImages": [
+        json!({"apiVersion": AZURE, "kind": "CloudProfileConfig",
+            "countFaultDomains": [{"region": "westeurope", "count": 3}], "machineImages": [
             {"name": "gardenlinux", "versions": [version("1877.3.0"), version("1877.4.0")]},
             {"name": "suse-chost", "versions": [version("1877.3.0")]},
         ]}),
@@ -276,6 +275,7 @@ fn old_format_profile() -> Value {
         Value::Null,
         json!([{"name": "Standard_D4s_v5"}, {"name": "Standard_D8s_v5"}, {"name": "Standard_DC4as_v5"}]),
         json!({"apiVersion": AZURE, "kind": "CloudProfileConfig",
+            "countFaultDomains": [{"region": "westeurope", "count": 3}],
             "machineImages": [versions("gardenlinux"), versions("suse-chost")],
             "machineTypes": [{"name": "Standard_D4s_v5", "acceleratedNetworking": true}]}),
     )

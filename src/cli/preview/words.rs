@@ -1,6 +1,6 @@
 //! Causes, classes and totals in words, for every output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -112,8 +112,8 @@ pub(super) fn nodes(placement: &PlacementChange) -> String {
     let nodes = placement.nodes;
     let least = if nodes.seen || placement.old_class.is_none() { "" } else { ">=" };
     match placement.verdict {
-        Verdict::Create => format!("+{}", nodes.after),
-        Verdict::Delete => format!("-{least}{}", nodes.before),
+        Verdict::Create => nodes.after.to_string(),
+        Verdict::Delete => format!("{least}{}", nodes.before),
         _ if nodes.before != nodes.after => format!("{least}{} -> {}", nodes.before, nodes.after),
         _ => format!("{least}{}", nodes.before),
     }
@@ -135,21 +135,24 @@ pub(super) struct Total {
     pub(super) changed_workers: usize,
     pub(super) placements: BTreeMap<Verdict, usize>,
     pub(super) nodes: BTreeMap<Verdict, i64>,
-    pub(super) all_seen: bool,
+    /// Verdicts whose number of nodes is only the least there can be.
+    unseen: BTreeSet<Verdict>,
     pub(super) new_nodes_differ: usize,
     pub(super) findings: BTreeMap<Severity, usize>,
 }
 
 impl Total {
     pub(super) fn of(comparison: &Comparison) -> Self {
-        let mut total = Self { workers: comparison.workers.len(), all_seen: true, ..Self::default() };
+        let mut total = Self { workers: comparison.workers.len(), ..Self::default() };
         for worker in &comparison.workers {
             total.changed_workers += usize::from(worker.placements.iter().any(PlacementChange::is_change));
             for placement in &worker.placements {
                 *total.placements.entry(placement.verdict).or_default() += 1;
                 *total.nodes.entry(placement.verdict).or_default() += placement.nodes.affected;
                 total.new_nodes_differ += usize::from(placement.new_nodes_differ);
-                total.all_seen &= placement.nodes.seen || !placement.verdict.is_roll();
+                if !placement.nodes.seen && (placement.verdict.is_roll() || placement.verdict == Verdict::Delete) {
+                    total.unseen.insert(placement.verdict);
+                }
             }
             for finding in &worker.findings {
                 *total.findings.entry(finding.severity).or_default() += 1;
@@ -165,9 +168,11 @@ impl Total {
             .filter_map(|verdict| {
                 let count = *self.placements.get(verdict)?;
                 let nodes = self.nodes.get(verdict).copied().unwrap_or_default();
-                let least = if self.all_seen || !verdict.is_roll() { "" } else { "at least " };
+                let least = if self.unseen.contains(verdict) { "at least " } else { "" };
                 Some(match verdict {
                     Verdict::Metadata | Verdict::None => format!("{count} {verdict}"),
+                    // Only the bounds change.
+                    Verdict::Scale if nodes == 0 => format!("{count} {verdict}"),
                     _ => format!("{count} {verdict} ({least}{})", counted(nodes.unsigned_abs(), "node")),
                 })
             })
