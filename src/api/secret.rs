@@ -55,4 +55,12 @@ impl Secrets {
     pub fn get(&self, namespace: &str, name: &str) -> Option<&SecretContent> {
         self.0.get(&(namespace.to_owned(), name.to_owned()))
     }
+
+    /// These Secrets, and of the others those that are not among them.
+    #[must_use]
+    pub fn completed_by(&self, others: &Self) -> Self {
+        let mut all = others.0.clone();
+        all.extend(self.0.clone());
+        Self(all)
+    }
 }

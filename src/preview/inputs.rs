@@ -69,6 +69,15 @@ impl Inputs {
         })
     }
 
+    /// Takes what is missing around the Worker from another one: what a file leaves out stays as it is in the cluster.
+    #[must_use]
+    pub fn completed_by(mut self, present: &Self) -> Self {
+        self.shoot = self.shoot.or_else(|| present.shoot.clone());
+        self.cloud_profile = self.cloud_profile.or_else(|| present.cloud_profile.clone());
+        self.secrets = Arc::new(self.secrets.completed_by(&present.secrets));
+        self
+    }
+
     /// Namespace of the Worker.
     #[must_use]
     pub fn namespace(&self) -> &str {

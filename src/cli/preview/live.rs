@@ -48,7 +48,8 @@ pub(super) fn compare_live(
         let old = observed.remove(&key);
         let live = old.as_ref().map_or(&new.live, |old| &old.live);
         let old = old.as_ref().map(|old| &old.inputs);
-        comparison.workers.push(compare(old, Some(&new.inputs), live, Baseline::Live, profiles));
+        let new = old.map_or_else(|| new.inputs.clone(), |old| new.inputs.clone().completed_by(old));
+        comparison.workers.push(compare(old, Some(&new), live, Baseline::Live, profiles));
     }
     Ok(comparison)
 }

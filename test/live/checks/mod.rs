@@ -1,6 +1,7 @@
 //! What a user would notice, one file each.
 
 mod broken_pool;
+mod command_line;
 mod create;
 mod delete;
 mod failed_machines;
