@@ -27,10 +27,12 @@ use super::decode_guard::Guarded;
 use super::pace::Pace;
 use super::retry::Retries;
 use super::worker_events;
-use crate::api::gardener::Worker;
+use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::{Machine, MachineDeployment, MachineSet};
 use crate::provider::{self, Provider};
+use crate::worker::decode::is_shoot_failed;
 use crate::worker::delete::delete;
+use crate::worker::observe::{self, ObserveError};
 use crate::worker::operation::{Decision, FINALIZER, OPERATION_ANNOTATION, Operation, decide, has_finalizer};
 use crate::worker::reconcile::{Pass, PassError, reconcile};
 use crate::worker::report::{Failure, Outcome, status_patch, with_in_place_updates};
@@ -182,13 +184,19 @@ async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<Action, Look
     if let Some(wait) = shared.pace.wait(&uid, Instant::now()).filter(|_| !begins) {
         return Ok(Action::requeue(wait));
     }
+    let cluster = observe::cluster(&shared.client, &worker.namespace().unwrap_or_default()).await;
+    // Nothing may be done for a shoot that Gardener has given up, not even a request taken off.
+    if cluster.as_ref().ok().and_then(Option::as_ref).is_some_and(is_shoot_failed) {
+        shared.pace.looked(&uid, Instant::now());
+        return Ok(Action::await_change());
+    }
     let fresh = if begins { Some(begin(worker, operation, shared).await?) } else { None };
     let worker = fresh.as_ref().unwrap_or(worker);
     if begins {
         info!(operation = operation.as_str(), "operation begins");
         shared.retries.forget(&uid);
     }
-    let result = pass(worker, operation, begins, provider, shared).await;
+    let result = pass(worker, cluster, operation, begins, provider, shared).await;
     shared.pace.looked(&uid, Instant::now());
     finish(worker, operation, result, shared).await
 }
@@ -236,19 +244,20 @@ fn metadata_patch(worker: &Worker, operation: Operation) -> Option<Value> {
 
 async fn pass(
     worker: &Worker,
+    cluster: Result<Option<Cluster>, ObserveError>,
     operation: Operation,
     begins: bool,
     provider: &dyn Provider,
     shared: &Shared,
-) -> Result<Option<Pass>, PassError> {
+) -> Result<Pass, PassError> {
     let (client, now) = (&shared.client, Timestamp::now());
     match operation {
-        Operation::Create | Operation::Reconcile => reconcile(client, provider, worker, begins, now).await,
-        Operation::Delete => delete(client, provider, worker, now).await,
+        Operation::Create | Operation::Reconcile => reconcile(client, provider, worker, cluster, begins, now).await,
+        Operation::Delete => delete(client, provider, worker, cluster, now).await,
         Operation::Migrate | Operation::Restore => {
             let failure =
                 Failure::new("this version of gardener-extension-worker can't move Workers between seeds yet");
-            Ok(Some(Pass { outcome: Outcome::Failed(failure), published: None, plan: None, look_again: None }))
+            Ok(Pass { outcome: Outcome::Failed(failure), published: None, plan: None, look_again: None })
         }
     }
 }
@@ -257,13 +266,12 @@ async fn pass(
 async fn finish(
     worker: &Worker,
     operation: Operation,
-    result: Result<Option<Pass>, PassError>,
+    result: Result<Pass, PassError>,
     shared: &Shared,
 ) -> Result<Action, LookError> {
     let uid = worker.uid().unwrap_or_default();
     let pass = match result {
-        Ok(Some(pass)) => pass,
-        Ok(None) => return Ok(Action::await_change()),
+        Ok(pass) => pass,
         Err(error) => Pass { outcome: Outcome::Failed(error.failure()), published: None, plan: None, look_again: None },
     };
     let mut patch = status_patch(worker, operation, &pass.outcome, pass.published.as_ref(), Timestamp::now());

@@ -16,10 +16,10 @@ use super::apply::{MachineApis, PARALLEL_WRITES};
 use super::cleanup::is_being_deleted;
 use super::decode;
 use super::live::MachineObjects;
-use super::observe;
+use super::observe::{self, ObserveError};
 use super::reconcile::{Pass, PassError, ignore_gone};
 use super::report::{Failure, Outcome, PATIENCE};
-use crate::api::gardener::Worker;
+use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::Machine;
 use crate::provider::Provider;
 
@@ -39,33 +39,29 @@ pub async fn delete(
     client: &Client,
     provider: &dyn Provider,
     worker: &Worker,
+    cluster: Result<Option<Cluster>, ObserveError>,
     now: Timestamp,
-) -> Result<Option<Pass>, PassError> {
+) -> Result<Pass, PassError> {
     let namespace = worker.namespace().unwrap_or_default();
-    if let Some(cluster) = observe::cluster(client, &namespace).await? {
-        if decode::is_shoot_failed(&cluster) {
-            return Ok(None);
-        }
-        if decode::is_deletion_forced(&cluster) {
-            return Ok(Some(pass(Outcome::Succeeded, None)));
-        }
+    if cluster?.as_ref().is_some_and(decode::is_deletion_forced) {
+        return Ok(pass(Outcome::Succeeded, None));
     }
     let live = observe::machine_objects(client, &namespace).await?;
     if live.is_empty() {
-        return Ok(Some(match credentials_holder(client, worker).await? {
+        return Ok(match credentials_holder(client, worker).await? {
             None => pass(Outcome::Succeeded, None),
             Some(text) => waiting(worker, text, 90, now, Some(LOOK_AT_SECRETS_AGAIN)),
-        }));
+        });
     }
     mark_machines(client, &namespace, &live.machines).await?;
     delete_next(&MachineApis::new(client, &namespace), &live).await?;
     let failures = failed_machines(provider, &live);
     if let Some(failure) = Failure::joined(failures) {
-        return Ok(Some(pass(Outcome::Failed(failure), None)));
+        return Ok(pass(Outcome::Failed(failure), None));
     }
     // The last Secret may vanish without an event of a watched kind.
     let look_again = live.machines.is_empty().then_some(LOOK_AT_SECRETS_AGAIN);
-    Ok(Some(waiting(worker, left_text(&live), percentage(&live), now, look_again)))
+    Ok(waiting(worker, left_text(&live), percentage(&live), now, look_again))
 }
 
 fn pass(outcome: Outcome, look_again: Option<Duration>) -> Pass {

@@ -14,8 +14,10 @@ use super::live::MachineObjects;
 use super::observe::{self, ObserveError};
 use super::plan::{Plan, plan};
 use super::progress::{Progress, progress};
-use super::report::{Failure, Outcome, Published, deadline, machine_failures, published_deployments};
-use crate::api::gardener::{ErrorCode, Worker};
+use super::report::{
+    Failure, Outcome, Published, deadline, is_publication_due, machine_failures, published_deployments,
+};
+use crate::api::gardener::{Cluster, ErrorCode, Worker};
 use crate::provider::{Provider, WorkerContext, WorkerError};
 
 /// What one pass over a Worker has found and done.
@@ -72,7 +74,7 @@ impl PassError {
     }
 }
 
-/// One pass: observe, decode, plan, apply, follow, clean up. `None` when the shoot has failed and nothing may be done.
+/// One pass: observe, decode, plan, apply, follow, clean up. `cluster` is what was found when the Worker was looked at.
 ///
 /// # Errors
 /// When something can't be read or deleted, or nothing can be planned. Errors of single pools are part of the outcome.
@@ -80,16 +82,13 @@ pub async fn reconcile(
     client: &Client,
     provider: &dyn Provider,
     worker: &Worker,
+    cluster: Result<Option<Cluster>, ObserveError>,
     begins: bool,
     now: Timestamp,
-) -> Result<Option<Pass>, PassError> {
+) -> Result<Pass, PassError> {
     let namespace = worker.namespace().unwrap_or_default();
-    let cluster = observe::cluster(client, &namespace)
-        .await?
-        .ok_or_else(|| WorkerError::ClusterMissing { cluster: namespace.clone() })?;
-    if decode::is_shoot_failed(&cluster) {
-        return Ok(None);
-    }
+    let cluster = cluster?.ok_or_else(|| WorkerError::ClusterMissing { cluster: namespace.clone() })?;
+    let publishes_anew = begins || is_publication_due(worker);
     let (secrets, live) =
         tokio::try_join!(observe::secrets(client, worker), observe::machine_objects(client, &namespace))?;
     let context = decode::context(worker, &cluster, &secrets)?;
@@ -98,15 +97,15 @@ pub async fn reconcile(
     let applied = apply(&apis, changes(&context, &plan, &live, now), &live).await;
     let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());
     let left = clean_up(client, &apis, &plan, &progress, &applied, &live, &namespace).await?;
-    let published = published(&context, &plan, begins, &live);
-    let (outcome, look_again) = outcome(provider, &context, &plan, &applied, &progress, &left, begins, now);
-    Ok(Some(Pass { outcome, published: Some(published), plan: Some(plan), look_again }))
+    let published = published(&context, &plan, publishes_anew, &live);
+    let (outcome, look_again) = outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
+    Ok(Pass { outcome, published: Some(published), plan: Some(plan), look_again })
 }
 
-fn published(context: &WorkerContext<'_>, plan: &Plan, begins: bool, live: &MachineObjects) -> Published {
+fn published(context: &WorkerContext<'_>, plan: &Plan, renew_time: bool, live: &MachineObjects) -> Published {
     Published {
         machine_deployments: published_deployments(plan, context.worker, &context.shoot.status.technical_id, live),
-        renew_time: begins,
+        renew_time,
         provider_status: plan.provider_status.clone(),
     }
 }
@@ -203,7 +202,7 @@ fn outcome(
     applied: &Applied,
     progress: &Progress,
     left: &Left,
-    begins: bool,
+    publishes_anew: bool,
     now: Timestamp,
 ) -> (Outcome, Option<Duration>) {
     let mut failures: Vec<Failure> = plan
@@ -213,7 +212,7 @@ fn outcome(
     failures.extend(applied.errors.iter().map(|error: &ApplyError| Failure::new(error.to_string())));
     failures.extend(machine_failures(progress, |code, text| provider.error_codes(code, text)));
     let waiting = waiting_text(progress, left);
-    let deadline = if begins { None } else { deadline(context.worker) };
+    let deadline = if publishes_anew { None } else { deadline(context.worker) };
     let patience = deadline.map(|deadline| deadline.duration_since(now));
     if let Some(text) = waiting.as_ref().filter(|_| failures.is_empty()) {
         if patience.is_none_or(|patience| patience.is_positive()) {

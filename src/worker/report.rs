@@ -18,6 +18,11 @@ use crate::pool::names::pool_prefix;
 /// How long machines may take before the Worker says that they did not come.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
+/// Annotation with the time of gardenlet's request.
+const TIMESTAMP_ANNOTATION: &str = "gardener.cloud/timestamp";
+/// `lastOperation.progress` of an operation that has begun and of which nothing else is known.
+const PROGRESS_OF_A_BEGINNING: i32 = 1;
+
 /// How an operation stands at the end of a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -132,6 +137,22 @@ pub fn machine_failures(
     })
 }
 
+/// Whether gardenlet still waits for the bounds of the operation that goes on: they were published before its request, or
+/// the process ended between the beginning and the publication. A pass that failed early leaves it to the next one.
+#[must_use]
+pub fn is_publication_due(worker: &Worker) -> bool {
+    let time = |text: Option<&str>| text.and_then(|text| text.parse::<Timestamp>().ok()).map(Timestamp::as_second);
+    let annotations = worker.metadata.annotations.as_ref();
+    let requested = time(annotations.and_then(|annotations| annotations.get(TIMESTAMP_ANNOTATION)).map(String::as_str));
+    let published = time(worker.status.machine_deployments_last_update_time.as_deref());
+    let only_begun = worker
+        .status
+        .last_operation
+        .as_ref()
+        .is_some_and(|last| last.state == "Processing" && last.progress == PROGRESS_OF_A_BEGINNING);
+    only_begun || requested.is_some_and(|requested| published.is_none_or(|published| published < requested))
+}
+
 /// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
 #[must_use]
 pub fn deadline(worker: &Worker) -> Option<Timestamp> {
@@ -161,8 +182,10 @@ pub fn status_patch(
 fn operation_members(worker: &Worker, operation: Operation, outcome: &Outcome, now: &str, status: &mut Value) {
     let texts = texts(operation);
     let (state, progress, description) = match outcome {
-        Outcome::Begun => ("Processing", 1, texts.begun.to_owned()),
-        Outcome::Waiting(text, progress) => ("Processing", (*progress).clamp(1, 99), sentence(text)),
+        Outcome::Begun => ("Processing", PROGRESS_OF_A_BEGINNING, texts.begun.to_owned()),
+        Outcome::Waiting(text, progress) => {
+            ("Processing", (*progress).clamp(PROGRESS_OF_A_BEGINNING + 1, 99), sentence(text))
+        }
         Outcome::Succeeded => ("Succeeded", 100, texts.succeeded.to_owned()),
         Outcome::Failed(failure) => ("Error", 50, format!("{}: {}", texts.failed, failure.message)),
     };
@@ -352,6 +375,24 @@ mod tests {
         assert_eq!(begun, json!({"machineDeploymentsLastUpdateTime": NOW}));
         published.renew_time = false;
         assert_eq!(patch(status, &Outcome::Succeeded, Some(&published)), None);
+    }
+
+    #[test]
+    fn what_failed_before_it_was_published_is_published_later() {
+        let due = |requested: Option<&str>, status: Value| {
+            let mut worker = worker(status);
+            let annotation = requested.map(|time| (TIMESTAMP_ANNOTATION.to_owned(), time.to_owned()));
+            worker.metadata.annotations = Some(annotation.into_iter().collect());
+            is_publication_due(&worker)
+        };
+        let request = Some("2026-11-21T10:00:00.734561Z");
+        let published = |time: &str| json!({"machineDeploymentsLastUpdateTime": time});
+        assert!(due(request, published("2026-11-21T09:59:59Z")), "gardenlet waits for a later time");
+        assert!(due(request, json!({})));
+        assert!(!due(request, published("2026-11-21T10:00:00Z")), "times have whole seconds");
+        assert!(!due(None, published("2026-11-21T09:00:00Z")), "nobody waits");
+        let begun = patch(succeeded(), &Outcome::Begun, None).unwrap();
+        assert!(due(None, begun), "the process ended right after the beginning");
     }
 
     #[test]

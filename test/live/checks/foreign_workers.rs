@@ -1,5 +1,7 @@
-//! Workers of another type or class belong to other extensions: they are not touched.
+//! Workers of another type or class belong to other extensions, and for a failed shoot nothing may be done: they are not
+//! touched.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -17,9 +19,16 @@ async fn workers_of_other_extensions_are_not_touched() -> Result<()> {
     let before = audit.mark().await?;
     let (other_type, other_class) =
         (Shoot::new(cluster, "other-type").await?, Shoot::new(cluster, "other-class").await?);
+    let failed = Shoot::new(cluster, "failed").await?;
     other_type.create(|documents| documents.of_kind("Worker")["spec"]["type"] = json!("other")).await?;
     other_class.create(|documents| documents.of_kind("Worker")["spec"]["class"] = json!("seed")).await?;
-    let versions = [other_type.versions(Kind::Worker).await?, other_class.versions(Kind::Worker).await?];
+    failed
+        .create(|documents| {
+            documents.of_kind("Cluster")["spec"]["shoot"]["status"]["lastOperation"] = json!({"state": "Failed"});
+        })
+        .await?;
+    let untouched = [&other_type, &other_class, &failed];
+    let versions = versions(untouched).await?;
 
     // One of ours that comes later has gone all its way: the others have been seen by then.
     let own = Shoot::new(cluster, "own").await?;
@@ -27,7 +36,7 @@ async fn workers_of_other_extensions_are_not_touched() -> Result<()> {
     own.create(|_| {}).await?;
     own.succeeded().await?;
 
-    let after = [other_type.versions(Kind::Worker).await?, other_class.versions(Kind::Worker).await?];
+    let after = self::versions(untouched).await?;
     ensure!(after == versions, "{versions:?} became {after:?}");
     let requests: Vec<_> = audit
         .requests(CONTROLLER, before)
@@ -37,4 +46,12 @@ async fn workers_of_other_extensions_are_not_touched() -> Result<()> {
         .collect();
     ensure!(requests.is_empty(), "requests for them:\n{}", Table::of(&requests));
     Ok(())
+}
+
+async fn versions(shoots: [&Shoot; 3]) -> Result<Vec<BTreeSet<[String; 3]>>> {
+    let mut versions = Vec::new();
+    for shoot in shoots {
+        versions.push(shoot.versions(Kind::Worker).await?);
+    }
+    Ok(versions)
 }
