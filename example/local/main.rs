@@ -38,7 +38,10 @@ struct Arguments {
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("controller") {
-        return gardener_extension_worker::cli::run(gardener_extension_worker::cli::Arguments::parse());
+        return gardener_extension_worker::cli::run(
+            gardener_extension_worker::cli::Arguments::parse(),
+            gardener_extension_worker::provider::Providers::SHIPPED,
+        );
     }
     let arguments = Arguments::parse();
     let runtime = match tokio::runtime::Runtime::new() {

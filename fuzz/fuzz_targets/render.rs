@@ -6,12 +6,13 @@ use std::path::Path;
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::cli::input::workers_of_documents;
 use gardener_extension_worker::cli::render::render;
+use gardener_extension_worker::provider::Providers;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let Ok(documents) = yaml::documents(text) else { return };
     for worker in workers_of_documents(Path::new("fuzz"), documents).unwrap_or_default() {
-        let rendered = render(worker);
+        let rendered = render(worker, Providers::SHIPPED);
         assert!(
             !rendered.errors.is_empty()
                 || rendered.machine_deployments.len() <= rendered.machine_deployment_objects.len(),

@@ -13,7 +13,7 @@ use super::render::described_dependencies;
 use super::terminal::{complain, exit_code, print, width};
 use crate::api::gardener::ErrorCode;
 use crate::explain::{Explanation, explain};
-use crate::provider::WorkerError;
+use crate::provider::{Providers, WorkerError};
 use crate::worker::decode;
 
 mod image;
@@ -67,17 +67,17 @@ struct Explained {
     explanation: Explanation,
 }
 
-pub(super) fn run(arguments: &ExplainArguments) -> ExitCode {
-    exit_code(explain_all(arguments))
+pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> ExitCode {
+    exit_code(explain_all(arguments, providers))
 }
 
-fn explain_all(arguments: &ExplainArguments) -> anyhow::Result<u8> {
+fn explain_all(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<u8> {
     let mut explained = Vec::new();
     let mut unexplained = Vec::new();
     for file in input::files(std::slice::from_ref(&arguments.file))? {
         for worker in input::workers_of_file(&file)? {
             let input = worker.source.to_string();
-            match explain_worker(&worker, arguments.pool.as_deref()) {
+            match explain_worker(&worker, arguments.pool.as_deref(), providers) {
                 Ok(explanation) => explained.push(Explained { input, explanation }),
                 Err(error) => unexplained.push(Unexplained { input, code: error.code(), message: error.to_string() }),
             }
@@ -107,12 +107,13 @@ fn explain_all(arguments: &ExplainArguments) -> anyhow::Result<u8> {
     Ok(u8::from(failed || !unexplained.is_empty()))
 }
 
-fn explain_worker(input: &WorkerInput, pool: Option<&str>) -> Result<Explanation, WorkerError> {
+fn explain_worker(input: &WorkerInput, pool: Option<&str>, providers: Providers) -> Result<Explanation, WorkerError> {
     let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
         cluster: input.worker.metadata.namespace.clone().unwrap_or_default(),
     })?;
     let mut context = decode::context(&input.worker, cluster, &input.secrets)?;
-    let dependencies = described_dependencies(&context, input.cloud.as_ref())?;
+    let provider = providers.for_worker_type(&input.worker.spec.worker_type)?;
+    let dependencies = described_dependencies(provider, &context, input.cloud.as_ref())?;
     context.dependencies = dependencies.as_ref();
-    explain(context, &input.live, pool)
+    explain(provider, context, &input.live, pool)
 }

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::provider::Providers;
+
 mod completions;
 mod explain;
 pub mod input;
@@ -64,14 +66,14 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
     })
 }
 
-/// Runs the command that the arguments name.
+/// Runs the command that the arguments name, for Workers of these providers.
 #[must_use]
-pub fn run(arguments: Arguments) -> ExitCode {
+pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
     match arguments.command {
-        Command::Controller(arguments) => crate::runtime::run(arguments),
-        Command::Preview(arguments) => preview::run(&arguments),
-        Command::Render(arguments) => render::run(&arguments),
-        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Controller(arguments) => crate::runtime::run(arguments, providers),
+        Command::Preview(arguments) => preview::run(&arguments, providers),
+        Command::Render(arguments) => render::run(&arguments, providers),
+        Command::Explain(arguments) => explain::run(&arguments, providers),
         Command::Why(arguments) => why::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }

@@ -16,7 +16,7 @@ use super::input::{self, WorkerInput};
 use super::terminal::{complain, is_broken_pipe};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
 use crate::api::gotext::json::to_go_json;
-use crate::provider::{self, Dependencies, WantedDeployment, WorkerContext, WorkerError};
+use crate::provider::{Dependencies, Provider, Providers, WantedDeployment, WorkerContext, WorkerError};
 use crate::worker::changes::changes;
 use crate::worker::class_inputs::without_own_annotations;
 use crate::worker::cleanup::{MachineController, garbage};
@@ -100,9 +100,9 @@ pub struct RenderedError {
     pub message: String,
 }
 
-pub(super) fn run(arguments: &RenderArguments) -> ExitCode {
+pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> ExitCode {
     let mut exit = 0;
-    match render_all(arguments, &mut exit) {
+    match render_all(arguments, providers, &mut exit) {
         Ok(()) => ExitCode::from(exit),
         // A reader that has seen enough closes the pipe; that is no failure of ours.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit),
@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &RenderArguments) -> ExitCode {
     }
 }
 
-fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> {
+fn render_all(arguments: &RenderArguments, providers: Providers, exit: &mut u8) -> anyhow::Result<()> {
     let now = now()?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for file in input::files(&arguments.inputs)? {
@@ -128,8 +128,8 @@ fn render_all(arguments: &RenderArguments, exit: &mut u8) -> anyhow::Result<()> 
         };
         for worker in inputs {
             let rendered = match arguments.output {
-                Output::Result => render(worker),
-                Output::Yaml | Output::Json => render_at(worker, now),
+                Output::Result => render(worker, providers),
+                Output::Yaml | Output::Json => render_at(worker, providers, now),
             };
             if !rendered.errors.is_empty() {
                 *exit = (*exit).max(1);
@@ -167,16 +167,16 @@ fn print(rendered: &Rendered, output: Output, out: &mut impl std::io::Write) -> 
 
 /// Renders one Worker as other programs see it: everything that `-o result` prints of it.
 #[must_use]
-pub fn render(input: WorkerInput) -> Rendered {
+pub fn render(input: WorkerInput, providers: Providers) -> Rendered {
     // The time goes only into annotations of our own.
-    let mut rendered = render_at(input, Timestamp::UNIX_EPOCH);
+    let mut rendered = render_at(input, providers, Timestamp::UNIX_EPOCH);
     rendered.machine_deployment_objects.iter_mut().for_each(without_own_annotations);
     rendered
 }
 
-fn render_at(input: WorkerInput, now: Timestamp) -> Rendered {
+fn render_at(input: WorkerInput, providers: Providers, now: Timestamp) -> Rendered {
     let source = input.source.to_string();
-    match planned(&input, now) {
+    match planned(&input, providers, now) {
         Ok(rendered) => rendered,
         Err(error) => Rendered {
             input: source,
@@ -203,15 +203,16 @@ fn render_at(input: WorkerInput, now: Timestamp) -> Rendered {
     }
 }
 
-fn planned(input: &WorkerInput, now: Timestamp) -> Result<Rendered, WorkerError> {
+fn planned(input: &WorkerInput, providers: Providers, now: Timestamp) -> Result<Rendered, WorkerError> {
     let worker = &input.worker;
     let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
         cluster: worker.metadata.namespace.clone().unwrap_or_default(),
     })?;
     let mut context = decode::context(worker, cluster, &input.secrets)?;
-    let dependencies = described_dependencies(&context, input.cloud.as_ref())?;
+    let provider = providers.for_worker_type(&worker.spec.worker_type)?;
+    let dependencies = described_dependencies(provider, &context, input.cloud.as_ref())?;
     context.dependencies = dependencies.as_ref();
-    let plan = plan(context)?;
+    let plan = plan(provider, context)?;
     let after = after_changes(&changes(&context, &plan, &input.live, now), &input.live);
     let after = without_garbage(&plan, after);
     let published = published_deployments(&plan, worker, &context.shoot.status.technical_id, &input.live);
@@ -255,13 +256,11 @@ fn errors(plan: &Plan, dependencies: Option<&Dependencies>) -> Vec<RenderedError
 
 /// What the pools would depend on at the cloud that the input describes.
 pub(super) fn described_dependencies(
+    provider: &dyn Provider,
     context: &WorkerContext<'_>,
     cloud: Option<&Value>,
 ) -> Result<Option<Dependencies>, WorkerError> {
-    match (provider::for_worker_type(&context.worker.spec.worker_type), cloud) {
-        (Some(provider), Some(cloud)) => provider.described_dependencies(*context, cloud),
-        _ => Ok(None),
-    }
+    cloud.map_or(Ok(None), |cloud| provider.described_dependencies(*context, cloud))
 }
 
 /// The live objects after all writes.

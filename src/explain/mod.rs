@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::api::gardener::{ErrorCode, WorkerPool};
 use crate::pool::settings::cluster_autoscaler_annotations;
 use crate::provider::explanation::{EffectiveInput, ImageExplanation, Placement};
-use crate::provider::{self, PoolPlanner, WorkerContext, WorkerError};
+use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
 use crate::worker::live::MachineObjects;
 
 mod hash_inputs;
@@ -75,14 +75,13 @@ pub struct PoolFailure {
 /// # Errors
 /// When nothing can be planned because what all pools share is missing or wrong.
 pub fn explain(
+    provider: &dyn Provider,
     context: WorkerContext<'_>,
     live: &MachineObjects,
     only: Option<&str>,
 ) -> Result<Explanation, WorkerError> {
     let metadata = &context.worker.metadata;
     let spec = &context.worker.spec;
-    let provider = provider::for_worker_type(&spec.worker_type)
-        .ok_or_else(|| WorkerError::UnknownType { worker_type: spec.worker_type.clone() })?;
     let planner = provider.open(context)?;
     let pools = spec.pools.iter().filter(|pool| only.is_none_or(|only| pool.name == only));
     Ok(Explanation {

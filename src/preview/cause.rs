@@ -295,6 +295,7 @@ impl<'a> Trials<'a> {
             shoot: self.old.shoot.as_ref().map(|shoot| changed(shoot, &of(&ChangedObject::Shoot))),
             cloud_profile,
             secrets: Arc::new(secrets),
+            providers: self.old.providers,
         })
     }
 }

@@ -11,6 +11,7 @@ use super::cause::Cause;
 use super::difference::{Change, ChangedObject, apply, difference};
 use crate::api::gardener::CloudProfile;
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
+use crate::provider::Providers;
 
 /// One CloudProfile, as a document and decoded.
 #[derive(Debug)]
@@ -37,15 +38,28 @@ impl SharedCloudProfile {
     }
 }
 
-/// All CloudProfiles seen so far, and what lies between two of them.
+/// All CloudProfiles seen so far, what lies between two of them, and the providers that plan from them.
 #[derive(Debug, Default)]
 pub struct CloudProfiles {
+    providers: Providers,
     hasher: RandomState,
     known: Mutex<HashMap<u64, Vec<Arc<SharedCloudProfile>>>>,
     steps: Mutex<HashMap<(usize, usize), Arc<ProfileStep>>>,
 }
 
 impl CloudProfiles {
+    /// None yet, for these providers.
+    #[must_use]
+    pub fn new(providers: Providers) -> Self {
+        Self { providers, ..Self::default() }
+    }
+
+    /// The providers that plan from the profiles.
+    #[must_use]
+    pub fn providers(&self) -> Providers {
+        self.providers
+    }
+
     /// The profile with that content, decoded now or before.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use super::cloud_profile::{CloudProfiles, SharedCloudProfile};
 use crate::api::gardener::{Shoot, Worker};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::api::secret::Secrets;
+use crate::provider::Providers;
 
 /// The inputs of one Worker.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Inputs {
     pub cloud_profile: Option<Arc<SharedCloudProfile>>,
     /// Secrets that it may refer to.
     pub secrets: Arc<Secrets>,
+    /// Who may plan it.
+    pub providers: Providers,
 }
 
 /// A document, and what is read of it once somebody asks.
@@ -66,6 +69,7 @@ impl Inputs {
             shoot: member("shoot").map(|shoot| Arc::new(Document::new(shoot))),
             cloud_profile: member("cloudProfile").map(|profile| profiles.share(profile)).transpose()?,
             secrets: Arc::new(secrets),
+            providers: profiles.providers(),
         })
     }
 

@@ -134,7 +134,8 @@ pub fn outcome(inputs: &Inputs, live: &MachineObjects) -> Result<Outcome, Failur
         // Scale sets as the status records them: a file seldom describes the whole cloud.
         dependencies: None,
     };
-    let plan = plan(context)?;
+    let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type)?;
+    let plan = plan(provider, context)?;
     let rules = replica_rules(&context, live);
     let mut outcome = Outcome { hibernated: rules.hibernated, ..Outcome::default() };
     for machine in plan.machines() {

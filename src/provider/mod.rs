@@ -10,6 +10,7 @@
 //! fetched before and handed in. No other room matches on the name of a provider.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde_json::Value;
 
@@ -114,14 +115,44 @@ pub trait PoolPlanner {
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value;
 }
 
-/// Every provider that this program knows.
-#[must_use]
-pub fn all() -> &'static [&'static dyn Provider] {
-    &[&azure::Azure, &aws::Aws]
+/// The providers that a program plans Workers with. A program with one of its own hands its list to
+/// [`cli::run`](crate::cli::run).
+#[derive(Clone, Copy)]
+pub struct Providers(&'static [&'static dyn Provider]);
+
+impl Providers {
+    /// Those of `gardener-extension-worker`.
+    pub const SHIPPED: Self = Self(&[&azure::Azure, &aws::Aws]);
+
+    /// These; each worker type once.
+    #[must_use]
+    pub const fn of(providers: &'static [&'static dyn Provider]) -> Self {
+        Self(providers)
+    }
+
+    /// `spec.type` of all Workers that are served.
+    pub fn worker_types(self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|provider| provider.worker_type())
+    }
+
+    /// The provider of Workers of that type.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn for_worker_type(self, worker_type: &str) -> Result<&'static dyn Provider, WorkerError> {
+        let found = self.0.iter().copied().find(|provider| provider.worker_type() == worker_type);
+        found.ok_or_else(|| WorkerError::UnknownType { worker_type: worker_type.to_owned() })
+    }
 }
 
-/// The provider of Workers of that type.
-#[must_use]
-pub fn for_worker_type(worker_type: &str) -> Option<&'static dyn Provider> {
-    all().iter().copied().find(|provider| provider.worker_type() == worker_type)
+impl Default for Providers {
+    fn default() -> Self {
+        Self::SHIPPED
+    }
+}
+
+impl fmt::Debug for Providers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.worker_types()).finish()
+    }
 }

@@ -29,7 +29,7 @@ use super::retry::Retries;
 use super::worker_events;
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::{Machine, MachineDeployment, MachineSet};
-use crate::provider::{self, Provider};
+use crate::provider::{Provider, Providers};
 use crate::worker::decode::is_shoot_failed;
 use crate::worker::delete::delete;
 use crate::worker::observe::{self, ObserveError};
@@ -44,6 +44,7 @@ const CLASS: &str = "shoot";
 struct Shared {
     client: Client,
     recorder: Recorder,
+    providers: Providers,
     worker_types: Vec<String>,
     retries: Retries,
     pace: Pace,
@@ -79,13 +80,13 @@ fn version_of(object: &impl Resource) -> Option<u64> {
 }
 
 /// Runs until the process is told to stop.
-pub(super) async fn run(client: Client, arguments: &ControllerArguments) -> anyhow::Result<()> {
+pub(super) async fn run(client: Client, arguments: &ControllerArguments, providers: Providers) -> anyhow::Result<()> {
     let worker_types = match arguments.worker_types.as_slice() {
-        [] => provider::all().iter().map(|provider| provider.worker_type().to_owned()).collect(),
+        [] => providers.worker_types().map(str::to_owned).collect(),
         given => {
             for worker_type in given {
                 anyhow::ensure!(
-                    provider::for_worker_type(worker_type).is_some(),
+                    providers.for_worker_type(worker_type).is_ok(),
                     "--worker-type {worker_type}: no such provider"
                 );
             }
@@ -97,6 +98,7 @@ pub(super) async fn run(client: Client, arguments: &ControllerArguments) -> anyh
     let shared = Arc::new(Shared {
         recorder: Recorder::new(client.clone(), reporter),
         client: client.clone(),
+        providers,
         worker_types,
         retries: Retries::default(),
         pace: Pace::default(),
@@ -205,7 +207,7 @@ async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<Action, Look
 fn served_provider(worker: &Worker, shared: &Shared) -> Option<&'static dyn Provider> {
     let is_served = worker.spec.class.as_deref().is_none_or(|class| class.is_empty() || class == CLASS)
         && shared.worker_types.contains(&worker.spec.worker_type);
-    is_served.then(|| provider::for_worker_type(&worker.spec.worker_type)).flatten()
+    is_served.then(|| shared.providers.for_worker_type(&worker.spec.worker_type).ok()).flatten()
 }
 
 /// Takes the request off the Worker, holds it with the finalizer, and says so in the status: two writes.

@@ -6,6 +6,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use crate::provider::Providers;
+
 mod controller;
 mod decode_guard;
 mod pace;
@@ -50,10 +52,10 @@ enum LogFormat {
     Json,
 }
 
-/// Runs the controller until it is told to stop.
+/// Runs the controller for Workers of these providers until it is told to stop.
 #[must_use]
-pub fn run(arguments: ControllerArguments) -> ExitCode {
-    match start(arguments) {
+pub fn run(arguments: ControllerArguments, providers: Providers) -> ExitCode {
+    match start(arguments, providers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             #[expect(clippy::print_stderr, reason = "logs may not be there yet")]
@@ -65,12 +67,12 @@ pub fn run(arguments: ControllerArguments) -> ExitCode {
     }
 }
 
-fn start(arguments: ControllerArguments) -> anyhow::Result<()> {
+fn start(arguments: ControllerArguments, providers: Providers) -> anyhow::Result<()> {
     init_logs(&arguments);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
         let client = arguments.seed.client().await?;
-        controller::run(client, &arguments).await
+        controller::run(client, &arguments, providers).await
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::gardener::{InPlaceUpdates, WorkerPool};
 use crate::pool::names::{ClassName, DeploymentName};
-use crate::provider::{self, MachinePlan, PoolError, PoolPlan, WorkerContext, WorkerError};
+use crate::provider::{MachinePlan, PoolError, PoolPlan, Provider, WorkerContext, WorkerError};
 
 /// What shall exist for a Worker.
 #[derive(Clone, Debug)]
@@ -21,10 +21,8 @@ pub struct Plan {
 ///
 /// # Errors
 /// When nothing can be planned because what all pools share is missing or wrong.
-pub fn plan(context: WorkerContext<'_>) -> Result<Plan, WorkerError> {
+pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan, WorkerError> {
     let spec = &context.worker.spec;
-    let provider = provider::for_worker_type(&spec.worker_type)
-        .ok_or_else(|| WorkerError::UnknownType { worker_type: spec.worker_type.clone() })?;
     let planner = provider.open(context)?;
     let pools: Vec<_> = spec.pools.iter().map(|pool| planner.plan_pool(pool)).collect();
     let planned: Vec<&PoolPlan> = pools.iter().flatten().collect();

@@ -92,7 +92,7 @@ pub async fn reconcile(
     let (secrets, live) =
         tokio::try_join!(observe::secrets(client, worker), observe::machine_objects(client, &namespace))?;
     let context = decode::context(worker, &cluster, &secrets)?;
-    let plan = plan(context)?;
+    let plan = plan(provider, context)?;
     let apis = MachineApis::new(client, &namespace);
     let applied = apply(&apis, changes(&context, &plan, &live, now), &live).await;
     let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gardener_extension_worker::cli::input::{WorkerInput, files, workers_of_file};
 use gardener_extension_worker::explain::explain;
 use gardener_extension_worker::provider::explanation::Placement;
-use gardener_extension_worker::provider::{MachinePlan, for_worker_type};
+use gardener_extension_worker::provider::{MachinePlan, Providers};
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::plan::plan;
 use serde_json::Value;
@@ -32,13 +32,14 @@ struct Compared {
 fn compare(input: &WorkerInput, compared: &mut Compared) {
     let Some(cluster) = &input.cluster else { return };
     let Ok(context) = decode::context(&input.worker, cluster, &input.secrets) else { return };
-    let explanation = explain(context, &input.live, None);
-    let Ok(plan) = plan(context) else {
+    let Ok(provider) = Providers::SHIPPED.for_worker_type(&input.worker.spec.worker_type) else { return };
+    let explanation = explain(provider, context, &input.live, None);
+    let Ok(plan) = plan(provider, context) else {
         assert!(explanation.is_err(), "{}: explained, but not planned", input.source);
         return;
     };
     let explanation = explanation.unwrap_or_else(|error| panic!("{}: {error}", input.source));
-    let planner = for_worker_type(&input.worker.spec.worker_type).unwrap().open(context).unwrap();
+    let planner = provider.open(context).unwrap();
     for ((pool, explained), planned) in input.worker.spec.pools.iter().zip(&explanation.pools).zip(&plan.pools) {
         let at = format!("{} pool {:?}", input.source, pool.name);
         match planned {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::cli::input::{NamedFile, workers_of_file};
 use gardener_extension_worker::cli::render::render;
+use gardener_extension_worker::provider::Providers;
 use serde_json::{Value, json};
 
 /// A case by its folder.
@@ -64,7 +65,9 @@ impl Case {
             // An object that can't be decoded: the controller says so in the status and leaves everything as it is.
             Err(error) => json!({"errors": [{"message": format!("{error:#}")}]}),
             Ok(workers) => match <[_; 1]>::try_from(workers) {
-                Ok([worker]) => serde_json::to_value(render(worker)).map_err(|error| error.to_string())?,
+                Ok([worker]) => {
+                    serde_json::to_value(render(worker, Providers::SHIPPED)).map_err(|error| error.to_string())?
+                }
                 Err(workers) => return Err(format!("{} Workers in the input", workers.len())),
             },
         };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gardener_extension_worker::api::gardener::{CloudProfile, Shoot, Worker};
 use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
 use gardener_extension_worker::api::machine::{MachineDeployment, MachineTemplate};
-use gardener_extension_worker::provider::{UserData, WorkerContext};
+use gardener_extension_worker::provider::{Providers, UserData, WorkerContext};
 use gardener_extension_worker::worker::changes::{class_document, replica_rules};
 use gardener_extension_worker::worker::deployment::wanted_document;
 use gardener_extension_worker::worker::live::{Live, MachineObjects};
@@ -54,7 +54,7 @@ pub(crate) fn render(world: &World, live: &MachineObjects) -> Option<Rendered> {
         secrets: &secrets,
         dependencies: None,
     };
-    let plan = plan(context).ok()?;
+    let plan = plan(Providers::SHIPPED.for_worker_type(&worker.spec.worker_type).ok()?, context).ok()?;
     let rules = replica_rules(&context, live);
     let deployments = plan.machines().map(|machine| {
         let wanted = &machine.deployment;

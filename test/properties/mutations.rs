@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use gardener_extension_worker::api::gardener::Worker;
 use gardener_extension_worker::cli::input::workers_of_documents;
 use gardener_extension_worker::cli::render::{Rendered, render};
+use gardener_extension_worker::provider::Providers;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Map, Value, json};
@@ -229,7 +230,7 @@ proptest! {
         let workers = workers_of_documents(Path::new("input"), vec![bundle]).unwrap_or_default();
         for worker in workers {
             let pools = pools_with_placements(&worker.worker);
-            check_answer(&pools, &render(worker))
+            check_answer(&pools, &render(worker, Providers::SHIPPED))
                 .map_err(|error| TestCaseError::fail(format!("{} at {damaged:?}: {error}", input.name)))?;
         }
     }
@@ -260,7 +261,8 @@ fn no_single_member_can_cause_a_panic() {
         for bundle in damaged {
             for worker in workers_of_documents(Path::new("input"), vec![bundle]).unwrap_or_default() {
                 let pools = pools_with_placements(&worker.worker);
-                check_answer(&pools, &render(worker)).unwrap_or_else(|error| panic!("{place}: {error}"));
+                check_answer(&pools, &render(worker, Providers::SHIPPED))
+                    .unwrap_or_else(|error| panic!("{place}: {error}"));
             }
         }
     }

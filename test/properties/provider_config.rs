@@ -12,7 +12,7 @@ use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::api::secret::Secrets;
 use gardener_extension_worker::cli::input::{WorkerInput, workers_of_documents};
-use gardener_extension_worker::provider::MachinePlan;
+use gardener_extension_worker::provider::{MachinePlan, Providers};
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::plan::plan;
 use proptest::prelude::*;
@@ -66,7 +66,8 @@ fn workers_of(documents: Vec<Value>) -> WorkerInput {
 
 fn machine(worker: &Worker, cluster: &Cluster, secrets: &Secrets) -> MachinePlan {
     let context = decode::context(worker, cluster, secrets).unwrap();
-    let plan = plan(context).unwrap();
+    let provider = Providers::SHIPPED.for_worker_type(&worker.spec.worker_type).unwrap();
+    let plan = plan(provider, context).unwrap();
     let errors: Vec<_> = plan.errors().map(ToString::to_string).collect();
     assert!(errors.is_empty(), "{errors:?}");
     plan.machines().next().unwrap().clone()

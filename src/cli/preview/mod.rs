@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 
 use super::terminal::{complain, exit_code_or, print, width};
 use crate::preview::{CloudProfiles, WorkerChange};
+use crate::provider::Providers;
 use crate::runtime::Seed;
 
 mod json;
@@ -89,8 +90,8 @@ enum Sides<'a> {
     Live { new: Option<&'a PathBuf> },
 }
 
-pub(super) fn run(arguments: &PreviewArguments) -> ExitCode {
-    exit_code_or(UNREADABLE, preview(arguments))
+pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> ExitCode {
+    exit_code_or(UNREADABLE, preview(arguments, providers))
 }
 
 fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
@@ -109,9 +110,9 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     }
 }
 
-fn preview(arguments: &PreviewArguments) -> anyhow::Result<u8> {
+fn preview(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<u8> {
     let sides = sides(arguments)?;
-    let profiles = CloudProfiles::default();
+    let profiles = CloudProfiles::new(providers);
     let replacement = arguments
         .cloudprofile
         .as_deref()
