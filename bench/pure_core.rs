@@ -1,7 +1,8 @@
-//! The pure core on one core: decoding, planning and comparing a large Worker.
+//! The pure core on one core: decoding, planning and comparing a large Worker, for each cloud.
 //!
 //! 100 pools in 3 zones each, against a CloudProfile with 400 machine types and 200 image versions of 4 flavors. An
 //! element is one pool in one zone, so `thrpt` is pool-zones per second. `docs/performance.md` keeps the figures.
+//! What clouds differ in is in `pure_core/clouds.rs`.
 
 #![allow(missing_docs, clippy::expect_used, reason = "a benchmark of inputs that are written here")]
 
@@ -11,7 +12,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use gardener_extension_worker::api::gardener::{Cluster, Worker};
 use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
-use gardener_extension_worker::provider::WorkerContext;
+use gardener_extension_worker::provider::{Provider, Providers, WorkerContext};
 use gardener_extension_worker::worker::changes::{MachineChanges, changes};
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::live::{Live, MachineObjects};
@@ -21,8 +22,12 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
+#[path = "pure_core/clouds.rs"]
+mod clouds;
+
+use clouds::{AWS, AZURE, Cloud};
+
 const NAMESPACE: &str = "shoot--core--large";
-const AZURE: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";
 const POOLS: usize = 100;
 const ZONES: usize = 3;
 const MACHINE_TYPES: usize = 400;
@@ -37,13 +42,15 @@ struct Input {
     worker: Worker,
     cluster: Cluster,
     secrets: Secrets,
+    provider: &'static dyn Provider,
 }
 
 impl Input {
-    fn new(pools: usize) -> Self {
-        let worker_text = to_go_json(&worker(pools));
-        let cluster_text = to_go_json(&cluster());
+    fn new(cloud: &Cloud, pools: usize) -> Self {
+        let worker_text = to_go_json(&worker(cloud, pools));
+        let cluster_text = to_go_json(&cluster(cloud));
         Self {
+            provider: Providers::SHIPPED.for_worker_type(cloud.worker_type).expect("it is shipped"),
             worker: decode_lenient(&worker_text).expect("the Worker is valid"),
             cluster: decode_lenient(&cluster_text).expect("the Cluster is valid"),
             secrets: secrets(pools),
@@ -57,38 +64,28 @@ impl Input {
     }
 
     fn plan(&self) -> Plan {
-        plan(self.context()).expect("the Worker can be planned")
+        plan(self.provider, self.context()).expect("the Worker can be planned")
     }
 }
 
-fn worker(pools: usize) -> Value {
-    let pools: Vec<_> = (0..pools).map(pool).collect();
+fn worker(cloud: &Cloud, pools: usize) -> Value {
+    let pools: Vec<_> = (0..pools).map(|number| pool(cloud, number)).collect();
     json!({
         "apiVersion": "extensions.gardener.cloud/v1alpha1",
         "kind": "Worker",
         "metadata": {"name": "large", "namespace": NAMESPACE, "generation": 3},
         "spec": {
-            "type": "azure",
-            "region": "westeurope",
+            "type": cloud.worker_type,
+            "region": cloud.region,
             "secretRef": {"name": "cloudprovider", "namespace": NAMESPACE},
             "sshPublicKey": "c3NoLXJzYSBBQUFBQjNOemFDMXljMkU=",
-            "infrastructureProviderStatus": {
-                "apiVersion": AZURE,
-                "kind": "InfrastructureStatus",
-                "networks": {
-                    "layout": "SingleSubnet",
-                    "vnet": {"name": "vnet"},
-                    "subnets": [{"name": "nodes", "purpose": "nodes"}],
-                },
-                "resourceGroup": {"name": "group"},
-                "zoned": true,
-            },
+            "infrastructureProviderStatus": cloud.document("InfrastructureStatus", (cloud.infrastructure)()),
             "pools": pools,
         },
     })
 }
 
-fn pool(number: usize) -> Value {
+fn pool(cloud: &Cloud, number: usize) -> Value {
     json!({
         "name": format!("pool-{number}"),
         "machineType": machine_type_name(number * 397 % MACHINE_TYPES),
@@ -97,7 +94,7 @@ fn pool(number: usize) -> Value {
         "maximum": 10,
         "maxSurge": "25%",
         "maxUnavailable": 0,
-        "zones": ["1", "2", "3"],
+        "zones": cloud.zones,
         "architecture": if number.is_multiple_of(2) { "amd64" } else { "arm64" },
         "kubernetesVersion": "1.34.2",
         "nodeAgentSecretName": format!("gardener-node-agent-pool-{number}-77ac3aaaf0a1b2c3"),
@@ -105,23 +102,23 @@ fn pool(number: usize) -> Value {
         "labels": {"node.kubernetes.io/role": "node", "worker.gardener.cloud/pool": format!("pool-{number}")},
         "annotations": {"team": "platform"},
         "taints": [{"key": "dedicated", "value": format!("{number}"), "effect": "NoSchedule"}],
-        "volume": {"type": "Premium_LRS", "size": "100Gi"},
-        "dataVolumes": [{"name": "data", "type": "Premium_LRS", "size": "200Gi"}],
+        "volume": {"type": cloud.volume_type, "size": "100Gi"},
+        "dataVolumes": [{"name": "data", "type": cloud.volume_type, "size": "200Gi"}],
         "nodeTemplate": {"capacity": {"cpu": "4", "gpu": "0", "memory": "16Gi"}},
-        "providerConfig": {"apiVersion": AZURE, "kind": "WorkerConfig", "volume": {"caching": "ReadOnly"}},
+        "providerConfig": cloud.document("WorkerConfig", (cloud.worker_config)()),
         "updateStrategy": "AutoRollingUpdate",
     })
 }
 
 fn machine_type_name(number: usize) -> String {
-    format!("Standard_D{number}_v5")
+    format!("size-{number}")
 }
 
 fn image_version_name(number: usize) -> String {
     format!("{}.{}.0", 1000 + number, number % 10)
 }
 
-fn cluster() -> Value {
+fn cluster(cloud: &Cloud) -> Value {
     let machine_types: Vec<_> = (0..MACHINE_TYPES)
         .map(|number| {
             let architecture = if number.is_multiple_of(2) { "amd64" } else { "arm64" };
@@ -132,11 +129,11 @@ fn cluster() -> Value {
                 "memory": "16Gi",
                 "usable": true,
                 "architecture": architecture,
-                "capabilities": {"architecture": [architecture], "azure-networking": ["accelerated", "basic"]},
+                "capabilities": {"architecture": [architecture], cloud.capability: cloud.capability_values},
             })
         })
         .collect();
-    let versions: Vec<_> = (0..IMAGE_VERSIONS).map(image_version).collect();
+    let versions: Vec<_> = (0..IMAGE_VERSIONS).map(|number| image_version(cloud, number)).collect();
     json!({
         "apiVersion": "extensions.gardener.cloud/v1alpha1",
         "kind": "Cluster",
@@ -149,37 +146,34 @@ fn cluster() -> Value {
                 "spec": {
                     "machineCapabilities": [
                         {"name": "architecture", "values": ["amd64", "arm64"]},
-                        {"name": "azure-networking", "values": ["accelerated", "basic"]},
+                        {"name": cloud.capability, "values": cloud.capability_values},
                     ],
                     "machineTypes": machine_types,
-                    "providerConfig": {
-                        "apiVersion": AZURE,
-                        "kind": "CloudProfileConfig",
-                        "machineImages": [{"name": "gardenlinux", "versions": versions}],
-                    },
+                    "providerConfig": cloud.document(
+                        "CloudProfileConfig",
+                        json!({"machineImages": [{"name": "gardenlinux", "versions": versions}]}),
+                    ),
                 },
             },
             "shoot": {
                 "metadata": {"name": "large", "namespace": "garden-core"},
-                "spec": {"kubernetes": {"version": "1.34.2"}, "provider": {"type": "azure", "workers": []}},
+                "spec": {"kubernetes": {"version": "1.34.2"}, "provider": {"type": cloud.worker_type, "workers": []}},
                 "status": {"technicalID": NAMESPACE},
             },
         },
     })
 }
 
-fn image_version(number: usize) -> Value {
+fn image_version(cloud: &Cloud, number: usize) -> Value {
     let version = image_version_name(number);
-    let flavors: Vec<_> = [("amd64", "accelerated"), ("amd64", "basic"), ("arm64", "accelerated"), ("arm64", "basic")]
-        .into_iter()
-        .map(|(architecture, network)| {
-            let gallery = format!("gardenlinux-{architecture}-{network}");
-            json!({
-                "capabilities": {"architecture": [architecture], "azure-networking": [network]},
-                "communityGalleryImageID": format!("/CommunityGalleries/{gallery}/Images/{gallery}/Versions/{version}"),
-            })
-        })
-        .collect();
+    let mut flavors = Vec::new();
+    for architecture in ["amd64", "arm64"] {
+        for value in cloud.capability_values {
+            let mut flavor = (cloud.image)(&format!("gardenlinux-{architecture}-{value}"), &version);
+            flavor["capabilities"] = json!({"architecture": [architecture], cloud.capability: [value]});
+            flavors.push(flavor);
+        }
+    }
     json!({"version": version, "capabilityFlavors": flavors})
 }
 
@@ -221,9 +215,15 @@ fn live_after(input: &Input, plan: &Plan) -> MachineObjects {
 }
 
 fn pure_core(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("pure_core");
+    for cloud in [AZURE, AWS] {
+        measure(criterion, &cloud);
+    }
+}
+
+fn measure(criterion: &mut Criterion, cloud: &Cloud) {
+    let mut group = criterion.benchmark_group(cloud.worker_type);
     for pools in [1, POOLS] {
-        let input = Input::new(pools);
+        let input = Input::new(cloud, pools);
         let size = format!("{pools}x{ZONES}");
         group.throughput(Throughput::Elements((pools * ZONES) as u64));
         group.bench_function(BenchmarkId::new("decode", &size), |bencher| {

@@ -1,13 +1,14 @@
 //! Fuzz target: `CloudProfileConfig`, the provider document of a CloudProfile.
 #![no_main]
 
-use gardener_extension_worker::provider::azure::documents::CloudProfileConfig;
 use gardener_extension_worker::provider::document::decode_document;
+use gardener_extension_worker::provider::{aws, azure};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 
 fuzz_target!(|text: &str| {
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
-        let _ = decode_document::<CloudProfileConfig>(raw);
+        let _ = decode_document::<aws::documents::CloudProfileConfig>(raw);
+        let _ = decode_document::<azure::documents::CloudProfileConfig>(raw);
     }
 });

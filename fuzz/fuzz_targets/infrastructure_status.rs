@@ -1,13 +1,14 @@
 //! Fuzz target: `InfrastructureStatus`, the document of the infrastructure controller.
 #![no_main]
 
-use gardener_extension_worker::provider::azure::documents::InfrastructureStatus;
 use gardener_extension_worker::provider::document::decode_document;
+use gardener_extension_worker::provider::{aws, azure};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 
 fuzz_target!(|text: &str| {
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
-        let _ = decode_document::<InfrastructureStatus>(raw);
+        let _ = decode_document::<aws::documents::InfrastructureStatus>(raw);
+        let _ = decode_document::<azure::documents::InfrastructureStatus>(raw);
     }
 });

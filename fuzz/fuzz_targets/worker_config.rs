@@ -1,13 +1,14 @@
 //! Fuzz target: `WorkerConfig`, the provider document of a pool.
 #![no_main]
 
-use gardener_extension_worker::provider::azure::documents::WorkerConfig;
 use gardener_extension_worker::provider::document::decode_document;
+use gardener_extension_worker::provider::{aws, azure};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 
 fuzz_target!(|text: &str| {
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
-        let _ = decode_document::<WorkerConfig>(raw);
+        let _ = decode_document::<aws::documents::WorkerConfig>(raw);
+        let _ = decode_document::<azure::documents::WorkerConfig>(raw);
     }
 });
