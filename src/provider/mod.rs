@@ -30,6 +30,7 @@ mod image_explanation;
 mod machine_class;
 pub mod node_template;
 mod plan;
+pub mod profile;
 mod status_images;
 #[cfg(test)]
 pub(crate) mod test_support;

@@ -4,6 +4,8 @@ mod capability;
 mod cloud_profile;
 mod cluster;
 mod error_code;
+mod profile;
+mod profile_versions;
 mod shoot;
 mod worker;
 
@@ -11,6 +13,14 @@ pub use capability::{Capabilities, CapabilityDefinition};
 pub use cloud_profile::{CloudProfile, CloudProfileSpec, MachineType};
 pub use cluster::{Cluster, ClusterSpec};
 pub use error_code::ErrorCode;
+pub use profile::{
+    Bastion, BastionImage, BastionMachineType, Limits, MergedProfile, NamespacedCloudProfile, NamespacedProfileSpec,
+    NamespacedProfileStatus, ParentReference, ProfileMachineType, ProfileObject, ProfileSpec, Region, VolumeType, Zone,
+};
+pub use profile_versions::{
+    ExpirableVersion, ImageContainerRuntime, ImageInPlaceUpdates, ImageRuntimeClass, KubernetesSettings,
+    LifecycleStage, ProfileImage, ProfileImageVersion,
+};
 pub use shoot::{
     CloudProfileReference, ContainerRuntime, CredentialsRotation, Hibernation, KubeProxy, Kubernetes,
     LastOperationState, NodeLocalDns, PendingWorkersRollout, RotationTimes, Shoot, ShootCredentials, ShootProvider,

@@ -9,11 +9,13 @@
 //! * [`duration`]: `metav1.Duration`, for example `90s`, which Go prints as `1m30s`.
 //! * [`version`]: semantic versions as leniently as `Masterminds/semver` reads them.
 //! * [`time`]: `time.Time` as its `String` method prints it.
+//! * [`field`]: errors of fields as Kubernetes reports them.
 //!
 //! Every function takes hostile text: it answers with an error and never panics. What Go answers was measured; the
 //! tables are in `test/vectors/gotext`.
 
 pub mod duration;
+pub mod field;
 pub mod json;
 pub mod quantity;
 pub mod time;

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::documents::{CloudProfileConfig, ImageVersion, StatusImage, WorkerStatus};
+use super::documents::{CloudProfileConfig, StatusImage, WorkerStatus};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
 use crate::capabilities::are_compatible;
 pub use crate::provider::image::{ARCHITECTURE, DEFAULT_ARCHITECTURE, NotInProfile, NotInStatus};
-use crate::provider::image::{best_candidate, definitions_or, of_first_entry};
+use crate::provider::image::{best_candidate, definitions_or};
+use crate::provider::profile::{ListedFlavor, listed_flavors};
 
 /// The capabilities of CloudProfiles in the old format.
 #[must_use]
@@ -62,36 +63,12 @@ impl ImageSource<'_> {
 /// The candidates of the first entry for the image that has any for version and region, in the order of the profile.
 #[must_use]
 pub fn candidates<'a>(config: &'a CloudProfileConfig, image: &MachineImage, region: &str) -> Vec<Candidate<'a>> {
-    of_first_entry(config.machine_images.iter().filter(|entry| entry.name == image.name), |entry| {
-        let versions = entry.versions.iter().filter(|version| version.version == image.version);
-        versions.flat_map(|version| candidates_of_version(version, region)).collect()
-    })
-}
-
-/// Where a region is listed twice, the last entry counts.
-fn candidates_of_version<'a>(version: &'a ImageVersion, region: &str) -> Vec<Candidate<'a>> {
-    if version.capability_flavors.is_empty() {
-        return candidates_of_old_format(version, region);
-    }
-    let of_region = version.capability_flavors.iter().filter_map(|flavor| {
-        let mapping = flavor.regions.iter().rfind(|mapping| mapping.name == region)?;
-        Some(Candidate { capabilities: Cow::Borrowed(&flavor.capabilities), ami: &mapping.ami })
-    });
-    of_region.collect()
-}
-
-/// One candidate for each architecture.
-fn candidates_of_old_format<'a>(version: &'a ImageVersion, region: &str) -> Vec<Candidate<'a>> {
-    let mut by_architecture: Vec<(&str, &str)> = Vec::new();
-    for mapping in version.regions.iter().filter(|mapping| mapping.name == region) {
-        let architecture = mapping.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
-        match by_architecture.iter_mut().find(|(known, _)| *known == architecture) {
-            Some((_, ami)) => *ami = &mapping.ami,
-            None => by_architecture.push((architecture, &mapping.ami)),
-        }
-    }
-    let candidate = |(architecture, ami)| Candidate { capabilities: Cow::Owned(only_architecture(architecture)), ami };
-    by_architecture.into_iter().map(candidate).collect()
+    let flavors = listed_flavors(&config.machine_images, &image.name, &image.version, Some(region));
+    let candidate = |flavor: ListedFlavor<'a>| {
+        let ami = flavor.references.first()?.value;
+        Some(Candidate { capabilities: flavor.capabilities, ami })
+    };
+    flavors.into_iter().filter_map(candidate).collect()
 }
 
 /// An architecture as capabilities.

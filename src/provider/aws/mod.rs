@@ -26,10 +26,16 @@ pub mod image;
 mod machine_class;
 pub mod network;
 mod pool;
+mod profile;
 mod status;
 pub mod tags;
 
 use documents::{CloudProfileConfig, InfrastructureStatus, WorkerStatus};
+
+pub use profile::AwsProfiles;
+
+/// `spec.type` of Workers and CloudProfiles.
+const TYPE: &str = "aws";
 
 /// The provider of Workers of type `aws`.
 pub struct Aws;
@@ -49,7 +55,7 @@ struct AwsWorker<'a> {
 
 impl Provider for Aws {
     fn worker_type(&self) -> &'static str {
-        "aws"
+        TYPE
     }
 
     fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {

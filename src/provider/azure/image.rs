@@ -20,7 +20,7 @@ pub const ACCELERATED: &str = "accelerated";
 pub const BASIC: &str = "basic";
 
 /// The capabilities of CloudProfiles in the old format.
-fn old_format_definitions() -> Vec<CapabilityDefinition> {
+pub(super) fn old_format_definitions() -> Vec<CapabilityDefinition> {
     let definition = |name: &str, values: [&str; 2]| CapabilityDefinition {
         name: name.to_owned(),
         values: values.map(str::to_owned).to_vec(),
@@ -87,7 +87,7 @@ pub fn candidates<'a>(config: &'a CloudProfileConfig, image: &MachineImage) -> V
     })
 }
 
-fn candidates_of_version(version: &ImageVersion) -> Vec<Candidate<'_>> {
+pub(super) fn candidates_of_version(version: &ImageVersion) -> Vec<Candidate<'_>> {
     if version.capability_flavors.is_empty() {
         let architecture = version.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
         return vec![Candidate {

@@ -29,11 +29,17 @@ pub mod image;
 mod machine_class;
 pub mod network;
 mod pool;
+mod profile;
 pub mod scale_sets;
 mod status;
 pub mod tags;
 
 use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
+
+pub use profile::AzureProfiles;
+
+/// `spec.type` of Workers and CloudProfiles.
+const TYPE: &str = "azure";
 
 /// The provider of Workers of type `azure`.
 pub struct Azure;
@@ -55,7 +61,7 @@ struct AzureWorker<'a> {
 
 impl Provider for Azure {
     fn worker_type(&self) -> &'static str {
-        "azure"
+        TYPE
     }
 
     fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {

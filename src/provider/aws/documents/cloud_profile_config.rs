@@ -5,6 +5,7 @@ use serde::Deserialize;
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::null_as_default;
 use crate::provider::document::Document;
+use crate::provider::profile::ImageVersions;
 
 /// Images of a CloudProfile.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -16,25 +17,13 @@ pub struct CloudProfileConfig {
     _kind: Option<String>,
     /// Images by name and version.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub machine_images: Vec<ImageVersions>,
+    pub machine_images: Vec<ImageVersions<ImageVersion>>,
 }
 
 impl Document for CloudProfileConfig {
     const KIND: &'static str = "CloudProfileConfig";
     const API_VERSION: &'static str = super::API_VERSION;
     const STRICT: bool = true;
-}
-
-/// The versions of one image.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImageVersions {
-    /// Name of the image.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// Its versions; a version may be listed several times.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub versions: Vec<ImageVersion>,
 }
 
 /// One version of an image, in the old format with regions or with flavors.

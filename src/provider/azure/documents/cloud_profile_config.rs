@@ -6,6 +6,7 @@ use super::image_reference::names_an_image;
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::null_as_default;
 use crate::provider::document::Document;
+use crate::provider::profile::ImageVersions;
 
 /// Images, fault domains and the cloud of a CloudProfile.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -23,7 +24,7 @@ pub struct CloudProfileConfig {
     pub count_fault_domains: Vec<FaultDomainCount>,
     /// Images by name and version.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub machine_images: Vec<ImageVersions>,
+    pub machine_images: Vec<ImageVersions<ImageVersion>>,
     /// Machine types of old-format profiles.
     #[serde(default, deserialize_with = "null_as_default")]
     pub machine_types: Vec<ProfileMachineType>,
@@ -47,18 +48,6 @@ pub struct FaultDomainCount {
     /// Fault domains.
     #[serde(default, deserialize_with = "null_as_default")]
     pub count: i32,
-}
-
-/// The versions of one image.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImageVersions {
-    /// Name of the image.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// Its versions; the old format may list a version once per architecture.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub versions: Vec<ImageVersion>,
 }
 
 /// One version of an image, in the old format or with flavors.

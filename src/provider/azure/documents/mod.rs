@@ -7,8 +7,7 @@ mod worker_config;
 mod worker_status;
 
 pub use cloud_profile_config::{
-    CloudConfiguration, CloudProfileConfig, FaultDomainCount, ImageFlavor, ImageVersion, ImageVersions,
-    ProfileMachineType,
+    CloudConfiguration, CloudProfileConfig, FaultDomainCount, ImageFlavor, ImageVersion, ProfileMachineType,
 };
 pub use image_reference::{ImageReference, ImageReferences};
 pub use infrastructure_status::{

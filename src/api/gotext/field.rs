@@ -1,0 +1,217 @@
+//! Errors of fields as Kubernetes reports them: path, type, value, detail (gardener-core, "Conventions").
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Where a field stands: a chain that borrows from its parents, so that a path costs nothing until it is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldPath<'a> {
+    parent: Option<&'a FieldPath<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Member(&'a str),
+    Index(usize),
+}
+
+impl<'a> FieldPath<'a> {
+    /// The path of a member of the whole object, which may have several steps: `spec.machineImages`.
+    #[must_use]
+    pub const fn new(member: &'a str) -> Self {
+        Self { parent: None, step: Step::Member(member) }
+    }
+
+    /// The path of a member.
+    #[must_use]
+    pub const fn child<'child>(&'child self, member: &'child str) -> FieldPath<'child> {
+        FieldPath { parent: Some(self), step: Step::Member(member) }
+    }
+
+    /// The path of an item of a list.
+    #[must_use]
+    pub const fn index(&self, index: usize) -> FieldPath<'_> {
+        FieldPath { parent: Some(self), step: Step::Index(index) }
+    }
+}
+
+impl fmt::Display for FieldPath<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(formatter)?;
+        }
+        match self.step {
+            Step::Member(member) if self.parent.is_some() => write!(formatter, ".{member}"),
+            Step::Member(member) => formatter.write_str(member),
+            Step::Index(index) => write!(formatter, "[{index}]"),
+        }
+    }
+}
+
+/// What is wrong with a field. The names are those of Kubernetes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum FieldErrorType {
+    /// It must be set.
+    #[serde(rename = "FieldValueRequired")]
+    Required,
+    /// Its value is wrong.
+    #[serde(rename = "FieldValueInvalid")]
+    Invalid,
+    /// Its value is none of the possible ones.
+    #[serde(rename = "FieldValueNotSupported")]
+    NotSupported,
+    /// It must not be set, or not like this.
+    #[serde(rename = "FieldValueForbidden")]
+    Forbidden,
+    /// Its value stands somewhere else already.
+    #[serde(rename = "FieldValueDuplicate")]
+    Duplicate,
+    /// A list is too long.
+    #[serde(rename = "FieldValueTooMany")]
+    TooMany,
+    /// A text is too long.
+    #[serde(rename = "FieldValueTooLong")]
+    TooLong,
+}
+
+impl FieldErrorType {
+    /// How messages name the type.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Required => "Required value",
+            Self::Invalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::Duplicate => "Duplicate value",
+            Self::TooMany => "Too many",
+            Self::TooLong => "Too long",
+        }
+    }
+}
+
+/// One wrong field. It prints as Kubernetes does: `spec.a[0]: Invalid value: "x": must be y`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct FieldError {
+    /// The path.
+    pub field: String,
+    /// What is wrong.
+    #[serde(rename = "type")]
+    pub error_type: FieldErrorType,
+    /// The value, as JSON prints it; absent where messages don't show one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// More about it: which values there are, what would be right.
+    pub detail: String,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.field, self.error_type.words())?;
+        if let Some(value) = &self.value {
+            write!(formatter, ": {value}")?;
+        }
+        if !self.detail.is_empty() {
+            write!(formatter, ": {}", self.detail)?;
+        }
+        Ok(())
+    }
+}
+
+/// The wrong fields of an object, in the order in which they were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldErrors(pub Vec<FieldError>);
+
+impl FieldErrors {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The field must be set.
+    pub fn required(&mut self, path: FieldPath<'_>, detail: impl Into<String>) {
+        self.push(path, FieldErrorType::Required, None, detail.into());
+    }
+
+    /// The value is wrong.
+    pub fn invalid(&mut self, path: FieldPath<'_>, value: impl Serialize, detail: impl Into<String>) {
+        self.push(path, FieldErrorType::Invalid, Some(json(&value)), detail.into());
+    }
+
+    /// The value is none of the supported ones.
+    pub fn not_supported<'v>(
+        &mut self,
+        path: FieldPath<'_>,
+        value: impl Serialize,
+        supported: impl IntoIterator<Item = &'v str>,
+    ) {
+        let supported: Vec<String> = supported.into_iter().map(|value| json(&value)).collect();
+        let detail = match supported[..] {
+            [] => String::new(),
+            _ => format!("supported values: {}", supported.join(", ")),
+        };
+        self.push(path, FieldErrorType::NotSupported, Some(json(&value)), detail);
+    }
+
+    /// The field must not be set.
+    pub fn forbidden(&mut self, path: FieldPath<'_>, detail: impl Into<String>) {
+        self.push(path, FieldErrorType::Forbidden, None, detail.into());
+    }
+
+    /// The value stands somewhere else already.
+    pub fn duplicate(&mut self, path: FieldPath<'_>, value: impl Serialize) {
+        self.push(path, FieldErrorType::Duplicate, Some(json(&value)), String::new());
+    }
+
+    /// The list is longer than `most`.
+    pub fn too_many(&mut self, path: FieldPath<'_>, actual: usize, most: usize) {
+        self.push(path, FieldErrorType::TooMany, Some(actual.to_string()), format!("must have at most {most} items"));
+    }
+
+    /// The text is longer than `most` bytes.
+    pub fn too_long(&mut self, path: FieldPath<'_>, most: usize) {
+        self.push(path, FieldErrorType::TooLong, None, format!("may not be more than {most} bytes"));
+    }
+
+    /// Takes over other errors.
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    fn push(&mut self, path: FieldPath<'_>, error_type: FieldErrorType, value: Option<String>, detail: String) {
+        self.0.push(FieldError { field: path.to_string(), error_type, value, detail });
+    }
+}
+
+/// What can't be written as JSON is left out of a message.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_read_as_those_of_kubernetes() {
+        let mut errors = FieldErrors::default();
+        let spec = FieldPath::new("spec");
+        let images = spec.child("machineImages");
+        errors.required(images.index(2).child("name"), "must be there");
+        errors.not_supported(spec.child("type"), "x", ["a", "b"]);
+        errors.not_supported(spec.child("encrypted"), true, []);
+        errors.duplicate(images.index(1), "os");
+        let texts: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "spec.machineImages[2].name: Required value: must be there",
+                r#"spec.type: Unsupported value: "x": supported values: "a", "b""#,
+                "spec.encrypted: Unsupported value: true",
+                r#"spec.machineImages[1]: Duplicate value: "os""#,
+            ]
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! The seam for CloudProfiles: what a provider knows of its half of them, `spec.providerConfig`.
+//!
+//! ```text
+//!  spec.providerConfig ── ProfileFormat::open ──► ProfileConfig ──► images       every image, as it is listed
+//!    (raw document)          decode, once                      ├──► flavors      what a worker chooses from
+//!                                                              ├──► validate     what admission refuses
+//!                                                              └──► core_flavors what admission writes into core's half
+//! ```
+//!
+//! It is apart from [`Provider`](super::Provider), because a provider can have images before it has machines.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::value::RawValue;
+
+use super::document::DocumentError;
+use super::{aws, azure};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
+use crate::api::gotext::field::FieldErrors;
+
+mod images;
+
+pub use images::{EntryFlavor, ImageVersions, VersionEntry, listed_flavors, listed_versions};
+
+/// How a provider writes its half of CloudProfiles.
+pub trait ProfileFormat: Send + Sync {
+    /// `spec.type` of the CloudProfiles.
+    fn provider_type(&self) -> &'static str;
+
+    /// The capabilities that a CloudProfile without `machineCapabilities` stands for.
+    fn old_format_definitions(&self) -> Vec<CapabilityDefinition>;
+
+    /// Decodes `spec.providerConfig`; absent is empty.
+    ///
+    /// # Errors
+    /// When it is another document, or a member is unknown or wrong.
+    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError>;
+}
+
+/// The decoded `spec.providerConfig` of a CloudProfile or NamespacedCloudProfile.
+pub trait ProfileConfig: Send + Sync {
+    /// Every image and version in the order of the document; one that is listed several times comes several times.
+    fn images(&self) -> Vec<ListedVersion<'_>>;
+
+    /// The flavors that Workers in a region choose from for an image and version, in their order; for no region in
+    /// particular, those of all regions. A version in the old format has the flavors that its members stand for.
+    fn flavors(&self, image: &str, version: &str, region: Option<&str>) -> Vec<ListedFlavor<'_>>;
+
+    /// What is wrong with the document, by itself and against core's half of the profile (gardener-core section 2.2).
+    fn validate(&self, profile: &ProfileSpec) -> FieldErrors;
+
+    /// What is wrong with the document of a NamespacedCloudProfile (gardener-core section 2.4).
+    fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors;
+
+    /// What core's half has to list as `capabilityFlavors` of an image and version (gardener-core section 2.3); `None`
+    /// when the document does not list the version.
+    fn core_flavors(&self, image: &str, version: &str) -> Option<Vec<Capabilities>>;
+}
+
+/// A version of an image in the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedVersion<'a> {
+    /// Name of the image.
+    pub image: &'a str,
+    /// The version.
+    pub version: &'a str,
+    /// Where it stands.
+    pub place: Place,
+    /// Whether it is in the old format.
+    pub old_format: bool,
+}
+
+/// A flavor of an image version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedFlavor<'a> {
+    /// What machines must be able to do.
+    pub capabilities: Cow<'a, Capabilities>,
+    /// The image, in each region where the provider has regional images. Empty when the document names none.
+    pub references: Vec<ListedReference<'a>>,
+    /// Where it stands; in the old format that is the version.
+    pub place: Place,
+}
+
+/// How a cloud calls the image of a flavor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedReference<'a> {
+    /// Where the name counts; `None` means everywhere.
+    pub region: Option<&'a str>,
+    /// The member that names it, such as `urn` or `ami`.
+    pub member: &'static str,
+    /// The name.
+    pub value: &'a str,
+}
+
+/// A place in the document. It prints as `machineImages[0].versions[1].capabilityFlavors[2]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Position of the image.
+    pub image: usize,
+    /// Position of the version.
+    pub version: usize,
+    /// Position of the flavor, unless the version as a whole is meant.
+    pub flavor: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "machineImages[{}].versions[{}]", self.image, self.version)?;
+        match self.flavor {
+            Some(flavor) => write!(formatter, ".capabilityFlavors[{flavor}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every provider whose half of CloudProfiles this program knows.
+#[must_use]
+pub fn all() -> &'static [&'static dyn ProfileFormat] {
+    &[&azure::AzureProfiles, &aws::AwsProfiles]
+}
+
+/// The format of CloudProfiles of that type.
+#[must_use]
+pub fn for_type(provider_type: &str) -> Option<&'static dyn ProfileFormat> {
+    all().iter().copied().find(|format| format.provider_type() == provider_type)
+}
