@@ -10,9 +10,14 @@ use crate::provider::Providers;
 
 mod controller;
 mod decode_guard;
+mod look;
+mod newest;
 mod pace;
+mod record;
 mod retry;
 mod seed;
+mod served;
+mod undecodable;
 mod worker_events;
 
 pub use seed::Seed;
@@ -28,6 +33,9 @@ pub struct ControllerArguments {
     /// Only Workers of this type; may be given several times. Without it, every type that is supported.
     #[arg(long = "worker-type", value_name = "TYPE")]
     worker_types: Vec<String>,
+    /// Only Workers of these extension classes; one without a class is a shoot's.
+    #[arg(long, value_name = "CLASS", value_delimiter = ',', default_value = served::DEFAULT_CLASS)]
+    extension_classes: Vec<String>,
     /// Workers that are reconciled at the same time.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 20, value_name = "N")]
     worker_max_concurrent_reconciles: u16,

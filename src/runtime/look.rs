@@ -1,0 +1,117 @@
+//! One look at a Worker: what it asks for, the pass that does it, and what became of it.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::runtime::controller::Action;
+use tracing::{info, warn};
+
+use super::controller::Shared;
+use super::record;
+use crate::api::gardener::{Cluster, Worker};
+use crate::provider::Provider;
+use crate::worker::decode::is_shoot_failed;
+use crate::worker::delete::delete;
+use crate::worker::observe::{self, ObserveError};
+use crate::worker::operation::{Decision, Operation, decide};
+use crate::worker::reconcile::{Pass, PassError, reconcile};
+use crate::worker::report::{Failure, Outcome, status_patch, with_in_place_updates};
+
+/// Why a look ended without being written down in the status.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LookError {
+    #[error("Worker can't be written: {0}")]
+    Write(#[from] kube::Error),
+}
+
+/// Looks at a Worker that can be decoded, and tells when to look again.
+pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<Action, LookError> {
+    let Some(provider) = shared.served.provider_of(worker) else { return Ok(Action::await_change()) };
+    if shared.written.is_older(worker) {
+        return Ok(Action::await_change());
+    }
+    let (operation, begins) = match decide(worker) {
+        Decision::Nothing => return Ok(Action::await_change()),
+        Decision::Begin(operation) => (operation, true),
+        Decision::GoOn(operation) => (operation, false),
+    };
+    let uid = worker.uid().unwrap_or_default();
+    // A request is answered at once.
+    if let Some(wait) = shared.pace.wait(&uid, Instant::now()).filter(|_| !begins) {
+        return Ok(Action::requeue(wait));
+    }
+    let cluster = observe::cluster(&shared.client, &worker.namespace().unwrap_or_default()).await;
+    // Nothing may be done for a shoot that Gardener has given up, not even a request taken off.
+    if cluster.as_ref().ok().and_then(Option::as_ref).is_some_and(is_shoot_failed) {
+        shared.pace.looked(&uid, Instant::now());
+        return Ok(Action::await_change());
+    }
+    let fresh = if begins { Some(record::begin(worker, operation, shared).await?) } else { None };
+    let worker = fresh.as_ref().unwrap_or(worker);
+    if begins {
+        info!(operation = operation.as_str(), "operation begins");
+        shared.retries.forget(&uid);
+    }
+    let result = pass(worker, cluster, operation, begins, provider, shared).await;
+    shared.pace.looked(&uid, Instant::now());
+    finish(worker, operation, result, shared).await
+}
+
+async fn pass(
+    worker: &Worker,
+    cluster: Result<Option<Cluster>, ObserveError>,
+    operation: Operation,
+    begins: bool,
+    provider: &dyn Provider,
+    shared: &Shared,
+) -> Result<Pass, PassError> {
+    let (client, now) = (&shared.client, Timestamp::now());
+    match operation {
+        Operation::Create | Operation::Reconcile => reconcile(client, provider, worker, cluster, begins, now).await,
+        Operation::Delete => delete(client, provider, worker, cluster, now).await,
+        Operation::Migrate | Operation::Restore => {
+            let failure =
+                Failure::new("this version of gardener-extension-worker can't move Workers between seeds yet");
+            Ok(Pass { outcome: Outcome::Failed(failure), published: None, plan: None, look_again: None })
+        }
+    }
+}
+
+/// Writes the end of a pass down and tells when to look again.
+async fn finish(
+    worker: &Worker,
+    operation: Operation,
+    result: Result<Pass, PassError>,
+    shared: &Shared,
+) -> Result<Action, LookError> {
+    let uid = worker.uid().unwrap_or_default();
+    let pass = match result {
+        Ok(pass) => pass,
+        Err(error) => Pass { outcome: Outcome::Failed(error.failure()), published: None, plan: None, look_again: None },
+    };
+    let mut patch = status_patch(worker, operation, &pass.outcome, pass.published.as_ref(), Timestamp::now());
+    if let (Some(plan), Outcome::Succeeded) = (&pass.plan, &pass.outcome) {
+        patch = with_in_place_updates(worker, plan, patch);
+    }
+    record::status(worker, patch, shared).await?;
+    match &pass.outcome {
+        Outcome::Failed(failure) => {
+            let retry = shared.retries.failed(&uid, Instant::now());
+            let delay = pass.look_again.map_or(retry.delay, |again| again.min(retry.delay));
+            if retry.was_due {
+                warn!(operation = operation.as_str(), error = failure.message, ?delay, "operation failed");
+            }
+            return Ok(Action::requeue(delay));
+        }
+        Outcome::Succeeded => {
+            shared.retries.forget(&uid);
+            info!(operation = operation.as_str(), "operation succeeded");
+            if operation == Operation::Delete {
+                record::release(worker, shared).await?;
+            }
+        }
+        Outcome::Begun | Outcome::Waiting(..) => shared.retries.forget(&uid),
+    }
+    Ok(pass.look_again.map_or_else(Action::await_change, Action::requeue))
+}

@@ -1,0 +1,86 @@
+//! Which Workers this process serves: those of its types and classes. All others belong to other extensions.
+
+use crate::api::gardener::Worker;
+use crate::provider::{Provider, Providers};
+
+/// The class of a Worker that names none.
+pub(super) const DEFAULT_CLASS: &str = "shoot";
+
+/// Types and classes of Workers.
+#[derive(Clone, Debug)]
+pub(super) struct Served {
+    providers: Providers,
+    types: Vec<String>,
+    classes: Vec<String>,
+}
+
+impl Served {
+    /// `types` and `classes` as they were given; no types are all that there are providers for.
+    ///
+    /// # Errors
+    /// When there is no provider for a type, or no class.
+    pub(super) fn new(providers: Providers, types: &[String], classes: &[String]) -> anyhow::Result<Self> {
+        for given in types {
+            anyhow::ensure!(providers.for_worker_type(given).is_ok(), "--worker-type {given}: no such provider");
+        }
+        anyhow::ensure!(classes.iter().any(|class| !class.is_empty()), "--extension-classes: at least one is needed");
+        let types = match types {
+            [] => providers.worker_types().map(str::to_owned).collect(),
+            given => given.to_vec(),
+        };
+        Ok(Self { providers, types, classes: classes.to_vec() })
+    }
+
+    /// The provider of a Worker that this process serves.
+    pub(super) fn provider_of(&self, worker: &Worker) -> Option<&'static dyn Provider> {
+        let (worker_type, class) = (&worker.spec.worker_type, worker.spec.class.as_deref());
+        self.includes(worker_type, class).then(|| self.providers.for_worker_type(worker_type).ok()).flatten()
+    }
+
+    /// Whether Workers of that type and class are served.
+    pub(super) fn includes(&self, worker_type: &str, class: Option<&str>) -> bool {
+        let class = class.filter(|class| !class.is_empty()).unwrap_or(DEFAULT_CLASS);
+        self.types.iter().any(|served| served == worker_type) && self.classes.iter().any(|served| served == class)
+    }
+
+    /// The types, for people.
+    pub(super) fn types(&self) -> String {
+        self.types.join(",")
+    }
+
+    /// The classes, for people.
+    pub(super) fn classes(&self) -> String {
+        self.classes.join(",")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_without_a_class_is_a_shoots() {
+        let of = |classes: &[&str]| {
+            let classes: Vec<String> = classes.iter().map(|class| (*class).to_owned()).collect();
+            Served::new(Providers::SHIPPED, &["azure".to_owned()], &classes).unwrap()
+        };
+        for (classes, class, expected) in [
+            (["shoot"].as_slice(), None, true),
+            (&["shoot"], Some(""), true),
+            (&["shoot"], Some("seed"), false),
+            (&["seed", "garden"], Some("garden"), true),
+            (&["seed", "garden"], None, false),
+        ] {
+            assert_eq!(of(classes).includes("azure", class), expected, "{classes:?} {class:?}");
+        }
+        assert!(!of(&["shoot"]).includes("aws", None), "a type that was not asked for");
+    }
+
+    #[test]
+    fn types_without_a_provider_are_refused() {
+        let classes = [DEFAULT_CLASS.to_owned()];
+        assert!(Served::new(Providers::SHIPPED, &["azur".to_owned()], &classes).is_err());
+        let all = Served::new(Providers::SHIPPED, &[], &classes).unwrap();
+        assert!(all.includes("azure", None) && all.includes("aws", None));
+    }
+}
