@@ -1,8 +1,9 @@
-//! The main job, live: a Worker becomes ready nodes, and another image replaces them. `cargo run --example local`
+//! The main job, live: a Worker becomes ready nodes, and another image replaces them. `cargo run --example local`, or
+//! `cargo run --example local -- aws` for another cloud.
 //!
 //! ```text
 //! story     what is done, in this order, and what has to come of it
-//! seed      what gardenlet would write: the objects of ../azure.yaml, another image
+//! seed      what gardenlet would write: the objects of ../azure.yaml or ../aws.yaml, another image
 //! ticker    watches everything that comes of it and prints a line for each change
 //! sentence  what such a line says about an object
 //! ```
@@ -28,6 +29,9 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "local")]
 struct Arguments {
+    /// Whose Worker it is.
+    #[arg(value_enum, default_value_t = seed::Cloud::Azure)]
+    cloud: seed::Cloud,
     /// End after the story instead of waiting for Ctrl-C with everything running.
     #[arg(long)]
     exit: bool,

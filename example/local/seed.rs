@@ -1,4 +1,6 @@
-//! What gardenlet would write into the seed: the objects of `../azure.yaml`, and later another image.
+//! What gardenlet would write into the seed: the objects of an example beside this folder, and later another image.
+
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use gardener_extension_worker::api::gotext::yaml;
@@ -6,7 +8,24 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchP
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/example/azure.yaml");
+/// A cloud with an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Cloud {
+    /// `../azure.yaml`
+    Azure,
+    /// `../aws.yaml`
+    Aws,
+}
+
+impl Cloud {
+    /// Its example, as a path in this project.
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Self::Azure => "example/azure.yaml",
+            Self::Aws => "example/aws.yaml",
+        }
+    }
+}
 
 /// The objects of the file.
 pub(crate) struct Example {
@@ -21,17 +40,21 @@ pub(crate) struct Example {
 
 impl Example {
     /// Reads the file.
-    pub(crate) fn read() -> Result<Self> {
-        let text = std::fs::read_to_string(FILE).with_context(|| format!("reading {FILE}"))?;
-        let mut documents = yaml::documents(&text).context(FILE)?;
+    pub(crate) fn read(cloud: Cloud) -> Result<Self> {
+        let file = cloud.file();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {file}"))?;
+        let mut documents = yaml::documents(&text).context(file)?;
         let place = documents.iter().position(|document| document["kind"] == "Worker");
-        let worker = documents.remove(place.with_context(|| format!("{FILE} has no Worker"))?);
+        let worker = documents.remove(place.with_context(|| format!("{file} has no Worker"))?);
         let text = |member: &str| worker["metadata"][member].as_str().unwrap_or_default().to_owned();
         Ok(Self { namespace: text("namespace"), name: text("name"), surroundings: documents, worker })
     }
 
     /// Writes everything that has to be there before the Worker.
     pub(crate) async fn apply_surroundings(&self, client: &Client) -> Result<()> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        apply(client, &namespace).await?;
         for document in &self.surroundings {
             apply(client, document).await?;
         }
@@ -41,6 +64,28 @@ impl Example {
     /// Writes the Worker.
     pub(crate) async fn apply_worker(&self, client: &Client) -> Result<()> {
         apply(client, &self.worker).await
+    }
+
+    /// How many pools there are.
+    pub(crate) fn pools(&self) -> usize {
+        self.worker["spec"]["pools"].as_array().map_or(0, Vec::len)
+    }
+
+    /// The image version that the pools have at first.
+    pub(crate) fn first_version(&self) -> Result<&str> {
+        self.worker["spec"]["pools"][0]["machineImage"]["version"].as_str().context("the first pool has no image")
+    }
+
+    /// The next version that the cloud's half of the CloudProfile lists for the same image.
+    pub(crate) fn next_version(&self) -> Result<&str> {
+        let image = &self.worker["spec"]["pools"][0]["machineImage"];
+        let cluster = self.surroundings.iter().find(|document| document["kind"] == "Cluster");
+        let config = &cluster.context("no Cluster")?["spec"]["cloudProfile"]["spec"]["providerConfig"];
+        let of_image =
+            config["machineImages"].as_array().into_iter().flatten().filter(|of| of["name"] == image["name"]);
+        let mut versions = of_image.flat_map(|of| of["versions"].as_array().into_iter().flatten());
+        let next = versions.find(|version| version["version"] != image["version"]);
+        next.and_then(|version| version["version"].as_str()).context("the CloudProfile has no other version")
     }
 
     /// How many machines the pools want at first.

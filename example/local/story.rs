@@ -21,8 +21,6 @@ use super::ticker::{Ticker, Voice};
 
 /// How long each part may take; on an idle machine it takes some seconds, unhurried a minute or two.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The image of the second part; that of the first is in the file.
-const NEW_VERSION: &str = "1992.6.0";
 /// The status of a program that a signal has ended, as shells count.
 const INTERRUPTED: u8 = 130;
 
@@ -40,7 +38,7 @@ pub(crate) async fn tell(arguments: &Arguments) -> ExitCode {
 async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
     let voice = Voice::new();
     let mut interruption = Interruption::new()?;
-    let example = Example::read()?;
+    let example = Example::read(arguments.cloud)?;
     let stage = tokio::select! {
         stage = Stage::build(&example, arguments, voice) => stage?,
         () = interruption.comes() => return Ok(ExitCode::from(INTERRUPTED)),
@@ -70,14 +68,15 @@ async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
 /// The two parts: machines appear, machines are replaced.
 async fn play(stage: &Stage, example: &Example, voice: Voice) -> Result<()> {
     let Stage { client, .. } = stage;
-    voice.say("gardenlet's turn: it writes the Worker, two pools over three zones");
+    voice.say(&format!("gardenlet's turn: it writes the Worker with {} pools", example.pools()));
     example.apply_worker(client).await?;
-    let first = wait_for_nodes(client, example, "1992.3.0").await?;
+    let first = wait_for_nodes(client, example, example.first_version()?).await?;
     voice.say(&format!("the Worker is Succeeded, {} nodes are ready", first.len()));
 
-    voice.say(&format!("gardenlet's turn again: both pools shall have image {NEW_VERSION}"));
-    example.change_image(client, NEW_VERSION).await?;
-    let second = wait_for_nodes(client, example, NEW_VERSION).await?;
+    let next_version = example.next_version()?;
+    voice.say(&format!("gardenlet's turn again: every pool shall have image {next_version}"));
+    example.change_image(client, next_version).await?;
+    let second = wait_for_nodes(client, example, next_version).await?;
     ensure!(
         first.is_disjoint(&second),
         "every node is a new one; old ones are left: {:?}",
@@ -135,7 +134,7 @@ impl Stage {
         let client = control_plane.client(ADMIN).await?;
         voice.say("starting the controller: gardener-extension-worker controller");
         let controller = start_controller(&control_plane)?;
-        voice.say("gardenlet's turn: it writes Cluster and secrets from example/azure.yaml");
+        voice.say(&format!("gardenlet's turn: it writes Cluster and secrets from {}", arguments.cloud.file()));
         example.apply_surroundings(&client).await?;
         voice.say("starting machine-controller-manager, with a cloud in memory");
         let deletion = if arguments.unhurried { Deletion::AsShipped } else { Deletion::Hastened };

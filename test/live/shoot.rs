@@ -16,6 +16,7 @@ use super::cluster::{ADMIN, ControlPlane, FAKER, Faker, eventually};
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 const TEMPLATE: &str = include_str!("shoot.yaml");
+const AWS: &str = include_str!("../../example/aws.yaml");
 const MACHINES: &str = "machine.sapcloud.io/v1alpha1";
 
 /// A kind of object that tests ask about.
@@ -58,14 +59,18 @@ fn resource(group_version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// The documents of shoot.yaml before they are created.
+/// The documents of a shoot before they are created.
 pub(crate) struct Documents(Vec<Value>);
 
 impl Documents {
+    fn of(text: &str) -> Result<Self> {
+        Ok(Self(gardener_extension_worker::api::gotext::yaml::documents(text)?))
+    }
+
     /// The first document of a kind.
     pub(crate) fn of_kind(&mut self, kind: &str) -> &mut Value {
         let found = self.0.iter_mut().find(|document| document["kind"] == kind);
-        found.unwrap_or_else(|| panic!("shoot.yaml has no {kind}"))
+        found.unwrap_or_else(|| panic!("the shoot has no {kind}"))
     }
 }
 
@@ -99,9 +104,22 @@ impl Shoot {
 
     /// Creates what is in shoot.yaml after `change`; the Worker last, as gardenlet does.
     pub(crate) async fn create(&self, change: impl FnOnce(&mut Documents)) -> Result<()> {
-        let text = TEMPLATE.replace("NAMESPACE", &self.namespace);
-        let mut documents = Documents(gardener_extension_worker::api::gotext::yaml::documents(&text)?);
+        let mut documents = Documents::of(&TEMPLATE.replace("NAMESPACE", &self.namespace))?;
         change(&mut documents);
+        self.create_all(documents).await
+    }
+
+    /// Creates what is in example/aws.yaml instead, with a Worker of the same name.
+    pub(crate) async fn create_on_aws(&self) -> Result<()> {
+        let mut documents = Documents::of(&AWS.replace("shoot--garden--shop", &self.namespace))?;
+        documents.of_kind("Worker")["metadata"]["name"] = json!("fleet");
+        let mut of_gardenlet = Documents::of(&TEMPLATE.replace("NAMESPACE", &self.namespace))?;
+        documents.0.insert(0, of_gardenlet.of_kind("Deployment").clone());
+        documents.0.sort_by_key(|document| document["kind"] == "Worker");
+        self.create_all(documents).await
+    }
+
+    async fn create_all(&self, documents: Documents) -> Result<()> {
         for document in documents.0 {
             let kind = document["kind"].as_str().unwrap_or_default().to_owned();
             let resource = resource(document["apiVersion"].as_str().unwrap_or_default(), &kind);

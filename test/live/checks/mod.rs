@@ -1,5 +1,6 @@
 //! What a user would notice, one file each.
 
+mod aws;
 mod broken_pool;
 mod command_line;
 mod create;
