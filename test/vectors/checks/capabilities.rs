@@ -1,8 +1,8 @@
 //! Tables about capabilities.
 
-use gardener_extension_worker::api::gardener::{Capabilities, CapabilityDefinition};
+use gardener_extension_worker::api::gardener::{Capabilities, CapabilityDefinition, ExpirableVersion};
 use gardener_extension_worker::capabilities::{
-    NoFlavor, are_compatible, are_equal, best_flavor, complete_machine_type, intersection, with_defaults,
+    Life, NoFlavor, are_compatible, are_equal, best_flavor, complete_machine_type, intersection, with_defaults,
 };
 use serde_json::{Value, json};
 
@@ -16,9 +16,23 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
         "capabilities-equal" => Check::Answer(equal),
         "capabilities-intersection" => Check::Answer(common),
         "find-best-image-flavor" => Check::Answer(best),
+        "maintenance-classification" => Check::Compare(classification),
         "normalize-machine-type-capabilities" => Check::Answer(complete),
         _ => return None,
     })
+}
+
+/// Dates of the table are long past or far in the future.
+fn classification(row: &Value) -> Result<(), (Value, String)> {
+    let wanted = &row["classification"];
+    let got = member::<ExpirableVersion>(row, "version").map(|version| {
+        let stage = Life::from(&version).at("2026-11-21T00:00:00Z".parse().expect("a time"));
+        (stage.word(), stage.is_active())
+    });
+    match got {
+        Ok((word, active)) if *wanted == word && row["isActive"] == active => Ok(()),
+        got => Err((wanted.clone(), format!("{got:?}"))),
+    }
 }
 
 fn definitions(row: &Value) -> Result<Vec<CapabilityDefinition>, String> {
