@@ -28,10 +28,12 @@ use super::undecodable::tell_undecodable;
 use crate::api::gardener::Worker;
 use crate::api::machine::{Machine, MachineDeployment, MachineSet};
 use crate::provider::Providers;
+use crate::worker::garden::Garden;
 
 /// What every look needs.
 pub(super) struct Shared {
     pub(super) client: Client,
+    pub(super) garden: Garden,
     pub(super) recorder: Recorder,
     pub(super) served: Served,
     pub(super) retries: Retries,
@@ -47,6 +49,7 @@ pub(super) async fn run(client: Client, arguments: &ControllerArguments, provide
     let shared = Arc::new(Shared {
         recorder: Recorder::new(client.clone(), reporter),
         client: client.clone(),
+        garden: arguments.garden(),
         served,
         retries: Retries::default(),
         pace: Pace::default(),

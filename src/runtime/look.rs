@@ -16,7 +16,7 @@ use crate::worker::delete::delete;
 use crate::worker::observe::{self, ObserveError};
 use crate::worker::operation::{Decision, Operation, decide};
 use crate::worker::reconcile::{Pass, PassError, reconcile};
-use crate::worker::report::{Failure, Outcome, status_patch, with_in_place_updates};
+use crate::worker::report::{Outcome, status_patch, with_in_place_updates};
 
 /// Why a look ended without being written down in the status.
 #[derive(Debug, thiserror::Error)]
@@ -68,13 +68,13 @@ async fn pass(
 ) -> Result<Pass, PassError> {
     let (client, now) = (&shared.client, Timestamp::now());
     match operation {
-        Operation::Create | Operation::Reconcile => reconcile(client, provider, worker, cluster, begins, now).await,
-        Operation::Delete => delete(client, provider, worker, cluster, now).await,
-        Operation::Migrate | Operation::Restore => {
-            let failure =
-                Failure::new("this version of gardener-extension-worker can't move Workers between seeds yet");
-            Ok(Pass { outcome: Outcome::Failed(failure), published: None, plan: None, look_again: None })
+        Operation::Create | Operation::Reconcile => {
+            reconcile(client, provider, worker, cluster, begins, None, now).await
         }
+        Operation::Restore => reconcile(client, provider, worker, cluster, begins, Some(&shared.garden), now).await,
+        Operation::Delete => delete(client, provider, worker, cluster, now).await,
+        // gardenlet has kept the machines and takes their objects away.
+        Operation::Migrate => Ok(Pass { outcome: Outcome::Succeeded, published: None, plan: None, look_again: None }),
     }
 }
 
@@ -94,7 +94,7 @@ async fn finish(
     if let (Some(plan), Outcome::Succeeded) = (&pass.plan, &pass.outcome) {
         patch = with_in_place_updates(worker, plan, patch);
     }
-    record::status(worker, patch, shared).await?;
+    let written = record::status(worker, patch, shared).await?;
     match &pass.outcome {
         Outcome::Failed(failure) => {
             let retry = shared.retries.failed(&uid, Instant::now());
@@ -107,9 +107,7 @@ async fn finish(
         Outcome::Succeeded => {
             shared.retries.forget(&uid);
             info!(operation = operation.as_str(), "operation succeeded");
-            if operation == Operation::Delete {
-                record::release(worker, shared).await?;
-            }
+            record::end(written.as_ref().unwrap_or(worker), operation, shared).await?;
         }
         Outcome::Begun | Outcome::Waiting(..) => shared.retries.forget(&uid),
     }

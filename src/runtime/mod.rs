@@ -1,5 +1,6 @@
 //! Wiring: arguments of the controller, the client, logs, watches.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -22,6 +23,8 @@ mod worker_events;
 
 pub use seed::Seed;
 
+use crate::worker::garden::Garden;
+
 /// Arguments of `controller`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
@@ -36,6 +39,10 @@ pub struct ControllerArguments {
     /// Only Workers of these extension classes; one without a class is a shoot's.
     #[arg(long, value_name = "CLASS", value_delimiter = ',', default_value = served::DEFAULT_CLASS)]
     extension_classes: Vec<String>,
+    /// Kubeconfig of the garden, which keeps the machines of a shoot while its control plane moves; needed only when gardenlet
+    /// has not put them into the Worker.
+    #[arg(long, env = "GARDEN_KUBECONFIG", value_name = "FILE")]
+    garden_kubeconfig: Option<PathBuf>,
     /// Workers that are reconciled at the same time.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 20, value_name = "N")]
     worker_max_concurrent_reconciles: u16,
@@ -45,6 +52,12 @@ pub struct ControllerArguments {
     /// How it is logged.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+}
+
+impl ControllerArguments {
+    fn garden(&self) -> Garden {
+        Garden { kubeconfig: self.garden_kubeconfig.clone() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

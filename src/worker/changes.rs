@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::class_inputs::{inputs_of, keep_record};
-use super::deployment::{ReplicaRules, wanted_document};
+use super::deployment::{ReplicaRules, wanted_document, wanted_replicas};
 use super::difference::{is_same, merge_patch};
 use super::live::{MachineObjects, PURPOSE_LABEL, document_of};
 use super::plan::Plan;
@@ -74,8 +74,13 @@ pub fn changes<'a>(
                 secret: secret_write(machine, namespace, live.class_secrets.get(name)),
                 class: class_write(machine, live.classes.get(name)),
                 deployment: {
-                    let live = live.deployments.get(&machine.deployment.name.0);
-                    let mut wanted = wanted_document(worker_name, namespace, &machine.deployment, live, rules);
+                    let deployment = &machine.deployment;
+                    let moved = live.moved_replicas.get(&deployment.name.0).copied();
+                    let live = live.deployments.get(&deployment.name.0);
+                    let mut wanted = wanted_document(worker_name, namespace, deployment, live, rules);
+                    if let (None, Some(kept)) = (live, moved) {
+                        wanted["spec"]["replicas"] = json!(wanted_replicas(deployment, Some(kept), rules));
+                    }
                     if let Some(pool) = context.pool(&machine.deployment.pool_name) {
                         let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
                         keep_record(&mut wanted, live, &machine.deployment.class_name.0, &inputs, now);
@@ -87,13 +92,14 @@ pub fn changes<'a>(
         .collect()
 }
 
-/// What decides over replicas, from the Shoot, the pools and all live deployments.
+/// What decides over replicas, from the Shoot, the pools and all deployments, live or kept.
 #[must_use]
 pub fn replica_rules(context: &WorkerContext<'_>, live: &MachineObjects) -> ReplicaRules {
     ReplicaRules {
         hibernated: context.shoot.is_hibernation_wanted(),
         autoscaler_used: is_autoscaler_used(&context.worker.spec.pools),
-        waking: live.deployments.values().all(|deployment| deployment.object.spec.replicas == 0),
+        waking: live.deployments.values().all(|deployment| deployment.object.spec.replicas == 0)
+            && live.moved_replicas.values().all(|replicas| *replicas == 0),
     }
 }
 

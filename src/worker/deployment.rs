@@ -17,7 +17,7 @@ pub struct ReplicaRules {
     pub hibernated: bool,
     /// Replicas belong to the cluster-autoscaler within the bounds.
     pub autoscaler_used: bool,
-    /// Every deployment there is has no replicas (also when there is none): the shoot wakes up.
+    /// Every deployment there is or was kept has no replicas (also when there is none): the shoot wakes up.
     pub waking: bool,
 }
 
@@ -62,7 +62,8 @@ pub fn wanted_document(
     document
 }
 
-/// The first rule that applies decides; `live` is absent for a new deployment.
+/// The first rule that applies decides; `live` is absent for a new deployment. For one that is brought back to a new seed it
+/// is what was kept.
 #[must_use]
 pub fn wanted_replicas(wanted: &WantedDeployment, live: Option<i32>, rules: ReplicaRules) -> i32 {
     match live {

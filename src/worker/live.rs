@@ -46,6 +46,8 @@ pub struct MachineObjects {
     pub machine_sets: Vec<MachineSet>,
     /// Machines.
     pub machines: Vec<Machine>,
+    /// Replicas of deployments that are brought back to this seed and not made yet, by name.
+    pub moved_replicas: BTreeMap<String, i32>,
 }
 
 impl MachineObjects {

@@ -12,7 +12,9 @@
 //!  report     pure  all of it                                     → status
 //! ```
 //!
-//! [`reconcile`] is the list of these calls; [`delete`] is the other operation. Nothing sleeps: a pass looks, writes what
+//! [`reconcile`] is the list of these calls; [`delete`] is the other operation. A shoot that has moved to this seed is
+//! reconciled too, after [`restore`] has brought its machines back (from [`machine_state`], by way of the [`garden`] if need
+//! be); for one that moves away there is nothing to do but to let the Worker go ([`operation`]). Nothing sleeps: a pass looks, writes what
 //! differs and returns, and watches on the machine objects bring it back.
 
 pub mod apply;
@@ -23,10 +25,13 @@ pub mod decode;
 pub mod delete;
 pub mod deployment;
 pub mod difference;
+pub mod garden;
 pub mod live;
+pub mod machine_state;
 pub mod observe;
 pub mod operation;
 pub mod plan;
 pub mod progress;
 pub mod reconcile;
 pub mod report;
+pub mod restore;

@@ -1,6 +1,8 @@
 //! Pure step: what a Worker asks for, by the protocol between gardenlet and extensions
 //! (spec/azure-worker.md section 2, spec/gardener-core.md section 5.1).
 
+use serde_json::{Value, json};
+
 use crate::api::gardener::Worker;
 
 /// Annotation by which gardenlet asks for an operation.
@@ -51,8 +53,7 @@ pub enum Decision {
 /// Decides by annotation, deletion timestamp, last operation and finalizer.
 #[must_use]
 pub fn decide(worker: &Worker) -> Decision {
-    let annotation = worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION_ANNOTATION));
-    let annotation = annotation.map(String::as_str);
+    let annotation = asked(worker);
     let last = worker.status.last_operation.as_ref();
     let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
     let succeeded = last.is_some_and(|last| last.state == "Succeeded");
@@ -87,6 +88,59 @@ pub fn decide(worker: &Worker) -> Decision {
     } else {
         Decision::GoOn(operation)
     }
+}
+
+/// The patch of metadata with which an operation begins: the request to reconcile is taken off at once, and what is made
+/// for a Worker is held by the finalizer. `None` when there is nothing to write.
+#[must_use]
+pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
+    let mut metadata = json!({});
+    if asked(worker) == Some("reconcile") {
+        metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
+    }
+    if !matches!(operation, Operation::Delete | Operation::Migrate) && !has_finalizer(worker) {
+        let mut finalizers = worker.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(FINALIZER.to_owned());
+        metadata["finalizers"] = json!(finalizers);
+        // A merge patch writes the whole list: nobody else's finalizer may get lost.
+        metadata["resourceVersion"] = json!(worker.metadata.resource_version);
+    }
+    metadata_patch(metadata)
+}
+
+/// The patch of metadata after an operation has succeeded: a Worker that is deleted or moved away is let go, and the
+/// requests to migrate and to restore, which stay until then, are taken off. One patch, so that nobody sees a Worker without
+/// its request that is still held. `None` when there is nothing to write.
+#[must_use]
+pub fn end_patch(worker: &Worker, operation: Operation) -> Option<Value> {
+    let mut metadata = json!({});
+    if matches!(operation, Operation::Delete | Operation::Migrate) && has_finalizer(worker) {
+        let others = worker.metadata.finalizers.iter().flatten().filter(|finalizer| *finalizer != FINALIZER);
+        metadata["finalizers"] = json!(others.collect::<Vec<_>>());
+    }
+    let request = match operation {
+        Operation::Migrate => Some("migrate"),
+        Operation::Restore => Some("restore"),
+        Operation::Create | Operation::Reconcile | Operation::Delete => None,
+    };
+    if request.is_some() && asked(worker) == request {
+        metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
+    }
+    // Neither somebody else's finalizer nor a newer request may get lost.
+    let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
+    if !is_empty {
+        metadata["resourceVersion"] = json!(worker.metadata.resource_version);
+    }
+    metadata_patch(metadata)
+}
+
+fn metadata_patch(metadata: Value) -> Option<Value> {
+    let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
+    (!is_empty).then(|| json!({ "metadata": metadata }))
+}
+
+fn asked(worker: &Worker) -> Option<&str> {
+    worker.metadata.annotations.as_ref()?.get(OPERATION_ANNOTATION).map(String::as_str)
 }
 
 /// Whether this extension holds the Worker.
@@ -131,6 +185,54 @@ mod tests {
             (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({}), Decision::Nothing),
         ] {
             assert_eq!(decide(&worker(metadata.clone(), status.clone())), expected, "{metadata} {status}");
+        }
+    }
+
+    /// What begins and what ends an operation changes of the metadata of a Worker that somebody else holds too.
+    #[test]
+    fn requests_and_finalizers_come_and_go_in_the_order_of_the_contract() {
+        let held = json!(["foreign", FINALIZER]);
+        let (taken_off, let_go) =
+            (json!({"annotations": {OPERATION_ANNOTATION: null}}), json!({"finalizers": ["foreign"]}));
+        let both = json!({"annotations": {OPERATION_ANNOTATION: null}, "finalizers": ["foreign"]});
+        for (operation, request, begins, ends) in [
+            (Operation::Reconcile, "reconcile", Some(&taken_off), None),
+            (Operation::Restore, "restore", None, Some(&taken_off)),
+            (Operation::Migrate, "migrate", None, Some(&both)),
+            (Operation::Delete, "", None, Some(&let_go)),
+            // Gardener has asked for something else meanwhile, which must not get lost.
+            (Operation::Restore, "wait-for-state", None, None),
+            (Operation::Migrate, "restore", None, Some(&let_go)),
+        ] {
+            let worker = worker(
+                json!({"annotations": {OPERATION_ANNOTATION: request}, "finalizers": held, "resourceVersion": "7"}),
+                json!({}),
+            );
+            let changed = |patch: Option<Value>| {
+                let mut metadata = patch?["metadata"].clone();
+                if operation != Operation::Reconcile {
+                    assert_eq!(metadata["resourceVersion"], "7", "{operation:?}");
+                    metadata.as_object_mut()?.remove("resourceVersion");
+                }
+                Some(metadata)
+            };
+            assert_eq!(changed(begin_patch(&worker, operation)).as_ref(), begins, "{operation:?} {request}");
+            assert_eq!(changed(end_patch(&worker, operation)).as_ref(), ends, "{operation:?} {request}");
+        }
+    }
+
+    #[test]
+    fn only_what_makes_machines_is_held() {
+        for (operation, holds) in [
+            (Operation::Create, true),
+            (Operation::Reconcile, true),
+            (Operation::Restore, true),
+            (Operation::Migrate, false),
+            (Operation::Delete, false),
+        ] {
+            let patch = begin_patch(&worker(json!({"finalizers": ["foreign"]}), json!({})), operation);
+            let finalizers = patch.map(|patch| patch["metadata"]["finalizers"].clone());
+            assert_eq!(finalizers, holds.then(|| json!(["foreign", FINALIZER])), "{operation:?}");
         }
     }
 }

@@ -10,6 +10,7 @@ use super::apply::{Applied, ApplyError, MachineApis, apply};
 use super::changes::changes;
 use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
 use super::decode;
+use super::garden::Garden;
 use super::live::MachineObjects;
 use super::observe::{self, ObserveError};
 use super::plan::{Plan, plan};
@@ -17,6 +18,7 @@ use super::progress::{Progress, progress};
 use super::report::{
     Failure, Outcome, Published, deadline, is_publication_due, machine_failures, published_deployments,
 };
+use super::restore::{RestoreError, bring_back, start_machine_controller};
 use crate::api::gardener::{Cluster, ErrorCode, Worker};
 use crate::provider::{Provider, WorkerContext, WorkerError};
 
@@ -51,6 +53,9 @@ pub enum PassError {
         /// Why.
         source: kube::Error,
     },
+    /// The machines of a shoot that has moved can't be had or made.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
     /// Something can't be changed.
     #[error("{what} can't be written: {source}")]
     Write {
@@ -68,13 +73,14 @@ impl PassError {
         let codes = match self {
             Self::Worker(error) => error.code().into_iter().collect(),
             Self::Observe(ObserveError::Cluster { .. }) => [ErrorCode::ConfigurationProblem].into(),
-            Self::Observe(_) | Self::Delete { .. } | Self::Write { .. } => Default::default(),
+            Self::Observe(_) | Self::Restore(_) | Self::Delete { .. } | Self::Write { .. } => Default::default(),
         };
         Failure { message: self.to_string(), codes }
     }
 }
 
-/// One pass: observe, decode, plan, apply, follow, clean up. `cluster` is what was found when the Worker was looked at.
+/// One pass: observe, decode, plan, apply, follow, clean up. `cluster` is what was found when the Worker was looked at. Where
+/// the shoot has `moved` here, its machines are brought back first, from the garden if need be.
 ///
 /// # Errors
 /// When something can't be read or deleted, or nothing can be planned. Errors of single pools are part of the outcome.
@@ -84,17 +90,26 @@ pub async fn reconcile(
     worker: &Worker,
     cluster: Result<Option<Cluster>, ObserveError>,
     begins: bool,
+    moved: Option<&Garden>,
     now: Timestamp,
 ) -> Result<Pass, PassError> {
     let namespace = worker.namespace().unwrap_or_default();
     let cluster = cluster?.ok_or_else(|| WorkerError::ClusterMissing { cluster: namespace.clone() })?;
     let publishes_anew = begins || is_publication_due(worker);
-    let (secrets, live) =
+    let (secrets, mut live) =
         tokio::try_join!(observe::secrets(client, worker), observe::machine_objects(client, &namespace))?;
     let context = decode::context(worker, &cluster, &secrets)?;
     let plan = plan(provider, context)?;
+    if let Some(garden) = moved {
+        live.moved_replicas = bring_back(client, garden, &context, &plan, &live).await?;
+    }
     let apis = MachineApis::new(client, &namespace);
     let applied = apply(&apis, changes(&context, &plan, &live, now), &live).await;
+    // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
+    let is_all_back = plan.errors().next().is_none() && applied.errors.is_empty();
+    if moved.is_some() && is_all_back {
+        start_machine_controller(client, &namespace, context.shoot).await?;
+    }
     let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());
     let left = clean_up(client, &apis, &plan, &progress, &applied, &live, &namespace).await?;
     let published = published(&context, &plan, publishes_anew, &live);

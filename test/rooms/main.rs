@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: [&str; 9] = ["api", "capabilities", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
-const PURE: [&str; 17] = [
+const PURE: [&str; 18] = [
     "api",
     "capabilities",
     "pool",
@@ -23,6 +23,7 @@ const PURE: [&str; 17] = [
     "worker/deployment.rs",
     "worker/difference.rs",
     "worker/live.rs",
+    "worker/machine_state.rs",
     "worker/operation.rs",
     "worker/plan.rs",
     "worker/progress.rs",

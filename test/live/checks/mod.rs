@@ -7,6 +7,7 @@ mod create;
 mod delete;
 mod failed_machines;
 mod foreign_workers;
+mod move_seed;
 mod nothing_differs;
 mod remove_pool;
 mod restart;
