@@ -15,7 +15,7 @@ use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::provider::{Provider, Providers, WorkerContext};
 use gardener_extension_worker::worker::changes::{MachineChanges, changes};
 use gardener_extension_worker::worker::decode;
-use gardener_extension_worker::worker::live::{Live, MachineObjects};
+use gardener_extension_worker::worker::live::{Digested, Live, MachineObjects};
 use gardener_extension_worker::worker::plan::{Plan, plan};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -205,8 +205,9 @@ fn live_after(input: &Input, plan: &Plan) -> MachineObjects {
     for change in changes(&input.context(), plan, &MachineObjects::default(), NOW) {
         let names = &change.machine.deployment;
         if let (Some(secret), Some(class), Some(deployment)) = (change.secret, change.class, change.deployment) {
-            live.class_secrets.insert(names.secret_name.0.clone(), secret.after().clone());
-            live.classes.insert(names.class_name.0.clone(), class.after().clone());
+            live.class_secrets.insert(names.secret_name.0.clone(), Digested::secret(secret.after().clone()));
+            let class = Digested::class(class.after().clone()).expect("our own class can be read");
+            live.classes.insert(names.class_name.0.clone(), class);
             let deployment = Live::read(deployment.after().clone()).expect("our own deployment can be read");
             live.deployments.insert(names.name.0.clone(), deployment);
         }

@@ -14,7 +14,7 @@ use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::api::gotext::yaml;
 use crate::api::machine::MachineDeployment;
 use crate::api::secret::{SecretContent, Secrets};
-use crate::worker::live::{Live, MachineObjects, PURPOSE_LABEL};
+use crate::worker::live::{Digested, Live, MachineObjects, PURPOSE_LABEL};
 
 /// One Worker with everything that lies around it.
 pub struct WorkerInput {
@@ -303,7 +303,8 @@ fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObj
                 live.deployments.insert(name, deployment);
             }
             "MachineClass" => {
-                live.classes.insert(name, object.clone());
+                let class = Digested::class(object.clone()).with_context(malformed)?;
+                live.classes.insert(name, class);
             }
             "MachineSet" => {
                 live.machine_sets.push(serde_json::from_value(object.clone()).with_context(malformed)?);
@@ -322,7 +323,7 @@ fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObj
             .and_then(|labels| labels.get(PURPOSE_LABEL.0))
             .is_some_and(|purpose| purpose == PURPOSE_LABEL.1);
         if has_purpose && metadata.namespace.as_deref() == Some(namespace) {
-            live.class_secrets.insert(metadata.name.clone().unwrap_or_default(), secret);
+            live.class_secrets.insert(metadata.name.clone().unwrap_or_default(), Digested::secret(secret));
         }
     }
     Ok(live)

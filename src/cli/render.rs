@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -20,7 +19,7 @@ use crate::provider::{Dependencies, Provider, Providers, WantedDeployment, Worke
 use crate::worker::changes::changes;
 use crate::worker::class_inputs::without_own_annotations;
 use crate::worker::cleanup::{MachineController, garbage};
-use crate::worker::live::{Live, MachineObjects};
+use crate::worker::live::{Digested, Live, MachineObjects};
 use crate::worker::plan::{Plan, plan};
 use crate::worker::report::published_deployments;
 use crate::worker::{changes::MachineChanges, decode};
@@ -180,8 +179,8 @@ fn render_at(input: WorkerInput, providers: Providers, now: Timestamp) -> Render
         Ok(rendered) => rendered,
         Err(error) => Rendered {
             input: source,
-            machine_classes: input.live.classes.into_values().collect(),
-            machine_class_secrets: secret_documents(input.live.class_secrets),
+            machine_classes: documents_of(input.live.classes),
+            machine_class_secrets: documents_of(input.live.class_secrets),
             machine_deployment_objects: documents(input.live.deployments),
             machine_deployments: Vec::new(),
             worker_status: RenderedStatus {
@@ -272,10 +271,12 @@ fn after_changes(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Machi
     for change in changes {
         let class_name = &change.machine.deployment.class_name.0;
         if let Some(write) = &change.secret {
-            after.class_secrets.insert(class_name.clone(), write.after().clone());
+            after.class_secrets.insert(class_name.clone(), Digested::secret(write.after().clone()));
         }
-        if let Some(write) = &change.class {
-            after.classes.insert(class_name.clone(), write.after().clone());
+        if let Some(write) = &change.class
+            && let Ok(class) = Digested::class(write.after().clone())
+        {
+            after.classes.insert(class_name.clone(), class);
         }
         if let Some(write) = &change.deployment
             && let Ok(deployment) = Live::read(write.after().clone())
@@ -308,11 +309,11 @@ fn without_garbage(plan: &Plan, mut live: MachineObjects) -> Remaining {
 }
 
 /// A deleted object that has finalizers stays until their owners take them away.
-fn after_deletion<T: Serialize>(objects: BTreeMap<String, T>, deleted: &BTreeSet<String>) -> Vec<Value> {
+fn after_deletion<T: Serialize>(objects: BTreeMap<String, Digested<T>>, deleted: &BTreeSet<String>) -> Vec<Value> {
     objects
         .into_iter()
         .filter_map(|(name, object)| {
-            let mut document = json!(object);
+            let mut document = json!(object.whole?);
             if deleted.contains(&name) {
                 let metadata = &mut document["metadata"];
                 if metadata["finalizers"].as_array().is_none_or(Vec::is_empty) {
@@ -329,6 +330,6 @@ fn documents<T>(objects: BTreeMap<String, Live<T>>) -> Vec<Value> {
     objects.into_values().map(|live| live.document).collect()
 }
 
-fn secret_documents(secrets: BTreeMap<String, Secret>) -> Vec<Value> {
-    secrets.into_values().map(|secret| json!(secret)).collect()
+fn documents_of<T: Serialize>(objects: BTreeMap<String, Digested<T>>) -> Vec<Value> {
+    objects.into_values().filter_map(|object| Some(json!(object.whole?))).collect()
 }

@@ -173,12 +173,13 @@ pub fn live_placement(
     published: &[MachineDeploymentStatus],
 ) -> Placement {
     let class_name = live.object.spec.template.spec.class.name.clone();
-    let script = objects.class_secrets.get(&class_name).and_then(|secret| secret.data.as_ref()?.get("userData"));
+    let script =
+        objects.class_secrets.get(&class_name).and_then(|secret| secret.whole.as_ref()?.data.as_ref()?.get("userData"));
     Placement {
         pool: live.pool().unwrap_or_default().to_owned(),
         zone: None,
         deployment: live.document.clone(),
-        class: objects.classes.get(&class_name).cloned(),
+        class: objects.classes.get(&class_name).and_then(|class| class.whole.clone()),
         user_data: script.map(|script| UserData(script.0.clone())),
         class_name,
         bounds: published.iter().find(|entry| entry.name == name).map(|entry| Bounds {

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::class_inputs::{inputs_of, keep_record};
 use super::deployment::{ReplicaRules, wanted_document, wanted_replicas};
-use super::difference::{is_same, merge_patch};
-use super::live::{MachineObjects, PURPOSE_LABEL, document_of};
+use super::difference::merge_patch;
+use super::digest;
+use super::live::{Digested, MachineObjects, PURPOSE_LABEL, document_of};
 use super::plan::Plan;
 use crate::api::machine::MachineClass;
 use crate::pool::settings::is_autoscaler_used;
@@ -125,50 +126,30 @@ pub fn class_document(machine: &MachinePlan) -> Value {
     document_of::<MachineClass>(json!(machine.class))
 }
 
-fn secret_write(machine: &MachinePlan, namespace: &str, live: Option<&Secret>) -> Option<Write<Secret>> {
+fn secret_write(machine: &MachinePlan, namespace: &str, live: Option<&Digested<Secret>>) -> Option<Write<Secret>> {
     let mut wanted = class_secret(machine, namespace);
     let Some(live) = live else { return Some(Write::Create(wanted)) };
-    let metadata = &live.metadata;
-    let is_same = live.data == wanted.data
-        && live.type_ == wanted.type_
-        && metadata.labels == wanted.metadata.labels
-        && metadata.annotations.as_ref().is_none_or(BTreeMap::is_empty);
-    if is_same {
+    if digest::of_secret(&wanted) == live.digest {
         return None;
     }
-    wanted.metadata.resource_version.clone_from(&metadata.resource_version);
-    wanted.metadata.finalizers.clone_from(&metadata.finalizers);
+    wanted.metadata.resource_version.clone_from(&live.metadata.resource_version);
+    wanted.metadata.finalizers.clone_from(&live.metadata.finalizers);
     Some(Write::Replace(wanted))
 }
 
-fn class_write(machine: &MachinePlan, live: Option<&Value>) -> Option<Write<Value>> {
+fn class_write(machine: &MachinePlan, live: Option<&Digested<Value>>) -> Option<Write<Value>> {
     let mut wanted = class_document(machine);
     let Some(live) = live else { return Some(Write::Create(wanted)) };
-    if is_same_class(&wanted, live) {
+    if digest::of_document(&wanted) == live.digest {
         return None;
     }
-    for kept in ["resourceVersion", "finalizers"] {
-        if let Some(value) = live["metadata"].get(kept) {
-            wanted["metadata"][kept] = value.clone();
-        }
+    if let Some(version) = &live.metadata.resource_version {
+        wanted["metadata"]["resourceVersion"] = json!(version);
+    }
+    if let Some(finalizers) = &live.metadata.finalizers {
+        wanted["metadata"]["finalizers"] = json!(finalizers);
     }
     Some(Write::Replace(wanted))
-}
-
-/// Whether two class documents are equal apart from what the server and finalizers add.
-fn is_same_class(wanted: &Value, live: &Value) -> bool {
-    let (Value::Object(wanted), Value::Object(live)) = (wanted, live) else { return false };
-    let is_same_metadata = ["labels", "annotations"].iter().all(|member| {
-        let of = |document: &serde_json::Map<String, Value>| {
-            document.get("metadata").and_then(|metadata| metadata.get(*member)).cloned().unwrap_or_default()
-        };
-        is_same(&of(wanted), &of(live))
-    });
-    let members = wanted.keys().chain(live.keys()).filter(|member| *member != "metadata");
-    is_same_metadata
-        && members
-            .into_iter()
-            .all(|member| is_same(wanted.get(member).unwrap_or(&Value::Null), live.get(member).unwrap_or(&Value::Null)))
 }
 
 fn deployment_write(wanted: Value, live: Option<&Value>) -> Option<Write<Value>> {

@@ -93,6 +93,7 @@ mod tests {
 
     use super::*;
     use crate::provider::{PoolPlan, PoolProblem};
+    use crate::worker::live::Digested;
 
     /// A plan in which pool `b` could not be planned and pool `a` wants nothing.
     fn plan_with_failed_pool_b() -> Plan {
@@ -109,7 +110,7 @@ mod tests {
     }
 
     fn live() -> MachineObjects {
-        let class = |name: &str| (name.to_owned(), json!({"metadata": {"name": name}}));
+        let class = |name: &str| (name.to_owned(), Digested::class(json!({"metadata": {"name": name}})).unwrap());
         MachineObjects {
             deployments: [
                 ("a-z1".to_owned(), deployment("a", "class-a")),

@@ -97,7 +97,7 @@ async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), Pa
         return Ok(());
     }
     for (name, class) in &live.classes {
-        if !is_being_deleted(class) {
+        if !class.is_being_deleted() {
             ignore_gone(apis.classes.delete(name, &parameters).await, "MachineClass", name)?;
         }
     }
@@ -105,7 +105,7 @@ async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), Pa
         return Ok(());
     }
     for (name, secret) in &live.class_secrets {
-        if secret.metadata.deletion_timestamp.is_none() {
+        if !secret.is_being_deleted() {
             ignore_gone(apis.secrets.delete(name, &parameters).await, "Secret", name)?;
         }
     }

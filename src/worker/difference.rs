@@ -6,6 +6,7 @@ use serde_json::Value;
 #[must_use]
 pub fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
+        _ if is_nothing(left) || is_nothing(right) => is_nothing(left) && is_nothing(right),
         (Value::Object(left), Value::Object(right)) => {
             let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
             keys.into_iter()
@@ -14,12 +15,13 @@ pub fn is_same(left: &Value, right: &Value) -> bool {
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| is_same(left, right))
         }
-        (Value::Null, other) | (other, Value::Null) => is_nothing(other),
         (left, right) => left == right,
     }
 }
 
-fn is_nothing(value: &Value) -> bool {
+/// Whether a value says as little as its absence.
+#[must_use]
+pub fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Object(members) => members.values().all(is_nothing),

@@ -1,12 +1,16 @@
-//! Live machine objects of a Worker's namespace: the untouched document beside its typed view.
+//! Live machine objects of a Worker's namespace: deployments with the untouched document beside its typed view, classes and
+//! their Secrets as a digest of what they say.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::digest::{self, Digest};
 use crate::api::machine::{Machine, MachineDeployment, MachineSet};
 
 /// Label on a MachineDeployment: name of its pool.
@@ -33,15 +37,64 @@ impl<T: DeserializeOwned> Live<T> {
     }
 }
 
+/// An object that is only compared: who it is, and what it says as a digest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Digested<T> {
+    /// Name, uid, resource version, finalizers, time of deletion; labels and annotations are left out.
+    pub metadata: ObjectMeta,
+    /// What it says.
+    pub digest: Digest,
+    /// The object itself, where it was kept.
+    pub whole: Option<T>,
+}
+
+impl Digested<Value> {
+    /// Of a machine class.
+    ///
+    /// # Errors
+    /// When its metadata can't be read.
+    pub fn class(document: Value) -> Result<Self, serde_json::Error> {
+        let metadata = ObjectMeta::deserialize(&document["metadata"])?;
+        Ok(Self { metadata: identity(metadata), digest: digest::of_document(&document), whole: Some(document) })
+    }
+}
+
+impl Digested<Secret> {
+    /// Of the Secret of a machine class.
+    #[must_use]
+    pub fn secret(secret: Secret) -> Self {
+        let metadata = identity(secret.metadata.clone());
+        Self { metadata, digest: digest::of_secret(&secret), whole: Some(secret) }
+    }
+}
+
+impl<T> Digested<T> {
+    /// Without the object itself.
+    #[must_use]
+    pub fn digest_only(self) -> Self {
+        Self { whole: None, ..self }
+    }
+
+    /// Whether somebody has asked for its deletion.
+    #[must_use]
+    pub fn is_being_deleted(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+}
+
+fn identity(metadata: ObjectMeta) -> ObjectMeta {
+    ObjectMeta { managed_fields: None, labels: None, annotations: None, ..metadata }
+}
+
 /// The machine objects in the namespace of one Worker, by name. The namespace belongs to the Worker as a whole.
 #[derive(Clone, Default)]
 pub struct MachineObjects {
     /// Machine deployments.
     pub deployments: BTreeMap<String, Live<MachineDeployment>>,
     /// Machine classes.
-    pub classes: BTreeMap<String, Value>,
+    pub classes: BTreeMap<String, Digested<Value>>,
     /// Secrets with the purpose label.
-    pub class_secrets: BTreeMap<String, Secret>,
+    pub class_secrets: BTreeMap<String, Digested<Secret>>,
     /// Machine sets.
     pub machine_sets: Vec<MachineSet>,
     /// Machines.

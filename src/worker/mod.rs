@@ -25,6 +25,7 @@ pub mod decode;
 pub mod delete;
 pub mod deployment;
 pub mod difference;
+pub mod digest;
 pub mod garden;
 pub mod live;
 pub mod machine_state;

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::apply::MachineApis;
 use super::cleanup::MachineController;
-use super::live::{Live, MachineObjects, PURPOSE_LABEL};
+use super::live::{Digested, Live, MachineObjects, PURPOSE_LABEL};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::gotext::json::{DecodeError, decode_lenient};
 use crate::api::machine::{Machine, MachineSet};
@@ -122,9 +122,10 @@ pub async fn machine_objects(client: &Client, namespace: &str) -> Result<Machine
     for class in classes {
         let name = class.name_any();
         let decode = |source| ObserveError::Decode { what: format!("MachineClass {name:?}"), source };
-        objects.classes.insert(name.clone(), serde_json::to_value(class).map_err(decode)?);
+        let class = serde_json::to_value(class).and_then(Digested::class).map_err(decode)?;
+        objects.classes.insert(name.clone(), class);
     }
-    objects.class_secrets = secrets.into_iter().map(|secret| (secret.name_any(), secret)).collect();
+    objects.class_secrets = secrets.into_iter().map(|secret| (secret.name_any(), Digested::secret(secret))).collect();
     Ok(objects)
 }
 

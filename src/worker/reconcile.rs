@@ -11,7 +11,7 @@ use super::changes::changes;
 use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
 use super::decode;
 use super::garden::Garden;
-use super::live::MachineObjects;
+use super::live::{Digested, MachineObjects};
 use super::observe::{self, ObserveError};
 use super::plan::{Plan, plan};
 use super::progress::{Progress, progress};
@@ -171,28 +171,30 @@ async fn delete_garbage(apis: &MachineApis, found: &Garbage, live: &MachineObjec
     for name in &found.deployments {
         let document = live.deployments.get(name).map(|live| &live.document);
         if !document.is_some_and(is_being_deleted) {
-            let deleted = apis.deployments.delete(name, &of_uid(document)).await;
+            let uid = document.and_then(|document| document["metadata"]["uid"].as_str()).map(str::to_owned);
+            let deleted = apis.deployments.delete(name, &of_uid(uid)).await;
             ignore_gone(deleted, "MachineDeployment", name)?;
         }
     }
     for name in &found.classes {
-        let document = live.classes.get(name);
-        if !document.is_some_and(is_being_deleted) {
-            ignore_gone(apis.classes.delete(name, &of_uid(document)).await, "MachineClass", name)?;
+        let class = live.classes.get(name);
+        if !class.is_some_and(Digested::is_being_deleted) {
+            let uid = class.and_then(|class| class.metadata.uid.clone());
+            ignore_gone(apis.classes.delete(name, &of_uid(uid)).await, "MachineClass", name)?;
         }
     }
     for name in &found.class_secrets {
-        let metadata = live.class_secrets.get(name).map(|secret| &secret.metadata);
-        if metadata.is_none_or(|metadata| metadata.deletion_timestamp.is_none()) {
-            ignore_gone(apis.secrets.delete(name, &DeleteParams::default()).await, "Secret", name)?;
+        let secret = live.class_secrets.get(name);
+        if !secret.is_some_and(Digested::is_being_deleted) {
+            let uid = secret.and_then(|secret| secret.metadata.uid.clone());
+            ignore_gone(apis.secrets.delete(name, &of_uid(uid)).await, "Secret", name)?;
         }
     }
     Ok(())
 }
 
 /// Deletes the object that was seen, not one that was made under the same name since.
-fn of_uid(document: Option<&serde_json::Value>) -> DeleteParams {
-    let uid = document.and_then(|document| document["metadata"]["uid"].as_str()).map(str::to_owned);
+fn of_uid(uid: Option<String>) -> DeleteParams {
     match uid {
         None => DeleteParams::default(),
         Some(uid) => DeleteParams::default().preconditions(Preconditions { uid: Some(uid), resource_version: None }),

@@ -9,7 +9,7 @@ use gardener_extension_worker::api::machine::{MachineDeployment, MachineTemplate
 use gardener_extension_worker::provider::{Providers, UserData, WorkerContext};
 use gardener_extension_worker::worker::changes::{class_document, replica_rules};
 use gardener_extension_worker::worker::deployment::wanted_document;
-use gardener_extension_worker::worker::live::{Live, MachineObjects};
+use gardener_extension_worker::worker::live::{Digested, Live, MachineObjects};
 use gardener_extension_worker::worker::plan::plan;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -90,8 +90,9 @@ pub(crate) fn as_cluster(rendered: &Rendered) -> MachineObjects {
     for seen in rendered.deployments.values() {
         let name = seen.class["metadata"]["name"].as_str().unwrap().to_owned();
         let data = BTreeMap::from([("userData".to_owned(), ByteString(seen.user_data.0.clone()))]);
-        live.class_secrets.insert(name.clone(), Secret { data: Some(data), ..Secret::default() });
-        live.classes.insert(name, seen.class.clone());
+        let secret = Secret { data: Some(data), ..Secret::default() };
+        live.class_secrets.insert(name.clone(), Digested::secret(secret));
+        live.classes.insert(name, Digested::class(seen.class.clone()).unwrap());
     }
     live
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: [&str; 9] = ["api", "capabilities", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
-const PURE: [&str; 18] = [
+const PURE: [&str; 19] = [
     "api",
     "capabilities",
     "pool",
@@ -22,6 +22,7 @@ const PURE: [&str; 18] = [
     "worker/decode.rs",
     "worker/deployment.rs",
     "worker/difference.rs",
+    "worker/digest.rs",
     "worker/live.rs",
     "worker/machine_state.rs",
     "worker/operation.rs",
