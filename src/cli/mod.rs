@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 use crate::provider::Providers;
 
 mod completions;
+mod configuration_file;
 mod explain;
 pub mod input;
 pub mod json_fields;
@@ -54,7 +55,7 @@ enum Command {
 /// something changes.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    Arguments::try_parse_from(&arguments).map_err(|refusal| {
+    configuration_file::with_file(&arguments).and_then(Arguments::try_parse_from).map_err(|refusal| {
         // A closed stdout or stderr leaves nobody to tell.
         let _ = refusal.print();
         let is_preview = arguments.get(1).is_some_and(|command| command == "preview");

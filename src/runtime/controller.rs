@@ -15,13 +15,16 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{Controller, watcher};
 use kube::{Client, Resource, ResourceExt};
+use tokio::sync::watch;
 use tracing::{Instrument, debug, info, info_span, warn};
 
 use super::ControllerArguments;
 use super::decode_guard::Guarded;
 use super::look::{LookError, look_at_worker};
+use super::metrics::Metrics;
 use super::newest::Written;
 use super::pace::Pace;
+use super::readiness::{Need, Readiness};
 use super::retry::Retries;
 use super::served::Served;
 use super::undecodable::tell_undecodable;
@@ -36,13 +39,21 @@ pub(super) struct Shared {
     pub(super) garden: Garden,
     pub(super) recorder: Recorder,
     pub(super) served: Served,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) retries: Retries,
     pub(super) pace: Pace,
     pub(super) written: Written,
 }
 
-/// Runs until the process is told to stop.
-pub(super) async fn run(client: Client, arguments: &ControllerArguments, providers: Providers) -> anyhow::Result<()> {
+/// Runs until it is told to stop.
+pub(super) async fn run(
+    client: Client,
+    arguments: &ControllerArguments,
+    providers: Providers,
+    readiness: &Readiness,
+    metrics: &Arc<Metrics>,
+    mut stopped: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
     let served = Served::new(providers, &arguments.worker_types, &arguments.extension_classes)?;
     info!(worker_types = served.types(), classes = served.classes(), "starting");
     let reporter = Reporter { controller: "gardener-extension-worker".into(), instance: None };
@@ -51,6 +62,7 @@ pub(super) async fn run(client: Client, arguments: &ControllerArguments, provide
         client: client.clone(),
         garden: arguments.garden(),
         served,
+        metrics: Arc::clone(metrics),
         retries: Retries::default(),
         pace: Pace::default(),
         written: Written::default(),
@@ -59,19 +71,28 @@ pub(super) async fn run(client: Client, arguments: &ControllerArguments, provide
     let controller = Controller::new(workers, watcher::Config::default())
         .with_config(Config::default().concurrency(arguments.worker_max_concurrent_reconciles));
     let store = controller.store();
-    controller
+    readiness.misses(Need::Caches, "Workers have not been listed yet");
+    let filled = async {
+        // The store's writer lives in the controller, which ends with the process.
+        if store.wait_until_ready().await.is_ok() {
+            readiness.has(Need::Caches);
+        }
+    };
+    let run = controller
         .watches(metadata_of::<MachineDeployment>(&client), watcher::Config::default(), workers_of(&store))
         .watches(metadata_of::<MachineSet>(&client), watcher::Config::default(), workers_of(&store))
         .watches(metadata_of::<Machine>(&client), watcher::Config::default(), workers_of(&store))
-        .shutdown_on_signal()
+        .graceful_shutdown_on(async move {
+            // Without a sender there is nobody left to run for.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        })
         .run(look_at, on_error, shared)
         .for_each(|result| async {
             if let Err(error) = result {
                 debug!(%error, "watch");
             }
-        })
-        .await;
-    info!("stopped");
+        });
+    futures::join!(run, filled);
     Ok(())
 }
 

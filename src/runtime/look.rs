@@ -8,6 +8,7 @@ use kube::runtime::controller::Action;
 use tracing::{info, warn};
 
 use super::controller::Shared;
+use super::measure::measure;
 use super::record;
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
@@ -41,6 +42,7 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     if let Some(wait) = shared.pace.wait(&uid, Instant::now()).filter(|_| !begins) {
         return Ok(Action::requeue(wait));
     }
+    let began = Instant::now();
     let cluster = observe::cluster(&shared.client, &worker.namespace().unwrap_or_default()).await;
     // Nothing may be done for a shoot that Gardener has given up, not even a request taken off.
     if cluster.as_ref().ok().and_then(Option::as_ref).is_some_and(is_shoot_failed) {
@@ -55,7 +57,9 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     }
     let result = pass(worker, cluster, operation, begins, provider, shared).await;
     shared.pace.looked(&uid, Instant::now());
-    finish(worker, operation, result, shared).await
+    let pass = result.unwrap_or_else(|error| Pass::ended(Outcome::Failed(error.failure())));
+    measure(&shared.metrics, worker, operation, begins, &pass, began.elapsed());
+    finish(worker, operation, pass, shared).await
 }
 
 async fn pass(
@@ -74,22 +78,13 @@ async fn pass(
         Operation::Restore => reconcile(client, provider, worker, cluster, begins, Some(&shared.garden), now).await,
         Operation::Delete => delete(client, provider, worker, cluster, now).await,
         // gardenlet has kept the machines and takes their objects away.
-        Operation::Migrate => Ok(Pass { outcome: Outcome::Succeeded, published: None, plan: None, look_again: None }),
+        Operation::Migrate => Ok(Pass::ended(Outcome::Succeeded)),
     }
 }
 
 /// Writes the end of a pass down and tells when to look again.
-async fn finish(
-    worker: &Worker,
-    operation: Operation,
-    result: Result<Pass, PassError>,
-    shared: &Shared,
-) -> Result<Action, LookError> {
+async fn finish(worker: &Worker, operation: Operation, pass: Pass, shared: &Shared) -> Result<Action, LookError> {
     let uid = worker.uid().unwrap_or_default();
-    let pass = match result {
-        Ok(pass) => pass,
-        Err(error) => Pass { outcome: Outcome::Failed(error.failure()), published: None, plan: None, look_again: None },
-    };
     let mut patch = status_patch(worker, operation, &pass.outcome, pass.published.as_ref(), Timestamp::now());
     if let (Some(plan), Outcome::Succeeded) = (&pass.plan, &pass.outcome) {
         patch = with_in_place_updates(worker, plan, patch);

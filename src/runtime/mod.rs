@@ -5,25 +5,47 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use tracing_subscriber::EnvFilter;
 
 use crate::provider::Providers;
+use crate::worker::garden::Garden;
+use logs::{LogFormat, LogLevel};
 
 mod controller;
 mod decode_guard;
+mod election;
+mod heartbeat;
+mod kinds;
+mod leadership;
+mod lease;
+mod logs;
 mod look;
+mod measure;
+mod metrics;
 mod newest;
+mod operations_server;
 mod pace;
+mod process;
+mod readiness;
 mod record;
+mod request;
+mod request_count;
 mod retry;
 mod seed;
 mod served;
 mod undecodable;
 mod worker_events;
+mod write_gate;
 
 pub use seed::Seed;
 
-use crate::worker::garden::Garden;
+/// A part of the process that can be switched off, as the Go extension's `--disable-controllers` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Reconciling Workers.
+    Worker,
+    /// The sign of life for gardenlet.
+    Heartbeat,
+}
 
 /// Arguments of `controller`.
 #[derive(Clone, Debug, Args)]
@@ -34,10 +56,10 @@ pub struct ControllerArguments {
     #[command(flatten)]
     seed: Seed,
     /// Only Workers of this type; may be given several times. Without it, every type that is supported.
-    #[arg(long = "worker-type", value_name = "TYPE")]
+    #[arg(long = "worker-type", env = "WORKER_TYPE", value_name = "TYPE", value_delimiter = ',')]
     worker_types: Vec<String>,
     /// Only Workers of these extension classes; one without a class is a shoot's.
-    #[arg(long, value_name = "CLASS", value_delimiter = ',', default_value = served::DEFAULT_CLASS)]
+    #[arg(long, env = "EXTENSION_CLASSES", value_name = "CLASS", value_delimiter = ',', default_value = served::DEFAULT_CLASS)]
     extension_classes: Vec<String>,
     /// Kubeconfig of the garden, which keeps the machines of a shoot while its control plane moves; needed only when gardenlet
     /// has not put them into the Worker.
@@ -46,31 +68,49 @@ pub struct ControllerArguments {
     /// Workers that are reconciled at the same time.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 20, value_name = "N")]
     worker_max_concurrent_reconciles: u16,
-    /// What is logged; `RUST_LOG` has finer directives.
-    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    /// Reads everything and writes nothing: what would be written becomes metrics and log lines.
+    #[arg(long, env = "SHADOW")]
+    shadow: bool,
+    /// Parts that are switched off; may be given several times.
+    #[arg(long, env = "DISABLE_CONTROLLERS", value_enum, value_name = "PART", value_delimiter = ',')]
+    disable_controllers: Vec<Part>,
+    /// Namespace of the lease by which one of several processes leads. Without it there is no election: run one process.
+    #[arg(long, env = "LEADER_ELECTION_NAMESPACE", value_name = "NAMESPACE")]
+    leader_election_namespace: Option<String>,
+    /// Name of that lease; processes with other types or classes need another one.
+    #[arg(long, env = "LEADER_ELECTION_ID", value_name = "NAME", default_value = election::LEASE)]
+    leader_election_id: String,
+    /// Seconds without a sign of life after which another process takes over.
+    #[arg(long, env = "LEADER_ELECTION_LEASE_SECONDS", value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(3..))]
+    leader_election_lease_seconds: u16,
+    /// Namespace of the lease that tells gardenlet that this extension lives. Without it there is none.
+    #[arg(long, env = "HEARTBEAT_NAMESPACE", value_name = "NAMESPACE")]
+    heartbeat_namespace: Option<String>,
+    /// Seconds between two signs of life.
+    #[arg(long, env = "HEARTBEAT_RENEW_INTERVAL_SECONDS", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
+    heartbeat_renew_interval_seconds: u16,
+    /// Port of /healthz, /readyz and /log-level. Without it they are not served.
+    #[arg(long, env = "HEALTH_PORT", value_name = "PORT")]
+    health_port: Option<u16>,
+    /// Port of /metrics. Without it they are not served.
+    #[arg(long, env = "METRICS_PORT", value_name = "PORT")]
+    metrics_port: Option<u16>,
+    /// What is logged; `RUST_LOG` has finer directives. PUT /log-level changes it while the process runs.
+    #[arg(long, env = "LOG_LEVEL", value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
     /// How it is logged.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+    /// YAML file with arguments by their long names. The command line goes before the environment, the environment before
+    /// the file.
+    #[arg(long, env = "CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 impl ControllerArguments {
     fn garden(&self) -> Garden {
         Garden { kubeconfig: self.garden_kubeconfig.clone() }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LogLevel {
-    Error,
-    Info,
-    Debug,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LogFormat {
-    Text,
-    Json,
 }
 
 /// Runs the controller for Workers of these providers until it is told to stop.
@@ -89,26 +129,10 @@ pub fn run(arguments: ControllerArguments, providers: Providers) -> ExitCode {
 }
 
 fn start(arguments: ControllerArguments, providers: Providers) -> anyhow::Result<()> {
-    init_logs(&arguments);
+    let logs = logs::begin(arguments.log_level, arguments.log_format)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
-    runtime.block_on(async {
-        let client = arguments.seed.client().await?;
-        controller::run(client, &arguments, providers).await
-    })
-}
-
-fn init_logs(arguments: &ControllerArguments) {
-    // kube's controller adds the reason for each look to every line, which is worth more than it costs only in search of
-    // its own faults.
-    let level = match arguments.log_level {
-        LogLevel::Error => "error",
-        LogLevel::Info => "info,kube_runtime=warn",
-        LogLevel::Debug => "info,kube_runtime=warn,gardener_extension_worker=debug",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match arguments.log_format {
-        LogFormat::Text => logs.init(),
-        LogFormat::Json => logs.json().flatten_event(true).init(),
-    }
+    let result = runtime.block_on(process::run(&arguments, providers, logs));
+    // Nothing that is still under way may hold up the end.
+    runtime.shutdown_background();
+    result
 }

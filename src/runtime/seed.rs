@@ -23,21 +23,28 @@ impl Seed {
         self.kubeconfig.is_some()
     }
 
-    /// A client for it.
+    /// How to reach it.
     ///
     /// # Errors
     /// When there is no kubeconfig and no service account, or it can't be used.
-    pub async fn client(&self) -> anyhow::Result<Client> {
-        let config = match &self.kubeconfig {
+    pub(super) async fn config(&self) -> anyhow::Result<Config> {
+        match &self.kubeconfig {
             Some(path) => {
                 let kubeconfig = Kubeconfig::read_from(path)
                     .with_context(|| format!("kubeconfig {} can't be read", path.display()))?;
                 Config::from_custom_kubeconfig(kubeconfig, &Default::default())
                     .await
-                    .with_context(|| format!("kubeconfig {} can't be used", path.display()))?
+                    .with_context(|| format!("kubeconfig {} can't be used", path.display()))
             }
-            None => Config::infer().await.context("no kubeconfig and no service account")?,
-        };
-        Client::try_from(config).context("no client for the seed")
+            None => Config::infer().await.context("no kubeconfig and no service account"),
+        }
+    }
+
+    /// A client for it.
+    ///
+    /// # Errors
+    /// When there is no kubeconfig and no service account, or it can't be used.
+    pub async fn client(&self) -> anyhow::Result<Client> {
+        Client::try_from(self.config().await?).context("no client for the seed")
     }
 }

@@ -65,7 +65,7 @@ pub async fn delete(
 }
 
 fn pass(outcome: Outcome, look_again: Option<Duration>) -> Pass {
-    Pass { outcome, published: None, plan: None, look_again }
+    Pass { look_again, ..Pass::ended(outcome) }
 }
 
 /// Waiting, or an error once it has taken five minutes from the request.

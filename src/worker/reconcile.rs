@@ -1,6 +1,6 @@
 //! One pass over a Worker that shall exist: the list of the steps. It never waits; watches bring it back.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kube::api::{DeleteParams, Preconditions};
@@ -32,6 +32,38 @@ pub struct Pass {
     pub plan: Option<Plan>,
     /// When to look again even if nothing happens.
     pub look_again: Option<Duration>,
+    /// How the machines stand; absent when it was not looked at.
+    pub progress: Option<Progress>,
+    /// Machine objects that were written.
+    pub writes: usize,
+    /// What the steps took, by name.
+    pub steps: Vec<(&'static str, Duration)>,
+}
+
+impl Pass {
+    /// A pass of which there is nothing to say but its outcome.
+    #[must_use]
+    pub fn ended(outcome: Outcome) -> Self {
+        Self { outcome, published: None, plan: None, look_again: None, progress: None, writes: 0, steps: Vec::new() }
+    }
+}
+
+/// Takes the time of each step.
+struct Steps {
+    taken: Vec<(&'static str, Duration)>,
+    since: Instant,
+}
+
+impl Steps {
+    fn start() -> Self {
+        Self { taken: Vec::new(), since: Instant::now() }
+    }
+
+    fn done(&mut self, step: &'static str) {
+        let now = Instant::now();
+        self.taken.push((step, now.duration_since(self.since)));
+        self.since = now;
+    }
 }
 
 /// Why a pass could not be finished.
@@ -95,6 +127,7 @@ pub async fn reconcile(
 ) -> Result<Pass, PassError> {
     let namespace = worker.namespace().unwrap_or_default();
     let cluster = cluster?.ok_or_else(|| WorkerError::ClusterMissing { cluster: namespace.clone() })?;
+    let mut steps = Steps::start();
     let publishes_anew = begins || is_publication_due(worker);
     let (secrets, mut live) =
         tokio::try_join!(observe::secrets(client, worker), observe::machine_objects(client, &namespace))?;
@@ -110,11 +143,21 @@ pub async fn reconcile(
     if moved.is_some() && is_all_back {
         start_machine_controller(client, &namespace, context.shoot).await?;
     }
+    steps.done("apply");
     let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());
     let left = clean_up(client, &apis, &plan, &progress, &applied, &live, &namespace).await?;
+    steps.done("clean-up");
     let published = published(&context, &plan, publishes_anew, &live);
     let (outcome, look_again) = outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
-    Ok(Pass { outcome, published: Some(published), plan: Some(plan), look_again })
+    Ok(Pass {
+        outcome,
+        published: Some(published),
+        plan: Some(plan),
+        look_again,
+        progress: Some(progress),
+        writes: applied.writes,
+        steps: steps.taken,
+    })
 }
 
 fn published(context: &WorkerContext<'_>, plan: &Plan, renew_time: bool, live: &MachineObjects) -> Published {

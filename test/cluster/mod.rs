@@ -31,7 +31,7 @@ mod run_folder;
 mod users;
 
 pub(crate) use audit::{AuditLog, Mark, Request};
-pub(crate) use control_plane::ControlPlane;
+pub(crate) use control_plane::{ControlPlane, free_ports};
 pub(crate) use eventually::eventually;
 pub(crate) use faker::Faker;
 pub(crate) use machine_controller_manager::{Deletion, MachineControllerManager};

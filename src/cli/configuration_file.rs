@@ -1,0 +1,86 @@
+//! `--config FILE`: arguments of a long-running command in a YAML file. What the command line says goes before the
+//! environment, the environment before the file, the file before the defaults.
+//!
+//! The file's members are the long names of the arguments. They are put behind the command line as if they had been typed,
+//! so that a value is checked in one place only.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
+use serde_json::{Map, Value};
+
+/// Name of the argument that names the file.
+const CONFIG: &str = "config";
+
+/// The arguments, with those of the file that nothing goes before.
+///
+/// # Errors
+/// What clap says of the command line, or why the file can't be used.
+pub(super) fn with_file(arguments: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
+    let mut command = super::Arguments::command();
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    let Some((name, matches)) = matches.subcommand() else { return Ok(arguments.to_vec()) };
+    let file = matches.try_get_one::<PathBuf>(CONFIG).ok().flatten();
+    let (Some(file), Some(subcommand)) = (file, command.find_subcommand(name)) else { return Ok(arguments.to_vec()) };
+    let refuse = |reason: String| {
+        super::Arguments::command().error(ErrorKind::ValueValidation, format!("--config {}: {reason}", file.display()))
+    };
+    let members = read(file).map_err(refuse)?;
+    let typed = typed(subcommand, matches, &members).map_err(refuse)?;
+    Ok(arguments.iter().cloned().chain(typed.into_iter().map(OsString::from)).collect())
+}
+
+fn read(file: &Path) -> Result<Map<String, Value>, String> {
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let members: Option<Map<String, Value>> = serde_saphyr::from_str(&text).map_err(|error| error.to_string())?;
+    Ok(members.unwrap_or_default())
+}
+
+/// The members as arguments, without those that the command line or the environment has.
+fn typed(command: &Command, matches: &ArgMatches, members: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let mut typed = Vec::new();
+    for (name, value) in members {
+        let argument = command
+            .get_arguments()
+            .find(|argument| argument.get_long() == Some(name) && name != CONFIG)
+            .ok_or_else(|| format!("{name}: no such argument; there are {}", names(command)))?;
+        let source = matches.value_source(argument.get_id().as_str());
+        if matches!(source, Some(ValueSource::CommandLine | ValueSource::EnvVariable)) {
+            continue;
+        }
+        typed.extend(spelled(argument, name, value)?);
+    }
+    Ok(typed)
+}
+
+fn spelled(argument: &Arg, name: &str, value: &Value) -> Result<Vec<String>, String> {
+    let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
+    match value {
+        Value::Bool(on) if is_switch => Ok(if *on { vec![format!("--{name}")] } else { Vec::new() }),
+        _ if is_switch => Err(format!("{name}: true or false is wanted")),
+        Value::Array(values) => {
+            let each = values.iter().map(|value| Ok(format!("--{name}={}", scalar(name, value)?)));
+            each.collect()
+        }
+        value => Ok(vec![format!("--{name}={}", scalar(name, value)?)]),
+    }
+}
+
+fn scalar(name: &str, value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(value) => Ok(value.to_string()),
+        _ => Err(format!("{name}: a text or a number is wanted")),
+    }
+}
+
+fn names(command: &Command) -> String {
+    let names =
+        command.get_arguments().filter_map(Arg::get_long).filter(|name| ![CONFIG, "help", "version"].contains(name));
+    names.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,60 @@
+//! Counts every request to the API server. A layer of the client, so that none is missed.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::http::{Request, Response};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::client::Body;
+use tower::{BoxError, Layer, Service};
+
+use super::metrics::Metrics;
+use super::request::ApiRequest;
+
+/// The layer.
+#[derive(Clone)]
+pub(super) struct RequestCount(pub(super) Arc<Metrics>);
+
+impl<S> Layer<S> for RequestCount {
+    type Service = Counted<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Counted { inner, metrics: Arc::clone(&self.0) }
+    }
+}
+
+/// A client's service whose requests are counted.
+#[derive(Clone)]
+pub(super) struct Counted<S> {
+    inner: S,
+    metrics: Arc<Metrics>,
+}
+
+impl<S, B> Service<Request<Body>> for Counted<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+    S::Future: Send + 'static,
+    B: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<S::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let asked = ApiRequest::of(request.method(), request.uri());
+        let (verb, resource) = asked.map_or(("other", String::new()), |asked| (asked.verb, asked.resource.to_owned()));
+        let metrics = Arc::clone(&self.metrics);
+        let answer = self.inner.call(request);
+        async move {
+            let answer = answer.await;
+            metrics.requested(verb, &resource, answer.as_ref().ok().map(|answer| answer.status().as_u16()));
+            answer
+        }
+        .boxed()
+    }
+}

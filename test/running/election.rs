@@ -1,0 +1,91 @@
+//! Of two processes one leads. What it does not finish, the other one does; a leader that was asleep while it lost the lease
+//! writes nothing when it wakes.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::Api;
+
+use crate::cluster::{self, ADMIN, CONTROLLER, ControlPlane, MACHINE_CONTROLLER_MANAGER, Program, eventually};
+use crate::controller::Controller;
+use crate::shoot::{SOON, Shoot};
+
+const LEASE: &str = "gardener-extension-worker-leader-election";
+
+fn elected<'a>(namespace: &'a str, seconds: &'a str) -> impl FnOnce(Program) -> Program + use<'a> {
+    move |program| program.flag("leader-election-namespace", namespace).flag("leader-election-lease-seconds", seconds)
+}
+
+async fn holder(control_plane: &ControlPlane, namespace: &str) -> Result<String> {
+    let api: Api<Lease> = Api::namespaced(control_plane.client(ADMIN).await?, namespace);
+    let spec = api.get(LEASE).await?.spec.context("a lease without content")?;
+    Ok(spec.holder_identity.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_leader_that_stops_hands_over_at_once() -> Result<()> {
+    let control_plane = cluster::ControlPlane::start().await?;
+    let namespace = control_plane.namespace("extension").await?;
+    // A lease that would last for the whole test, were it not given away.
+    let first = Controller::start(&control_plane, "first", CONTROLLER, elected(&namespace, "60"))?;
+    first.ready("ready\n").await?;
+    ensure!(first.metrics().await?.contains("gardener_extension_worker_leader 1"), "the leader says that it leads");
+    let second = Controller::start(&control_plane, "second", MACHINE_CONTROLLER_MANAGER, elected(&namespace, "60"))?;
+    second.ready("standing by").await?;
+    ensure!(second.metrics().await?.contains("gardener_extension_worker_leader 0"), "the other one does not");
+    let leader = holder(&control_plane, &namespace).await?;
+
+    let told = Instant::now();
+    first.process.signal("TERM")?;
+    let status = first.process.wait(SOON).await?;
+    let took = told.elapsed();
+    ensure!(status.success(), "{status}\n{}", first.process.last_lines(15));
+    // The process ends within a second; the rest is what a busy machine adds.
+    ensure!(took < Duration::from_secs(5), "it took {took:?}");
+    eventually(Duration::from_secs(30), "the other process leads", async || {
+        let now = holder(&control_plane, &namespace).await?;
+        ensure!(!now.is_empty() && now != leader, "the lease is held by {now:?}");
+        Ok(())
+    })
+    .await?;
+    second.ready("ready\n").await?;
+    let shoot = Shoot::new(&control_plane, "later").await?;
+    let _machines = shoot.fake_machines(&control_plane, Duration::ZERO).await?;
+    shoot.create(|_| {}).await?;
+    shoot.succeeded().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_leader_that_was_asleep_writes_nothing() -> Result<()> {
+    let control_plane = cluster::ControlPlane::start().await?;
+    let audit = control_plane.audit().await?;
+    let namespace = control_plane.namespace("extension").await?;
+    let first = Controller::start(&control_plane, "first", CONTROLLER, elected(&namespace, "3"))?;
+    first.ready("ready\n").await?;
+    let shoot = Shoot::new(&control_plane, "shoot").await?;
+    let _machines = shoot.fake_machines(&control_plane, Duration::from_secs(1)).await?;
+    shoot.create(|_| {}).await?;
+    shoot.succeeded().await?;
+    let leader = holder(&control_plane, &namespace).await?;
+
+    first.process.signal("STOP")?;
+    // Something it would write about as soon as it wakes.
+    shoot.change_worker(|_| {}).await?;
+    let second = Controller::start(&control_plane, "second", MACHINE_CONTROLLER_MANAGER, elected(&namespace, "3"))?;
+    second.ready("ready\n").await?;
+    shoot.succeeded().await?;
+    let successor = holder(&control_plane, &namespace).await?;
+    ensure!(successor != leader, "the sleeping process still holds the lease");
+    let awake = audit.mark().await?;
+    shoot.change_worker(|_| {}).await?;
+    first.process.signal("CONT")?;
+    let status = first.process.wait(SOON).await?;
+    ensure!(!status.success(), "losing the lease is an error: {status}");
+    let writes: Vec<_> =
+        audit.requests(CONTROLLER, awake).await?.into_iter().filter(cluster::Request::writes).collect();
+    ensure!(writes.is_empty(), "written after it woke: {writes:?}");
+    shoot.succeeded().await?;
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! What an operator asks a running process: alive, ready, metrics, another log level; and what it tells gardenlet.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, PostParams};
+use kube::core::ObjectMeta;
+
+use crate::cluster::{ADMIN, CONTROLLER, ControlPlane, eventually};
+use crate::controller::Controller;
+use crate::shoot::{SOON, Shoot};
+
+#[tokio::test]
+async fn readiness_says_what_is_missing() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let definitions: Api<CustomResourceDefinition> = Api::all(control_plane.client(ADMIN).await?);
+    let name = "machinesets.machine.sapcloud.io";
+    let definition = definitions.get(name).await?;
+    definitions.delete(name, &DeleteParams::default()).await?;
+    eventually(SOON, "the definition is gone", async || {
+        ensure!(definitions.get_opt(name).await?.is_none(), "it is there");
+        Ok(())
+    })
+    .await?;
+    let controller = Controller::start(&control_plane, "unready", CONTROLLER, |program| program)?;
+    controller.readyz(503, "machinesets of machine.sapcloud.io/v1alpha1 are not served").await?;
+    let (status, _) = controller.ask("GET", "/healthz", "").await?;
+    ensure!(status == 200, "it is alive all the same: {status}");
+
+    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    let mut anew = CustomResourceDefinition { metadata, status: None, ..definition };
+    anew.metadata.annotations = None;
+    definitions.create(&PostParams::default(), &anew).await?;
+    controller.ready("ready\n").await
+}
+
+#[tokio::test]
+async fn a_running_controller_tells_about_itself() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let namespace = control_plane.namespace("extension").await?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("config.yaml");
+    std::fs::write(&file, "log-level: error\nlog-format: json\nheartbeat-renew-interval-seconds: 1\n")?;
+    let controller = Controller::start(&control_plane, "running", CONTROLLER, |program| {
+        program
+            .flag("config", &file)
+            .flag("heartbeat-namespace", &namespace)
+            .env("LOG_FORMAT", "text")
+            .env("RUST_LOG", "")
+    })?;
+    controller.ready("ready\n").await?;
+
+    // The environment goes before the file, the file before the defaults.
+    let (_, logs) = controller.ask("GET", "/log-level", "").await?;
+    ensure!(logs == "error text\n", "{logs:?}");
+    let (status, refusal) = controller.ask("PUT", "/log-level", "kube=loud").await?;
+    ensure!(status == 400 && refusal.contains("kube=loud"), "{status} {refusal}");
+    let (_, logs) = controller.ask("PUT", "/log-level", "debug json").await?;
+    ensure!(logs.ends_with(" json\n") && logs.contains("gardener_extension_worker=debug"), "{logs:?}");
+
+    let shoot = Shoot::new(&control_plane, "shoot").await?;
+    let _machines = shoot.fake_machines(&control_plane, Duration::ZERO).await?;
+    shoot.create(|_| {}).await?;
+    shoot.succeeded().await?;
+    let namespace_of_shoot = &shoot.namespace;
+    eventually(SOON, "the metrics tell of the Worker", async || {
+        let metrics = controller.metrics().await?;
+        for wanted in [
+            r#"_reconciles_total{worker_type="azure",operation="Create",result="succeeded"} 1"#.to_owned(),
+            format!(r#"_pools{{namespace="{namespace_of_shoot}",state="failed"}} 0"#),
+            r#"_api_requests_total{verb="create",resource="machineclasses",code="201"}"#.to_owned(),
+            r#"_phase_duration_seconds_count{phase="apply"}"#.to_owned(),
+        ] {
+            ensure!(metrics.contains(&wanted), "{wanted} is not in\n{metrics}");
+        }
+        Ok(())
+    })
+    .await?;
+    let lines = controller.process.last_lines(3);
+    let is_json = |line: &str| serde_json::from_str::<serde_json::Value>(line).is_ok();
+    ensure!(lines.lines().all(is_json), "logs in another format:\n{lines}");
+
+    let leases: Api<Lease> = Api::namespaced(control_plane.client(ADMIN).await?, &namespace);
+    let beat = async || {
+        let spec = leases.get("gardener-extension-heartbeat").await?.spec.context("an empty lease")?;
+        ensure!(spec.holder_identity.as_deref() == Some("gardener-extension-worker"), "{spec:?}");
+        spec.renew_time.context("never renewed")
+    };
+    let first = beat().await?;
+    eventually(SOON, "the heart beats", async || {
+        let next = beat().await?;
+        ensure!(next.0 > first.0, "last beat at {}", next.0);
+        Ok(())
+    })
+    .await
+}
