@@ -19,6 +19,7 @@
 //!
 //! * [`api`]: objects on the wire;
 //! * [`capabilities`]: which image flavor fits a machine, and which fits best (GEP-33);
+//! * [`cloud_profile`]: CloudProfiles as Gardener itself treats them;
 //! * [`pool`]: zones, hash, names, settings;
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`worker`]: the pipeline, one file per step;
@@ -30,6 +31,7 @@
 pub mod api;
 pub mod capabilities;
 pub mod cli;
+pub mod cloud_profile;
 pub mod explain;
 pub mod pool;
 pub mod preview;

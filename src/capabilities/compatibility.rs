@@ -30,6 +30,16 @@ pub fn are_compatible(a: &Capabilities, b: &Capabilities, definitions: &[Capabil
     first_difference(a, b, definitions).is_none()
 }
 
+/// Whether one of the flavors of an image version fits a machine type (gardener-core section 1.3). A version without
+/// flavors fits every machine type, also one that lists no value of a capability.
+pub fn is_supported_by_image(
+    machine: &Capabilities,
+    flavors: &[Capabilities],
+    definitions: &[CapabilityDefinition],
+) -> bool {
+    flavors.is_empty() || flavors.iter().any(|flavor| are_compatible(machine, flavor, definitions))
+}
+
 /// The first defined capability of which the sides share no value: `a` wants, `b` offers.
 pub fn first_mismatch(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Option<Mismatch> {
     first_difference(a, b, definitions).map(|definition| mismatch(a, b, definition))

@@ -14,6 +14,14 @@ pub fn with_defaults(capabilities: &Capabilities, definitions: &[CapabilityDefin
     definitions.iter().map(|definition| (definition.name.as_str(), values_of(capabilities, definition))).collect()
 }
 
+/// The flavors of an image version with [`with_defaults`]; a version without flavors has one that runs everything.
+pub fn flavors_with_defaults(flavors: &[Capabilities], definitions: &[CapabilityDefinition]) -> Vec<Capabilities> {
+    match flavors {
+        [] => vec![with_defaults(&Capabilities::default(), definitions)],
+        _ => flavors.iter().map(|flavor| with_defaults(flavor, definitions)).collect(),
+    }
+}
+
 /// The values of one capability as [`with_defaults`] would list them, without building the map.
 pub(super) fn values_of<'a>(capabilities: &'a Capabilities, definition: &'a CapabilityDefinition) -> &'a [String] {
     capabilities.values(&definition.name).unwrap_or(&definition.values)

@@ -13,15 +13,28 @@
 //! * `compatibility`: whether two sides share a value of every capability, and where they do not.
 //! * `ranking`: the best of several compatible flavors, and how the choice came about.
 //! * `lifecycle`: which stage of its life a version of a profile is in.
+//! * `architecture`: the one capability that Gardener itself knows, and the older fields beside it.
+//! * `validation`, `names`: which definitions and capabilities are wrong.
 //!
-//! Nothing here knows a provider. The rules are those of gardener-core sections 1.2 to 1.4.
+//! Nothing here knows a provider. The rules are those of gardener-core sections 1.2 to 1.5 and 1.9.
 
+mod architecture;
 mod compatibility;
 mod defaults;
 mod lifecycle;
+mod names;
 mod ranking;
+mod validation;
 
-pub use compatibility::{Mismatch, are_compatible, are_equal, first_mismatch, intersection, mismatches};
-pub use defaults::{ARCHITECTURE, DEFAULT_ARCHITECTURE, complete_machine_type, with_defaults};
+pub use architecture::{
+    ARCHITECTURES, architecture_of_machine_type, architectures_of_flavors, architectures_of_version,
+    defined_architectures,
+};
+pub use compatibility::{
+    Mismatch, are_compatible, are_equal, first_mismatch, intersection, is_supported_by_image, mismatches,
+};
+pub use defaults::{ARCHITECTURE, DEFAULT_ARCHITECTURE, complete_machine_type, flavors_with_defaults, with_defaults};
 pub use lifecycle::{Classification, Life};
+pub use names::not_a_name;
 pub use ranking::{Choice, NoFlavor, RankingStep, best_flavor, explain_ranking, trace_ranking};
+pub use validation::{validate_definitions, validate_image_version, validate_machine_type, validate_provider_flavor};

@@ -6,12 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top of the road to its end. A room may use itself and the rooms before it.
-const ROOMS: [&str; 9] = ["api", "capabilities", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
+const ROOMS: [&str; 10] =
+    ["api", "capabilities", "cloud_profile", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
 const PURE: [&str; 19] = [
     "api",
     "capabilities",
+    "cloud_profile",
     "pool",
     "preview",
     "provider",

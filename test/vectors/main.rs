@@ -102,13 +102,20 @@ fn run(folder: &Path, file: &Path, total: &mut Total) {
     total.failed += differences.len();
 }
 
-/// A table is a list, or an object with the list in `cases`.
+/// A table is a list, or an object with the list in `cases`; what else stands in the object counts for every case.
 fn cases(file: &Path) -> Result<Vec<Value>, String> {
     let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
     match serde_json::from_str(&text).map_err(|error| error.to_string())? {
         Value::Array(cases) => Ok(cases),
         Value::Object(mut table) => match table.remove("cases") {
-            Some(Value::Array(cases)) => Ok(cases),
+            Some(Value::Array(mut cases)) => {
+                for case in cases.iter_mut().filter_map(Value::as_object_mut) {
+                    for (name, shared) in &table {
+                        case.entry(name.clone()).or_insert_with(|| shared.clone());
+                    }
+                }
+                Ok(cases)
+            }
             _ => Err("the table has no list of cases".to_owned()),
         },
         _ => Err("not a table".to_owned()),

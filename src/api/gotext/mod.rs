@@ -7,7 +7,7 @@
 //! * [`yaml`]: files with one or several YAML or JSON documents, by the scalar rules of `sigs.k8s.io/yaml`.
 //! * [`quantity`]: `resource.Quantity`, for example `1024Mi`, which Go prints as `1Gi`.
 //! * [`duration`]: `metav1.Duration`, for example `90s`, which Go prints as `1m30s`.
-//! * [`version`]: semantic versions as leniently as `Masterminds/semver` reads them.
+//! * [`version`], [`version_constraint`]: semantic versions as leniently as `Masterminds/semver` reads them.
 //! * [`time`]: `time.Time` as its `String` method prints it.
 //! * [`field`]: errors of fields as Kubernetes reports them.
 //!
@@ -20,4 +20,5 @@ pub mod json;
 pub mod quantity;
 pub mod time;
 pub mod version;
+pub mod version_constraint;
 pub mod yaml;

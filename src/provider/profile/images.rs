@@ -2,11 +2,13 @@
 //! stands in a version.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde::Deserialize;
 
 use super::{ListedFlavor, ListedReference, ListedVersion, Place};
-use crate::api::gardener::Capabilities;
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::null_as_default;
 
 /// An image with its versions.
@@ -21,17 +23,50 @@ pub struct ImageVersions<Version> {
     pub versions: Vec<Version>,
 }
 
+/// Which entries count where a version is listed several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeated {
+    /// All of them together.
+    All,
+    /// The last one.
+    Last,
+}
+
 /// A version of an image, as a provider lists it.
-pub trait VersionEntry {
+pub trait VersionEntry: Send + Sync {
+    /// Which entries count for validation where a version is listed several times.
+    const REPEATED: Repeated;
+
     /// The version.
     fn version(&self) -> &str;
 
+    /// What machines must be able to do for each flavor that is listed; none for the old format.
+    fn listed_capabilities(&self) -> impl ExactSizeIterator<Item = &Capabilities>;
+
     /// Whether it lists flavors; else it is in the old format.
-    fn has_flavors(&self) -> bool;
+    fn has_flavors(&self) -> bool {
+        self.listed_capabilities().len() > 0
+    }
+
+    /// The architectures of the old format.
+    fn architectures(&self) -> Vec<&str>;
 
     /// The flavors that machines in a region, or in any region, start from; in the old format those that its members
     /// stand for. A provider with regional images leaves flavors out that have no image there.
     fn flavors(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>>;
+
+    /// What core's half has to list for a version of which all entries are in the old format; in an order that depends
+    /// only on what they say.
+    fn core_flavors(entries: &[&Self]) -> Vec<Capabilities>;
+
+    /// What is wrong with the entry by itself, for an image of that name.
+    fn validate(
+        &self,
+        image: &str,
+        definitions: &[CapabilityDefinition],
+        path: FieldPath<'_>,
+        errors: &mut FieldErrors,
+    );
 }
 
 /// A flavor of a version.
@@ -46,7 +81,7 @@ pub struct EntryFlavor<'a> {
 }
 
 /// Every image and version in the order of the document.
-pub fn listed_versions<Version: VersionEntry>(images: &[ImageVersions<Version>]) -> Vec<ListedVersion<'_>> {
+pub(super) fn listed_versions<Version: VersionEntry>(images: &[ImageVersions<Version>]) -> Vec<ListedVersion<'_>> {
     let versions = images.iter().enumerate().flat_map(|(image, entry)| {
         entry.versions.iter().enumerate().map(move |(position, version)| ListedVersion {
             image: &entry.name,
@@ -78,6 +113,38 @@ pub fn listed_flavors<'a, Version: VersionEntry>(
         flavors.collect::<Vec<_>>()
     };
     entries.map(of_entry).find(|flavors| !flavors.is_empty()).unwrap_or_default()
+}
+
+/// Images and versions by name, for looking many of them up.
+pub(super) struct ImageIndex<'a, Version> {
+    images: HashMap<&'a str, HashMap<&'a str, Vec<&'a Version>>>,
+}
+
+impl<'a, Version: VersionEntry> ImageIndex<'a, Version> {
+    /// Of several images with one name the last counts.
+    pub(super) fn new(images: &'a [ImageVersions<Version>]) -> Self {
+        let of_image = |image: &'a ImageVersions<Version>| {
+            let mut versions: HashMap<&str, Vec<&Version>> = HashMap::new();
+            for version in &image.versions {
+                let entries = versions.entry(version.version()).or_default();
+                if Version::REPEATED == Repeated::Last {
+                    entries.clear();
+                }
+                entries.push(version);
+            }
+            (image.name.as_str(), versions)
+        };
+        Self { images: images.iter().map(of_image).collect() }
+    }
+
+    pub(super) fn has_image(&self, image: &str) -> bool {
+        self.images.contains_key(image)
+    }
+
+    /// The entries that count for a version; empty when it is not listed.
+    pub(super) fn entries(&self, image: &str, version: &str) -> &[&'a Version] {
+        self.images.get(image).and_then(|versions| versions.get(version)).map_or(&[], Vec::as_slice)
+    }
 }
 
 #[cfg(test)]

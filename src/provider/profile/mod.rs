@@ -7,11 +7,16 @@
 //!                                                              └──► core_flavors what admission writes into core's half
 //! ```
 //!
+//! What the documents of all providers have in common is written once, over [`ImageDocument`] and [`VersionEntry`]: lists
+//! of images (`images`, `document`), the comparison with core's half (`mapping`), a project's additions (`namespaced`,
+//! `status_merge`). A provider says how it writes a version.
+//!
 //! It is apart from [`Provider`](super::Provider), because a provider can have images before it has machines.
 
 use std::borrow::Cow;
 use std::fmt;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::document::DocumentError;
@@ -19,9 +24,15 @@ use super::{aws, azure};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::field::FieldErrors;
 
+mod document;
 mod images;
+mod mapping;
+mod namespaced;
+mod status_merge;
 
-pub use images::{EntryFlavor, ImageVersions, VersionEntry, listed_flavors, listed_versions};
+pub use document::ImageDocument;
+pub use images::{EntryFlavor, ImageVersions, Repeated, VersionEntry, listed_flavors};
+pub use status_merge::{SameVersion, merge_configs};
 
 /// How a provider writes its half of CloudProfiles.
 pub trait ProfileFormat: Send + Sync {
@@ -36,6 +47,12 @@ pub trait ProfileFormat: Send + Sync {
     /// # Errors
     /// When it is another document, or a member is unknown or wrong.
     fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError>;
+
+    /// The documents of a CloudProfile and of a NamespacedCloudProfile that extends it as one (gardener-core section 2.6).
+    ///
+    /// # Errors
+    /// When one can't be read.
+    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError>;
 }
 
 /// The decoded `spec.providerConfig` of a CloudProfile or NamespacedCloudProfile.

@@ -1,12 +1,14 @@
 //! Tables about capabilities.
 
 use gardener_extension_worker::api::gardener::{Capabilities, CapabilityDefinition, ExpirableVersion};
+use gardener_extension_worker::api::gotext::field::{FieldErrors, FieldPath};
 use gardener_extension_worker::capabilities::{
-    Life, NoFlavor, are_compatible, are_equal, best_flavor, complete_machine_type, intersection, with_defaults,
+    Life, NoFlavor, are_compatible, are_equal, best_flavor, complete_machine_type, intersection, is_supported_by_image,
+    validate_provider_flavor, with_defaults,
 };
 use serde_json::{Value, json};
 
-use super::{Check, member};
+use super::{Check, member, same_errors};
 
 pub(super) fn for_table(name: &str) -> Option<Check> {
     Some(match name {
@@ -14,6 +16,7 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
         "capabilities-compatible" => Check::Answer(compatible),
         "capabilities-defaults" => Check::Answer(defaults),
         "capabilities-equal" => Check::Answer(equal),
+        "capabilities-validate-provider" => Check::Compare(provider_flavor),
         "capabilities-intersection" => Check::Answer(common),
         "find-best-image-flavor" => Check::Answer(best),
         "maintenance-classification" => Check::Compare(classification),
@@ -102,10 +105,17 @@ fn best_match(case: &Value) -> Result<(), (Value, String)> {
             "error": "could not determine a unique capability flavor; this is usually attributed to an invalid CloudProfile",
         }),
     };
-    // Whether core finds the image supported is another function; it takes a list without flavors as "yes".
-    let mut wanted = expected.clone();
-    if let Some(wanted) = wanted.as_object_mut() {
-        wanted.remove("areCapabilitiesSupportedByImageFlavors");
-    }
-    if wanted == got { Ok(()) } else { Err((wanted, got.to_string())) }
+    let mut got = got;
+    got["areCapabilitiesSupportedByImageFlavors"] = is_supported_by_image(&machine, &flavors, &definitions).into();
+    if *expected == got { Ok(()) } else { Err((expected.clone(), got.to_string())) }
+}
+
+fn provider_flavor(case: &Value) -> Result<(), (Value, String)> {
+    let decoded = || Ok::<_, String>((member(case, "capabilities")?, member(case, "definitions")?));
+    let (capabilities, definitions): (Capabilities, Vec<CapabilityDefinition>) =
+        decoded().map_err(|error| (case["errors"].clone(), error))?;
+    let flavor = FieldPath::new("spec.providerConfig.machineImages[0].versions[0].capabilityFlavors[0]");
+    let mut errors = FieldErrors::default();
+    validate_provider_flavor(&capabilities, &definitions, flavor.child("capabilities"), &mut errors);
+    same_errors(&case["errors"], &errors)
 }

@@ -1,10 +1,13 @@
 //! Which table is checked by which function.
 
 mod azure;
+mod azure_profiles;
 mod capabilities;
+mod cloud_profile;
 mod gotext;
 mod pool;
 
+use gardener_extension_worker::api::gotext::field::FieldErrors;
 use serde_json::Value;
 
 use crate::Difference;
@@ -32,6 +35,8 @@ pub(crate) fn for_table(name: &str) -> Option<Check> {
         .or_else(|| gotext::for_table(name))
         .or_else(|| pool::for_table(name))
         .or_else(|| azure::for_table(name))
+        .or_else(|| cloud_profile::for_table(name))
+        .or_else(|| azure_profiles::for_table(name))
 }
 
 /// What came out of one row.
@@ -75,4 +80,37 @@ fn member<T: serde::de::DeserializeOwned + Default>(row: &Value, name: &str) -> 
     let value = row.get(name).cloned().unwrap_or_default();
     let decoded: Option<T> = serde_json::from_value(value).map_err(|error| error.to_string())?;
     Ok(decoded.unwrap_or_default())
+}
+
+/// Decodes a member of a row from its text, as raw documents inside it need.
+fn from_text<T: serde::de::DeserializeOwned + Default>(row: &Value, name: &str) -> Result<T, String> {
+    let text = row.get(name).unwrap_or(&Value::Null).to_string();
+    let decoded: Option<T> = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    Ok(decoded.unwrap_or_default())
+}
+
+/// Compares field and type of errors, in any order. Details are ours.
+fn same_errors(wanted: &Value, got: &FieldErrors) -> Result<(), (Value, String)> {
+    let pair = |error: &Value| format!("{} {}", error["field"].as_str().unwrap_or_default(), error["type"]);
+    let mut expected: Vec<String> = wanted.as_array().into_iter().flatten().map(pair).collect();
+    let mut found: Vec<String> = got.0.iter().map(|error| pair(&serde_json::json!(error))).collect();
+    expected.sort();
+    found.sort();
+    if expected == found {
+        return Ok(());
+    }
+    let texts: Vec<String> = got.0.iter().map(ToString::to_string).collect();
+    Err((wanted.clone(), texts.join("\n            ")))
+}
+
+/// A value without members that are null, which Go writes for empty lists.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(_, member)| !member.is_null());
+            kept.map(|(name, member)| (name.clone(), without_nulls(member))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
 }

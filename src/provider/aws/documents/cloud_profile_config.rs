@@ -67,7 +67,7 @@ pub struct ImageFlavor {
     pub regions: Vec<FlavorRegion>,
 }
 
-/// An image in a region. The architecture belongs to the flavor's capabilities; here it is accepted and not read.
+/// An image in a region. The architecture belongs to the flavor's capabilities; here workers do not read it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlavorRegion {
@@ -77,6 +77,6 @@ pub struct FlavorRegion {
     /// The image.
     #[serde(default, deserialize_with = "null_as_default")]
     pub ami: String,
-    #[serde(rename = "architecture")]
-    _architecture: Option<String>,
+    /// CPU architecture; not allowed here.
+    pub architecture: Option<String>,
 }

@@ -1,18 +1,21 @@
 //! AWS's half of CloudProfiles (gardener-core sections 2 and 2.8).
+//!
+//! * `images`: versions of images, and what core's half has to list for them.
 
-use std::borrow::Cow;
-
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::documents::{CloudProfileConfig, ImageVersion};
-use super::image::{DEFAULT_ARCHITECTURE, old_format_definitions, only_architecture};
-use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
-use crate::api::gotext::field::FieldErrors;
+use super::image::old_format_definitions;
+use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::json::decode_lenient;
 use crate::provider::document::{DocumentError, decode_document};
 use crate::provider::profile::{
-    EntryFlavor, ListedFlavor, ListedReference, ListedVersion, ProfileConfig, ProfileFormat, VersionEntry,
-    listed_flavors, listed_versions,
+    ImageDocument, ImageVersions, ProfileConfig, ProfileFormat, SameVersion, merge_configs,
 };
+
+mod images;
 
 /// CloudProfiles of type `aws`.
 pub struct AwsProfiles;
@@ -30,86 +33,35 @@ impl ProfileFormat for AwsProfiles {
         let config: Option<CloudProfileConfig> = raw.map(decode_document).transpose()?;
         Ok(Box::new(config.unwrap_or_default()))
     }
-}
 
-impl ProfileConfig for CloudProfileConfig {
-    fn images(&self) -> Vec<ListedVersion<'_>> {
-        listed_versions(&self.machine_images)
-    }
-
-    fn flavors(&self, image: &str, version: &str, region: Option<&str>) -> Vec<ListedFlavor<'_>> {
-        listed_flavors(&self.machine_images, image, version, region)
-    }
-
-    fn validate(&self, _profile: &ProfileSpec) -> FieldErrors {
-        FieldErrors::default()
-    }
-
-    fn validate_namespaced(&self, _namespaced: &NamespacedProfileSpec, _parent: &ProfileSpec) -> FieldErrors {
-        FieldErrors::default()
-    }
-
-    fn core_flavors(&self, _image: &str, _version: &str) -> Option<Vec<Capabilities>> {
-        None
-    }
-}
-
-impl VersionEntry for ImageVersion {
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn has_flavors(&self) -> bool {
-        !self.capability_flavors.is_empty()
-    }
-
-    fn flavors(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>> {
-        let mut flavors = if self.has_flavors() { declared(self, region) } else { of_old_format(self, region) };
-        flavors.retain(|flavor| !flavor.references.is_empty());
-        flavors
-    }
-}
-
-fn declared<'a>(version: &'a ImageVersion, region: Option<&str>) -> Vec<EntryFlavor<'a>> {
-    let flavors = version.capability_flavors.iter().enumerate().map(|(position, flavor)| {
-        let mut references = Vec::new();
-        for mapping in &flavor.regions {
-            name_image(&mut references, region, &mapping.name, &mapping.ami);
-        }
-        EntryFlavor { position: Some(position), capabilities: Cow::Borrowed(&flavor.capabilities), references }
-    });
-    flavors.collect()
-}
-
-/// One flavor for each architecture.
-fn of_old_format<'a>(version: &'a ImageVersion, region: Option<&str>) -> Vec<EntryFlavor<'a>> {
-    let mut flavors: Vec<(&str, Vec<ListedReference<'a>>)> = Vec::new();
-    for mapping in &version.regions {
-        let architecture = mapping.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
-        let position = flavors.iter().position(|(known, _)| *known == architecture).unwrap_or_else(|| {
-            flavors.push((architecture, Vec::new()));
-            flavors.len() - 1
+    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
+        let [parent, namespaced] = [parent, namespaced].map(|raw| {
+            decode_document::<CloudProfileConfig>(raw)?;
+            Ok::<Value, DocumentError>(decode_lenient(raw.get())?)
         });
-        if let Some((_, references)) = flavors.get_mut(position) {
-            name_image(references, region, &mapping.name, &mapping.ami);
-        }
+        Ok(merge_configs(parent?, namespaced?, SameVersion::Replaced))
     }
-    let flavor = |(architecture, references)| EntryFlavor {
-        position: None,
-        capabilities: Cow::Owned(only_architecture(architecture)),
-        references,
-    };
-    flavors.into_iter().map(flavor).collect()
 }
 
-/// Where a region is listed twice, the last entry counts.
-fn name_image<'a>(references: &mut Vec<ListedReference<'a>>, wanted: Option<&str>, region: &'a str, ami: &'a str) {
-    if wanted.is_some_and(|wanted| wanted != region) {
-        return;
+impl ImageDocument for CloudProfileConfig {
+    type Version = ImageVersion;
+
+    const MAPPING_AFTER_ERRORS: bool = true;
+    const SKIPS_VERSIONS_OF_PARENT: bool = true;
+    const UNMAPPED_VERSIONS_OF_PARENT: bool = false;
+
+    fn machine_images(&self) -> &[ImageVersions<ImageVersion>] {
+        &self.machine_images
     }
-    let reference = ListedReference { region: Some(region), member: "ami", value: ami };
-    match references.iter_mut().find(|known| known.region == Some(region)) {
-        Some(known) => *known = reference,
-        None => references.push(reference),
+
+    fn validate_settings(&self, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
+
+    fn validate_namespaced_settings(
+        &self,
+        _namespaced: &NamespacedProfileSpec,
+        _parent: &ProfileSpec,
+        _path: FieldPath<'_>,
+        _errors: &mut FieldErrors,
+    ) {
     }
 }

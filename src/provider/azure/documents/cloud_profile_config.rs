@@ -16,9 +16,9 @@ pub struct CloudProfileConfig {
     _api_version: Option<String>,
     #[serde(rename = "kind")]
     _kind: Option<String>,
-    /// Deprecated; accepted and not read.
-    #[serde(rename = "countUpdateDomains", default, deserialize_with = "null_as_default")]
-    _count_update_domains: Vec<FaultDomainCount>,
+    /// Deprecated, but demanded; workers do not read it.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub count_update_domains: Vec<FaultDomainCount>,
     /// Fault domains by region, for scale sets.
     #[serde(default, deserialize_with = "null_as_default")]
     pub count_fault_domains: Vec<FaultDomainCount>,

@@ -1,19 +1,24 @@
 //! Azure's half of CloudProfiles (gardener-core section 2).
 //!
-//! * `validation`: of a CloudProfile; `namespaced`: of a NamespacedCloudProfile;
-//! * `mapping`: whether every version of core's half has its images.
+//! * `images`: versions of images, and what core's half has to list for them;
+//! * `references`: how images may be named.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::documents::{CloudProfileConfig, ImageReferences, ImageVersion};
-use super::image::{candidates_of_version, old_format_definitions};
-use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
-use crate::api::gotext::field::FieldErrors;
+use super::documents::{CloudProfileConfig, FaultDomainCount, ImageVersion};
+use super::image::old_format_definitions;
+use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::json::decode_lenient;
+use crate::capabilities::DEFAULT_ARCHITECTURE;
 use crate::provider::document::{DocumentError, decode_document};
 use crate::provider::profile::{
-    EntryFlavor, ListedFlavor, ListedReference, ListedVersion, ProfileConfig, ProfileFormat, VersionEntry,
-    listed_flavors, listed_versions,
+    ImageDocument, ImageVersions, ProfileConfig, ProfileFormat, SameVersion, merge_configs,
 };
+
+mod images;
+mod references;
 
 /// CloudProfiles of type `azure`.
 pub struct AzureProfiles;
@@ -31,51 +36,91 @@ impl ProfileFormat for AzureProfiles {
         let config: Option<CloudProfileConfig> = raw.map(decode_document).transpose()?;
         Ok(Box::new(config.unwrap_or_default()))
     }
-}
 
-impl ProfileConfig for CloudProfileConfig {
-    fn images(&self) -> Vec<ListedVersion<'_>> {
-        listed_versions(&self.machine_images)
-    }
-
-    fn flavors(&self, image: &str, version: &str, region: Option<&str>) -> Vec<ListedFlavor<'_>> {
-        listed_flavors(&self.machine_images, image, version, region)
-    }
-
-    fn validate(&self, _profile: &ProfileSpec) -> FieldErrors {
-        FieldErrors::default()
-    }
-
-    fn validate_namespaced(&self, _namespaced: &NamespacedProfileSpec, _parent: &ProfileSpec) -> FieldErrors {
-        FieldErrors::default()
-    }
-
-    fn core_flavors(&self, _image: &str, _version: &str) -> Option<Vec<Capabilities>> {
-        None
-    }
-}
-
-impl VersionEntry for ImageVersion {
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn has_flavors(&self) -> bool {
-        !self.capability_flavors.is_empty()
-    }
-
-    /// Images of Azure have the same name in every region.
-    fn flavors(&self, _region: Option<&str>) -> Vec<EntryFlavor<'_>> {
-        let flavors = candidates_of_version(self).into_iter().enumerate().map(|(position, candidate)| EntryFlavor {
-            position: self.has_flavors().then_some(position),
-            capabilities: candidate.capabilities,
-            references: reference(candidate.references).into_iter().collect(),
+    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
+        let [parent, namespaced] = [parent, namespaced].map(|raw| {
+            decode_document::<CloudProfileConfig>(raw)?;
+            let mut document: Value = decode_lenient(raw.get())?;
+            name_architectures(&mut document);
+            Ok::<_, DocumentError>(document)
         });
-        flavors.collect()
+        Ok(merge_configs(parent?, namespaced?, SameVersion::Added))
     }
 }
 
-fn reference(references: ImageReferences<'_>) -> Option<ListedReference<'_>> {
-    let preferred = references.preferred()?;
-    Some(ListedReference { region: None, member: preferred.member(), value: preferred.value() })
+/// Versions in the old format that name no architecture are for `amd64`.
+fn name_architectures(document: &mut Value) {
+    let images = document.get_mut("machineImages").and_then(Value::as_array_mut).into_iter().flatten();
+    let versions = images.filter_map(|image| image.get_mut("versions")?.as_array_mut()).flatten();
+    for version in versions.filter_map(Value::as_object_mut) {
+        let has_flavors =
+            version.get("capabilityFlavors").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+        if !has_flavors && version.get("architecture").is_none_or(Value::is_null) {
+            version.insert("architecture".to_owned(), DEFAULT_ARCHITECTURE.into());
+        }
+    }
+}
+
+impl ImageDocument for CloudProfileConfig {
+    type Version = ImageVersion;
+
+    const MAPPING_AFTER_ERRORS: bool = false;
+    const SKIPS_VERSIONS_OF_PARENT: bool = false;
+    const UNMAPPED_VERSIONS_OF_PARENT: bool = true;
+
+    fn machine_images(&self) -> &[ImageVersions<ImageVersion>] {
+        &self.machine_images
+    }
+
+    fn validate_settings(&self, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        validate_domain_counts(&self.count_fault_domains, path.child("countFaultDomains"), errors);
+        validate_domain_counts(&self.count_update_domains, path.child("countUpdateDomains"), errors);
+    }
+
+    fn validate_namespaced_settings(
+        &self,
+        namespaced: &NamespacedProfileSpec,
+        parent: &ProfileSpec,
+        path: FieldPath<'_>,
+        errors: &mut FieldErrors,
+    ) {
+        let forbidden = [
+            ("cloudConfiguration", "cloud configuration", self.cloud_configuration.is_some()),
+            ("countFaultDomains", "count fault domains", !self.count_fault_domains.is_empty()),
+            ("countUpdateDomains", "count update domains", !self.count_update_domains.is_empty()),
+        ];
+        for (member, words, is_set) in forbidden {
+            if is_set {
+                let detail = format!("{words} is not allowed in a NamespacedCloudProfile providerConfig");
+                errors.forbidden(path.child(member), detail);
+            }
+        }
+        let path = path.child("machineTypes");
+        for (index, machine_type) in self.machine_types.iter().enumerate() {
+            let name = &machine_type.name;
+            if parent.machine_types.iter().any(|known| known.name == *name) {
+                let detail = format!("machine type {name} is already defined in the parent CloudProfile");
+                errors.forbidden(path.index(index), detail);
+            } else if !namespaced.machine_types.iter().any(|known| known.name == *name) {
+                let detail =
+                    format!("machine type {name} is not defined in the NamespacedCloudProfile .spec.machineTypes");
+                errors.required(path.index(index), detail);
+            }
+        }
+    }
+}
+
+fn validate_domain_counts(counts: &[FaultDomainCount], path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if counts.is_empty() {
+        errors.required(path, "must provide at least one domain count");
+    }
+    for (index, count) in counts.iter().enumerate() {
+        let path = path.index(index);
+        if count.region.is_empty() {
+            errors.required(path.child("region"), "must provide a region");
+        }
+        if count.count < 0 {
+            errors.invalid(path.child("count"), count.count, "count must not be negative");
+        }
+    }
 }

@@ -1,0 +1,94 @@
+//! Defaults of a CloudProfile, and how the older architecture fields follow the capability (gardener-core section 1.6).
+
+use crate::api::gardener::{
+    Capabilities, CapabilityDefinition, ImageContainerRuntime, ProfileMachineType, ProfileSpec,
+};
+use crate::capabilities::{
+    ARCHITECTURE, DEFAULT_ARCHITECTURE, architectures_of_version, defined_architectures, with_defaults,
+};
+
+/// Fills in what the API server fills in before it validates a CloudProfile.
+pub fn apply_defaults(spec: &mut ProfileSpec) {
+    let old_format = spec.machine_capabilities.is_empty();
+    for image in &mut spec.machine_images {
+        image.update_strategy.get_or_insert_with(|| "major".to_owned());
+        for version in &mut image.versions {
+            if version.cri.is_empty() {
+                let name = "containerd".to_owned();
+                version.cri.push(ImageContainerRuntime { name, ..ImageContainerRuntime::default() });
+            }
+            if old_format && version.architectures.is_empty() {
+                version.architectures.push(DEFAULT_ARCHITECTURE.to_owned());
+            }
+        }
+    }
+    for machine_type in &mut spec.machine_types {
+        machine_type.usable.get_or_insert(true);
+        if old_format {
+            machine_type.architecture.get_or_insert_with(|| DEFAULT_ARCHITECTURE.to_owned());
+        }
+    }
+    for volume_type in &mut spec.volume_types {
+        volume_type.usable.get_or_insert(true);
+    }
+}
+
+/// Brings capabilities and the older architecture fields together, as the API server does when a profile is written;
+/// `had_definitions` says whether it defined capabilities before.
+///
+/// A profile that begins to define several architectures gets flavors and capabilities from the older fields. One that
+/// stops to define capabilities loses them. Else the older fields are filled where they are empty, never changed.
+pub fn sync_architectures(spec: &mut ProfileSpec, had_definitions: bool) {
+    let ProfileSpec { machine_capabilities: definitions, machine_images, machine_types, .. } = spec;
+    let versions = machine_images.iter_mut().flat_map(|image| &mut image.versions);
+    if definitions.is_empty() {
+        if had_definitions {
+            versions.for_each(|version| version.capability_flavors.clear());
+            machine_types.iter_mut().for_each(|machine_type| machine_type.capabilities = Capabilities::default());
+        }
+        return;
+    }
+    let begins = !had_definitions && defined_architectures(definitions).len() > 1;
+    for version in versions {
+        if begins && version.capability_flavors.is_empty() {
+            version.capability_flavors = match &version.architectures[..] {
+                [] => vec![only(DEFAULT_ARCHITECTURE)],
+                architectures => architectures.iter().map(|architecture| only(architecture)).collect(),
+            };
+        }
+        if version.architectures.is_empty() {
+            version.architectures = defaulted_architectures(&version.capability_flavors, definitions);
+        }
+    }
+    for machine_type in machine_types {
+        if begins && machine_type.capabilities.is_empty() {
+            machine_type.capabilities = only(machine_type.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE));
+        }
+        fill_architecture(machine_type, definitions);
+    }
+}
+
+/// An architecture as capabilities.
+pub(super) fn only(architecture: &str) -> Capabilities {
+    Capabilities::from_iter([(ARCHITECTURE, [architecture])])
+}
+
+/// The architectures that flavors name or leave open, sorted.
+fn defaulted_architectures(flavors: &[Capabilities], definitions: &[CapabilityDefinition]) -> Vec<String> {
+    let defaulted: Vec<Capabilities> = flavors.iter().map(|flavor| with_defaults(flavor, definitions)).collect();
+    let mut architectures: Vec<String> =
+        architectures_of_version(&defaulted, &[], definitions).into_iter().map(str::to_owned).collect();
+    architectures.sort();
+    architectures
+}
+
+/// Fills the older field of a machine type where its capability has one value.
+fn fill_architecture(machine_type: &mut ProfileMachineType, definitions: &[CapabilityDefinition]) {
+    if machine_type.architecture.is_some() {
+        return;
+    }
+    let listed = machine_type.capabilities.values(ARCHITECTURE).unwrap_or_else(|| defined_architectures(definitions));
+    if let [only] = listed {
+        machine_type.architecture = Some(only.clone());
+    }
+}

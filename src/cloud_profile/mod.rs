@@ -1,0 +1,13 @@
+//! CloudProfiles as Gardener itself treats them, the half that every provider has in common.
+//!
+//! * [`validation`]: what the API server refuses;
+//! * [`architecture_fields`]: defaults, and how the older architecture fields follow the capability;
+//! * [`namespaced`]: a NamespacedCloudProfile and its parent as one profile;
+//! * [`shoot_defaults`]: what a Shoot gets that leaves version, architecture or image open.
+//!
+//! Pure: the time is an argument. The rules are those of gardener-core sections 1 to 3.
+
+pub mod architecture_fields;
+pub mod namespaced;
+pub mod shoot_defaults;
+pub mod validation;

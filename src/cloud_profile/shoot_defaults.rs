@@ -1,0 +1,193 @@
+//! What a Shoot gets that leaves Kubernetes version, architecture or image open (gardener-core section 3.4).
+
+use jiff::Timestamp;
+
+use crate::api::gardener::ExpirableVersion;
+use crate::api::gardener::{CapabilityDefinition, MachineImage, ProfileImage, ProfileImageVersion, ProfileMachineType};
+use crate::api::gotext::version::Version;
+use crate::capabilities::{
+    Classification, DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version,
+    is_supported_by_image,
+};
+
+/// Why nothing can be chosen. The texts are Gardener's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoDefault {
+    /// A part of the version is no number.
+    #[error("{part:?} must be a semantic version")]
+    NotAVersion {
+        /// The part.
+        part: String,
+    },
+    /// No Kubernetes version fits.
+    #[error(
+        "couldn't find a suitable version for {wanted}. Suitable versions have a non-expired expiration date and are no \
+         'preview' versions. 'Preview'-classified versions have to be selected explicitly"
+    )]
+    NoKubernetesVersion {
+        /// What was asked for.
+        wanted: String,
+    },
+    /// The profile has no image of that name.
+    #[error("image is not supported")]
+    UnknownImage,
+    /// No image runs on the architecture.
+    #[error("no valid machine image found that supports architecture `{architecture}`")]
+    NoImage {
+        /// The architecture.
+        architecture: String,
+    },
+    /// The image has no version that fits.
+    #[error(
+        "failed to determine latest machine image from cloud profile: unable to determine latest expirable version"
+    )]
+    NoImageVersion,
+}
+
+/// The beginning of a version: nothing, a major, or major and minor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Prefix {
+    major: Option<u64>,
+    minor: Option<u64>,
+}
+
+impl Prefix {
+    fn parse(text: &str) -> Result<Self, NoDefault> {
+        let number = |part: Option<&&str>| match part {
+            None | Some(&"") => Ok(None),
+            Some(part) if part.bytes().all(|byte| byte.is_ascii_digit()) => {
+                part.parse().map(Some).map_err(|_| NoDefault::NotAVersion { part: (*part).to_owned() })
+            }
+            Some(part) => Err(NoDefault::NotAVersion { part: (*part).to_owned() }),
+        };
+        let parts: Vec<&str> = text.split('.').collect();
+        if parts.len() > 2 {
+            return Ok(Self::default());
+        }
+        // The later part is read first.
+        let minor = number(parts.get(1))?;
+        Ok(Self { major: number(parts.first())?, minor })
+    }
+
+    fn fits(self, version: &Version) -> bool {
+        self.major.is_none_or(|major| major == version.major) && self.minor.is_none_or(|minor| minor == version.minor)
+    }
+}
+
+/// The Kubernetes version of a Shoot that names none or the beginning of one; `None` when its version stays.
+///
+/// # Errors
+/// When the beginning is no version, or no supported version has it.
+pub fn default_kubernetes_version<'a>(
+    versions: &'a [ExpirableVersion],
+    wanted: &str,
+    now: Timestamp,
+) -> Result<Option<&'a str>, NoDefault> {
+    if wanted.split('.').count() == 3 {
+        return Ok(None);
+    }
+    let prefix = Prefix::parse(wanted)?;
+    let supported = versions.iter().filter(|version| Life::from(*version).at(now) == Classification::Supported);
+    let fitting = supported.filter_map(|version| Some((Version::parse(&version.version).ok()?, version)));
+    let highest = fitting.filter(|(version, _)| prefix.fits(version)).max_by(|a, b| a.0.cmp(&b.0));
+    match highest {
+        Some((_, version)) => Ok(Some(&version.version)),
+        None => Err(NoDefault::NoKubernetesVersion { wanted: wanted.to_owned() }),
+    }
+}
+
+/// The architecture of a pool: what it says, that of its machine type, else `amd64`.
+#[must_use]
+pub fn default_architecture<'a>(
+    wanted: Option<&'a str>,
+    machine_type: Option<&'a ProfileMachineType>,
+    definitions: &'a [CapabilityDefinition],
+) -> &'a str {
+    let of_type = || {
+        let machine_type = machine_type?;
+        architecture_of_machine_type(&machine_type.capabilities, machine_type.architecture.as_deref(), definitions)
+    };
+    wanted.or_else(of_type).unwrap_or(DEFAULT_ARCHITECTURE)
+}
+
+/// A pool that needs an image.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolWithoutImage<'a> {
+    /// The image that it names; name and version may be empty.
+    pub wanted: Option<&'a MachineImage>,
+    /// Its architecture.
+    pub architecture: &'a str,
+    /// Its machine type, if the profile has it.
+    pub machine_type: Option<&'a ProfileMachineType>,
+    /// Whether its machines are updated in place.
+    pub in_place: bool,
+}
+
+/// The image of a pool that names none, only a name, or the beginning of a version.
+///
+/// As in Gardener the image is the first that has a version for the architecture *or* for the capabilities, and then the
+/// version has to fit both; so a later image that would do is not found. Expired versions are not left out either.
+///
+/// # Errors
+/// When the profile has no such image or version.
+pub fn default_image(
+    images: &[ProfileImage],
+    definitions: &[CapabilityDefinition],
+    pool: PoolWithoutImage<'_>,
+    now: Timestamp,
+) -> Result<MachineImage, NoDefault> {
+    let wanted = pool.wanted.filter(|wanted| !wanted.name.is_empty());
+    let version = wanted.map_or("", |wanted| wanted.version.as_str());
+    let image = match wanted {
+        Some(wanted) => {
+            let image = images.iter().find(|image| image.name == wanted.name).ok_or(NoDefault::UnknownImage)?;
+            if image.versions.iter().any(|listed| listed.version == version) || version.split('.').count() == 3 {
+                return Ok(wanted.clone());
+            }
+            image
+        }
+        None => images
+            .iter()
+            .find(|image| image.versions.iter().any(|version| pool.might_run(version, definitions)))
+            .ok_or_else(|| NoDefault::NoImage { architecture: pool.architecture.to_owned() })?,
+    };
+    let prefix = Prefix::parse(version.strip_prefix('v').unwrap_or(version))?;
+    let candidates = image.versions.iter().filter(|version| pool.can_run(version, definitions));
+    let candidates: Vec<(Version, &ProfileImageVersion)> = candidates
+        .filter_map(|version| Some((Version::parse(&version.version).ok()?, version)))
+        .filter(|(version, _)| prefix.fits(version))
+        .collect();
+    let highest = |wanted: fn(&Classification) -> bool| {
+        let fitting = candidates.iter().filter(|(_, version)| wanted(&Life::from(*version).at(now)));
+        fitting.max_by(|a, b| a.0.cmp(&b.0)).map(|(_, version)| version)
+    };
+    let is_preferred = |classification: &Classification| {
+        !matches!(classification, Classification::Preview | Classification::Deprecated)
+    };
+    let found =
+        highest(is_preferred).or_else(|| highest(|classification| *classification == Classification::Deprecated));
+    let found = found.ok_or(NoDefault::NoImageVersion)?;
+    Ok(MachineImage { name: image.name.clone(), version: found.version.clone() })
+}
+
+impl PoolWithoutImage<'_> {
+    fn has_architecture(self, version: &ProfileImageVersion, definitions: &[CapabilityDefinition]) -> bool {
+        architectures_of_version(&version.capability_flavors, &version.architectures, definitions)
+            .contains(&self.architecture)
+    }
+
+    fn fits_capabilities(self, version: &ProfileImageVersion, definitions: &[CapabilityDefinition]) -> Option<bool> {
+        let machine_type = self.machine_type?;
+        Some(is_supported_by_image(&machine_type.capabilities, &version.capability_flavors, definitions))
+    }
+
+    fn might_run(self, version: &ProfileImageVersion, definitions: &[CapabilityDefinition]) -> bool {
+        self.has_architecture(version, definitions) || self.fits_capabilities(version, definitions) == Some(true)
+    }
+
+    fn can_run(self, version: &ProfileImageVersion, definitions: &[CapabilityDefinition]) -> bool {
+        let fits = definitions.is_empty() || self.fits_capabilities(version, definitions) != Some(false);
+        let in_place = || version.in_place_updates.as_ref().is_some_and(|updates| updates.supported);
+        self.has_architecture(version, definitions) && fits && (!self.in_place || in_place())
+    }
+}

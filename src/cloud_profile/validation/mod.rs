@@ -1,0 +1,200 @@
+//! What the API server of Gardener refuses in a CloudProfile, with its paths and error types (gardener-core sections 1.5
+//! and 3.2).
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+
+use crate::api::gardener::{
+    Bastion, CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec, VolumeType,
+};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::capabilities::{
+    Life, architecture_of_machine_type, architectures_of_version, not_a_name, validate_definitions,
+    validate_machine_type,
+};
+
+mod images;
+mod versions;
+
+use images::ImageRules;
+pub use images::validate_images;
+
+/// Features of Gardener's API server that decide what it accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeatureGates {
+    /// `CloudProfileCapabilities`: `machineCapabilities` may be used.
+    pub capabilities: bool,
+    /// `VersionClassificationLifecycle`: versions may have a `lifecycle`.
+    pub lifecycle: bool,
+}
+
+impl Default for FeatureGates {
+    /// As Gardener has them since 1.146.
+    fn default() -> Self {
+        Self { capabilities: true, lifecycle: false }
+    }
+}
+
+/// What is wrong with core's half of a CloudProfile, at `spec`.
+#[must_use]
+pub fn validate_profile(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    let path = FieldPath::new("spec");
+    if spec.provider_type.is_empty() {
+        errors.required(path.child("type"), "must provide a provider type");
+    }
+    versions::validate_kubernetes(&spec.kubernetes, gates, now, path.child("kubernetes"), &mut errors);
+    let capabilities = path.child("machineCapabilities");
+    if !spec.machine_capabilities.is_empty() {
+        if gates.capabilities {
+            validate_definitions(&spec.machine_capabilities, capabilities, &mut errors);
+        } else {
+            let gate = "machineCapabilities are not allowed with disabled CloudProfileCapabilities feature gate";
+            errors.forbidden(capabilities, gate);
+        }
+    }
+    let rules = ImageRules { definitions: &spec.machine_capabilities, versions_required: true, gates, now };
+    validate_images(&spec.machine_images, &rules, path.child("machineImages"), &mut errors);
+    validate_machine_types(spec, path.child("machineTypes"), &mut errors);
+    validate_volume_types(&spec.volume_types, path.child("volumeTypes"), &mut errors);
+    validate_regions(spec, path.child("regions"), &mut errors);
+    if let Some(bastion) = &spec.bastion {
+        validate_bastion(bastion, spec, now, path.child("bastion"), &mut errors);
+    }
+    validate_limits(spec, path.child("limits"), &mut errors);
+    errors
+}
+
+fn validate_machine_types(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if spec.machine_types.is_empty() {
+        errors.required(path, "must provide at least one machine type");
+    }
+    validate_each_machine_type(&spec.machine_types, &spec.machine_capabilities, path, errors);
+}
+
+pub(super) fn validate_each_machine_type(
+    machine_types: &[ProfileMachineType],
+    definitions: &[CapabilityDefinition],
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let mut names = HashSet::new();
+    for (index, machine_type) in machine_types.iter().enumerate() {
+        let path = path.index(index);
+        name(&machine_type.name, path.child("name"), errors);
+        if !names.insert(machine_type.name.as_str()) {
+            errors.duplicate(path.child("name"), &machine_type.name);
+        }
+        let architecture = machine_type.architecture.as_deref();
+        validate_machine_type(&machine_type.capabilities, architecture, definitions, path, errors);
+    }
+}
+
+/// A name that must be set and be an unprefixed qualified name.
+fn name(name: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if name.is_empty() {
+        errors.required(path, "must provide a name");
+    } else if let Some(problem) = not_a_name(name) {
+        errors.invalid(path, name, problem);
+    }
+}
+
+fn validate_volume_types(volume_types: &[VolumeType], path: FieldPath<'_>, errors: &mut FieldErrors) {
+    for (index, volume_type) in volume_types.iter().enumerate() {
+        let path = path.index(index);
+        if volume_type.name.is_empty() {
+            errors.required(path.child("name"), "must provide a name");
+        }
+        if volume_types.iter().take(index).any(|earlier| earlier.name == volume_type.name) {
+            errors.duplicate(path.child("name"), &volume_type.name);
+        }
+        if volume_type.class.is_empty() {
+            errors.required(path.child("class"), "must provide a class");
+        }
+    }
+}
+
+fn validate_regions(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if spec.regions.is_empty() {
+        errors.required(path, "must provide at least one region");
+    }
+    for (index, region) in spec.regions.iter().enumerate() {
+        let path = path.index(index);
+        if region.name.is_empty() {
+            errors.required(path.child("name"), "must provide a region name");
+        }
+        if spec.regions.iter().take(index).any(|earlier| earlier.name == region.name) {
+            errors.duplicate(path, &region.name);
+        }
+        let zones_path = path.child("zones");
+        for (index, zone) in region.zones.iter().enumerate() {
+            let path = zones_path.index(index);
+            if zone.name.is_empty() {
+                errors.required(path.child("name"), "zone name cannot be empty");
+            }
+            if region.zones.iter().take(index).any(|earlier| earlier.name == zone.name) {
+                errors.duplicate(path.child("name"), &zone.name);
+            }
+        }
+    }
+}
+
+/// A bastion that names a machine type or image needs one that exists, is supported and fits.
+fn validate_bastion(
+    bastion: &Bastion,
+    spec: &ProfileSpec,
+    now: Timestamp,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    if bastion.machine_image.is_none() && bastion.machine_type.is_none() {
+        errors.invalid(path, bastion, "bastion section needs a machine type or machine image");
+        return;
+    }
+    let definitions = &spec.machine_capabilities;
+    let machine_type = bastion.machine_type.as_ref().map(|wanted| {
+        let found = spec.machine_types.iter().find(|machine_type| machine_type.name == wanted.name);
+        if found.is_none() {
+            let path = path.child("machineType");
+            errors.invalid(path.child("name"), &wanted.name, "machine type not found in spec.machineTypes");
+        }
+        found
+    });
+    let architecture = machine_type.flatten().and_then(|machine_type| {
+        architecture_of_machine_type(&machine_type.capabilities, machine_type.architecture.as_deref(), definitions)
+    });
+    let Some(wanted) = &bastion.machine_image else { return };
+    let image_path = path.child("machineImage");
+    let Some(image) = spec.machine_images.iter().find(|image| image.name == wanted.name) else {
+        errors.invalid(image_path.child("name"), &wanted.name, "image name not found in spec.machineImages");
+        return;
+    };
+    let fits = |version: &&ProfileImageVersion| {
+        let architectures = architectures_of_version(&version.capability_flavors, &version.architectures, definitions);
+        version.classification.as_deref() == Some("supported")
+            && Life::from(*version).at(now).is_active()
+            && architecture.is_none_or(|architecture| architectures.contains(&architecture))
+    };
+    let of_architecture =
+        architecture.map_or(String::new(), |architecture| format!(" and architecture {architecture:?}"));
+    match &wanted.version {
+        None if !image.versions.iter().any(|version| fits(&version)) => {
+            let detail = format!("no image with classification supported{of_architecture} found");
+            errors.invalid(image_path.child("name"), &wanted.name, detail);
+        }
+        Some(version) if !image.versions.iter().any(|listed| listed.version == *version && fits(&listed)) => {
+            let detail = format!("no such version with classification supported{of_architecture} found");
+            errors.invalid(image_path.child("version"), version, detail);
+        }
+        _ => {}
+    }
+}
+
+fn validate_limits(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if let Some(most) = spec.limits.as_ref().and_then(|limits| limits.max_nodes_total)
+        && most <= 0
+    {
+        errors.invalid(path.child("maxNodesTotal"), most, "maxNodesTotal must be greater than 0");
+    }
+}

@@ -1,0 +1,165 @@
+//! Kubernetes versions, and what is common to all versions with a life (gardener-core section 3.2).
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use super::FeatureGates;
+use crate::api::gardener::{KubernetesSettings, LifecycleStage};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::version::Version;
+use crate::capabilities::{Classification, Life};
+
+/// The classifications that can be written, as Gardener lists them.
+const WRITTEN: [&str; 4] = ["deprecated", "expired", "preview", "supported"];
+
+/// Classifications in the order in which a version passes through them.
+const ORDER: [&str; 4] = ["preview", "supported", "deprecated", "expired"];
+
+/// What is wrong with `spec.kubernetes`.
+pub(super) fn validate_kubernetes(
+    kubernetes: &KubernetesSettings,
+    gates: FeatureGates,
+    now: Timestamp,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let versions = &kubernetes.versions;
+    let path = path.child("versions");
+    if versions.is_empty() {
+        errors.required(path, "must provide at least one Kubernetes version");
+    }
+    for (index, version) in versions.iter().enumerate() {
+        let path = path.index(index);
+        if !is_release(&version.version) {
+            errors.invalid(
+                path,
+                &version.version,
+                r"all Kubernetes versions must match the regex ^([0-9]+\.){2}[0-9]+$",
+            );
+        }
+        if versions.iter().take(index).any(|earlier| earlier.version == version.version) {
+            errors.duplicate(path.child("version"), &version.version);
+        }
+        validate_life(Life::from(version), gates, path, errors);
+    }
+    let lives = versions.iter().map(|version| (version.version.as_str(), Life::from(version)));
+    validate_one_supported(lives, now, path, errors);
+    let parsed: Option<Vec<_>> =
+        versions.iter().map(|version| Some((Version::parse(&version.version).ok()?, version))).collect();
+    let latest = parsed.and_then(|parsed| parsed.into_iter().max_by(|a, b| a.0.cmp(&b.0)));
+    let Some((_, latest)) = latest else {
+        errors.invalid(path, "", "failed to determine the latest kubernetes version from the cloud profile");
+        return;
+    };
+    // Gardener names the list, not the version.
+    let latest_path = FieldPath::new("spec.kubernetes.versions[]");
+    if let Some(expiration) = &latest.expiration_date {
+        let detail = format!("expiration date of latest kubernetes version ('{}') must not be set", latest.version);
+        errors.invalid(latest_path.child("expirationDate"), expiration, detail);
+    }
+    if latest.lifecycle.last().is_some_and(|stage| stage.classification == "expired") {
+        let detail = format!("latest kubernetes version ('{}') must not expire", latest.version);
+        errors.invalid(latest_path.child("lifecycle"), &latest.lifecycle, detail);
+    }
+}
+
+/// Three numbers with points between them.
+fn is_release(version: &str) -> bool {
+    let parts: Vec<&str> = version.split('.').collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.len() == 3 && parts.iter().all(is_number)
+}
+
+/// What is wrong with classification, expiration and lifecycle of a version.
+pub(super) fn validate_life(life: Life<'_>, gates: FeatureGates, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    match life.classification {
+        Some("expired") => {
+            errors.forbidden(path.child("classification"), "cannot specify `classification` expired");
+        }
+        Some(classification) if !WRITTEN.contains(&classification) => {
+            errors.not_supported(path.child("classification"), classification, WRITTEN);
+        }
+        _ => {}
+    }
+    if life.stages.is_empty() {
+        return;
+    }
+    let lifecycle = path.child("lifecycle");
+    if !gates.lifecycle {
+        let gate = "lifecycles are not allowed with disabled VersionClassificationLifecycle feature gate";
+        errors.forbidden(lifecycle, gate);
+        return;
+    }
+    if life.classification.is_some() || life.expiration_date.is_some() {
+        let detail = "cannot specify `classification` or `expirationDate` in combination with `lifecycle`";
+        errors.forbidden(path, detail);
+    }
+    validate_stages(life.stages, lifecycle, errors);
+}
+
+fn validate_stages(stages: &[LifecycleStage], path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let (mut reached, mut began) = (None, None);
+    for (index, stage) in stages.iter().enumerate() {
+        let path = path.index(index);
+        let classification = stage.classification.as_str();
+        let position = ORDER.iter().position(|known| *known == classification);
+        if position.is_none() {
+            errors.not_supported(path.child("classification"), classification, WRITTEN);
+        } else if stages.iter().take(index).any(|earlier| earlier.classification == classification) {
+            errors.duplicate(path.child("classification"), classification);
+        } else if let Some(before) = reached.filter(|reached| position < Some(*reached)) {
+            let before = ORDER.get(before).copied().unwrap_or_default();
+            let detail = format!(
+                "lifecycle classifications not in expected order ({}): {classification} must be before {before}",
+                ORDER.join(", ")
+            );
+            errors.invalid(path.child("classification"), classification, detail);
+        }
+        reached = reached.max(position);
+        // Kubernetes refuses what is no time before.
+        let start = stage.start_time.as_deref().and_then(|start| start.parse::<Timestamp>().ok());
+        if stage.start_time.is_none() && index > 0 {
+            errors.required(path, "only the leading lifecycle elements can have the start time optional");
+        }
+        if let (Some(start), Some(before)) = (start, began)
+            && start < before
+        {
+            errors.invalid(path, &stage.start_time, "lifecycle start times must be monotonically increasing");
+        }
+        began = start.or(began);
+    }
+}
+
+/// At most one version of a minor is supported. As Gardener does, only versions that say so themselves are looked at;
+/// versions without classification escape.
+pub(super) fn validate_one_supported<'a>(
+    versions: impl Iterator<Item = (&'a str, Life<'a>)>,
+    now: Timestamp,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let says_supported = |life: &Life<'_>| {
+        life.classification == Some("supported") || life.stages.iter().any(|stage| stage.classification == "supported")
+    };
+    let minor = |version: &str| Version::parse(version).ok().map(|version| (version.major, version.minor));
+    let supported: Vec<_> = (0..)
+        .zip(versions)
+        .filter(|(_, (_, life))| says_supported(life))
+        .filter_map(|(index, (version, life)): (usize, _)| Some((index, version, life, minor(version)?)))
+        .collect();
+    let mut of_minor: HashMap<(u64, u64), usize> = HashMap::new();
+    for (_, _, _, minor) in &supported {
+        *of_minor.entry(*minor).or_default() += 1;
+    }
+    for (index, version, life, minor) in supported {
+        let is_supported = life.at(now) == Classification::Supported;
+        if of_minor.get(&minor) != Some(&1) && is_supported && life.classification == Some("supported") {
+            let detail = format!(
+                "unable to add version {version:?} with classification \"supported\". \"supported\" lifecycle stages must \
+                 not overlap per minor version"
+            );
+            errors.forbidden(path.index(index), detail);
+        }
+    }
+}

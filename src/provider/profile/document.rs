@@ -1,0 +1,113 @@
+//! Everything about a `CloudProfileConfig` that follows from its images, for every provider.
+
+use super::images::{ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
+use super::mapping::validate_mapping;
+use super::{ListedFlavor, ListedVersion, ProfileConfig, namespaced};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+
+/// The decoded document of a provider. Whoever has it has a [`ProfileConfig`].
+pub trait ImageDocument: Send + Sync {
+    /// What the provider lists for a version.
+    type Version: VersionEntry;
+
+    /// Whether the images are compared with core's half of the profile even if something else is wrong already.
+    const MAPPING_AFTER_ERRORS: bool;
+
+    /// Whether versions of a NamespacedCloudProfile that its parent has are not looked at.
+    const SKIPS_VERSIONS_OF_PARENT: bool;
+
+    /// Whether a NamespacedCloudProfile in the old format may add a version without an image to an image of its parent.
+    /// Pools with that version can't be made; upstream accepts it for some providers.
+    const UNMAPPED_VERSIONS_OF_PARENT: bool;
+
+    /// The images.
+    fn machine_images(&self) -> &[ImageVersions<Self::Version>];
+
+    /// What is wrong with the other members, at `path`.
+    fn validate_settings(&self, path: FieldPath<'_>, errors: &mut FieldErrors);
+
+    /// What is wrong with the other members in a NamespacedCloudProfile, at `path`.
+    fn validate_namespaced_settings(
+        &self,
+        namespaced: &NamespacedProfileSpec,
+        parent: &ProfileSpec,
+        path: FieldPath<'_>,
+        errors: &mut FieldErrors,
+    );
+}
+
+impl<Document: ImageDocument> ProfileConfig for Document {
+    fn images(&self) -> Vec<ListedVersion<'_>> {
+        listed_versions(self.machine_images())
+    }
+
+    fn flavors(&self, image: &str, version: &str, region: Option<&str>) -> Vec<ListedFlavor<'_>> {
+        listed_flavors(self.machine_images(), image, version, region)
+    }
+
+    fn validate(&self, profile: &ProfileSpec) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        let spec = FieldPath::new("spec");
+        let path = spec.child("providerConfig");
+        self.validate_settings(path, &mut errors);
+        let images = self.machine_images();
+        if images.is_empty() {
+            errors.required(path.child("machineImages"), "must provide at least one machine image");
+        }
+        validate_images(images, &profile.machine_capabilities, path.child("machineImages"), &mut errors);
+        if errors.is_empty() || Self::MAPPING_AFTER_ERRORS {
+            validate_mapping(&ImageIndex::new(images), profile, spec.child("machineImages"), &mut errors);
+        }
+        errors
+    }
+
+    fn validate_namespaced(&self, changes: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        let path = FieldPath::new("spec.providerConfig");
+        self.validate_namespaced_settings(changes, parent, path, &mut errors);
+        let images_path = path.child("machineImages");
+        validate_images(self.machine_images(), &parent.machine_capabilities, images_path, &mut errors);
+        namespaced::validate(self, changes, parent, images_path, &mut errors);
+        errors
+    }
+
+    fn core_flavors(&self, image: &str, version: &str) -> Option<Vec<Capabilities>> {
+        // Not by an index, which would be made anew for each question.
+        let entries = self.machine_images().iter().rev().filter(|listed| listed.name == image);
+        let mut entries = entries
+            .map(|listed| listed.versions.iter().filter(|listed| listed.version() == version).collect::<Vec<_>>());
+        let entries = entries.find(|entries| !entries.is_empty())?;
+        Some(match entries.iter().find(|entry| entry.has_flavors()) {
+            Some(entry) => entry.listed_capabilities().cloned().collect(),
+            None => Document::Version::core_flavors(&entries),
+        })
+    }
+}
+
+/// What is wrong with images by themselves.
+fn validate_images<Version: VersionEntry>(
+    images: &[ImageVersions<Version>],
+    definitions: &[CapabilityDefinition],
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    for (index, image) in images.iter().enumerate() {
+        let path = path.index(index);
+        if image.name.is_empty() {
+            errors.required(path.child("name"), "must provide a name");
+        }
+        let versions = path.child("versions");
+        if image.versions.is_empty() {
+            let detail = format!("must provide at least one version for machine image {:?}", image.name);
+            errors.required(versions, detail);
+        }
+        for (index, version) in image.versions.iter().enumerate() {
+            let path = versions.index(index);
+            if version.version().is_empty() {
+                errors.required(path.child("version"), "must provide a version");
+            }
+            version.validate(&image.name, definitions, path, errors);
+        }
+    }
+}

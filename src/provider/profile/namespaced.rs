@@ -1,0 +1,185 @@
+//! The images of a NamespacedCloudProfile against its core half and its parent (gardener-core section 2.4).
+
+use std::collections::{HashMap, HashSet};
+
+use super::document::ImageDocument;
+use super::images::{ImageIndex, VersionEntry};
+use super::mapping::{Flavor, missing_architectures, missing_flavors};
+use crate::api::gardener::{
+    CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileImageVersion, ProfileSpec,
+};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::capabilities::{ARCHITECTURE, are_equal, flavors_with_defaults, with_defaults};
+
+/// Where messages say that an image has to be listed.
+const PLACE: &str = "the NamespacedCloudProfile providerConfig";
+
+/// What is wrong with the images, at `spec.providerConfig.machineImages`.
+pub(super) fn validate<Document: ImageDocument>(
+    document: &Document,
+    changes: &NamespacedProfileSpec,
+    parent: &ProfileSpec,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let index = ImageIndex::new(document.machine_images());
+    let parent_images = CoreImages::new(&parent.machine_images);
+    for image in &changes.machine_images {
+        if !parent_images.has_image(&image.name) && !index.has_image(&image.name) {
+            let detail = format!("machine image {} is not defined in {PLACE}: list it there", image.name);
+            errors.required(path, detail);
+            continue;
+        }
+        for version in &image.versions {
+            let missing = Missing { image, version, parent: &parent_images, definitions: &parent.machine_capabilities };
+            missing.find::<Document>(index.entries(&image.name, &version.version), path, errors);
+        }
+    }
+    refuse_superfluous(document, changes, &parent_images, &parent.machine_capabilities, path, errors);
+}
+
+/// A version of the NamespacedCloudProfile that may lack images.
+struct Missing<'a> {
+    image: &'a ProfileImage,
+    version: &'a ProfileImageVersion,
+    parent: &'a CoreImages<'a>,
+    definitions: &'a [CapabilityDefinition],
+}
+
+impl Missing<'_> {
+    fn find<Document: ImageDocument>(
+        &self,
+        entries: &[&Document::Version],
+        path: FieldPath<'_>,
+        errors: &mut FieldErrors,
+    ) {
+        let Self { image, version, parent, definitions } = self;
+        let in_parent = parent.version(&image.name, &version.version).is_some();
+        if in_parent && Document::SKIPS_VERSIONS_OF_PARENT {
+            return;
+        }
+        if definitions.is_empty() {
+            if !(Document::UNMAPPED_VERSIONS_OF_PARENT && parent.has_image(&image.name)) {
+                for missing in missing_architectures(version, entries) {
+                    errors.required(path, missing.text(&image.name, version, PLACE));
+                }
+            }
+        } else if entries.is_empty() {
+            if !in_parent {
+                let detail = format!(
+                    "machine image version {}@{} is not defined in {PLACE}: list it there",
+                    image.name, version.version
+                );
+                errors.required(path, detail);
+            }
+        } else {
+            for missing in missing_flavors(version, entries, definitions) {
+                errors.required(path, missing.text(&image.name, version, PLACE));
+            }
+        }
+    }
+}
+
+/// Images that the parent has already, or that nothing asks for.
+fn refuse_superfluous<Document: ImageDocument>(
+    document: &Document,
+    changes: &NamespacedProfileSpec,
+    parent: &CoreImages<'_>,
+    definitions: &[CapabilityDefinition],
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let wanted = CoreImages::new(&changes.machine_images);
+    for (position, image) in document.machine_images().iter().enumerate() {
+        let image_path = path.index(position);
+        let versions = image_path.child("versions");
+        for (position, entry) in image.versions.iter().enumerate() {
+            if parent.version(&image.name, entry.version()).is_some() {
+                let (name, version) = (&image.name, entry.version());
+                let detail =
+                    format!("machine image version {name}@{version} is already defined in the parent CloudProfile");
+                errors.forbidden(versions.index(position), detail);
+            }
+        }
+        if !wanted.has_image(&image.name) {
+            let name = &image.name;
+            let detail =
+                format!("machine image {name} is not defined in the NamespacedCloudProfile .spec.machineImages");
+            errors.required(image_path, detail);
+            continue;
+        }
+        for (position, entry) in image.versions.iter().enumerate() {
+            let Some(version) = wanted.version(&image.name, entry.version()) else {
+                let detail = "machine image version is not defined in the NamespacedCloudProfile";
+                errors.invalid(versions.index(position), entry.version(), detail);
+                continue;
+            };
+            refuse_excess(&image.name, entry, version, definitions, path, errors);
+        }
+    }
+}
+
+/// Images of an entry for machines that the version does not name.
+fn refuse_excess(
+    image: &str,
+    entry: &impl VersionEntry,
+    version: &ProfileImageVersion,
+    definitions: &[CapabilityDefinition],
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let mut excess = |what: String| {
+        let detail = format!(
+            "machine image version {image}@{} has an excess {what}, which is not defined in the machineImages spec",
+            entry.version()
+        );
+        errors.forbidden(path, detail);
+    };
+    if definitions.is_empty() {
+        for architecture in entry.architectures() {
+            if !version.architectures.iter().any(|wanted| wanted == architecture) {
+                excess(format!("entry for architecture {architecture:?}"));
+            }
+        }
+        return;
+    }
+    let wanted = flavors_with_defaults(&version.capability_flavors, definitions);
+    if entry.has_flavors() {
+        for flavor in entry.listed_capabilities() {
+            let defaulted = with_defaults(flavor, definitions);
+            if !wanted.iter().any(|wanted| are_equal(wanted, &defaulted)) {
+                excess(format!("capabilityFlavor {}", Flavor(flavor)));
+            }
+        }
+        return;
+    }
+    for architecture in entry.architectures() {
+        let mut named = wanted.iter().filter_map(|wanted| wanted.values(ARCHITECTURE)).flatten();
+        if !named.any(|named| named == architecture) {
+            excess(format!("architecture {architecture:?}"));
+        }
+    }
+}
+
+/// Images and versions of a core half by name.
+struct CoreImages<'a> {
+    images: HashSet<&'a str>,
+    versions: HashMap<(&'a str, &'a str), &'a ProfileImageVersion>,
+}
+
+impl<'a> CoreImages<'a> {
+    fn new(images: &'a [ProfileImage]) -> Self {
+        let versions = images.iter().flat_map(|image| {
+            image.versions.iter().map(move |version| ((image.name.as_str(), version.version.as_str()), version))
+        });
+        Self { images: images.iter().map(|image| image.name.as_str()).collect(), versions: versions.collect() }
+    }
+
+    fn has_image(&self, image: &str) -> bool {
+        self.images.contains(image)
+    }
+
+    fn version(&self, image: &str, version: &str) -> Option<&'a ProfileImageVersion> {
+        self.versions.get(&(image, version)).copied()
+    }
+}

@@ -1,0 +1,104 @@
+//! The document of a CloudProfile together with that of a NamespacedCloudProfile (gardener-core section 2.6).
+
+use serde_json::{Map, Value};
+
+/// What becomes of a version that both documents list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SameVersion {
+    /// Both entries stay.
+    Added,
+    /// The entry of the NamespacedCloudProfile counts.
+    Replaced,
+}
+
+/// Adds images, versions and machine types of `namespaced` to `parent`, in the order in which they stand; the first machine
+/// type of a name counts. An entry that stands there already is not added again, so merging twice is merging once.
+///
+/// Both must have been decoded before, so that their members have the right types.
+#[must_use]
+pub fn merge_configs(mut parent: Value, namespaced: Value, same_version: SameVersion) -> Value {
+    let (Some(members), Value::Object(mut changes)) = (parent.as_object_mut(), namespaced) else { return parent };
+    extend_list(members, "machineImages", taken_list(&mut changes, "machineImages"), |images, image| {
+        add_image(images, image, same_version);
+    });
+    extend_list(members, "machineTypes", taken_list(&mut changes, "machineTypes"), |known, machine_type| {
+        if !known.iter().any(|known| known.get("name") == machine_type.get("name")) {
+            known.push(machine_type);
+        }
+    });
+    parent
+}
+
+fn add_image(images: &mut Vec<Value>, mut image: Value, same_version: SameVersion) {
+    let known = images.iter_mut().find(|known| known.get("name") == image.get("name"));
+    let (Some(known), Some(changes)) = (known.and_then(Value::as_object_mut), image.as_object_mut()) else {
+        images.push(image);
+        return;
+    };
+    extend_list(known, "versions", taken_list(changes, "versions"), |versions, version| {
+        if versions.contains(&version) {
+            return;
+        }
+        if same_version == SameVersion::Replaced {
+            versions.retain(|known| known.get("version") != version.get("version"));
+        }
+        versions.push(version);
+    });
+}
+
+/// Adds items to the list of that name; without items the member stays as it is.
+fn extend_list(
+    members: &mut Map<String, Value>,
+    name: &str,
+    items: Vec<Value>,
+    mut add: impl FnMut(&mut Vec<Value>, Value),
+) {
+    if items.is_empty() {
+        return;
+    }
+    let mut list = taken_list(members, name);
+    items.into_iter().for_each(|item| add(&mut list, item));
+    members.insert(name.to_owned(), list.into());
+}
+
+/// The list of that name; what is missing or null has none.
+fn taken_list(members: &mut Map<String, Value>, name: &str) -> Vec<Value> {
+    match members.get_mut(name).map(Value::take) {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn merging_twice_is_merging_once() {
+        let image = |versions: Value| json!({"machineImages": [{"name": "linux", "versions": versions}]});
+        let parent = image(json!([{"version": "1", "id": "a"}, {"version": "2", "id": "b"}]));
+        let changes = image(json!([{"version": "2", "id": "c"}, {"version": "3", "id": "d"}]));
+        for (same_version, expected) in
+            [(SameVersion::Added, json!(["a", "b", "c", "d"])), (SameVersion::Replaced, json!(["a", "c", "d"]))]
+        {
+            let once = merge_configs(parent.clone(), changes.clone(), same_version);
+            let ids =
+                once["machineImages"][0]["versions"].as_array().unwrap().iter().map(|version| version["id"].clone());
+            assert_eq!(Value::from_iter(ids), expected);
+            assert_eq!(merge_configs(once.clone(), changes.clone(), same_version), once);
+        }
+    }
+
+    #[test]
+    fn new_images_come_last_and_the_first_machine_type_of_a_name_counts() {
+        let parent =
+            json!({"kind": "x", "machineImages": null, "machineTypes": [{"name": "a", "acceleratedNetworking": true}]});
+        let changes = json!({"machineImages": [{"name": "mine"}], "machineTypes": [{"name": "a"}, {"name": "b"}]});
+        assert_eq!(
+            merge_configs(parent, changes, SameVersion::Added),
+            json!({"kind": "x", "machineImages": [{"name": "mine"}],
+                "machineTypes": [{"name": "a", "acceleratedNetworking": true}, {"name": "b"}]})
+        );
+    }
+}

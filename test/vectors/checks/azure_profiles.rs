@@ -1,0 +1,101 @@
+//! Tables about Azure's half of CloudProfiles.
+
+use gardener_extension_worker::api::gardener::{Capabilities, NamespacedProfileSpec, ProfileSpec};
+use gardener_extension_worker::provider::azure::AzureProfiles;
+use gardener_extension_worker::provider::profile::{ProfileConfig, ProfileFormat};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{Check, from_text, same_errors, without_nulls};
+
+pub(super) fn for_table(name: &str) -> Option<Check> {
+    Some(Check::Compare(match name {
+        "azure-cloudprofileconfig-validation" => profile,
+        "azure-mutator" => mutated,
+        "azure-namespacedcloudprofile-validation" => namespaced,
+        _ => return None,
+    }))
+}
+
+type Outcome = Result<(), (Value, String)>;
+
+fn raw(document: &Value) -> Option<Box<RawValue>> {
+    (!document.is_null()).then(|| serde_json::value::to_raw_value(document).ok()).flatten()
+}
+
+fn open(case: &Value) -> Result<Box<dyn ProfileConfig>, String> {
+    AzureProfiles.open(raw(&case["providerConfig"]).as_deref()).map_err(|error| error.to_string())
+}
+
+fn profile(case: &Value) -> Outcome {
+    let expected = &case["expected"];
+    let opened = open(case);
+    match (opened, expected.get("decodeError")) {
+        (Err(_), Some(_)) => Ok(()),
+        (Ok(config), None) => {
+            let spec: ProfileSpec = from_text(case, "spec").map_err(|error| (expected.clone(), error))?;
+            same_errors(&expected["errors"], &config.validate(&spec))
+        }
+        (opened, _) => Err((expected.clone(), format!("{:?}", opened.err()))),
+    }
+}
+
+fn namespaced(case: &Value) -> Outcome {
+    let expected = &case["expected"];
+    let decoded = || Ok::<_, String>((open(case)?, from_text(case, "namespacedSpec")?, from_text(case, "parentSpec")?));
+    let (config, changes, parent): (_, NamespacedProfileSpec, ProfileSpec) =
+        decoded().map_err(|error| (expected.clone(), error))?;
+    same_errors(&expected["errors"], &config.validate_namespaced(&changes, &parent))
+}
+
+/// Rows about the flavors of a profile, and rows about the merged document of a NamespacedCloudProfile.
+fn mutated(case: &Value) -> Outcome {
+    if case.get("statusProviderConfigAfter").is_some() {
+        return merged(case);
+    }
+    let expected = &case["machineImages"];
+    let decoded = || Ok::<_, String>((open(case)?, from_text(case, "spec")?));
+    let (config, mut spec): (_, ProfileSpec) = decoded().map_err(|error| (expected.clone(), error))?;
+    if !spec.machine_capabilities.is_empty() {
+        for image in &mut spec.machine_images {
+            for version in &mut image.versions {
+                if let Some(flavors) = config.core_flavors(&image.name, &version.version) {
+                    version.capability_flavors = flavors;
+                }
+            }
+        }
+    }
+    let wanted: Vec<gardener_extension_worker::api::gardener::ProfileImage> =
+        from_text(case, "machineImages").map_err(|error| (expected.clone(), error))?;
+    let flavors = |images: &[gardener_extension_worker::api::gardener::ProfileImage]| -> Vec<Vec<Capabilities>> {
+        images
+            .iter()
+            .flat_map(|image| image.versions.iter().map(|version| version.capability_flavors.clone()))
+            .collect()
+    };
+    if flavors(&wanted) == flavors(&spec.machine_images) {
+        return Ok(());
+    }
+    Err((expected.clone(), json!(spec.machine_images).to_string()))
+}
+
+/// Lists are compared without their order, which Go leaves open.
+fn merged(case: &Value) -> Outcome {
+    let expected = &case["statusProviderConfigAfter"];
+    let (before, changes) = (raw(&case["statusProviderConfigBefore"]), raw(&case["specProviderConfig"]));
+    let merged = before
+        .zip(changes)
+        .ok_or("a document is missing".to_owned())
+        .and_then(|(before, changes)| AzureProfiles.merge(&before, &changes).map_err(|error| error.to_string()))
+        .map_err(|error| (expected.clone(), error))?;
+    let sorted = |document: &Value| {
+        let mut document = without_nulls(document);
+        for list in ["machineImages", "machineTypes"] {
+            if let Some(items) = document[list].as_array_mut() {
+                items.sort_by_key(|item| item["name"].to_string());
+            }
+        }
+        without_nulls(&document)
+    };
+    if sorted(expected) == sorted(&merged) { Ok(()) } else { Err((expected.clone(), merged.to_string())) }
+}
