@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top of the road to its end. A room may use itself and the rooms before it.
-const ROOMS: [&str; 10] =
+const ROOMS: &[&str] = &[
     ["api", "capabilities", "cloud_profile", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
-const PURE: [&str; 19] = [
+const PURE: &[&str] = &[
     "api",
     "capabilities",
     "cloud_profile",
@@ -34,7 +34,7 @@ const PURE: [&str; 19] = [
 ];
 
 /// What pure places must not mention.
-const IMPURE: [&str; 8] =
+const IMPURE: &[&str] = &[
     ["kube::", "tokio::", "std::fs", "std::net", "std::env", "Timestamp::now", "SystemTime", "Instant::now"];
 
 fn sources() -> Vec<(String, String)> {
