@@ -1,5 +1,6 @@
 //! One look at a Worker: what it asks for, the pass that does it, and what became of it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -16,6 +17,7 @@ use crate::worker::decode::is_shoot_failed;
 use crate::worker::delete::delete;
 use crate::worker::observe::{self, ObserveError};
 use crate::worker::operation::{Decision, Operation, decide};
+use crate::worker::place::Place;
 use crate::worker::reconcile::{Pass, PassError, reconcile};
 use crate::worker::report::{Outcome, status_patch, with_in_place_updates};
 
@@ -45,7 +47,7 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     let began = Instant::now();
     let cluster = observe::cluster(&shared.client, &worker.namespace().unwrap_or_default()).await;
     // Nothing may be done for a shoot that Gardener has given up, not even a request taken off.
-    if cluster.as_ref().ok().and_then(Option::as_ref).is_some_and(is_shoot_failed) {
+    if cluster.as_ref().ok().and_then(Option::as_ref).is_some_and(|cluster| is_shoot_failed(cluster)) {
         shared.pace.looked(&uid, Instant::now());
         return Ok(Action::await_change());
     }
@@ -64,19 +66,20 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
 
 async fn pass(
     worker: &Worker,
-    cluster: Result<Option<Cluster>, ObserveError>,
+    cluster: Result<Option<Arc<Cluster>>, ObserveError>,
     operation: Operation,
     begins: bool,
     provider: &dyn Provider,
     shared: &Shared,
 ) -> Result<Pass, PassError> {
-    let (client, now) = (&shared.client, Timestamp::now());
+    let now = Timestamp::now();
+    let place = Place::new(shared.client.clone(), worker.namespace().unwrap_or_default());
     match operation {
         Operation::Create | Operation::Reconcile => {
-            reconcile(client, provider, worker, cluster, begins, None, now).await
+            reconcile(&place, provider, worker, cluster, begins, None, now).await
         }
-        Operation::Restore => reconcile(client, provider, worker, cluster, begins, Some(&shared.garden), now).await,
-        Operation::Delete => delete(client, provider, worker, cluster, now).await,
+        Operation::Restore => reconcile(&place, provider, worker, cluster, begins, Some(&shared.garden), now).await,
+        Operation::Delete => delete(&place, provider, worker, cluster, now).await,
         // gardenlet has kept the machines and takes their objects away.
         Operation::Migrate => Ok(Pass::ended(Outcome::Succeeded)),
     }

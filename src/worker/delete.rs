@@ -3,6 +3,7 @@
 //! It needs no image, no machine type and no user data. Classes stay until the last machine is gone, because
 //! machine-controller-manager needs them (and the credentials) to delete machines at the cloud.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
@@ -17,6 +18,7 @@ use super::cleanup::is_being_deleted;
 use super::decode;
 use super::live::MachineObjects;
 use super::observe::{self, ObserveError};
+use super::place::Place;
 use super::reconcile::{Pass, PassError, ignore_gone};
 use super::report::{Failure, Outcome, PATIENCE};
 use crate::api::gardener::{Cluster, Worker};
@@ -36,25 +38,27 @@ const LOOK_AT_SECRETS_AGAIN: Duration = Duration::from_secs(2);
 /// # Errors
 /// When something can't be read, marked or deleted.
 pub async fn delete(
-    client: &Client,
+    place: &Place,
     provider: &dyn Provider,
     worker: &Worker,
-    cluster: Result<Option<Cluster>, ObserveError>,
+    cluster: Result<Option<Arc<Cluster>>, ObserveError>,
     now: Timestamp,
 ) -> Result<Pass, PassError> {
-    let namespace = worker.namespace().unwrap_or_default();
-    if cluster?.as_ref().is_some_and(decode::is_deletion_forced) {
+    if cluster?.as_deref().is_some_and(decode::is_deletion_forced) {
         return Ok(pass(Outcome::Succeeded, None));
     }
-    let live = observe::machine_objects(client, &namespace).await?;
+    let mut live = place.machine_objects().await?;
     if live.is_empty() {
-        return Ok(match credentials_holder(client, worker).await? {
+        live = place.machine_objects_anew().await?;
+    }
+    if live.is_empty() {
+        return Ok(match credentials_holder(place.client(), worker).await? {
             None => pass(Outcome::Succeeded, None),
             Some(text) => waiting(worker, text, 90, now, Some(LOOK_AT_SECRETS_AGAIN)),
         });
     }
-    mark_machines(client, &namespace, &live.machines).await?;
-    delete_next(&MachineApis::new(client, &namespace), &live).await?;
+    mark_machines(place, &live.machines).await?;
+    delete_next(&place.apis(), &live).await?;
     let failures = failed_machines(provider, &live);
     if let Some(failure) = Failure::joined(failures) {
         return Ok(pass(Outcome::Failed(failure), None));
@@ -113,8 +117,8 @@ async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), Pa
 }
 
 /// Labels machines so that they are deleted without draining.
-async fn mark_machines(client: &Client, namespace: &str, machines: &[Machine]) -> Result<(), PassError> {
-    let api: Api<Machine> = Api::namespaced(client.clone(), namespace);
+async fn mark_machines(place: &Place, machines: &[Machine]) -> Result<(), PassError> {
+    let api: Api<Machine> = Api::namespaced(place.client().clone(), place.namespace());
     let mut patches = Vec::new();
     for machine in machines {
         let labels = machine.metadata.labels.as_ref();

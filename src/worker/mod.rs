@@ -31,6 +31,7 @@ pub mod live;
 pub mod machine_state;
 pub mod observe;
 pub mod operation;
+pub mod place;
 pub mod plan;
 pub mod progress;
 pub mod reconcile;

@@ -1,5 +1,7 @@
 //! I/O step: reads what a pass needs. Once per pass, side by side.
 
+use std::sync::Arc;
+
 use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
@@ -56,14 +58,16 @@ fn api_error(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ObserveErro
 ///
 /// # Errors
 /// When it can't be read or decoded.
-pub async fn cluster(client: &Client, name: &str) -> Result<Option<Cluster>, ObserveError> {
+pub async fn cluster(client: &Client, name: &str) -> Result<Option<Arc<Cluster>>, ObserveError> {
     let what = || format!("Cluster {name:?}");
     let request = Request::new(Cluster::url_path(&(), None))
         .get(name, &GetParams::default())
         .map_err(|error| api_error(what())(kube::Error::BuildRequest(error)))?;
     match client.request_text(request).await {
         Ok(text) => {
-            decode_lenient(&text).map(Some).map_err(|source| ObserveError::Cluster { name: name.to_owned(), source })
+            let decoded = decode_lenient(&text);
+            let cluster = decoded.map_err(|source| ObserveError::Cluster { name: name.to_owned(), source })?;
+            Ok(Some(Arc::new(cluster)))
         }
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(api_error(what())(error)),

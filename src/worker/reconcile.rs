@@ -1,10 +1,10 @@
 //! One pass over a Worker that shall exist: the list of the steps. It never waits; watches bring it back.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kube::api::{DeleteParams, Preconditions};
-use kube::{Client, ResourceExt};
 
 use super::apply::{Applied, ApplyError, MachineApis, apply};
 use super::changes::changes;
@@ -13,6 +13,7 @@ use super::decode;
 use super::garden::Garden;
 use super::live::{Digested, MachineObjects};
 use super::observe::{self, ObserveError};
+use super::place::Place;
 use super::plan::{Plan, plan};
 use super::progress::{Progress, progress};
 use super::report::{
@@ -117,35 +118,36 @@ impl PassError {
 /// # Errors
 /// When something can't be read or deleted, or nothing can be planned. Errors of single pools are part of the outcome.
 pub async fn reconcile(
-    client: &Client,
+    place: &Place,
     provider: &dyn Provider,
     worker: &Worker,
-    cluster: Result<Option<Cluster>, ObserveError>,
+    cluster: Result<Option<Arc<Cluster>>, ObserveError>,
     begins: bool,
     moved: Option<&Garden>,
     now: Timestamp,
 ) -> Result<Pass, PassError> {
-    let namespace = worker.namespace().unwrap_or_default();
-    let cluster = cluster?.ok_or_else(|| WorkerError::ClusterMissing { cluster: namespace.clone() })?;
+    let cluster = cluster?.ok_or_else(|| WorkerError::ClusterMissing { cluster: place.namespace().to_owned() })?;
     let mut steps = Steps::start();
     let publishes_anew = begins || is_publication_due(worker);
-    let (secrets, mut live) =
-        tokio::try_join!(observe::secrets(client, worker), observe::machine_objects(client, &namespace))?;
+    // What is there decides over what is brought back.
+    let live =
+        async { if moved.is_some() { place.machine_objects_anew().await } else { place.machine_objects().await } };
+    let (secrets, mut live) = tokio::try_join!(observe::secrets(place.client(), worker), live)?;
     let context = decode::context(worker, &cluster, &secrets)?;
     let plan = plan(provider, context)?;
     if let Some(garden) = moved {
-        live.moved_replicas = bring_back(client, garden, &context, &plan, &live).await?;
+        live.moved_replicas = bring_back(place.client(), garden, &context, &plan, &live).await?;
     }
-    let apis = MachineApis::new(client, &namespace);
+    let apis = place.apis();
     let applied = apply(&apis, changes(&context, &plan, &live, now), &live).await;
     // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
     let is_all_back = plan.errors().next().is_none() && applied.errors.is_empty();
     if moved.is_some() && is_all_back {
-        start_machine_controller(client, &namespace, context.shoot).await?;
+        start_machine_controller(place, context.shoot).await?;
     }
     steps.done("apply");
     let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());
-    let left = clean_up(client, &apis, &plan, &progress, &applied, &live, &namespace).await?;
+    let left = clean_up(place, &plan, &progress, &applied, &live).await?;
     steps.done("clean-up");
     let published = published(&context, &plan, publishes_anew, &live);
     let (outcome, look_again) = outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
@@ -180,13 +182,11 @@ struct Left {
 /// Deletes what nothing needs any more, once every planned machine is there. Old deployments carry the workload until
 /// then.
 async fn clean_up(
-    client: &Client,
-    apis: &MachineApis,
+    place: &Place,
     plan: &Plan,
     progress: &Progress,
     applied: &Applied,
     live: &MachineObjects,
-    namespace: &str,
 ) -> Result<Left, PassError> {
     if !progress.is_ready() || !applied.errors.is_empty() {
         return Ok(Left::default());
@@ -196,11 +196,11 @@ async fn clean_up(
     if found.is_empty() {
         return Ok(Left::default());
     }
-    let machine_controller = observe::machine_controller(client, namespace).await?;
+    let machine_controller = place.machine_controller().await?;
     if machine_controller == MachineController::Stopped {
         found = garbage(plan, &present, machine_controller);
     }
-    delete_garbage(apis, &found, live).await?;
+    delete_garbage(&place.apis(), &found, live).await?;
     Ok(match machine_controller {
         MachineController::Stopped => Left::default(),
         MachineController::Running => Left {

@@ -22,7 +22,8 @@ use super::cleanup::MachineController;
 use super::garden::{Garden, GardenError};
 use super::live::MachineObjects;
 use super::machine_state::{DeploymentState, MachineState, MachineStateError};
-use super::observe::{self, MACHINE_CONTROLLER_MANAGER};
+use super::observe::MACHINE_CONTROLLER_MANAGER;
+use super::place::Place;
 use super::plan::Plan;
 use super::reconcile::PassError;
 use crate::api::gardener::Shoot;
@@ -145,12 +146,12 @@ async fn create(
 ///
 /// # Errors
 /// When its Deployment can't be read or scaled.
-pub async fn start_machine_controller(client: &Client, namespace: &str, shoot: &Shoot) -> Result<(), PassError> {
+pub async fn start_machine_controller(place: &Place, shoot: &Shoot) -> Result<(), PassError> {
     let sleeps = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
-    if sleeps || observe::machine_controller(client, namespace).await? == MachineController::Running {
+    if sleeps || place.machine_controller().await? == MachineController::Running {
         return Ok(());
     }
-    let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    let api: Api<Deployment> = Api::namespaced(place.client().clone(), place.namespace());
     let patch = Patch::Merge(json!({"spec": {"replicas": 1}}));
     match api.patch_scale(MACHINE_CONTROLLER_MANAGER, &PatchParams::default(), &patch).await {
         Ok(_) => info!("machine-controller-manager starts"),
