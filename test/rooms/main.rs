@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top of the road to its end. A room may use itself and the rooms before it.
-const ROOMS: &[&str] = &[
-    ["api", "capabilities", "cloud_profile", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
+const ROOMS: &[&str] =
+    &["api", "capabilities", "cloud_profile", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
 
 /// Places without clients, runtimes and clocks.
 const PURE: &[&str] = &[
@@ -34,8 +34,8 @@ const PURE: &[&str] = &[
 ];
 
 /// What pure places must not mention.
-const IMPURE: &[&str] = &[
-    ["kube::", "tokio::", "std::fs", "std::net", "std::env", "Timestamp::now", "SystemTime", "Instant::now"];
+const IMPURE: &[&str] =
+    &["kube::", "tokio::", "std::fs", "std::net", "std::env", "Timestamp::now", "SystemTime", "Instant::now"];
 
 fn sources() -> Vec<(String, String)> {
     fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
