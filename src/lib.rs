@@ -22,6 +22,7 @@
 //! * [`cloud_profile`]: CloudProfiles as Gardener itself treats them;
 //! * [`pool`]: zones, hash, names, settings;
 //! * [`provider`]: the seam, and one folder per provider;
+//! * [`offer`]: what a CloudProfile offers, what is wrong with it, how it could be written;
 //! * [`worker`]: the pipeline, one file per step;
 //! * [`explain`]: a plan for people;
 //! * [`preview`]: what a change does before it happens, and why;
@@ -33,6 +34,7 @@ pub mod capabilities;
 pub mod cli;
 pub mod cloud_profile;
 pub mod explain;
+pub mod offer;
 pub mod pool;
 pub mod preview;
 pub mod provider;

@@ -20,6 +20,8 @@ mod image;
 mod pool;
 mod zones;
 
+pub(super) use image::mismatch_text;
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 use crate::provider::Providers;
 
+mod cloudprofile;
 mod completions;
 mod configuration_file;
 mod explain;
@@ -44,6 +45,8 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Say which input rolled the machines of a machine deployment, and when.
     Why(why::WhyArguments),
+    /// Look after CloudProfiles: who gets which image, what is wrong, what could be shorter.
+    Cloudprofile(cloudprofile::CloudProfileArguments),
     /// Print a script that completes commands and options in a shell.
     Completions(completions::CompletionsArguments),
 }
@@ -51,15 +54,17 @@ enum Command {
 /// Reads the arguments of the process.
 ///
 /// # Errors
-/// The exit code when there is nothing to run: 0 after help, else 2. For `preview` that is 1, because its 2 says that
-/// something changes.
+/// The exit code when there is nothing to run: 0 after help, else 2. For `preview` and `cloudprofile` that is 1, because
+/// their 2 says that there is something to look at.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     configuration_file::with_file(&arguments).and_then(Arguments::try_parse_from).map_err(|refusal| {
         // A closed stdout or stderr leaves nobody to tell.
         let _ = refusal.print();
-        let is_preview = arguments.get(1).is_some_and(|command| command == "preview");
-        match (refusal.use_stderr(), is_preview) {
+        let two_says_something = ["preview", "cloudprofile"]
+            .iter()
+            .any(|command| arguments.get(1).is_some_and(|argument| argument == command));
+        match (refusal.use_stderr(), two_says_something) {
             (false, _) => ExitCode::SUCCESS,
             (true, true) => ExitCode::FAILURE,
             (true, false) => ExitCode::from(2),
@@ -76,6 +81,7 @@ pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
         Command::Render(arguments) => render::run(&arguments, providers),
         Command::Explain(arguments) => explain::run(&arguments, providers),
         Command::Why(arguments) => why::run(&arguments),
+        Command::Cloudprofile(arguments) => cloudprofile::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

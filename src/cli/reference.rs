@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command, CommandFactory};
 
-use super::json_fields::{EXPLAIN, Field, WHY};
+use super::json_fields::{EXPLAIN, Field, MATRIX, WHY};
 
 /// The reference page.
 #[must_use]
@@ -18,27 +18,41 @@ pub fn reference() -> String {
          width, a log gets 120 columns). Colours are shown on a terminal only, and never when `NO_COLOR` is set. Values \
          of Secrets and boot scripts are never printed by `explain` and `why`.\n\n",
     );
-    let commands: Vec<&Command> = command.get_subcommands().filter(|command| command.get_name() != "help").collect();
-    for command in &commands {
-        page.push_str(&format!("* [`{0}`](#{0}): {1}\n", command.get_name(), about(command)));
+    let mut commands = Vec::new();
+    collect(&command, "", &mut commands);
+    for (name, command) in &commands {
+        page.push_str(&format!("* [`{name}`](#{}): {}\n", name.replace(' ', "-"), about(command)));
     }
-    for command in commands {
-        page.push_str(&section(command));
+    for (name, command) in commands {
+        page.push_str(&section(&name, command));
     }
     page.push_str("\n# JSON\n\nMembers are added at times; none is renamed or removed without another `schema`. `[]` stands for every entry of a list, `*` for every key of a map; members marked with `?` can be absent.\n");
     page.push_str(&fields("explain -o json", EXPLAIN));
     page.push_str(&fields("why -o json", WHY));
+    page.push_str(&fields("cloudprofile matrix -o json", MATRIX));
     page
+}
+
+/// The commands that do something, with their names after that of the program.
+fn collect<'a>(command: &'a Command, before: &str, commands: &mut Vec<(String, &'a Command)>) {
+    for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+        let name = format!("{before}{}", command.get_name());
+        if command.has_subcommands() {
+            collect(command, &format!("{name} "), commands);
+        } else {
+            commands.push((name, command));
+        }
+    }
 }
 
 fn about(command: &Command) -> String {
     command.get_about().map(ToString::to_string).unwrap_or_default()
 }
 
-fn section(command: &Command) -> String {
+fn section(name: &str, command: &Command) -> String {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
-    let mut text = format!("\n## {}\n\n{}\n\n```text\n{usage}\n```\n\n", command.get_name(), about(command));
+    let mut text = format!("\n## {name}\n\n{}\n\n```text\n{usage}\n```\n\n", about(command));
     text.push_str("| argument | meaning |\n|---|---|\n");
     for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
         text.push_str(&format!("| `{}` | {} |\n", spelling(argument), meaning(argument)));

@@ -6,7 +6,7 @@ use super::explanation::{Candidate, ChosenImage, Fitting, ImageExplanation, Imag
 use super::image::machine_type;
 use super::{PoolProblem, WorkerContext};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
-use crate::capabilities::{NoFlavor, RankingStep, mismatches, trace_ranking, with_defaults};
+use crate::capabilities::{Choice, NoFlavor, RankingStep, mismatches, trace_ranking, with_defaults};
 
 /// An image that the CloudProfile lists, or the provider status keeps.
 pub(super) struct KnownImage<'a> {
@@ -79,17 +79,10 @@ fn judge(
 ) {
     let definitions = choice.definitions();
     let (ranking, best) = trace_ranking(machine, definitions, &listed, |image| &*image.capabilities);
-    let verdicts = (0..).zip(listed).map(|(position, image)| {
-        let mismatches = mismatches(machine, &image.capabilities, definitions);
-        let verdict = match &best {
-            _ if !mismatches.is_empty() => Verdict::Rejected { mismatches },
-            Ok(best) if best.index == position => Verdict::Chosen,
-            Err(NoFlavor::Ambiguous { tied }) if tied.contains(&position) => Verdict::Tied,
-            _ => Verdict::Outranked { step: removing_step(&ranking, position) },
-        };
-        candidate(image, Origin::CloudProfile, verdict)
-    });
-    explanation.candidates = verdicts.collect();
+    let verdicts = verdicts(machine, definitions, &listed, |image| &*image.capabilities, &ranking, &best);
+    let candidates = listed.into_iter().zip(verdicts);
+    let candidates = candidates.map(|(image, verdict)| candidate(image, Origin::CloudProfile, verdict));
+    explanation.candidates = candidates.collect();
     explanation.ranking = ranking;
     let found = choice.found(pool, machine);
     // The provider status is asked only where the CloudProfile gave no image.
@@ -115,6 +108,27 @@ fn judge(
             });
         }
     }
+}
+
+/// What became of each flavor of a list that was ranked.
+pub(crate) fn verdicts<'a, F>(
+    machine: &Capabilities,
+    definitions: &[CapabilityDefinition],
+    flavors: &'a [F],
+    capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
+    ranking: &[RankingStep],
+    best: &Result<Choice, NoFlavor>,
+) -> Vec<Verdict> {
+    let verdict = |(position, flavor)| {
+        let mismatches = mismatches(machine, capabilities_of(flavor), definitions);
+        match best {
+            _ if !mismatches.is_empty() => Verdict::Rejected { mismatches },
+            Ok(best) if best.index == position => Verdict::Chosen,
+            Err(NoFlavor::Ambiguous { tied }) if tied.contains(&position) => Verdict::Tied,
+            _ => Verdict::Outranked { step: removing_step(ranking, position) },
+        }
+    };
+    flavors.iter().enumerate().map(verdict).collect()
 }
 
 fn judge_kept(

@@ -26,7 +26,7 @@ mod error;
 mod error_texts;
 pub mod explanation;
 pub mod image;
-mod image_explanation;
+pub(crate) mod image_explanation;
 mod machine_class;
 pub mod node_template;
 mod plan;

@@ -13,6 +13,7 @@ use logs::{LogFormat, LogLevel};
 mod controller;
 mod decode_guard;
 mod election;
+mod garden_cluster;
 mod heartbeat;
 mod kinds;
 mod leadership;
@@ -36,6 +37,7 @@ mod undecodable;
 mod worker_events;
 mod write_gate;
 
+pub use garden_cluster::GardenCluster;
 pub use seed::Seed;
 
 /// A part of the process that can be switched off, as the Go extension's `--disable-controllers` does.

@@ -1,10 +1,10 @@
 //! The seed cluster, for every command that talks to one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use kube::config::Kubeconfig;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 /// Where the seed is.
@@ -28,16 +28,7 @@ impl Seed {
     /// # Errors
     /// When there is no kubeconfig and no service account, or it can't be used.
     pub(super) async fn config(&self) -> anyhow::Result<Config> {
-        match &self.kubeconfig {
-            Some(path) => {
-                let kubeconfig = Kubeconfig::read_from(path)
-                    .with_context(|| format!("kubeconfig {} can't be read", path.display()))?;
-                Config::from_custom_kubeconfig(kubeconfig, &Default::default())
-                    .await
-                    .with_context(|| format!("kubeconfig {} can't be used", path.display()))
-            }
-            None => Config::infer().await.context("no kubeconfig and no service account"),
-        }
+        config(self.kubeconfig.as_deref(), None).await
     }
 
     /// A client for it.
@@ -46,5 +37,21 @@ impl Seed {
     /// When there is no kubeconfig and no service account, or it can't be used.
     pub async fn client(&self) -> anyhow::Result<Client> {
         Client::try_from(self.config().await?).context("no client for the seed")
+    }
+}
+
+/// How to reach the cluster of a kubeconfig, in one of its contexts.
+pub(super) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    match kubeconfig {
+        Some(path) => {
+            let kubeconfig =
+                Kubeconfig::read_from(path).with_context(|| format!("kubeconfig {} can't be read", path.display()))?;
+            Config::from_custom_kubeconfig(kubeconfig, &options)
+                .await
+                .with_context(|| format!("kubeconfig {} can't be used", path.display()))
+        }
+        None if context.is_some() => Config::from_kubeconfig(&options).await.context("the kubeconfig can't be used"),
+        None => Config::infer().await.context("no kubeconfig and no service account"),
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use gardener_extension_worker::cli::json_fields::{EXPLAIN, Field, WHY};
+use gardener_extension_worker::cli::json_fields::{EXPLAIN, Field, MATRIX, WHY};
 use serde_json::Value;
 
 use crate::binary::{command, example, outcome};
 
 /// Members whose keys are data.
-const MAPS: [&str; 3] = [".machine", ".capabilities", ".autoscalerAnnotations"];
+const MAPS: [&str; 4] = [".machine", ".capabilities", ".autoscalerAnnotations", ".flavors[].regions"];
 
 fn paths(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
     match value {
@@ -72,4 +72,17 @@ fn why_prints_what_is_described() {
     let shown = outcome(command(&["why", "-", "-o", "json"]), &after).json();
     assert_eq!(shown["schema"], "why/v1");
     assert_described(&[shown], WHY);
+}
+
+#[test]
+fn the_matrix_prints_what_is_described() {
+    let azure = std::fs::read_to_string("example/cloudprofiles/azure.yaml").unwrap();
+    let aws = std::fs::read_to_string("example/cloudprofiles/aws.yaml").unwrap();
+    let several_fit = azure.replace("[amd64], hypervisorType: [gen1], azure-networking: [basic]", "[amd64]");
+    let a_region_less = aws.replace("          - {name: eu-west-1, ami: ami-0a11aaaa00000004}\n", "");
+    assert!(several_fit != azure && a_region_less != aws);
+    let shown = |text: &str| outcome(command(&["cloudprofile", "matrix", "-", "-o", "json"]), text).json();
+    let samples = [shown(&several_fit), shown(&a_region_less)];
+    assert_eq!(samples[0]["schema"], "cloudprofile-matrix/v1");
+    assert_described(&samples, MATRIX);
 }

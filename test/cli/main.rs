@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod binary;
+mod cloudprofile;
 mod consistency;
 mod explain;
 mod golden;

@@ -13,10 +13,17 @@ fn the_page_is_current() {
 
 #[test]
 fn every_command_has_an_example() {
-    for command in Arguments::command().get_subcommands() {
-        let help = run(&[command.get_name(), "--help"]).succeeded().stdout;
-        assert!(help.contains("Example"), "{}:\n{help}", command.get_name());
+    let command = Arguments::command();
+    for command in command.get_subcommands() {
+        assert_has_example(&[command.get_name()]);
+        command.get_subcommands().for_each(|below| assert_has_example(&[command.get_name(), below.get_name()]));
     }
+}
+
+#[track_caller]
+fn assert_has_example(command: &[&str]) {
+    let help = run(&[command, &["--help"]].concat()).succeeded().stdout;
+    assert!(help.contains("Example"), "{command:?}:\n{help}");
 }
 
 #[test]

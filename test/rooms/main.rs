@@ -6,14 +6,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top of the road to its end. A room may use itself and the rooms before it.
-const ROOMS: &[&str] =
-    &["api", "capabilities", "cloud_profile", "pool", "provider", "worker", "explain", "preview", "runtime", "cli"];
+const ROOMS: &[&str] = &[
+    "api",
+    "capabilities",
+    "cloud_profile",
+    "pool",
+    "provider",
+    "offer",
+    "worker",
+    "explain",
+    "preview",
+    "runtime",
+    "cli",
+];
 
 /// Places without clients, runtimes and clocks.
 const PURE: &[&str] = &[
     "api",
     "capabilities",
     "cloud_profile",
+    "offer",
     "pool",
     "preview",
     "provider",

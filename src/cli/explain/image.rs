@@ -75,7 +75,7 @@ fn verdict_cells(image: &ImageExplanation, candidate: &Candidate) -> (Cell, Stri
     }
 }
 
-fn mismatch_text(mismatch: &Mismatch) -> String {
+pub(in crate::cli) fn mismatch_text(mismatch: &Mismatch) -> String {
     let (wanted, offered) = (mismatch.wanted.join(", "), mismatch.offered.join(", "));
     format!("{} (machine {{{wanted}}}, image {{{offered}}})", mismatch.capability)
 }

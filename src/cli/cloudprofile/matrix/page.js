@@ -1,0 +1,395 @@
+"use strict";
+// The page decides nothing: every choice and its reasons were made by the program and stand in the data.
+// All text is set as text, never as markup: names and references come from profiles that others write.
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const data = JSON.parse(byId("data").textContent);
+  const grid = byId("grid");
+  const space = byId("space");
+  const ROW = 44;
+  const FIRST = 230;
+  const COLUMN = 190;
+  const OVERSCAN = 3;
+  const ACTIVE = ["preview", "supported", "deprecated"];
+
+  // ---- the data, indexed ----
+
+  const types = data.groups.flatMap((group, number) => group.machineTypes.map((type) => ({ ...type, group: number })));
+  // choices[image][group]: one entry for each part of the regions in which something else comes out.
+  const choices = data.images.map((image) => {
+    const byGroup = data.groups.map(() => []);
+    for (const choice of image.choices) byGroup[choice.group].push(choice);
+    return byGroup;
+  });
+  const classifications = [...new Set(data.images.map((image) => image.classification))];
+
+  const element = (tag, attributes, ...children) => {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value !== undefined) made.setAttribute(name, value);
+    }
+    made.append(...children.filter((child) => child !== undefined && child !== ""));
+    return made;
+  };
+  const many = (count, one, several) => `${count} ${count === 1 ? one : several}`;
+  const typeCount = (count) => many(count, "machine type", "machine types");
+  const capabilitiesText = (capabilities) =>
+    data.capabilities.map((definition) => definition.name)
+      .filter((name) => name in capabilities)
+      .map((name) => `${name}={${capabilities[name].join(", ")}}`).join(" ");
+
+  const valuesText = (capabilities) =>
+    data.capabilities.filter((definition) => definition.name in capabilities)
+      .map((definition) => capabilities[definition.name].join("+") || "none").join(" · ");
+
+  // ---- what is shown ----
+
+  const filters = { type: "", image: "", architecture: "", region: "", text: "", selectable: false, classifications: new Set(classifications) };
+  let rows = [];
+  let columns = [];
+  let width = COLUMN;
+  let active = { row: 0, column: 0 };
+  let framed = false;
+
+  const namedType = () => types.find((type) => type.name === filters.type);
+  const typesOf = (group) => {
+    const exact = namedType();
+    const wanted = filters.type.toLowerCase();
+    return data.groups[group].machineTypes.filter((type) =>
+      exact ? type.name === exact.name : type.name.toLowerCase().includes(wanted));
+  };
+  const parts = (image, group) => {
+    const all = choices[image][group];
+    return filters.region ? all.filter((choice) => !choice.regions || choice.regions.includes(filters.region)) : all;
+  };
+  const reference = (flavor, region) => (region && flavor.regions && flavor.regions[region]) || flavor.reference;
+  const references = (flavor) => [flavor.reference, ...Object.values(flavor.regions || {})].filter(Boolean);
+  const referenceText = (flavor, within) => {
+    const wanted = within || data.regions;
+    if (filters.region || !flavor.regions) {
+      const found = reference(flavor, filters.region);
+      return found ? `${found.member} ${found.value}` : "names no image";
+    }
+    const named = wanted.filter((region) => reference(flavor, region));
+    if (!named.length) return "names no image";
+    const first = reference(flavor, named[0]);
+    const more = named.length - 1;
+    return `${first.member} ${first.value} (${named[0]}${more ? ` and ${many(more, "more region", "more regions")}` : ""})`;
+  };
+  const isSelectable = (image, group) =>
+    ACTIVE.includes(data.images[image].classification) &&
+    data.groups[group].machineTypes.some((type) => type.usable) &&
+    parts(image, group).some((choice) => choice.outcome === "chosen" && choice.admitted);
+
+  const reasonOf = (image, choice) => {
+    if (choice.outcome === "noFlavors") return choice.regions ? "no image in this region" : "the provider config lists no image";
+    if (choice.outcome === "tied") {
+      const tied = verdictsOf(choice).filter((one) => one.verdict.is === "tied").map((one) => one.flavor);
+      return `flavors ${tied.join(" and ")} list the same capabilities`;
+    }
+    const rejected = verdictsOf(choice).map((one) => one.verdict.mismatches || []);
+    const nearest = rejected.reduce((best, one) => (best === undefined || one.length < best.length ? one : best), undefined);
+    return nearest ? nearest.map(mismatchText).join("; ") : "no flavor fits";
+  };
+  const mismatchText = (mismatch) =>
+    `${mismatch.capability}: machine {${mismatch.wanted.join(", ")}}, image {${mismatch.offered.join(", ")}}`;
+  const verdictsOf = (choice) =>
+    choice.candidates.map((flavor, position) => ({ flavor, verdict: data.decisions[choice.decision].verdicts[position] }));
+  // What sets a flavor apart: the values that it names itself.
+  const flavorText = (flavor) => {
+    const { architecture, ...others } = flavor.capabilities;
+    return valuesText(others) || "any";
+  };
+
+  // The face of a cell: its words, its colour, and what a screen reader says.
+  const face = (image, group) => {
+    const version = data.images[image];
+    const found = parts(image, group);
+    const first = found[0];
+    if (!first) return { kind: "nothing", head: "–", tail: "", spoken: "not asked" };
+    if (found.some((choice) => choice.outcome !== first.outcome || choice.flavor !== first.flavor)) {
+      const kind = found.every((choice) => choice.outcome === "chosen") ? version.classification : "tied";
+      return { kind, head: "differs by region", tail: found.map((choice) => choice.outcome === "chosen" ? `flavor ${choice.flavor}` : outcomeText(choice)).join(", "), spoken: "differs by region" };
+    }
+    if (first.outcome !== "chosen") {
+      const head = outcomeText(first);
+      return { kind: first.admitted ? "tied" : "nothing", head, tail: reasonOf(image, first), spoken: `${head}: ${reasonOf(image, first)}` };
+    }
+    const flavor = version.flavors[first.flavor];
+    const head = `flavor ${first.flavor}`;
+    const tail = width > COLUMN ? referenceText(flavor, first.regions) : flavorText(flavor);
+    const spoken = `${head}, ${referenceText(flavor, first.regions)}`;
+    if (!first.admitted) return { kind: "refused", head: `${head}, refused`, tail, spoken: `${spoken}, but Gardener refuses it` };
+    return { kind: version.classification, head, tail, spoken };
+  };
+  const outcomeText = (choice) => ({ tied: "tie", noneFits: "no flavor fits", noFlavors: "no image" })[choice.outcome] || "";
+
+  const layout = () => {
+    columns = data.groups.map((_, group) => group).filter((group) =>
+      typesOf(group).length > 0 &&
+      (!filters.architecture || (data.groups[group].capabilities.architecture || []).includes(filters.architecture)));
+    const text = filters.text.toLowerCase();
+    rows = data.images.map((_, image) => image).filter((image) => {
+      const version = data.images[image];
+      return (!filters.image || version.name === filters.image) &&
+        filters.classifications.has(version.classification) &&
+        (!text || version.version.toLowerCase().includes(text) ||
+          version.flavors.some((flavor) => references(flavor).some((one) => one.value.toLowerCase().includes(text)))) &&
+        (!filters.selectable || columns.some((group) => isSelectable(image, group)));
+    });
+    width = columns.length === 1 ? Math.max(COLUMN + 1, grid.clientWidth - FIRST) : COLUMN;
+    space.style.width = `${FIRST + columns.length * width}px`;
+    space.style.height = `${(rows.length + 1) * ROW}px`;
+    grid.setAttribute("aria-rowcount", rows.length + 1);
+    grid.setAttribute("aria-colcount", columns.length + 1);
+    active = { row: Math.min(active.row, rows.length), column: Math.min(active.column, columns.length) };
+    const shown = columns.reduce((sum, group) => sum + typesOf(group).length, 0);
+    byId("status").textContent =
+      `${many(rows.length, "image version", "image versions")} of ${data.images.length}, ${typeCount(shown)} of ${types.length} in ${many(columns.length, "column", "columns")}`;
+    draw();
+  };
+
+  // ---- drawing: only what can be seen ----
+
+  const place = (cell, row, column) => {
+    cell.style.height = `${ROW}px`;
+    cell.style.width = `${column ? width : FIRST}px`;
+    if (column) cell.style.left = `${FIRST + (column - 1) * width}px`;
+    cell.id = `cell-${row}-${column}`;
+    cell.setAttribute("aria-colindex", column + 1);
+    if (row === active.row && column === active.column) cell.classList.add("active");
+    return cell;
+  };
+  const lines = (head, tail) => [element("span", {}, head), element("span", { class: "small" }, tail)];
+
+  const headCell = (column) => {
+    if (!column) return element("div", { class: "cell first", role: "columnheader" }, ...lines("Image version", "classification"));
+    const group = columns[column - 1];
+    const found = typesOf(group);
+    const capabilities = data.groups[group].capabilities;
+    const tail = capabilitiesText(capabilities);
+    const name = found.length === 1 ? found[0].name : typeCount(found.length);
+    const title = found.slice(0, 12).map((type) => type.name).join(", ") + (found.length > 12 ? ", …" : "");
+    return element("div", { class: "cell", role: "columnheader", title: `${title}\n${tail}`, "aria-label": `${name}, ${tail}` }, ...lines(name, valuesText(capabilities)));
+  };
+  const bodyCell = (row, column) => {
+    const image = rows[row - 1];
+    const version = data.images[image];
+    if (!column) {
+      return element("div", { class: `cell first ${version.classification}`, role: "rowheader", title: `${version.name} ${version.version}`, "aria-label": `${version.name} ${version.version}, ${version.classification}` },
+        ...lines(`${version.name} ${version.version}`, version.expires ? `${version.classification}, ${version.classification === "expired" ? "since" : "until"} ${version.expires.slice(0, 10)}` : version.classification));
+    }
+    const shown = face(image, columns[column - 1]);
+    return element("div", { class: `cell ${shown.kind}`, role: "gridcell", title: shown.spoken, "aria-label": `${shown.spoken}, ${version.classification}` }, ...lines(shown.head, shown.tail));
+  };
+  const rowElement = (row, from, to) => {
+    const made = element("div", { class: row ? "row" : "row head", role: "row", "aria-rowindex": row + 1 });
+    made.style.height = `${ROW}px`;
+    if (row) made.style.top = `${row * ROW}px`;
+    made.append(place(row ? bodyCell(row, 0) : headCell(0), row, 0));
+    for (let column = from; column <= to; column += 1) {
+      made.append(place(row ? bodyCell(row, column) : headCell(column), row, column));
+    }
+    return made;
+  };
+
+  const draw = () => {
+    framed = false;
+    const fromRow = Math.max(1, Math.floor(grid.scrollTop / ROW) + 1 - OVERSCAN);
+    const toRow = Math.min(rows.length, Math.ceil((grid.scrollTop + grid.clientHeight) / ROW) + OVERSCAN);
+    const fromColumn = Math.max(1, Math.floor(grid.scrollLeft / width) + 1 - OVERSCAN);
+    const toColumn = Math.min(columns.length, Math.ceil((grid.scrollLeft + grid.clientWidth) / width) + OVERSCAN);
+    const drawn = [rowElement(0, fromColumn, toColumn)];
+    for (let row = fromRow; row <= toRow; row += 1) drawn.push(rowElement(row, fromColumn, toColumn));
+    space.replaceChildren(...drawn);
+    const current = `cell-${active.row}-${active.column}`;
+    if (byId(current)) grid.setAttribute("aria-activedescendant", current);
+    else grid.removeAttribute("aria-activedescendant");
+  };
+  const drawSoon = () => {
+    if (framed) return;
+    framed = true;
+    requestAnimationFrame(draw);
+  };
+
+  const move = (row, column) => {
+    active = { row: Math.max(0, Math.min(rows.length, row)), column: Math.max(0, Math.min(columns.length, column)) };
+    if (active.row) {
+      const top = active.row * ROW;
+      grid.scrollTop = Math.max(Math.min(grid.scrollTop, top - ROW), top + ROW - grid.clientHeight);
+    }
+    if (active.column) {
+      const left = (active.column - 1) * width;
+      grid.scrollLeft = Math.max(Math.min(grid.scrollLeft, left), left + FIRST + width - grid.clientWidth);
+    }
+    draw();
+  };
+
+  // ---- details ----
+
+  const details = (title, ...content) => {
+    byId("detailsTitle").textContent = title;
+    byId("detailsBody").replaceChildren(...content.filter(Boolean));
+    byId("details").scrollTop = 0;
+    byId("status").textContent = `Details: ${title}`;
+  };
+  const table = (heads, lists) =>
+    element("table", {},
+      element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
+      element("tbody", {}, ...lists.map((cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell))))));
+  const typeButtons = (found) => {
+    const list = element("ul", {}, ...found.map((type) => {
+      const button = element("button", { type: "button" }, type.name);
+      button.addEventListener("click", () => choose("type", type.name));
+      return element("li", {}, button, type.usable ? "" : " (not usable)");
+    }));
+    return found.length > 8 ? element("details", {}, element("summary", {}, typeCount(found.length)), list) : list;
+  };
+  const referenceList = (flavor, within) => {
+    if (!flavor.regions) return element("p", {}, referenceText(flavor));
+    const wanted = (within || data.regions).filter((region) => !filters.region || region === filters.region);
+    const named = wanted.map((region) => [region, reference(flavor, region)]);
+    return table(["region", "image"], named.map(([region, found]) => [region, found ? `${found.member} ${found.value}` : "none"]));
+  };
+  const verdictText = (verdict, ranking) => {
+    switch (verdict.is) {
+      case "chosen": return "chosen";
+      case "tied": return "tied: another one lists the same capabilities";
+      case "rejected": return `rejected: ${verdict.mismatches.map(mismatchText).join("; ")}`;
+      case "outranked": {
+        const step = ranking[verdict.step];
+        return step ? `outranked: lacks ${step.capability}=${step.value}` : "outranked";
+      }
+      default: return verdict.is;
+    }
+  };
+
+  const showChoice = (image, group) => {
+    const version = data.images[image];
+    const found = typesOf(group);
+    const title = `${version.name} ${version.version} on ${found.length === 1 ? found[0].name : typeCount(found.length)}`;
+    const blocks = parts(image, group).flatMap((choice) => {
+      const flavor = version.flavors[choice.flavor];
+      const ranking = data.decisions[choice.decision].ranking || [];
+      const where = choice.regions && element("h3", {}, `In ${choice.regions.join(", ")}`);
+      const result = flavor
+        ? `Flavor ${choice.flavor} is chosen${choice.admitted ? "" : ", but Gardener refuses Shoots with it: core's half of the profile does not list a flavor that fits"}.`
+        : `${outcomeText(choice)}: ${reasonOf(image, choice)}.${choice.admitted ? " Gardener admits Shoots with it all the same; their machines will not come." : ""}`;
+      return [
+        where,
+        element("p", { class: "result" }, result),
+        flavor && referenceList(flavor, choice.regions),
+        choice.candidates.length > 0 && element("h3", {}, "Candidates"),
+        choice.candidates.length > 0 && table(["flavor", "verdict", "runs on"], verdictsOf(choice).map((one) =>
+          [String(one.flavor), verdictText(one.verdict, ranking), capabilitiesText(version.flavors[one.flavor].capabilities) || "every machine"])),
+        ranking.length > 0 && element("h3", {}, "How it was decided"),
+        ranking.length > 0 && element("ol", {}, ...ranking.map((step) =>
+          element("li", {}, `${step.capability}=${step.value} keeps ${step.kept.map((kept) => `flavor ${choice.candidates[kept]}`).join(", ")}`))),
+      ];
+    });
+    const expiry = version.expires ? `, expires ${version.expires.slice(0, 10)}` : "";
+    details(title,
+      element("p", {}, element("span", { class: `badge ${version.classification}` }, version.classification), expiry),
+      ...blocks,
+      element("h3", {}, "Machine types"),
+      element("p", { class: "quiet" }, capabilitiesText(data.groups[group].capabilities)),
+      typeButtons(found));
+  };
+  const showVersion = (image) => {
+    const version = data.images[image];
+    const blocks = version.flavors.flatMap((flavor, number) => {
+      const groups = data.groups.map((_, group) => group).filter((group) =>
+        parts(image, group).some((choice) => choice.flavor === number));
+      const found = groups.flatMap((group) => data.groups[group].machineTypes);
+      return [
+        element("h3", {}, `Flavor ${number}: ${found.length ? typeCount(found.length) : "no machine type gets it"}`),
+        element("p", { class: "quiet" }, capabilitiesText(flavor.capabilities) || "every machine"),
+        referenceList(flavor),
+        found.length > 0 && typeButtons(found),
+      ];
+    });
+    const without = data.groups.flatMap((group, number) =>
+      parts(image, number).every((choice) => choice.outcome !== "chosen") ? group.machineTypes : []);
+    details(`Who gets ${version.name} ${version.version}`,
+      ...blocks,
+      without.length > 0 && element("h3", {}, `Without an image: ${typeCount(without.length)}`),
+      without.length > 0 && typeButtons(without));
+  };
+  const showGroup = (group) => {
+    const found = typesOf(group);
+    details(found.length === 1 ? found[0].name : typeCount(found.length),
+      element("p", {}, capabilitiesText(data.groups[group].capabilities)), typeButtons(found));
+  };
+  const show = () => {
+    const image = rows[active.row - 1];
+    const group = columns[active.column - 1];
+    if (image !== undefined && group !== undefined) showChoice(image, group);
+    else if (image !== undefined) showVersion(image);
+    else if (group !== undefined) showGroup(group);
+  };
+
+  // ---- what a person does ----
+
+  const choose = (id, value) => {
+    byId(id).value = value;
+    filters[id] = value;
+    layout();
+  };
+  const option = (value) => element("option", { value }, value);
+
+  byId("types").append(...types.map((type) => element("option", { value: type.name })));
+  byId("image").append(...[...new Set(data.images.map((image) => image.name))].map(option));
+  byId("architecture").append(...[...new Set(data.groups.flatMap((group) => group.capabilities.architecture || []))].map(option));
+  byId("region").append(...data.regions.map(option));
+  byId("regionBox").hidden = data.regions.length === 0;
+  for (const word of classifications) {
+    const box = element("input", { type: "checkbox", id: `is-${word}`, checked: "" });
+    box.addEventListener("change", () => {
+      filters.classifications[box.checked ? "add" : "delete"](word);
+      layout();
+    });
+    byId("classifications").append(element("span", { class: word }, box, element("label", { for: `is-${word}` }, word || "unknown")));
+  }
+  for (const id of ["type", "image", "architecture", "region", "text"]) {
+    for (const event of ["input", "change"]) byId(id).addEventListener(event, () => choose(id, byId(id).value.trim()));
+  }
+  byId("selectable").addEventListener("change", () => {
+    filters.selectable = byId("selectable").checked;
+    layout();
+  });
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  byId("filters").addEventListener("reset", () => {
+    Object.assign(filters, { type: "", image: "", architecture: "", region: "", text: "", selectable: false, classifications: new Set(classifications) });
+    requestAnimationFrame(layout);
+  });
+  grid.addEventListener("scroll", drawSoon, { passive: true });
+  grid.addEventListener("click", (event) => {
+    const cell = event.target.closest(".cell");
+    if (!cell) return;
+    const [row, column] = cell.id.split("-").slice(1).map(Number);
+    active = { row, column };
+    draw();
+    show();
+  });
+  grid.addEventListener("keydown", (event) => {
+    const page = Math.max(1, Math.floor(grid.clientHeight / ROW) - 2);
+    const steps = {
+      ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-page, 0], PageDown: [page, 0],
+      Home: event.ctrlKey ? [-Infinity, -Infinity] : [0, -Infinity], End: event.ctrlKey ? [Infinity, Infinity] : [0, Infinity],
+    };
+    const step = steps[event.key];
+    if (step) move(active.row + step[0], active.column + step[1]);
+    else if (event.key === "Enter" || event.key === " ") show();
+    else return;
+    event.preventDefault();
+  });
+  addEventListener("resize", layout);
+
+  byId("detailsBody").append(element("p", {}, "Rows are image versions; columns are machine types that can do the same. The colour of a cell is the classification of the version; red is a combination that Gardener admits and that gets no image."));
+  const regions = data.regions.length ? `, ${many(data.regions.length, "region", "regions")}` : "";
+  const form = data.declaresCapabilities ? "" : " (old format)";
+  byId("summary").textContent =
+    `${data.provider}${form}: ${typeCount(types.length)} in ${many(data.groups.length, "group", "groups")} that can do the same, ${many(data.images.length, "image version", "image versions")}${regions}.`;
+  active = { row: Math.min(1, data.images.length), column: Math.min(1, data.groups.length) };
+  layout();
+})();

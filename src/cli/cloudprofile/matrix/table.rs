@@ -1,0 +1,154 @@
+//! The matrix for a terminal: a section for each group of machine types, or, asked the other way round, for each flavor.
+
+use crate::capabilities::Classification;
+use crate::cli::explain::mismatch_text;
+use crate::cli::table::{Cell, Table, paragraph};
+use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
+use crate::offer::matrix::{Choice, Flavor, Group, Image, Matrix, OutcomeWord};
+use crate::provider::explanation::{Verdict, capabilities_text};
+
+const INDENT: usize = 2;
+/// At most this many machine types of a group are named; JSON has all.
+const NAMED: usize = 6;
+
+pub(super) fn text(matrix: &Matrix<'_>, backwards: bool, width: usize) -> String {
+    if matrix.images.is_empty() {
+        return paragraph("Nobody gets it.", ASIDE, 0, width);
+    }
+    if backwards { by_flavor(matrix, width) } else { by_group(matrix, width) }
+}
+
+fn by_group(matrix: &Matrix<'_>, width: usize) -> String {
+    let sections = matrix.groups.iter().enumerate().map(|(position, group)| {
+        let mut table = Table::new(["IMAGE", "VERSION", "CLASSIFICATION", "FLAVOR", "REFERENCE OR WHY THERE IS NONE"]);
+        for image in &matrix.images {
+            for choice in image.choices.iter().filter(|choice| choice.group == position) {
+                table.row([
+                    image.name.into(),
+                    image.version.into(),
+                    classification(image),
+                    outcome(choice),
+                    answer(matrix, image, choice).into(),
+                ]);
+            }
+        }
+        format!("{}{}", heading(group, width), table.render(INDENT, width))
+    });
+    sections.collect::<Vec<_>>().join("\n")
+}
+
+fn by_flavor(matrix: &Matrix<'_>, width: usize) -> String {
+    let mut sections = Vec::new();
+    for image in &matrix.images {
+        for (position, flavor) in image.flavors.iter().enumerate() {
+            let choices: Vec<_> = image.choices.iter().filter(|choice| choice.flavor == Some(position)).collect();
+            let Some(first) = choices.first() else { continue };
+            let title =
+                format!("{} {} flavor #{position}: {}", image.name, image.version, answer(matrix, image, first));
+            let mut section = paragraph(&title, HEADING, 0, width);
+            section.push_str(&paragraph(&runs_on(flavor), ASIDE, INDENT, width));
+            let mut table = Table::new([">TYPES", "NAMES", "THEY HAVE"]);
+            for choice in choices {
+                let Some(group) = matrix.groups.get(choice.group) else { continue };
+                let names: Vec<_> = group.machine_types.iter().map(|machine_type| machine_type.name).collect();
+                let names = if choice.regions.is_empty() {
+                    names.join(", ")
+                } else {
+                    format!("{} (in {})", names.join(", "), choice.regions.join(", "))
+                };
+                let count = group.machine_types.len().to_string();
+                table.row([count.into(), names.into(), capabilities_text(&group.capabilities).into()]);
+            }
+            section.push_str(&table.render(INDENT, width));
+            sections.push(section);
+        }
+    }
+    sections.join("\n")
+}
+
+fn heading(group: &Group<'_>, width: usize) -> String {
+    let names: Vec<_> = group.machine_types.iter().take(NAMED).map(|machine_type| machine_type.name).collect();
+    let more = group.machine_types.len() - names.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let mut text = paragraph(&format!("{}{more}", names.join(", ")), HEADING, 0, width);
+    text.push_str(&paragraph(&capabilities_text(&group.capabilities), ASIDE, INDENT, width));
+    text
+}
+
+fn classification(image: &Image<'_>) -> Cell {
+    let style = match image.classification {
+        Classification::Supported => GOOD,
+        Classification::Preview | Classification::Deprecated => CAREFUL,
+        _ => ASIDE,
+    };
+    let date = image.expires.map(|expires| expires.strftime("%F").to_string());
+    let text = match (image.classification, date) {
+        (Classification::Expired, Some(date)) => format!("expired since {date}"),
+        (stage, Some(date)) => format!("{} until {date}", stage.word()),
+        (stage, None) => stage.word().to_owned(),
+    };
+    Cell::styled(text, style)
+}
+
+fn outcome(choice: &Choice<'_>) -> Cell {
+    match choice.flavor {
+        Some(flavor) if choice.admitted => Cell::styled(format!("#{flavor}"), GOOD),
+        Some(flavor) => Cell::styled(format!("#{flavor}, not admitted"), CAREFUL),
+        None => Cell::styled(choice.outcome.text(), if choice.admitted { BAD } else { ASIDE }),
+    }
+}
+
+fn answer(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String {
+    let of_regions = if choice.regions.is_empty() { &matrix.regions } else { &choice.regions };
+    let text = match choice.flavor.and_then(|position| image.flavors.get(position)) {
+        Some(flavor) => reference_in(flavor, of_regions),
+        None => reason(matrix, choice),
+    };
+    if choice.regions.is_empty() { text } else { format!("{text} [{}]", choice.regions.join(", ")) }
+}
+
+/// The image of a flavor in one region, or in the first of several.
+pub(super) fn reference_in(flavor: &Flavor<'_>, regions: &[&str]) -> String {
+    let mut named = regions.iter().filter_map(|region| Some((region, flavor.regions.get(region)?)));
+    let Some((region, name)) = named.next() else {
+        return match flavor.reference {
+            Some(name) => format!("{} {}", name.member, name.value),
+            None => "names no image".to_owned(),
+        };
+    };
+    match (named.count(), regions.len()) {
+        (0, 1) => format!("{} {}", name.member, name.value),
+        (0, _) => format!("{} {} ({region})", name.member, name.value),
+        (1, _) => format!("{} {} ({region} and 1 more region)", name.member, name.value),
+        (more, _) => format!("{} {} ({region} and {more} more regions)", name.member, name.value),
+    }
+}
+
+/// Why there is no image: the flavor that misses least, or those that tie.
+pub(super) fn reason(matrix: &Matrix<'_>, choice: &Choice<'_>) -> String {
+    let verdicts = matrix.decisions.get(choice.decision).map(|decision| decision.verdicts.as_slice());
+    let verdicts = || choice.candidates.iter().zip(verdicts.unwrap_or_default());
+    match choice.outcome {
+        OutcomeWord::Chosen => String::new(),
+        OutcomeWord::NoFlavors => "the provider config lists no image".to_owned(),
+        OutcomeWord::Tied => {
+            let tied = verdicts().filter(|(_, verdict)| **verdict == Verdict::Tied);
+            let tied: Vec<_> = tied.map(|(flavor, _)| flavor.to_string()).collect();
+            format!("flavors {} list the same capabilities", tied.join(" and "))
+        }
+        OutcomeWord::NoneFits => {
+            let missed = verdicts().filter_map(|(_, verdict)| match verdict {
+                Verdict::Rejected { mismatches } => Some(mismatches),
+                _ => None,
+            });
+            let nearest = missed.min_by_key(|mismatches| mismatches.len());
+            let nearest = nearest.map(|mismatches| mismatches.iter().map(mismatch_text).collect::<Vec<_>>());
+            nearest.unwrap_or_default().join("; ")
+        }
+    }
+}
+
+fn runs_on(flavor: &Flavor<'_>) -> String {
+    let capabilities = capabilities_text(flavor.capabilities);
+    if capabilities.is_empty() { "runs on every machine".to_owned() } else { format!("runs on {capabilities}") }
+}

@@ -1,0 +1,34 @@
+//! `cloudprofile`: for the people who keep CloudProfiles, from files or from a garden.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+mod matrix;
+mod source;
+
+/// Exit code where something can't be read.
+const UNREADABLE: u8 = 1;
+
+/// Arguments of `cloudprofile`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --type Standard_D4s_v5
+  gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --html > matrix.html")]
+pub(super) struct CloudProfileArguments {
+    #[command(subcommand)]
+    command: CloudProfileCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum CloudProfileCommand {
+    /// Show which image every machine type gets of every image version, or why it gets none.
+    Matrix(matrix::MatrixArguments),
+}
+
+pub(super) fn run(arguments: &CloudProfileArguments) -> ExitCode {
+    match &arguments.command {
+        CloudProfileCommand::Matrix(arguments) => matrix::run(arguments),
+    }
+}

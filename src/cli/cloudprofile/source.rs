@@ -1,0 +1,133 @@
+//! Where CloudProfiles come from: files, or a garden.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
+
+use crate::api::gotext::yaml;
+use crate::cli::input::{files, text_of_file};
+use crate::runtime::GardenCluster;
+
+/// Where one CloudProfile comes from.
+#[derive(Debug, Args)]
+pub(super) struct OneSource {
+    /// File with a CloudProfile, or a NamespacedCloudProfile with its status; `-` is standard input. With --live: name of a
+    /// CloudProfile, or `namespace/name` of a NamespacedCloudProfile.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    garden: GardenSource,
+}
+
+/// A garden as the source.
+#[derive(Debug, Args)]
+pub(super) struct GardenSource {
+    /// Read from the garden of the kubeconfig.
+    #[arg(long)]
+    live: bool,
+    #[command(flatten)]
+    garden: GardenCluster,
+}
+
+/// A profile as it was found.
+pub(super) struct Found {
+    /// The file, or the garden's name for it.
+    pub(super) source: String,
+    /// The CloudProfile; of a NamespacedCloudProfile the merged one.
+    pub(super) document: Value,
+}
+
+impl OneSource {
+    /// The only profile of the source.
+    pub(super) fn read(&self) -> anyhow::Result<Found> {
+        let mut found = if self.garden.is_used()? {
+            self.garden.read(std::slice::from_ref(&self.file))?
+        } else {
+            of_file(&self.file)?
+        };
+        match (found.pop(), found.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (None, _) => bail!("{}: no CloudProfile in it", self.file.display()),
+            (Some(_), false) => bail!("{}: several CloudProfiles in it; one is expected", self.file.display()),
+        }
+    }
+}
+
+impl GardenSource {
+    fn is_used(&self) -> anyhow::Result<bool> {
+        if self.garden.is_named() && !self.live {
+            bail!("--kubeconfig and --context are for --live");
+        }
+        Ok(self.live)
+    }
+
+    /// The profiles of these names, or every CloudProfile.
+    fn read(&self, names: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+        runtime.block_on(async {
+            let client = self.garden.client().await?;
+            let api = |kind, plural, namespace: Option<&str>| -> Api<DynamicObject> {
+                let kind = GroupVersionKind::gvk("core.gardener.cloud", "v1beta1", kind);
+                let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+                match namespace {
+                    Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+                    None => Api::all_with(client.clone(), &resource),
+                }
+            };
+            let mut objects = Vec::new();
+            for name in names.iter().map(|name| name.to_string_lossy()) {
+                let asked = match name.split_once('/') {
+                    Some((namespace, name)) => {
+                        api("NamespacedCloudProfile", "namespacedcloudprofiles", Some(namespace)).get(name).await
+                    }
+                    None => api("CloudProfile", "cloudprofiles", None).get(&name).await,
+                };
+                objects.push(asked.with_context(|| format!("CloudProfile {name:?}"))?);
+            }
+            if names.is_empty() {
+                let listed = api("CloudProfile", "cloudprofiles", None).list(&ListParams::default()).await;
+                objects.extend(listed.context("CloudProfiles can't be listed")?);
+            }
+            let documents = objects.into_iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
+            profiles("garden", documents)
+        })
+    }
+}
+
+/// The profiles of a file.
+fn of_file(path: &Path) -> anyhow::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for file in files(&[path.to_owned()])? {
+        let name = file.path.display().to_string();
+        let documents = yaml::documents(&text_of_file(&file.path)?).with_context(|| name.clone())?;
+        found.extend(profiles(&name, documents).with_context(|| name.clone())?);
+    }
+    Ok(found)
+}
+
+/// The profiles among documents.
+fn profiles(source: &str, documents: Vec<Value>) -> anyhow::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for document in documents {
+        let document = match document["kind"].as_str() {
+            Some("CloudProfile") => document,
+            Some("NamespacedCloudProfile") => merged(&document)?,
+            _ => continue,
+        };
+        found.push(Found { source: source.to_owned(), document });
+    }
+    Ok(found)
+}
+
+/// A NamespacedCloudProfile as the CloudProfile that it comes to.
+fn merged(namespaced: &Value) -> anyhow::Result<Value> {
+    let name = namespaced["metadata"]["name"].as_str().unwrap_or_default();
+    let spec = namespaced.pointer("/status/cloudProfileSpec").with_context(|| {
+        format!("NamespacedCloudProfile {name:?} has no status.cloudProfileSpec; take it from the garden, where it is merged with its parent")
+    })?;
+    Ok(json!({"kind": "CloudProfile", "metadata": namespaced["metadata"], "spec": spec}))
+}

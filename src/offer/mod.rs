@@ -1,0 +1,22 @@
+//! CloudProfiles for the people who keep them: what they offer, what is wrong with them, and how they could be written.
+//!
+//! ```text
+//!  CloudProfile ─► Offer ─► Resolution ──┬─► matrix     who gets which image
+//!  (both halves)   (typed)  (everything  ├─► lint       what will not work, or not for long
+//!                            × everything)├─► convert    old format ⇄ capabilities, with a proof
+//!                                        └─► minimize   the same in fewer bytes, with a proof
+//! ```
+//!
+//! * [`profile`]: the document and its typed halves; [`offered`]: machine types, image versions and flavors of both;
+//! * [`resolution`]: the image that every machine type gets of every version in every region;
+//! * [`selection`], [`matrix`]: the part of it that was asked for.
+
+pub mod matrix;
+pub mod offered;
+pub mod profile;
+pub mod resolution;
+pub mod selection;
+
+pub use offered::Offer;
+pub use profile::{Profile, ProfileError};
+pub use resolution::Resolution;

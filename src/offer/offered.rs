@@ -1,0 +1,105 @@
+//! What a CloudProfile offers: machine types and image versions, with the images that the provider starts machines from.
+//!
+//! Both halves of a profile come together here: `spec`, which Gardener admits Shoots by, and `spec.providerConfig`, which
+//! the provider resolves images by. Everything after it knows neither documents nor providers.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::jiff::Timestamp;
+
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::capabilities::{ARCHITECTURE, Classification, are_compatible};
+use crate::provider::explanation::ImageName;
+
+/// The offer of one profile.
+#[derive(Clone, Debug, Default)]
+pub struct Offer {
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.type`.
+    pub provider: String,
+    /// Capabilities in order of preference: those of the profile, or those that one in the old format stands for.
+    pub definitions: Vec<CapabilityDefinition>,
+    /// Whether the profile itself declares capabilities.
+    pub declares_capabilities: bool,
+    /// Names of the regions, in the order of the profile.
+    pub regions: Vec<String>,
+    /// Machine types in the order of the profile.
+    pub machine_types: Vec<OfferedType>,
+    /// Image versions that the profile lists, in its order.
+    pub images: Vec<OfferedVersion>,
+}
+
+/// A machine type.
+#[derive(Clone, Debug, Default)]
+pub struct OfferedType {
+    /// Name such as `Standard_D4s_v5`.
+    pub name: String,
+    /// `spec.machineTypes[3]`.
+    pub path: String,
+    /// What machines of it can do, as the provider completes it for a pool that names no architecture of its own.
+    pub capabilities: Capabilities,
+    /// Whether shoots may use it.
+    pub usable: bool,
+}
+
+/// A version of an image.
+#[derive(Clone, Debug)]
+pub struct OfferedVersion {
+    /// Name of the image.
+    pub image: String,
+    /// The version.
+    pub version: String,
+    /// `spec.machineImages[0].versions[2]`.
+    pub path: String,
+    /// Its stage at the moment of the question.
+    pub classification: Classification,
+    /// When it expires, if that is known.
+    pub expires: Option<Timestamp>,
+    /// CPU architectures by which Gardener admits it.
+    pub architectures: Vec<String>,
+    /// Flavors by which Gardener admits it; without any, every machine type is admitted.
+    pub admitted: Vec<Capabilities>,
+    /// Flavors of the provider config, in its order.
+    pub flavors: Vec<OfferedFlavor>,
+}
+
+/// A flavor of an image version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OfferedFlavor {
+    /// `spec.providerConfig.machineImages[0].versions[2].capabilityFlavors[1]`.
+    pub path: String,
+    /// What machines must be able to do.
+    pub capabilities: Capabilities,
+    /// The image where no region has its own.
+    pub anywhere: Option<ImageName>,
+    /// The image of each region.
+    pub by_region: BTreeMap<String, ImageName>,
+}
+
+impl OfferedFlavor {
+    /// The image in a region.
+    #[must_use]
+    pub fn in_region(&self, region: &str) -> Option<&ImageName> {
+        self.by_region.get(region).or(self.anywhere.as_ref())
+    }
+}
+
+impl OfferedVersion {
+    /// Whether Gardener admits machines with these capabilities, whatever the provider says (gardener-core section 1.7).
+    #[must_use]
+    pub fn admits(&self, machine: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
+        let architecture = machine.values(ARCHITECTURE).unwrap_or_default();
+        let of_architecture = self.architectures.is_empty()
+            || architecture.is_empty()
+            || architecture.iter().any(|architecture| self.architectures.contains(architecture));
+        let fits = |flavor: &Capabilities| are_compatible(machine, flavor, definitions);
+        of_architecture && (self.admitted.is_empty() || self.admitted.iter().any(fits))
+    }
+
+    /// `gardenlinux 1877.3.0`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}", self.image, self.version)
+    }
+}

@@ -1,0 +1,195 @@
+//! A CloudProfile as a document, its typed halves, and the offer that they make together.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+use super::offered::{Offer, OfferedFlavor, OfferedType, OfferedVersion};
+use crate::api::gardener::{CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
+use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, Life, complete_machine_type};
+use crate::provider::document::DocumentError;
+use crate::provider::explanation::ImageName;
+use crate::provider::profile::{self, ListedReference, Place, ProfileConfig, ProfileFormat};
+
+/// A CloudProfile that can be read.
+pub struct Profile {
+    /// The whole object.
+    pub document: Value,
+    /// Its `spec`.
+    pub spec: ProfileSpec,
+    /// How its provider writes the other half.
+    pub format: &'static dyn ProfileFormat,
+    /// The other half, `spec.providerConfig`.
+    pub config: Box<dyn ProfileConfig>,
+}
+
+/// Why a CloudProfile can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// A member of `spec` is wrong.
+    #[error("spec: {0}")]
+    Spec(#[from] DecodeError),
+    /// Nobody here knows its type.
+    #[error("spec.type: no provider of type {provider_type:?} is known here")]
+    Type {
+        /// The type.
+        provider_type: String,
+    },
+    /// The provider's half is wrong.
+    #[error("spec.providerConfig: {0}")]
+    ProviderConfig(#[from] DocumentError),
+}
+
+impl Profile {
+    /// Reads the document of a CloudProfile.
+    ///
+    /// # Errors
+    /// When a member is wrong, or nobody knows its type.
+    pub fn read(document: Value) -> Result<Self, ProfileError> {
+        let spec = spec_of(&document)?;
+        let format = profile::for_type(&spec.provider_type)
+            .ok_or_else(|| ProfileError::Type { provider_type: spec.provider_type.clone() })?;
+        let config = format.open(spec.provider_config.as_deref())?;
+        Ok(Self { document, spec, format, config })
+    }
+
+    /// `metadata.name`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.document["metadata"]["name"].as_str().unwrap_or_default()
+    }
+
+    /// The capabilities that count: those of the profile, or those that the old format stands for.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<CapabilityDefinition> {
+        if self.spec.machine_capabilities.is_empty() {
+            self.format.old_format_definitions()
+        } else {
+            self.spec.machine_capabilities.clone()
+        }
+    }
+
+    /// What it offers at a moment.
+    #[must_use]
+    pub fn offer(&self, now: Timestamp) -> Offer {
+        let definitions = self.definitions();
+        let regions: Vec<String> = self.spec.regions.iter().map(|region| region.name.clone()).collect();
+        let types = self.spec.machine_types.iter().enumerate();
+        let mut images = Vec::new();
+        for (position, image) in self.spec.machine_images.iter().enumerate() {
+            for (version_position, version) in image.versions.iter().enumerate() {
+                let life = Life::from(version);
+                images.push(OfferedVersion {
+                    image: image.name.clone(),
+                    version: version.version.clone(),
+                    path: format!("spec.machineImages[{position}].versions[{version_position}]"),
+                    classification: life.at(now),
+                    expires: life.expires(),
+                    architectures: admitted_architectures(version, &self.spec.machine_capabilities),
+                    admitted: version.capability_flavors.clone(),
+                    flavors: self.flavors(&image.name, &version.version, &regions),
+                });
+            }
+        }
+        Offer {
+            name: self.name().to_owned(),
+            provider: self.spec.provider_type.clone(),
+            machine_types: types
+                .map(|(position, machine_type)| offered_type(position, machine_type, &definitions))
+                .collect(),
+            declares_capabilities: !self.spec.machine_capabilities.is_empty(),
+            definitions,
+            regions,
+            images,
+        }
+    }
+
+    /// The flavors of a version as a worker sees them. Where images are regional, every region is asked for itself: a
+    /// profile may list an image in several entries, of which a region uses the first that has something for it.
+    fn flavors(&self, image: &str, version: &str, regions: &[String]) -> Vec<OfferedFlavor> {
+        let in_any = self.config.flavors(image, version, None);
+        let is_regional = in_any.iter().flat_map(|flavor| &flavor.references).any(|name| name.region.is_some());
+        if !is_regional {
+            let flavors = in_any.into_iter().map(|flavor| OfferedFlavor {
+                path: config_path(flavor.place),
+                capabilities: flavor.capabilities.into_owned(),
+                anywhere: flavor.references.first().map(image_name),
+                by_region: BTreeMap::new(),
+            });
+            return flavors.collect();
+        }
+        let mut found: Vec<(Place, OfferedFlavor)> = Vec::new();
+        for region in regions {
+            for flavor in self.config.flavors(image, version, Some(region)) {
+                let Some(reference) = flavor.references.first() else { continue };
+                let same = |(place, known): &(Place, OfferedFlavor)| {
+                    *place == flavor.place && known.capabilities == *flavor.capabilities
+                };
+                let position = found.iter().position(same).unwrap_or_else(|| {
+                    let (path, capabilities) = (config_path(flavor.place), flavor.capabilities.clone().into_owned());
+                    found.push((flavor.place, OfferedFlavor { path, capabilities, ..OfferedFlavor::default() }));
+                    found.len() - 1
+                });
+                if let Some((_, known)) = found.get_mut(position) {
+                    known.by_region.insert(region.clone(), image_name(reference));
+                }
+            }
+        }
+        // Regions may know different flavors; the order is that of the document, and stable within an old-format version.
+        found.sort_by_key(|(place, _)| *place);
+        found.into_iter().map(|(_, flavor)| flavor).collect()
+    }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Profile").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// Decodes `spec` of a CloudProfile from the text that an API server would send for it.
+///
+/// # Errors
+/// With the path of the first member that is wrong.
+pub fn spec_of(document: &Value) -> Result<ProfileSpec, DecodeError> {
+    decode_lenient(&to_go_json(document.get("spec").unwrap_or(&Value::Null)))
+}
+
+/// The path of a place in `spec.providerConfig`.
+pub(super) fn config_path(place: Place) -> String {
+    format!("spec.providerConfig.{place}")
+}
+
+fn image_name(reference: &ListedReference<'_>) -> ImageName {
+    ImageName { member: reference.member.to_owned(), value: reference.value.to_owned() }
+}
+
+fn offered_type(
+    position: usize,
+    machine_type: &ProfileMachineType,
+    definitions: &[CapabilityDefinition],
+) -> OfferedType {
+    let architecture = machine_type.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
+    OfferedType {
+        name: machine_type.name.clone(),
+        path: format!("spec.machineTypes[{position}]"),
+        capabilities: complete_machine_type(Some(&machine_type.capabilities), architecture, definitions),
+        usable: machine_type.usable.unwrap_or(true),
+    }
+}
+
+/// The architectures of a version for Gardener (gardener-core section 1.2).
+fn admitted_architectures(version: &ProfileImageVersion, declared: &[CapabilityDefinition]) -> Vec<String> {
+    let of_flavors = version.capability_flavors.iter().filter_map(|flavor| flavor.values(ARCHITECTURE)).flatten();
+    let of_flavors: Vec<String> = of_flavors.cloned().collect();
+    let defined = || declared.iter().find(|definition| definition.name == ARCHITECTURE);
+    match (version.capability_flavors.is_empty(), defined()) {
+        (true, Some(definition)) => definition.values.clone(),
+        (false, _) if !of_flavors.is_empty() => of_flavors,
+        _ if !version.architectures.is_empty() => version.architectures.clone(),
+        _ => vec![DEFAULT_ARCHITECTURE.to_owned()],
+    }
+}

@@ -1,0 +1,137 @@
+//! Which part of a matrix is asked for.
+
+use super::offered::{Offer, OfferedFlavor, OfferedVersion};
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::capabilities::{ARCHITECTURE, with_defaults};
+use crate::provider::explanation::ImageName;
+
+/// Filters; an empty list asks for everything.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Names of machine types; `*` stands for any text.
+    pub machine_types: Vec<String>,
+    /// `image` or `image@version`; `*` stands for any text.
+    pub images: Vec<String>,
+    /// CPU architectures.
+    pub architectures: Vec<String>,
+    /// Regions.
+    pub regions: Vec<String>,
+    /// Only what gets an image whose reference contains this text.
+    pub references: Vec<String>,
+    /// Only what gets a flavor that lists all of these: name and value of a capability.
+    pub flavor: Vec<(String, String)>,
+}
+
+impl Selection {
+    /// Whether nothing is left out.
+    #[must_use]
+    pub fn asks_for_everything(&self) -> bool {
+        self.machine_types.is_empty()
+            && self.images.is_empty()
+            && self.architectures.is_empty()
+            && !self.asks_backwards()
+    }
+
+    /// Whether the question starts from an image: who gets it?
+    #[must_use]
+    pub fn asks_backwards(&self) -> bool {
+        !self.references.is_empty() || !self.flavor.is_empty()
+    }
+
+    /// Filters that nothing of the offer follows: the option, the filter, and what there is.
+    pub fn unmatched<'a>(&'a self, offer: &'a Offer) -> Vec<(&'static str, &'a str, Vec<&'a str>)> {
+        let types: Vec<&str> = offer.machine_types.iter().map(|machine_type| machine_type.name.as_str()).collect();
+        let images: Vec<&str> = offer.images.iter().map(|version| version.image.as_str()).collect();
+        let regions: Vec<&str> = offer.regions.iter().map(String::as_str).collect();
+        let of_type = offer.machine_types.iter().filter_map(|known| known.capabilities.values(ARCHITECTURE));
+        let architectures: Vec<&str> = of_type.flatten().map(String::as_str).collect();
+        let mut unmatched = Vec::new();
+        let mut check = |option, filters: &'a [String], known: &[&'a str], follows: &dyn Fn(&str) -> bool| {
+            let alone = filters.iter().filter(|filter| !follows(filter));
+            unmatched.extend(alone.map(|filter| (option, filter.as_str(), known.to_vec())));
+        };
+        check("type", &self.machine_types, &types, &|filter| types.iter().any(|name| matches(filter, name)));
+        check("region", &self.regions, &regions, &|filter| regions.iter().any(|name| matches(filter, name)));
+        check("arch", &self.architectures, &architectures, &|filter| architectures.contains(&filter));
+        check("image", &self.images, &images, &|filter| {
+            let only = Self { images: vec![filter.to_owned()], ..Self::default() };
+            offer.images.iter().any(|version| only.wants_image(version))
+        });
+        unmatched
+    }
+
+    pub(super) fn wants_type(&self, name: &str) -> bool {
+        self.machine_types.is_empty() || self.machine_types.iter().any(|pattern| matches(pattern, name))
+    }
+
+    pub(super) fn wants_capabilities(&self, machine: &Capabilities) -> bool {
+        let architecture = machine.values(ARCHITECTURE).unwrap_or_default();
+        self.architectures.is_empty() || self.architectures.iter().any(|wanted| architecture.contains(wanted))
+    }
+
+    pub(super) fn wants_image(&self, version: &OfferedVersion) -> bool {
+        let wants = |pattern: &String| match pattern.split_once('@') {
+            Some((image, wanted)) => matches(image, &version.image) && matches(wanted, &version.version),
+            None => matches(pattern, &version.image),
+        };
+        self.images.is_empty() || self.images.iter().any(wants)
+    }
+
+    pub(super) fn wants_region(&self, region: &str) -> bool {
+        self.regions.is_empty() || self.regions.iter().any(|pattern| matches(pattern, region))
+    }
+
+    pub(super) fn wants_reference(&self, name: &ImageName) -> bool {
+        self.references.is_empty() || self.references.iter().any(|text| name.value.contains(text.as_str()))
+    }
+
+    /// Whether the flavor that is chosen in these regions is asked for; without regions it has one image for all.
+    pub(super) fn wants_flavor(
+        &self,
+        chosen: Option<&OfferedFlavor>,
+        regions: &[&str],
+        definitions: &[CapabilityDefinition],
+    ) -> bool {
+        if !self.asks_backwards() {
+            return true;
+        }
+        let Some(chosen) = chosen else { return false };
+        let named = match regions {
+            [] => chosen.anywhere.as_ref().is_some_and(|name| self.wants_reference(name)),
+            regions => {
+                regions.iter().filter_map(|region| chosen.in_region(region)).any(|name| self.wants_reference(name))
+            }
+        };
+        let capabilities = with_defaults(&chosen.capabilities, definitions);
+        let lists =
+            |(name, value): &(String, String)| capabilities.values(name).is_some_and(|values| values.contains(value));
+        (self.references.is_empty() || named) && self.flavor.iter().all(lists)
+    }
+}
+
+/// Whether a text follows a pattern in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(start) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return text.ends_with(part);
+        }
+        let Some(found) = text.find(part) else { return false };
+        text = text.get(found + part.len()..).unwrap_or_default();
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        assert!(matches("Standard_D*", "Standard_D4s_v5") && matches("*", "") && matches("*_v5", "Standard_D4s_v5"));
+        assert!(matches("S*D*v5", "Standard_D4s_v5") && matches("exact", "exact") && matches("a**b", "ab"));
+        assert!(!matches("Standard_D*", "Standard_E4s_v5") && !matches("a*b*b", "ab") && !matches("exact", "exact2"));
+    }
+}

@@ -1,0 +1,76 @@
+//! `cloudprofile` as a person reads it.
+
+use crate::binary::{Outcome, command, outcome, run};
+use crate::golden::assert_same;
+
+const AT: [&str; 2] = ["--at", "2026-11-21T00:00:00Z"];
+
+fn matrix(arguments: &[&str]) -> Outcome {
+    run(&[&["cloudprofile", "matrix"], arguments, &AT].concat())
+}
+
+#[test]
+fn the_matrix_of_a_profile() {
+    let shown = matrix(&["example/cloudprofiles/azure.yaml"]).succeeded();
+    assert_eq!(shown.stderr, "");
+    assert_same("test/cli/golden/cloudprofile-matrix.txt", &shown.stdout);
+}
+
+#[test]
+fn the_matrix_of_a_profile_in_the_old_format() {
+    let shown = matrix(&["example/cloudprofiles/azure-legacy.yaml", "--arch", "arm64"]).succeeded();
+    assert_same("test/cli/golden/cloudprofile-matrix-legacy.txt", &shown.stdout);
+}
+
+#[test]
+fn who_gets_an_image() {
+    let shown = matrix(&["example/cloudprofiles/aws.yaml", "--reference", "00000003"]).succeeded();
+    assert_same("test/cli/golden/cloudprofile-matrix-reference.txt", &shown.stdout);
+    let shown = matrix(&["example/cloudprofiles/aws.yaml", "--flavor", "bootMode=legacy-bios", "--image", "*@1877.*"]);
+    assert_eq!(
+        shown.succeeded().stdout,
+        "gardenlinux 1877.3.0 flavor #1: ami ami-0a11aaaa00000003 (eu-central-1 and 1 more region)\n  \
+         runs on architecture={amd64} bootMode={legacy-bios}\n  \
+         TYPES  NAMES     THEY HAVE\n      1  m4.large  architecture={amd64} bootMode={legacy-bios}\n"
+    );
+    let nobody = matrix(&["example/cloudprofiles/aws.yaml", "--reference", "ami-unknown"]).succeeded();
+    assert_eq!(nobody.stdout, "Nobody gets it.\n");
+}
+
+#[test]
+fn the_matrix_for_a_spreadsheet() {
+    let shown = matrix(&["example/cloudprofiles/aws.yaml", "--type", "m4*", "--region", "eu-west-1", "-o", "csv"]);
+    let lines: Vec<_> = shown.succeeded().stdout.lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(
+        lines[1],
+        "m4.large,true,gardenlinux,1877.3.0,supported,,chosen,1,architecture={amd64} bootMode={legacy-bios},\
+         eu-west-1=ami-0a11aaaa00000004,true"
+    );
+}
+
+#[test]
+fn a_region_that_lacks_a_flavor_is_told_apart() {
+    let text = std::fs::read_to_string("example/cloudprofiles/aws.yaml").unwrap();
+    let text = text.replace("          - {name: eu-west-1, ami: ami-0a11aaaa00000004}\n", "");
+    let arguments = ["cloudprofile", "matrix", "-", "--type", "m4.large", "--image", "gardenlinux@1877.3.0"];
+    let shown = outcome(command(&arguments), &text).succeeded().stdout;
+    assert!(shown.contains("#1              ami ami-0a11aaaa00000003 [eu-central-1]"), "{shown}");
+    let why = "bootMode (machine {legacy-bios}, image {uefi}) [eu-west-1]";
+    assert!(shown.contains(&format!("no flavor fits  {why}")), "{shown}");
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let typo = matrix(&["example/cloudprofiles/aws.yaml", "--type", "m7i.lage"]);
+    assert_eq!(typo.code, 1);
+    assert_eq!(
+        typo.stderr,
+        "--type m7i.lage: nothing in the profile is called that; there are for example m7i.large, m7i.xlarge, \
+         m4.large, m7g.large\n"
+    );
+    assert_eq!(matrix(&["example/azure.yaml"]).stderr, "example/azure.yaml: no CloudProfile in it\n");
+    assert_eq!(run(&["cloudprofile", "matrix"]).code, 1, "2 would say that there are findings");
+    let unknown = outcome(command(&["cloudprofile", "matrix", "-"]), "{kind: CloudProfile, spec: {type: moon}}");
+    assert_eq!((unknown.code, unknown.stderr.contains("no provider of type \"moon\"")), (1, true), "{unknown:?}");
+}

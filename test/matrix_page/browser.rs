@@ -1,0 +1,211 @@
+//! A headless Chromium, driven over WebDriver.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// The member under which WebDriver hands out elements.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+/// Nothing here takes longer, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A browser with one window.
+pub(crate) struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+    _profile: tempfile::TempDir,
+}
+
+/// An element of the page.
+#[derive(Clone, Debug)]
+pub(crate) struct Element(String);
+
+impl Browser {
+    /// Starts one; `None`, with a word about it, where none is installed.
+    pub(crate) fn start() -> Option<Self> {
+        let (Some(driver), Some(chromium)) = (found(&["chromedriver"]), found(&["chromium", "google-chrome"])) else {
+            eprintln!("skipped: no Chromium with its driver here (Debian: apt-get install chromium chromium-driver)");
+            return None;
+        };
+        let mut driver =
+            Command::new(driver).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let port = port_of(&mut driver);
+        let profile = tempfile::tempdir().unwrap();
+        let mut browser = Self { driver, port, session: String::new(), _profile: profile };
+        let folder = format!("--user-data-dir={}", browser._profile.path().display());
+        let arguments = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--window-size=1400,900",
+            // No name leads anywhere: the page has to do without a network.
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            &folder,
+        ];
+        let wanted = json!({"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": {"binary": chromium, "args": arguments},
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }}});
+        let session = browser.request("POST", "/session", &wanted);
+        browser.session = session["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {session}")).to_owned();
+        Some(browser)
+    }
+
+    /// Opens a file.
+    pub(crate) fn open(&self, file: &Path) {
+        self.ask("POST", "/url", &json!({"url": format!("file://{}", file.display())}));
+    }
+
+    /// What the script returns.
+    pub(crate) fn run(&self, script: &str) -> Value {
+        self.ask("POST", "/execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    pub(crate) fn element(&self, selector: &str) -> Element {
+        self.elements(selector).into_iter().next().unwrap_or_else(|| panic!("no {selector} on the page"))
+    }
+
+    pub(crate) fn elements(&self, selector: &str) -> Vec<Element> {
+        let found = self.ask("POST", "/elements", &json!({"using": "css selector", "value": selector}));
+        let ids = found.as_array().unwrap().iter().map(|element| element[ELEMENT].as_str().unwrap().to_owned());
+        ids.map(Element).collect()
+    }
+
+    pub(crate) fn text(&self, selector: &str) -> String {
+        let Element(id) = self.element(selector);
+        self.ask("GET", &format!("/element/{id}/text"), &Value::Null).as_str().unwrap().to_owned()
+    }
+
+    /// What the accessibility tree, and so a screen reader, makes of an element.
+    pub(crate) fn spoken(&self, Element(id): &Element) -> (String, String) {
+        let of = |what| self.ask("GET", &format!("/element/{id}/{what}"), &Value::Null).as_str().unwrap().to_owned();
+        (of("computedrole"), of("computedlabel"))
+    }
+
+    pub(crate) fn click(&self, selector: &str) {
+        let Element(id) = self.element(selector);
+        self.ask("POST", &format!("/element/{id}/click"), &json!({}));
+    }
+
+    /// Types into an element.
+    pub(crate) fn type_into(&self, selector: &str, text: &str) {
+        let Element(id) = self.element(selector);
+        self.ask("POST", &format!("/element/{id}/clear"), &json!({}));
+        self.ask("POST", &format!("/element/{id}/value"), &json!({"text": text}));
+    }
+
+    /// Presses keys one after the other, wherever the focus is.
+    pub(crate) fn press(&self, keys: &[Key]) {
+        let actions: Vec<Value> = keys
+            .iter()
+            .flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key.code()})))
+            .collect();
+        self.ask("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
+    }
+
+    /// Errors and warnings that the browser has had so far.
+    pub(crate) fn complaints(&self) -> Vec<Value> {
+        let log = self.ask("POST", "/se/log", &json!({"type": "browser"}));
+        log.as_array().unwrap().iter().filter(|entry| entry["level"] != "INFO").cloned().collect()
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.request(method, &format!("/session/{}{path}", self.session), body)
+    }
+
+    fn request(&self, method: &str, path: &str, body: &Value) -> Value {
+        let value = self.exchange(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        assert!(value.get("error").is_none(), "{method} {path}: {value}");
+        value
+    }
+
+    fn exchange(&self, method: &str, path: &str, body: &Value) -> std::io::Result<Value> {
+        let body = if method == "POST" { body.to_string() } else { String::new() };
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes())?;
+        let mut answer: Value = serde_json::from_slice(&read_body(stream)?)?;
+        Ok(answer["value"].take())
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The driver ends its Chromium with the session; a driver that is gone has nothing to end.
+        let _ = self.exchange("DELETE", &format!("/session/{}", self.session), &Value::Null);
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// A key that is no letter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key {
+    Tab,
+    Enter,
+    Right,
+    Down,
+    Home,
+    PageDown,
+}
+
+impl Key {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Tab => "\u{e004}",
+            Self::Enter => "\u{e007}",
+            Self::Right => "\u{e014}",
+            Self::Down => "\u{e015}",
+            Self::Home => "\u{e011}",
+            Self::PageDown => "\u{e00f}",
+        }
+    }
+}
+
+fn found(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let files = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    files.into_iter().find(|file| file.is_file())
+}
+
+/// The port that the driver says it listens at.
+fn port_of(driver: &mut Child) -> u16 {
+    let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    for line in lines.map_while(Result::ok) {
+        if let Some((_, port)) = line.split_once("started successfully on port ") {
+            return port.trim_end_matches('.').parse().unwrap();
+        }
+    }
+    panic!("the driver of Chromium ended before it said where it listens");
+}
+
+fn read_body(stream: TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or_default();
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(body)
+}
