@@ -14,7 +14,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, Worker, WorkerPool};
+use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, ShootPools, Worker, WorkerPool};
+use crate::api::gotext::field::FieldErrors;
 use crate::api::secret::Secrets;
 
 pub mod aws;
@@ -31,6 +32,7 @@ mod machine_class;
 pub mod node_template;
 mod plan;
 pub mod profile;
+mod shoot_pools;
 mod status_images;
 #[cfg(test)]
 pub(crate) mod test_support;
@@ -95,6 +97,12 @@ pub trait Provider: Send + Sync {
         context: WorkerContext<'_>,
         described: &Value,
     ) -> Result<Option<Dependencies>, WorkerError>;
+
+    /// What is wrong with the pools of a Shoot, also compared with what they were before a change. A provider without rules
+    /// of its own refuses nothing.
+    fn validate_shoot_pools(&self, _pools: &ShootPools, _old: Option<&ShootPools>) -> FieldErrors {
+        FieldErrors::default()
+    }
 
     /// Gardener's codes for a failed machine: the driver's `code` such as `ResourceExhausted`, and its text.
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode>;

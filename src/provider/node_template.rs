@@ -30,6 +30,12 @@ impl StrictNodeTemplate {
         &self.capacity
     }
 
+    /// Resources that exist only for the autoscaler, if any are given.
+    #[must_use]
+    pub fn virtual_capacity(&self) -> Option<&BTreeMap<String, Quantity>> {
+        self.virtual_capacity.as_ref()
+    }
+
     /// Resources of the node in one line: `cpu=2, memory=8Gi`.
     #[must_use]
     pub fn capacity_text(&self) -> String {

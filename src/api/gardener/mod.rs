@@ -7,6 +7,7 @@ mod error_code;
 mod profile;
 mod profile_versions;
 mod shoot;
+mod shoot_pools;
 mod shoot_state;
 mod worker;
 
@@ -27,6 +28,7 @@ pub use shoot::{
     LastOperationState, NodeLocalDns, PendingWorkersRollout, RotationTimes, Shoot, ShootCredentials, ShootProvider,
     ShootSpec, ShootStatus, ShootWorker, SystemComponents,
 };
+pub use shoot_pools::{OrderedShoot, OrderedShootSpec, ShootPool, ShootPools, ShootVolume};
 pub use shoot_state::{GardenerData, ShootState, ShootStateSpec};
 pub use worker::{
     ClusterAutoscalerOptions, DataVolume, EvictionHard, InPlaceUpdates, KubeReserved, KubeletConfig, LastError,

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
+use crate::api::gardener::{CapabilityDefinition, ErrorCode, ShootPools, WorkerPool};
+use crate::api::gotext::field::FieldErrors;
 use crate::provider::{
     Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
 };
@@ -27,6 +28,7 @@ mod machine_class;
 pub mod network;
 mod pool;
 mod profile;
+mod shoot_pools;
 mod status;
 pub mod tags;
 
@@ -69,6 +71,10 @@ impl Provider for Aws {
         _described: &Value,
     ) -> Result<Option<Dependencies>, WorkerError> {
         Ok(None)
+    }
+
+    fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
+        shoot_pools::validate(pools, old)
     }
 
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {

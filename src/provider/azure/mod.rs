@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::gardener::{CapabilityDefinition, ErrorCode, WorkerPool};
+use crate::api::gardener::{CapabilityDefinition, ErrorCode, ShootPools, WorkerPool};
+use crate::api::gotext::field::FieldErrors;
 use crate::provider::{
     Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
 };
@@ -30,7 +31,9 @@ mod machine_class;
 pub mod network;
 mod pool;
 mod profile;
+mod resource_id;
 pub mod scale_sets;
+mod shoot_pools;
 mod status;
 pub mod tags;
 
@@ -84,6 +87,10 @@ impl Provider for Azure {
             status.as_ref(),
             described,
         )))
+    }
+
+    fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
+        shoot_pools::validate(pools, old)
     }
 
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {

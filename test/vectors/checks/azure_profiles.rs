@@ -1,7 +1,10 @@
-//! Tables about Azure's half of CloudProfiles.
+//! Tables about what admission refuses and changes for Azure: CloudProfiles, pools of Shoots.
 
-use gardener_extension_worker::api::gardener::{Capabilities, NamespacedProfileSpec, ProfileSpec};
-use gardener_extension_worker::provider::azure::AzureProfiles;
+use gardener_extension_worker::api::gardener::{
+    Capabilities, NamespacedProfileSpec, ProfileImage, ProfileSpec, ShootPools,
+};
+use gardener_extension_worker::provider::Provider;
+use gardener_extension_worker::provider::azure::{Azure, AzureProfiles};
 use gardener_extension_worker::provider::profile::{ProfileConfig, ProfileFormat};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,6 +16,7 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
         "azure-cloudprofileconfig-validation" => profile,
         "azure-mutator" => mutated,
         "azure-namespacedcloudprofile-validation" => namespaced,
+        "azure-worker-validation" => pools,
         _ => return None,
     }))
 }
@@ -65,9 +69,8 @@ fn mutated(case: &Value) -> Outcome {
             }
         }
     }
-    let wanted: Vec<gardener_extension_worker::api::gardener::ProfileImage> =
-        from_text(case, "machineImages").map_err(|error| (expected.clone(), error))?;
-    let flavors = |images: &[gardener_extension_worker::api::gardener::ProfileImage]| -> Vec<Vec<Capabilities>> {
+    let wanted: Vec<ProfileImage> = from_text(case, "machineImages").map_err(|error| (expected.clone(), error))?;
+    let flavors = |images: &[ProfileImage]| -> Vec<Vec<Capabilities>> {
         images
             .iter()
             .flat_map(|image| image.versions.iter().map(|version| version.capability_flavors.clone()))
@@ -98,4 +101,22 @@ fn merged(case: &Value) -> Outcome {
         without_nulls(&document)
     };
     if sorted(expected) == sorted(&merged) { Ok(()) } else { Err((expected.clone(), merged.to_string())) }
+}
+
+/// Rows about pools with their infrastructure, and rows about the provider config of one pool.
+fn pools(case: &Value) -> Outcome {
+    let decoded = |workers: &Value| -> Result<ShootPools, (Value, String)> {
+        let pools = json!({"pools": {"infrastructureConfig": case["infrastructureConfig"], "workers": workers}});
+        from_text(&pools, "pools").map_err(|error| (case.clone(), error))
+    };
+    let Some(config) = case.get("workerConfig") else {
+        let old = case.get("oldWorkers").map(decoded).transpose()?;
+        let errors = Azure.validate_shoot_pools(&decoded(&case["workers"])?, old.as_ref());
+        return same_errors(&case["errors"], &errors);
+    };
+    let volume = json!({"type": "t", "size": "1Gi"});
+    let pool = json!([{"volume": volume, "dataVolumes": case["dataVolumes"], "providerConfig": config}]);
+    let errors = Azure.validate_shoot_pools(&decoded(&pool)?, None);
+    let undecodable = json!([{"field": "spec.provider.workers[0].providerConfig", "type": "FieldValueInvalid"}]);
+    same_errors(if case.get("decodeError").is_some() { &undecodable } else { &case["errors"] }, &errors)
 }

@@ -13,7 +13,9 @@ pub use image_reference::{ImageReference, ImageReferences};
 pub use infrastructure_status::{
     Identity, InfrastructureStatus, Networks, ResourceGroup, Subnet, SubnetLayout, VirtualNetwork,
 };
-pub use worker_config::{CapacityReservation, DataVolumeConfig, DiagnosticsProfile, VolumeConfig, WorkerConfig};
+pub use worker_config::{
+    CapacityReservation, DataVolumeConfig, DataVolumeImage, DiagnosticsProfile, VolumeConfig, WorkerConfig,
+};
 pub use worker_status::{ScaleSetDependency, StatusImage, WorkerStatus};
 
 /// Group and version of all documents.

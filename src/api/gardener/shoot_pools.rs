@@ -1,0 +1,87 @@
+//! The pools of a `Shoot` as a user orders them, for those who judge the order (gardener-core section 2.7). Workers need
+//! less of a Shoot: [`Shoot`](super::Shoot).
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::api::gotext::json::null_as_default;
+
+/// A Shoot with its pools. Decode it from text: documents of providers keep their bytes.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct OrderedShoot {
+    /// Name, project namespace.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    /// The order.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub spec: OrderedShootSpec,
+}
+
+/// `Shoot.spec`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct OrderedShootSpec {
+    /// Pools and the infrastructure for them.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub provider: ShootPools,
+}
+
+/// `Shoot.spec.provider`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShootPools {
+    /// The provider, such as `azure`.
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    pub provider_type: String,
+    /// The provider's `InfrastructureConfig` document.
+    pub infrastructure_config: Option<Box<RawValue>>,
+    /// The pools.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub workers: Vec<ShootPool>,
+}
+
+/// A pool of a Shoot.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShootPool {
+    /// Its name.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Root volume.
+    pub volume: Option<ShootVolume>,
+    /// Further volumes.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub data_volumes: Vec<ShootVolume>,
+    /// Zones.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub zones: Vec<String>,
+    /// `AutoRollingUpdate`, `AutoInPlaceUpdate`, `ManualInPlaceUpdate`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub update_strategy: String,
+    /// The provider's `WorkerConfig` document.
+    pub provider_config: Option<Box<RawValue>>,
+}
+
+impl ShootPool {
+    /// Whether machines are updated without being replaced.
+    #[must_use]
+    pub fn is_updated_in_place(&self) -> bool {
+        ["AutoInPlaceUpdate", "ManualInPlaceUpdate"].contains(&self.update_strategy.as_str())
+    }
+}
+
+/// A volume of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ShootVolume {
+    /// Its name; root volumes need none.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// The cloud's kind of volume.
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    pub volume_type: String,
+    /// Such as `30Gi`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub size: String,
+    /// Whether it is encrypted.
+    pub encrypted: Option<bool>,
+}

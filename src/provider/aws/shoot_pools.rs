@@ -1,0 +1,364 @@
+//! What is wrong with pools of a Shoot on AWS (spec/aws-worker.md section 7, gardener-core section 2.8).
+
+use serde::Deserialize;
+
+use super::documents::{
+    CapacityReservation, CpuOptions, InstanceProfileConfig, MetadataOptions, NetworkInterfaceConfig, Placement,
+    WorkerConfig,
+};
+use crate::api::gardener::{ShootPool, ShootPools};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::json::null_as_default;
+use crate::provider::shoot_pools::{
+    PATH, before, infrastructure_config, is_word, validate_change, validate_node_template, validate_volumes,
+    validate_zones, worker_config,
+};
+
+/// There are as many device names.
+const MOST_DATA_VOLUMES: usize = 11;
+/// The kind of volume that needs to know its operations per second.
+const NEEDS_IOPS: &str = "io1";
+
+/// What is read of an `InfrastructureConfig`.
+#[derive(Debug, Default, Deserialize)]
+struct InfrastructureConfig {
+    #[serde(default, deserialize_with = "null_as_default")]
+    networks: Networks,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Networks {
+    #[serde(default, deserialize_with = "null_as_default")]
+    zones: Vec<Zone>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Zone {
+    #[serde(default, deserialize_with = "null_as_default")]
+    name: String,
+}
+
+/// What is wrong with the pools, also compared with what they were.
+pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    let infrastructure: Option<InfrastructureConfig> = infrastructure_config(pools);
+    let configured: Option<Vec<String>> =
+        infrastructure.map(|config| config.networks.zones.into_iter().map(|zone| zone.name).collect());
+    for (index, pool) in pools.workers.iter().enumerate() {
+        let path = PATH.index(index);
+        validate_volumes(pool, MOST_DATA_VOLUMES, path, &mut errors);
+        if pool.zones.is_empty() {
+            errors.required(path.child("zones"), "at least one zone must be configured");
+        }
+        validate_zones(pool, configured.as_deref(), path, &mut errors);
+        validate_change(before(pool, old), pool, path, &mut errors);
+        let config: Option<WorkerConfig> = worker_config(pool.provider_config.as_deref(), path, &mut errors);
+        let is_readable = config.is_some() || pool.provider_config.is_none();
+        if is_readable {
+            validate_config(&config.unwrap_or_default(), pool, path.child("providerConfig"), &mut errors);
+        }
+    }
+    errors
+}
+
+fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    validate_node_template(config.node_template.as_ref(), path, errors);
+    let root = config.volume.as_ref();
+    let root_type = pool.volume.as_ref().map_or("", |volume| volume.volume_type.as_str());
+    let speed = Speed { iops: root.and_then(|root| root.iops), throughput: root.and_then(|root| root.throughput) };
+    speed.validate(root_type, path.child("volume"), errors);
+    validate_data_volumes(config, pool, path.child("dataVolumes"), errors);
+    if let Some(profile) = &config.iam_instance_profile {
+        validate_profile(profile, path.child("iamInstanceProfile"), errors);
+    }
+    if let Some(options) = &config.instance_metadata_options {
+        validate_metadata_options(options, path.child("instanceMetadataOptions"), errors);
+    }
+    if let Some(options) = &config.cpu_options {
+        validate_cpu_options(options, path.child("cpuOptions"), errors);
+    }
+    if let Some(reservation) = &config.capacity_reservation {
+        validate_reservation(reservation, path.child("capacityReservation"), errors);
+    }
+    let interfaces = path.child("networkInterfaces");
+    for (index, interface) in config.network_interfaces.iter().enumerate() {
+        validate_interface(interface, interfaces.index(index), errors);
+    }
+    if let Some(placement) = &config.placement {
+        validate_placement(placement, path.child("placement"), errors);
+    }
+    if let Some(options) = &config.instance_market_options {
+        let types = ["spot", "capacity-block", "interruptible-capacity-reservation"];
+        let path = path.child("instanceMarketOptions");
+        one_of(Some(&options.market_type), &types, path.child("marketType"), errors);
+    }
+}
+
+/// How fast a volume is.
+#[derive(Clone, Copy)]
+struct Speed {
+    iops: Option<i32>,
+    throughput: Option<i32>,
+}
+
+impl Speed {
+    fn validate(self, volume_type: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        match self.iops {
+            None if volume_type == NEEDS_IOPS => {
+                errors.required(path.child("iops"), format!("must be given for volumes of type {NEEDS_IOPS}"));
+            }
+            Some(iops) if iops <= 0 => errors.invalid(path.child("iops"), iops, "must be positive"),
+            _ => {}
+        }
+        if let Some(throughput) = self.throughput.filter(|throughput| *throughput <= 0) {
+            errors.invalid(path.child("throughput"), throughput, "must be positive");
+        }
+    }
+}
+
+fn validate_data_volumes(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    for (index, volume) in config.data_volumes.iter().enumerate() {
+        let path = path.index(index);
+        if config.data_volumes.iter().take(index).any(|earlier| earlier.name == volume.name) {
+            errors.duplicate(path.child("name"), &volume.name);
+        }
+        let Some(known) = pool.data_volumes.iter().find(|known| known.name == volume.name) else {
+            errors.invalid(path.child("name"), &volume.name, "no dataVolume with this name exists");
+            continue;
+        };
+        let speed = Speed { iops: volume.iops, throughput: volume.throughput };
+        speed.validate(&known.volume_type, path, errors);
+        if let Some(snapshot) = &volume.snapshot_id {
+            let id = snapshot.strip_prefix("snap-").unwrap_or_default();
+            let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+            if !is_id {
+                errors.invalid(path.child("snapshotID"), snapshot, "does not match expected regex ^snap-[a-z0-9]+$");
+            }
+        }
+    }
+    for volume in pool.data_volumes.iter().filter(|volume| volume.volume_type == NEEDS_IOPS) {
+        if !config.data_volumes.iter().any(|known| known.name == volume.name) {
+            let detail = format!("must give iops for data volume {:?}, which is of type {NEEDS_IOPS}", volume.name);
+            errors.required(path, detail);
+        }
+    }
+}
+
+fn validate_profile(profile: &InstanceProfileConfig, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    match (&profile.name, &profile.arn) {
+        (Some(name), None) => {
+            if name.len() > 128 || !is_word(name, "+=,.@-") {
+                errors.invalid(path.child("name"), name, r"does not match expected regex ^[\w+=,.@-]{1,128}$");
+            }
+        }
+        (None, Some(arn)) => {
+            let is_arn = arn.strip_prefix("arn:").is_some_and(|rest| is_word(rest, " +=,.@-/:"));
+            if arn.len() > 255 || !is_arn {
+                let form = r"must have at most 255 characters and match ^arn:[\w +=,.@\-/:]+$";
+                errors.invalid(path.child("arn"), arn, form);
+            }
+        }
+        _ => errors.invalid(path, profile, "either name or arn must be given"),
+    }
+}
+
+fn validate_metadata_options(options: &MetadataOptions, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    one_of(options.http_tokens.as_deref(), &["required", "optional"], path.child("httpTokens"), errors);
+    if let Some(limit) = options.http_put_response_hop_limit.filter(|limit| !(1..=64).contains(limit)) {
+        errors.invalid(path.child("httpPutResponseHopLimit"), limit, "must be between 1 and 64");
+    }
+}
+
+fn validate_cpu_options(options: &CpuOptions, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    match (options.core_count, options.threads_per_core) {
+        (Some(_), None) => errors.required(path.child("threadsPerCore"), "must be given together with coreCount"),
+        (None, Some(_)) => errors.required(path.child("coreCount"), "must be given together with threadsPerCore"),
+        _ => {}
+    }
+    if let Some(threads) = options.threads_per_core.filter(|threads| !(1..=2).contains(threads)) {
+        errors.invalid(path.child("threadsPerCore"), threads, "must be 1 or 2");
+    }
+    one_of(options.amd_sev_snp.as_deref(), &["enabled", "disabled"], path.child("amdSevSnp"), errors);
+}
+
+fn validate_reservation(reservation: &CapacityReservation, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    const ONLY: &str = "capacity-reservations-only";
+    let CapacityReservation {
+        capacity_reservation_preference: preference,
+        capacity_reservation_id: id,
+        capacity_reservation_resource_group_arn: arn,
+    } = reservation;
+    let preference_path = path.child("capacityReservationPreference");
+    one_of(preference.as_deref(), &[ONLY, "open", "none"], preference_path, errors);
+    if id.is_some() && arn.is_some() {
+        let detail = "capacityReservationId and capacityReservationResourceGroupArn exclude each other";
+        errors.forbidden(path.child("capacityReservationResourceGroupArn"), detail);
+    }
+    if let Some(preference) = preference.as_deref().filter(|preference| *preference != ONLY)
+        && (id.is_some() || arn.is_some())
+    {
+        let detail = format!("must be absent or {ONLY} where a reservation or a group of them is given");
+        errors.invalid(preference_path, preference, detail);
+    }
+}
+
+fn validate_interface(interface: &NetworkInterfaceConfig, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let types = ["interface", "efa", "efa-only"];
+    one_of(interface.interface_type.as_deref(), &types, path.child("type"), errors);
+    let range_path = path.child("networkCardIndexRange");
+    if interface.network_card_index.is_some() && interface.network_card_index_range.is_some() {
+        errors.forbidden(range_path, "networkCardIndex and networkCardIndexRange exclude each other");
+    }
+    let range = interface.network_card_index_range;
+    let numbers = [
+        (interface.network_card_index, path, "networkCardIndex"),
+        (Some(interface.device_index), path, "deviceIndex"),
+        (range.map(|range| range.from), range_path, "from"),
+        (range.map(|range| range.to), range_path, "to"),
+    ];
+    for (number, parent, member) in &numbers {
+        if let Some(number) = number.filter(|number| *number < 0) {
+            errors.invalid(parent.child(member), number, "must not be negative");
+        }
+    }
+    if let Some(range) = range.filter(|range| range.from > range.to) {
+        errors.invalid(range_path, range.to, format!("must not end before it begins, at {}", range.from));
+    }
+    let first_card = range.map_or(interface.network_card_index.unwrap_or_default(), |range| range.from);
+    if first_card == 0 && interface.device_index == 0 && interface.interface_type() == "efa-only" {
+        let detail = "the primary interface, device 0 of card 0, needs an address: use interface or efa";
+        errors.invalid(path.child("type"), interface.interface_type(), detail);
+    }
+}
+
+fn validate_placement(placement: &Placement, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let tenancy = placement.tenancy.as_deref();
+    one_of(tenancy, &["default", "dedicated", "host"], path.child("tenancy"), errors);
+    one_of(placement.affinity.as_deref(), &["default", "host"], path.child("affinity"), errors);
+    if placement.host_id.is_some() && tenancy != Some("host") {
+        errors.forbidden(path.child("hostId"), "is only for tenancy host");
+    }
+    if let Some(number) = placement.partition_number.filter(|number| *number < 1) {
+        errors.invalid(path.child("partitionNumber"), number, "must be at least 1");
+    }
+}
+
+fn one_of(value: Option<&str>, supported: &[&str], path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if let Some(value) = value.filter(|value| !supported.contains(value)) {
+        errors.not_supported(path, value, supported.iter().copied());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Paths of what is wrong, below the pool.
+    fn wrong(pool: &Value, old: Option<&Value>) -> Vec<String> {
+        let pools = |pool: &Value| -> ShootPools {
+            let zones = json!([{"name": "eu-1a"}, {"name": "eu-1b"}]);
+            let pools = json!({"workers": [pool], "infrastructureConfig": {"networks": {"zones": zones}}});
+            serde_json::from_str(&pools.to_string()).unwrap()
+        };
+        let errors = validate(&pools(pool), old.map(pools).as_ref());
+        let path = format!("{PATH}[0].");
+        errors.0.iter().map(|error| error.field.strip_prefix(&path).unwrap().to_owned()).collect()
+    }
+
+    fn pool() -> Value {
+        json!({
+            "name": "a", "volume": {"type": "gp3", "size": "30Gi"}, "zones": ["eu-1a"],
+            "dataVolumes": [{"name": "data", "type": "gp3", "size": "10Gi"}],
+        })
+    }
+
+    fn with_config(members: Value) -> Value {
+        let mut config = json!({"apiVersion": super::super::documents::API_VERSION, "kind": "WorkerConfig"});
+        config.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let mut pool = pool();
+        pool["providerConfig"] = config;
+        pool
+    }
+
+    #[test]
+    fn pools_need_volumes_and_zones_of_the_infrastructure() {
+        assert_eq!(wrong(&pool(), None), [""; 0]);
+        let bare = json!({"name": "a"});
+        assert_eq!(wrong(&bare, None), ["volume", "zones"]);
+        let mut many = pool();
+        many["zones"] = json!(["eu-1a", "eu-1a", "eu-1c"]);
+        many["dataVolumes"] =
+            (0..12).map(|index| json!({"name": format!("{index}"), "type": "gp3", "size": "1Gi"})).collect();
+        assert_eq!(wrong(&many, None), ["dataVolumes", "zones[1]", "zones[2]"]);
+    }
+
+    #[test]
+    fn zones_are_only_added_at_the_end() {
+        let (mut one, mut two) = (pool(), pool());
+        two["zones"] = json!(["eu-1a", "eu-1b"]);
+        assert_eq!(wrong(&two, Some(&one)), [""; 0]);
+        assert_eq!(wrong(&one, Some(&two)), ["zones"]);
+        one["updateStrategy"] = "AutoInPlaceUpdate".into();
+        let mut changed = with_config(json!({"volume": {"iops": 4000}}));
+        changed["updateStrategy"] = "AutoInPlaceUpdate".into();
+        changed["dataVolumes"] = json!([]);
+        assert_eq!(wrong(&changed, Some(&one)), ["dataVolumes", "providerConfig"]);
+    }
+
+    #[test]
+    fn each_rule_for_the_worker_config_names_its_field() {
+        let cases = [
+            (json!({"volume": {"iops": 3000, "throughput": 500}}), &[][..]),
+            (json!({"volume": {"iops": 0, "throughput": -1}}), &["volume.iops", "volume.throughput"]),
+            (json!({"dataVolumes": [{"name": "data", "snapshotID": "snap-0a"}]}), &[]),
+            (json!({"dataVolumes": [{"name": "data", "snapshotID": "x"}]}), &["dataVolumes[0].snapshotID"]),
+            (
+                json!({"dataVolumes": [{"name": "none"}, {"name": "none"}]}),
+                &["dataVolumes[0].name", "dataVolumes[1].name", "dataVolumes[1].name"],
+            ),
+            (json!({"iamInstanceProfile": {"name": "my-profile"}}), &[]),
+            (json!({"iamInstanceProfile": {}}), &["iamInstanceProfile"]),
+            (json!({"iamInstanceProfile": {"name": "a/b"}}), &["iamInstanceProfile.name"]),
+            (json!({"iamInstanceProfile": {"arn": "arn"}}), &["iamInstanceProfile.arn"]),
+            (json!({"nodeTemplate": {"capacity": {"cpu": "-1"}}}), &["nodeTemplate.capacity.cpu"]),
+            (
+                json!({"nodeTemplate": {"virtualCapacity": {"a": "1500m", "b": "-1", "c": "2"}}}),
+                &["nodeTemplate.virtualCapacity.a", "nodeTemplate.virtualCapacity.b"],
+            ),
+            (
+                json!({"instanceMetadataOptions": {"httpTokens": "x", "httpPutResponseHopLimit": 65}}),
+                &["instanceMetadataOptions.httpTokens", "instanceMetadataOptions.httpPutResponseHopLimit"],
+            ),
+            (json!({"cpuOptions": {"coreCount": 2}}), &["cpuOptions.threadsPerCore"]),
+            (json!({"cpuOptions": {"coreCount": 2, "threadsPerCore": 3}}), &["cpuOptions.threadsPerCore"]),
+            (
+                json!({"capacityReservation": {"capacityReservationPreference": "open", "capacityReservationId": "cr-1"}}),
+                &["capacityReservation.capacityReservationPreference"],
+            ),
+            (
+                json!({"capacityReservation": {"capacityReservationId": "a", "capacityReservationResourceGroupArn": "b"}}),
+                &["capacityReservation.capacityReservationResourceGroupArn"],
+            ),
+            (json!({"networkInterfaces": [{"type": "efa-only"}]}), &["networkInterfaces[0].type"]),
+            (
+                json!({"networkInterfaces": [{"networkCardIndexRange": {"from": 3, "to": 1}, "deviceIndex": -1}]}),
+                &["networkInterfaces[0].deviceIndex", "networkInterfaces[0].networkCardIndexRange"],
+            ),
+            (
+                json!({"placement": {"hostId": "h", "partitionNumber": 0}}),
+                &["placement.hostId", "placement.partitionNumber"],
+            ),
+            (json!({"instanceMarketOptions": {"marketType": "free"}}), &["instanceMarketOptions.marketType"]),
+        ];
+        for (config, fields) in cases {
+            let wanted: Vec<String> = fields.iter().map(|field| format!("providerConfig.{field}")).collect();
+            assert_eq!(wrong(&with_config(config.clone()), None), wanted, "{config}");
+        }
+        assert_eq!(wrong(&with_config(json!({"unknown": 1})), None), ["providerConfig"]);
+        let mut fast = pool();
+        fast["volume"]["type"] = "io1".into();
+        fast["dataVolumes"][0]["type"] = "io1".into();
+        assert_eq!(wrong(&fast, None), ["providerConfig.volume.iops", "providerConfig.dataVolumes"]);
+    }
+}

@@ -1,0 +1,223 @@
+//! What is wrong with pools of a Shoot on Azure (gardener-core section 2.7).
+
+use serde::Deserialize;
+
+use super::documents::{DataVolumeImage, WorkerConfig};
+use super::resource_id::ResourceId;
+use crate::api::gardener::{ShootPool, ShootPools};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::json::null_as_default;
+use crate::provider::shoot_pools::{
+    PATH, before, infrastructure_config, is_word, validate_change, validate_node_template, validate_volumes,
+    validate_zones, worker_config,
+};
+
+/// Most data volumes of a machine.
+const MOST_DATA_VOLUMES: usize = 64;
+/// How the root volume may be cached.
+const CACHING: [&str; 3] = ["None", "ReadOnly", "ReadWrite"];
+/// Longest marketplace name of an image, and longest name in a gallery.
+const LONGEST_URN: usize = 256;
+const LONGEST_GALLERY_IMAGE: usize = 512;
+
+/// What is read of an `InfrastructureConfig`.
+#[derive(Debug, Default, Deserialize)]
+struct InfrastructureConfig {
+    #[serde(default, deserialize_with = "null_as_default")]
+    zoned: bool,
+    #[serde(default, deserialize_with = "null_as_default")]
+    networks: Networks,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Networks {
+    #[serde(default, deserialize_with = "null_as_default")]
+    zones: Vec<Zone>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Zone {
+    #[serde(default, deserialize_with = "null_as_default")]
+    name: i32,
+}
+
+/// What is wrong with the pools, also compared with what they were.
+pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    let infrastructure: Option<InfrastructureConfig> = infrastructure_config(pools);
+    for (index, pool) in pools.workers.iter().enumerate() {
+        let path = PATH.index(index);
+        validate_volumes(pool, MOST_DATA_VOLUMES, path, &mut errors);
+        refuse_encryption(pool, path, &mut errors);
+        if let Some(infrastructure) = &infrastructure {
+            validate_pool_zones(pool, infrastructure, path, &mut errors);
+        }
+        validate_change(before(pool, old), pool, path, &mut errors);
+        let config = worker_config(pool.provider_config.as_deref(), path, &mut errors);
+        if let Some(config) = config {
+            validate_config(&config, pool, path.child("providerConfig"), &mut errors);
+        }
+    }
+    errors
+}
+
+/// Azure encrypts volumes by itself.
+fn refuse_encryption(pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if let Some(encrypted) = pool.volume.as_ref().and_then(|volume| volume.encrypted) {
+        errors.not_supported(path.child("volume").child("encrypted"), encrypted, []);
+    }
+    let path = path.child("dataVolumes");
+    for (index, volume) in pool.data_volumes.iter().enumerate() {
+        if let Some(encrypted) = volume.encrypted {
+            errors.not_supported(path.index(index).child("encrypted"), encrypted, []);
+        }
+    }
+}
+
+fn validate_pool_zones(
+    pool: &ShootPool,
+    infrastructure: &InfrastructureConfig,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    if infrastructure.zoned && pool.zones.is_empty() {
+        errors.required(path.child("zones"), "at least one zone must be configured for zoned clusters");
+    }
+    if !infrastructure.zoned {
+        if !pool.zones.is_empty() {
+            errors.required(path.child("zones"), "zones must not be specified for non zoned clusters");
+        }
+        return;
+    }
+    let configured: Vec<String> = infrastructure.networks.zones.iter().map(|zone| zone.name.to_string()).collect();
+    validate_zones(pool, (!configured.is_empty()).then_some(&configured), path, errors);
+}
+
+/// What is wrong with the `WorkerConfig` of a pool.
+pub(super) fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    validate_node_template(config.node_template.as_ref(), path, errors);
+    if let Some(uri) = config.diagnostics_profile.as_ref().and_then(|profile| profile.storage_uri.as_deref()) {
+        let diagnostics = path.child("diagnosticsProfile");
+        validate_storage_uri(uri, diagnostics.child("storageURI"), errors);
+    }
+    let volumes = path.child("dataVolumes");
+    for (index, volume) in config.data_volumes.iter().enumerate() {
+        let Some(image) = &volume.image_ref else { continue };
+        let path = volumes.index(index);
+        if !pool.data_volumes.iter().any(|known| known.name == volume.name) {
+            errors.invalid(path.child("name"), &volume.name, "no dataVolume with this name exists");
+        }
+        if !validate_image(image, path.child("imageRef"), errors) {
+            break;
+        }
+    }
+    if let Some(caching) = config.volume.as_ref().and_then(|volume| volume.caching.as_deref())
+        && !CACHING.contains(&caching)
+    {
+        errors.not_supported(path.child("volume").child("caching"), caching, CACHING);
+    }
+    let reservation = config.capacity_reservation.as_ref();
+    if let Some(id) = reservation.and_then(|reservation| reservation.capacity_reservation_group_id.as_deref()) {
+        let reservation = path.child("capacityReservation");
+        validate_reservation(id, reservation.child("capacityReservationGroupID"), errors);
+    }
+}
+
+/// `https://<account>.blob.core<…>/<…>`, without white space.
+fn validate_storage_uri(uri: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if uri.is_empty() {
+        errors.required(path, "must not be empty");
+        return;
+    }
+    let fits = || {
+        let (account, rest) = uri.strip_prefix("https://")?.split_once(".blob.core")?;
+        let is_account = (3..=24).contains(&account.len())
+            && account.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        // Something on both sides of a slash.
+        let has_path = rest.char_indices().skip(1).any(|(at, character)| character == '/' && at + 1 < rest.len());
+        (is_account && has_path && !rest.contains(char::is_whitespace)).then_some(())
+    };
+    if fits().is_none() {
+        errors.invalid(
+            path,
+            uri,
+            "must be the URI of a blob storage account: https://<account>.blob.core.<domain>/<path>",
+        );
+    }
+}
+
+/// What is wrong with the image of a data volume; `false` when the others need not be looked at.
+fn validate_image(image: &DataVolumeImage, path: FieldPath<'_>, errors: &mut FieldErrors) -> bool {
+    let references = image.references();
+    if references.preferred().is_none() {
+        errors.invalid(path, (), "imageRef is defined but empty");
+        return true;
+    }
+    if let Some(urn) = references.urn {
+        let parts: Vec<&str> = urn.split(':').collect();
+        let is_urn = matches!(parts[..], [a, b, c, d] if is_word(a, "-") && is_word(b, "-") && is_word(c, ".-") && is_word(d, ".-"));
+        let form = r"does not match expected regex ^[\w-]+:[\w-]+:[\w.-]+:[\w.-]+$";
+        validate_text(urn, is_urn, LONGEST_URN, form, path.child("urn"), errors);
+    }
+    let galleries = [
+        (references.community_gallery, "CommunityGalleries", "communityGalleryImageID"),
+        (references.shared_gallery, "SharedGalleries", "sharedGalleryImageID"),
+    ];
+    for (id, gallery, member) in galleries {
+        let Some(id) = id else { continue };
+        let parts: Vec<&str> = id.split('/').collect();
+        let is_image = matches!(parts[..], ["", kind, name, "Images", image, "Versions", version]
+            if kind == gallery && is_word(name, "-") && is_word(image, "-") && is_word(version, ".-"));
+        let form = format!(r"does not match expected regex ^/{gallery}/[\w-]+/Images/[\w-]+/Versions/[\w.-]+$");
+        validate_text(id, is_image, LONGEST_GALLERY_IMAGE, &form, path.child(member), errors);
+    }
+    references.id.is_none_or(|id| validate_image_id(id, path, errors))
+}
+
+fn validate_text(text: &str, fits: bool, most: usize, form: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if text.is_empty() {
+        errors.required(path, "must not be empty");
+    } else if text.len() > most {
+        errors.too_long(path, most);
+    } else if !fits {
+        errors.invalid(path, text, form);
+    }
+}
+
+/// `false` when it is no resource id at all.
+fn validate_image_id(id: &str, path: FieldPath<'_>, errors: &mut FieldErrors) -> bool {
+    let resource = match ResourceId::parse(id) {
+        Ok(resource) => resource,
+        Err(error) => {
+            errors.invalid(path.child("id"), id, format!("invalid image ID: {error}"));
+            return false;
+        }
+    };
+    let path = path.child("images");
+    if let Some(subscription) = resource.subscription.filter(|subscription| !is_uuid(subscription)) {
+        errors.invalid(path, subscription, "must be a valid Azure subscription ID, a UUID");
+    }
+    if let Some(group) = resource.resource_group.filter(|group| !is_resource_group(group)) {
+        errors.invalid(path, group, "must be the name of a resource group");
+    }
+    true
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
+fn is_resource_group(name: &str) -> bool {
+    name.len() <= 90 && is_word(name, "-.()") && !name.ends_with('.')
+}
+
+fn validate_reservation(id: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    match ResourceId::parse(id) {
+        Err(error) => errors.invalid(path, id, format!("invalid Azure resource ID: {error}")),
+        Ok(resource) if !resource.resource_type.eq_ignore_ascii_case("capacityReservationGroups") => {
+            errors.invalid(path, id, "must be the ID of a resource of type CapacityReservationGroups");
+        }
+        Ok(_) => {}
+    }
+}

@@ -1,0 +1,159 @@
+//! What is wrong with pools of a Shoot for every provider alike (gardener-core sections 2.7 and 2.8).
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::document::{Document, decode_document};
+use super::node_template::StrictNodeTemplate;
+use crate::api::gardener::{ShootPool, ShootPools, ShootVolume};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::json::decode_lenient;
+use crate::api::gotext::quantity::Quantity;
+
+/// Where pools stand in a Shoot.
+pub(super) const PATH: FieldPath<'static> = FieldPath::new("spec.provider.workers");
+
+/// The pool before a change, found by its name.
+pub(super) fn before<'a>(pool: &ShootPool, old: Option<&'a ShootPools>) -> Option<&'a ShootPool> {
+    old?.workers.iter().find(|before| before.name == pool.name)
+}
+
+/// Reads of an `InfrastructureConfig` what `T` wants; what can't be read is left to those who judge that document.
+pub(super) fn infrastructure_config<T: DeserializeOwned>(pools: &ShootPools) -> Option<T> {
+    decode_lenient(pools.infrastructure_config.as_deref()?.get()).ok()
+}
+
+/// The `WorkerConfig` of a pool, if it has one that can be read.
+pub(super) fn worker_config<T: Document>(
+    raw: Option<&RawValue>,
+    pool: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) -> Option<T> {
+    match decode_document(raw?) {
+        Ok(config) => Some(config),
+        Err(error) => {
+            // The document itself is not shown: it may be long, and the error names the member.
+            errors.invalid(pool.child("providerConfig"), (), format!("invalid providerConfig: {error}"));
+            None
+        }
+    }
+}
+
+/// Root and data volumes need a type and a size.
+pub(super) fn validate_volumes(pool: &ShootPool, most: usize, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    match &pool.volume {
+        None => errors.required(path.child("volume"), "must not be nil"),
+        Some(volume) => validate_volume(volume, path.child("volume"), errors),
+    }
+    let path = path.child("dataVolumes");
+    if pool.data_volumes.len() > most {
+        errors.too_many(path, pool.data_volumes.len(), most);
+    }
+    for (index, volume) in pool.data_volumes.iter().enumerate() {
+        validate_volume(volume, path.index(index), errors);
+    }
+}
+
+fn validate_volume(volume: &ShootVolume, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    for (member, value) in [("type", &volume.volume_type), ("size", &volume.size)] {
+        if value.is_empty() {
+            errors.required(path.child(member), "must not be empty");
+        }
+    }
+}
+
+/// Each zone once, and only zones that the infrastructure has; where it names none, every zone goes.
+pub(super) fn validate_zones(
+    pool: &ShootPool,
+    configured: Option<&[String]>,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let path = path.child("zones");
+    for (index, zone) in pool.zones.iter().enumerate() {
+        if pool.zones.iter().take(index).any(|earlier| earlier == zone) {
+            errors.invalid(path.index(index), zone, "must only be specified once per worker group");
+        } else if let Some(configured) = configured.filter(|configured| !configured.contains(zone)) {
+            let detail = format!(
+                "zone configuration must be specified in \"infrastructureConfig.networks.zones\"; it has {}",
+                if configured.is_empty() { "none".to_owned() } else { configured.join(", ") }
+            );
+            errors.invalid(path.index(index), zone, detail);
+        }
+    }
+}
+
+/// What may not change: zones but at their end, and what in-place updates can't bring to a running machine.
+pub(super) fn validate_change(
+    before: Option<&ShootPool>,
+    pool: &ShootPool,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let Some(before) = before else { return };
+    if !pool.zones.starts_with(&before.zones) {
+        let detail = format!(
+            "field is immutable but for zones added at its end: it was [{}]; add a pool for other zones",
+            before.zones.join(", ")
+        );
+        errors.invalid(path.child("zones"), &pool.zones, detail);
+    }
+    if !pool.is_updated_in_place() {
+        return;
+    }
+    let why = format!("field is immutable with update strategy {}: running machines keep it", pool.update_strategy);
+    if pool.data_volumes != before.data_volumes {
+        errors.invalid(path.child("dataVolumes"), (), why.as_str());
+    }
+    if !same_document(pool.provider_config.as_deref(), before.provider_config.as_deref()) {
+        errors.invalid(path.child("providerConfig"), (), why);
+    }
+}
+
+/// Whether two documents say the same, in whatever order and with whatever spaces.
+fn same_document(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
+    let value = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok());
+    value(one) == value(other)
+}
+
+/// Capacities must not be negative, virtual ones whole numbers.
+pub(super) fn validate_node_template(
+    template: Option<&StrictNodeTemplate>,
+    config: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let Some(template) = template else { return };
+    let path = config.child("nodeTemplate");
+    for resource in ["cpu", "gpu", "memory"] {
+        if let Some(quantity) = template.capacity().get(resource).filter(|quantity| is_negative(quantity)) {
+            let detail = format!("{resource} value must not be negative");
+            errors.invalid(path.child("capacity").child(resource), quantity.to_string(), detail);
+        }
+    }
+    let path = path.child("virtualCapacity");
+    for (resource, quantity) in template.virtual_capacity().unwrap_or(&BTreeMap::new()) {
+        let path = path.child(resource);
+        if is_negative(quantity) {
+            errors.invalid(path, quantity.to_string(), format!("{resource} value must not be negative"));
+        } else if !is_whole(quantity) {
+            errors.invalid(path, quantity.to_string(), "must be a whole number");
+        }
+    }
+}
+
+fn is_negative(quantity: &Quantity) -> bool {
+    quantity.to_string().starts_with('-')
+}
+
+/// Whether nothing is lost by rounding up.
+fn is_whole(quantity: &Quantity) -> bool {
+    Quantity::parse(&quantity.value_rounded_up().to_string()).is_ok_and(|rounded| rounded == *quantity)
+}
+
+/// Whether a text has only these characters beside letters, digits and `_`, and at least one.
+pub(super) fn is_word(text: &str, more: &str) -> bool {
+    let fits = |character: char| character.is_ascii_alphanumeric() || character == '_' || more.contains(character);
+    !text.is_empty() && text.chars().all(fits)
+}
