@@ -1,14 +1,96 @@
-//! Gardener's error codes from what a driver of machine-controller-manager says: its own code goes before words.
+//! Gardener's error codes from what a driver of machine-controller-manager says.
+//!
+//! The cloud's own code decides. Where there is none, or one that can mean anything, words do; then the driver's code, then
+//! the HTTP status. A failure has one cause, so at most one code comes of a text: several would only hide the right one. A
+//! code that stops Gardener from trying again is given only where a person has to act.
 
 use std::collections::BTreeSet;
 
+use super::cloud_error::CloudError;
 use crate::api::gardener::ErrorCode;
 
-/// Codes and the texts of a cloud that stand for each.
+/// What is known of the errors of one cloud.
+pub(super) struct KnownErrors {
+    /// Codes of the cloud in lower case, and what each means; `None` for one that its words have to explain.
+    pub(super) codes: &'static [(&'static str, Option<ErrorCode>)],
+    /// Words that only this cloud uses.
+    pub(super) texts: ErrorTexts,
+}
+
+/// Words and the code that each stands for; the first that is found decides.
 ///
-/// Texts are compared in any case, so they are written in lower case. `a.*b` is `a` and behind it, on the same line, `b`;
-/// `(?<!a)b` is a `b` without an `a` directly before it.
+/// Texts are compared in any case, so they are written in lower case. `a.*b` is `a` and behind it, on the same line and
+/// not far, `b`; `(?<!a)b` is a `b` without an `a` directly before it.
 pub(super) type ErrorTexts = &'static [(ErrorCode, &'static [&'static str])];
+
+/// Words that are the same for all clouds: limits of Gardener's own, of SDKs and of terraform.
+const COMMON_TEXTS: ErrorTexts = &[
+    (
+        ErrorCode::InfraRateLimitsExceeded,
+        &["requestlimitexceeded", "throttling", "throttled", "too many requests", "toomanyrequests"],
+    ),
+    (
+        ErrorCode::InfraQuotaExceeded,
+        &[
+            "(?<!request)limitexceeded",
+            "quotas",
+            "quota.*exceeded",
+            "exceeded quota",
+            "quota has been met",
+            "quota_exceeded",
+            "exceeding approved.*quota",
+        ],
+    ),
+    (ErrorCode::InfraResourcesDepleted, &["not available in the current hardware cluster", "out of stock"]),
+    (ErrorCode::RetryableInfraDependencies, &["retryableerror", "internalservererror", "internal server error"]),
+    (
+        ErrorCode::RetryableConfigurationProblem,
+        &[
+            "is misconfigured and requires zero voluntary evictions",
+            "sdk.cannotresolveendpoint",
+            "the requested configuration is currently not supported",
+        ],
+    ),
+    (ErrorCode::InfraUnauthenticated, &["invalidaccesskeyid", "invalidsecretaccesskey", "cannot fetch token"]),
+    (ErrorCode::InfraUnauthorized, &["signaturedoesnotmatch", "accessdenied", "not authorized", "unauthorized"]),
+    (
+        ErrorCode::InfraDependencies,
+        &[
+            "pendingverification",
+            "access not configured",
+            "accessnotconfigured",
+            "dependencyviolation",
+            "optinrequired",
+            "deleteconflict",
+            "inactive billing state",
+            "timeout while waiting for state to become",
+            "invalidcidrblock",
+            "already busy for",
+            "a resource with the id",
+        ],
+    ),
+    (
+        ErrorCode::ConfigurationProblem,
+        &[
+            "not supported in your requested availability zone",
+            "invalidparameter",
+            "invalid value",
+            "violates constraint",
+            "no attached internet gateway found",
+            "your query returned no results",
+            "invalid vpc attributes",
+            "unrecognized feature gate",
+            "runtime-config invalid key",
+            // The first is how Gardener's list has it, the second how Kubernetes says it.
+            "strict decoder error",
+            "strict decoding error",
+            "not allowed to configure an unsupported",
+            "error during apply of object.*is invalid:",
+            "duplicate zones",
+            "overlapping zones",
+        ],
+    ),
+];
 
 /// Codes of drivers that leave no doubt.
 const DRIVER_CODES: &[(&str, ErrorCode)] = &[
@@ -18,18 +100,65 @@ const DRIVER_CODES: &[(&str, ErrorCode)] = &[
     ("InvalidArgument", ErrorCode::ConfigurationProblem),
 ];
 
-/// The codes for a failed machine.
-pub(super) fn error_codes(texts: ErrorTexts, driver_code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-    let text = text.to_lowercase();
-    let matches = texts.iter().filter(|(_, patterns)| patterns.iter().any(|pattern| is_in(pattern, &text)));
-    let matches: BTreeSet<ErrorCode> = matches.map(|(code, _)| *code).collect();
-    if matches.contains(&ErrorCode::InfraQuotaExceeded) {
-        // Drivers report a used-up quota with their code for missing capacity.
-        return [ErrorCode::InfraQuotaExceeded].into();
+/// How far apart the two ends of a pattern with a gap may be.
+const LONGEST_GAP: usize = 100;
+
+/// The code for a failed machine, or none.
+pub(super) fn error_codes(known: &KnownErrors, driver_code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+    let error = CloudError::read(text);
+    let code = by_cloud_code(known, &error)
+        .or_else(|| by_words(known, &error.words))
+        .or_else(|| by_driver_code(driver_code.or(error.driver_code.as_deref())))
+        .or_else(|| by_http_status(error.http_status));
+    code.into_iter().collect()
+}
+
+fn by_cloud_code(known: &KnownErrors, error: &CloudError) -> Option<ErrorCode> {
+    error.codes.iter().find_map(|code| {
+        let code = code.to_lowercase();
+        match known.codes.iter().find(|(name, _)| *name == code) {
+            Some((_, meaning)) => *meaning,
+            None => missing_object(&code),
+        }
+    })
+}
+
+/// `ResourceGroupNotFound`, `InvalidSubnetID.NotFound`: something that the configuration refers to is not there.
+fn missing_object(code: &str) -> Option<ErrorCode> {
+    let object = code.strip_suffix("notfound")?;
+    (!object.is_empty()).then_some(ErrorCode::ConfigurationProblem)
+}
+
+fn by_words(known: &KnownErrors, words: &str) -> Option<ErrorCode> {
+    if let Some(code) = matching(known.texts, words).or_else(|| matching(COMMON_TEXTS, words)) {
+        return Some(code);
     }
-    match DRIVER_CODES.iter().find(|(driver, _)| driver_code == Some(*driver)) {
-        Some((_, known)) => [*known].into(),
-        None => matches,
+    let mut named = words.split(|letter: char| !(letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_')));
+    named.find_map(|word| {
+        let word = word.trim_end_matches('.');
+        match known.codes.iter().find(|(name, _)| *name == word) {
+            Some((_, meaning)) => *meaning,
+            None => missing_object(word),
+        }
+    })
+}
+
+fn matching(texts: ErrorTexts, words: &str) -> Option<ErrorCode> {
+    let (code, _) = texts.iter().find(|(_, patterns)| patterns.iter().any(|pattern| is_in(pattern, words)))?;
+    Some(*code)
+}
+
+fn by_driver_code(driver_code: Option<&str>) -> Option<ErrorCode> {
+    DRIVER_CODES.iter().find(|(driver, _)| driver_code == Some(*driver)).map(|(_, code)| *code)
+}
+
+fn by_http_status(status: Option<u16>) -> Option<ErrorCode> {
+    match status? {
+        401 => Some(ErrorCode::InfraUnauthenticated),
+        403 => Some(ErrorCode::InfraUnauthorized),
+        429 => Some(ErrorCode::InfraRateLimitsExceeded),
+        500.. => Some(ErrorCode::RetryableInfraDependencies),
+        _ => None,
     }
 }
 
@@ -39,22 +168,66 @@ fn is_in(pattern: &str, text: &str) -> bool {
     }
     match pattern.split_once(".*") {
         None => text.contains(pattern),
-        Some((first, second)) => {
-            text.lines().any(|line| line.split_once(first).is_some_and(|(_, behind)| behind.contains(second)))
-        }
+        Some((first, second)) => text.lines().any(|line| {
+            line.match_indices(first).any(|(start, _)| {
+                let behind = &line[start + first.len()..];
+                behind.find(second).is_some_and(|gap| gap <= LONGEST_GAP)
+            })
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
+    use crate::api::gotext::yaml;
+    use crate::provider::Provider;
 
     #[test]
     fn patterns_have_gaps_and_forbidden_beginnings() {
         assert!(is_in("quota.*exceeded", "the quota for cores is exceeded"));
         assert!(!is_in("quota.*exceeded", "exceeded: quota"));
         assert!(!is_in("quota.*exceeded", "quota\nexceeded"));
+        assert!(!is_in("quota.*exceeded", &format!("quota {} exceeded", "-".repeat(LONGEST_GAP))));
         assert!(is_in("(?<!request)limitexceeded", "requestlimitexceeded, vcpulimitexceeded"));
         assert!(!is_in("(?<!request)limitexceeded", "requestlimitexceeded"));
+    }
+
+    /// An entry of `test/error-codes/*.yaml`.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Labelled {
+        /// What a person says that it is; absent when nobody has to act and trying again is right.
+        code: Option<ErrorCode>,
+        /// machine-controller-manager's code, where it gives one.
+        driver: Option<String>,
+        /// The message.
+        text: String,
+    }
+
+    fn labelled(table: &str) -> Vec<Labelled> {
+        let documents = yaml::documents(table).unwrap();
+        serde_json::from_value(documents.into_iter().next().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn messages_get_the_code_that_a_person_gives_them() {
+        let tables: [(&dyn Provider, Vec<Labelled>); 2] = [
+            (&crate::provider::azure::Azure, labelled(include_str!("../../test/error-codes/azure.yaml"))),
+            (&crate::provider::aws::Aws, labelled(include_str!("../../test/error-codes/aws.yaml"))),
+        ];
+        let mut wrong = Vec::new();
+        for (provider, messages) in &tables {
+            for Labelled { code, driver, text } in messages {
+                let found = provider.error_codes(driver.as_deref(), text);
+                if found != code.iter().copied().collect() {
+                    wrong.push(format!("{} {found:?} instead of {code:?}:\n{text}\n", provider.worker_type()));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} messages:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(tables.iter().map(|(_, messages)| messages.len()).sum::<usize>() >= 60);
     }
 }

@@ -20,6 +20,7 @@ use crate::api::secret::Secrets;
 
 pub mod aws;
 pub mod azure;
+mod cloud_error;
 mod deployment;
 pub mod document;
 mod documents;

@@ -1,76 +1,115 @@
-//! Gardener's error codes from what the Azure driver of machine-controller-manager says
+//! Gardener's error codes from what Azure says, through its driver of machine-controller-manager
 //! (spec/azure-worker.md section 15.1).
 
 use std::collections::BTreeSet;
 
 use crate::api::gardener::ErrorCode;
-use crate::provider::error_texts::{self, ErrorTexts};
+use crate::provider::error_texts::{self, ErrorTexts, KnownErrors};
 
-/// Texts of Azure, in any case, and the code that each stands for.
+/// Codes of Azure's Resource Manager and of its directory, in lower case.
+const CODES: &[(&str, Option<ErrorCode>)] = &[
+    // These can mean anything, so their words decide.
+    ("badrequest", None),
+    ("conflict", None),
+    ("deploymentfailed", None),
+    ("forbidden", None),
+    ("notfound", None),
+    ("operationnotallowed", None),
+    ("resourcedeploymentfailure", None),
+    ("unauthorized", None),
+    ("aadsts700016", Some(ErrorCode::InfraUnauthenticated)),
+    ("aadsts7000215", Some(ErrorCode::InfraUnauthenticated)),
+    ("aadsts7000222", Some(ErrorCode::InfraUnauthenticated)),
+    ("aadsts90002", Some(ErrorCode::InfraUnauthenticated)),
+    ("authenticationfailed", Some(ErrorCode::InfraUnauthenticated)),
+    ("expiredauthenticationtoken", Some(ErrorCode::InfraUnauthenticated)),
+    ("invalid_client", Some(ErrorCode::InfraUnauthenticated)),
+    ("invalidauthenticationtoken", Some(ErrorCode::InfraUnauthenticated)),
+    ("invalidauthenticationtokentenant", Some(ErrorCode::InfraUnauthenticated)),
+    ("invalidsubscriptionid", Some(ErrorCode::InfraUnauthenticated)),
+    ("unauthorized_client", Some(ErrorCode::InfraUnauthenticated)),
+    ("authorizationfailed", Some(ErrorCode::InfraUnauthorized)),
+    ("invalid_grant", Some(ErrorCode::InfraUnauthorized)),
+    ("linkedauthorizationfailed", Some(ErrorCode::InfraUnauthorized)),
+    ("publicipcountlimitreached", Some(ErrorCode::InfraQuotaExceeded)),
+    ("quotaexceeded", Some(ErrorCode::InfraQuotaExceeded)),
+    ("resourcequotaexceeded", Some(ErrorCode::InfraQuotaExceeded)),
+    ("resourcerequeststhrottled", Some(ErrorCode::InfraRateLimitsExceeded)),
+    ("subscriptionrequeststhrottled", Some(ErrorCode::InfraRateLimitsExceeded)),
+    ("toomanyrequests", Some(ErrorCode::InfraRateLimitsExceeded)),
+    ("allocationfailed", Some(ErrorCode::InfraResourcesDepleted)),
+    ("skunotavailable", Some(ErrorCode::InfraResourcesDepleted)),
+    ("zonalallocationfailed", Some(ErrorCode::InfraResourcesDepleted)),
+    // Others at work on the same resource, or Azure itself: it goes away.
+    ("anotheroperationinprogress", Some(ErrorCode::RetryableInfraDependencies)),
+    ("conflictingconcurrentwritenotallowed", Some(ErrorCode::RetryableInfraDependencies)),
+    ("internalexecutionerror", Some(ErrorCode::RetryableInfraDependencies)),
+    ("internaloperationerror", Some(ErrorCode::RetryableInfraDependencies)),
+    ("internalservererror", Some(ErrorCode::RetryableInfraDependencies)),
+    ("nicreservedforanothervm", Some(ErrorCode::RetryableInfraDependencies)),
+    ("operationpreempted", Some(ErrorCode::RetryableInfraDependencies)),
+    ("retryableerror", Some(ErrorCode::RetryableInfraDependencies)),
+    ("servicenotavailable", Some(ErrorCode::RetryableInfraDependencies)),
+    ("serviceunavailable", Some(ErrorCode::RetryableInfraDependencies)),
+    ("cannotdeleteloadbalancerwithprivatelinkservice", Some(ErrorCode::InfraDependencies)),
+    ("internalbillingerror", Some(ErrorCode::InfraDependencies)),
+    ("inuseroutetablecannotbedeleted", Some(ErrorCode::InfraDependencies)),
+    ("inusesubnetcannotbedeleted", Some(ErrorCode::InfraDependencies)),
+    ("netcfgsubnetrangesoverlap", Some(ErrorCode::InfraDependencies)),
+    ("readonlydisabledsubscription", Some(ErrorCode::InfraDependencies)),
+    ("scopelocked", Some(ErrorCode::InfraDependencies)),
+    ("subnetisfull", Some(ErrorCode::InfraDependencies)),
+    ("vnetaddressspacecannotchangeduetopeerings", Some(ErrorCode::InfraDependencies)),
+    ("vnetinuse", Some(ErrorCode::InfraDependencies)),
+    ("overconstrainedallocationrequest", Some(ErrorCode::RetryableConfigurationProblem)),
+    ("overconstrainedzonalallocationrequest", Some(ErrorCode::RetryableConfigurationProblem)),
+    ("invalidparameter", Some(ErrorCode::ConfigurationProblem)),
+    ("invalidresourcereference", Some(ErrorCode::ConfigurationProblem)),
+    ("marketplacepurchaseeligibilityfailed", Some(ErrorCode::ConfigurationProblem)),
+    ("missingsubscriptionregistration", Some(ErrorCode::ConfigurationProblem)),
+    ("netcfginvalidsubnet", Some(ErrorCode::ConfigurationProblem)),
+    ("requestdisallowedbypolicy", Some(ErrorCode::ConfigurationProblem)),
+    ("resourcepurchasevalidationfailed", Some(ErrorCode::ConfigurationProblem)),
+];
+
+/// Words that only Azure uses.
 const TEXTS: ErrorTexts = &[
     (
         ErrorCode::InfraUnauthenticated,
         &[
-            "invalidauthenticationtokentenant",
+            "aadsts",
             "authentication failed",
             "invalid_client",
-            "cannot fetch token",
+            "invalidauthenticationtokentenant",
             "invalidsubscriptionid",
         ],
     ),
     (
         ErrorCode::InfraUnauthorized,
-        &["authorizationfailed", "invalid_grant", "no active subscriptions", "not authorized", "unauthorized"],
+        &[
+            "authorizationfailed",
+            "invalid_grant",
+            "authorization profile was not found",
+            "no active subscriptions",
+            "does not have authorization to perform action",
+        ],
     ),
-    (ErrorCode::InfraQuotaExceeded, &["quotaexceeded", "exceeded quota", "quota has been met", "exceeding approved"]),
-    (
-        ErrorCode::InfraRateLimitsExceeded,
-        &["requestlimitexceeded", "throttling", "too many requests", "toomanyrequests"],
-    ),
-    (
-        ErrorCode::InfraDependencies,
-        &["readonlydisabledsubscription", "is already being used", "internalservererror", "internalbillingerror"],
-    ),
-    (ErrorCode::RetryableInfraDependencies, &["retryableerror"]),
-    (
-        ErrorCode::InfraResourcesDepleted,
-        &["not available in the current hardware cluster", "skunotavailable", "zonalallocationfailed", "out of stock"],
-    ),
+    (ErrorCode::InfraDependencies, &["is already being used", "netcfgsubnetrangesoverlap", "vnetinuse"]),
     (
         ErrorCode::ConfigurationProblem,
-        &["not supported in your requested availability zone", "invalidparameter", "cannot boot hypervisor generation"],
-    ),
-    (
-        ErrorCode::RetryableConfigurationProblem,
-        &["overconstrainedzonalallocationrequest", "the requested configuration is currently not supported"],
+        &[
+            "azurebastionsubnet",
+            "cannot boot hypervisor generation",
+            "netcfginvalidsubnet",
+            "privateendpointnetworkpoliciescannotbeenabledonprivateendpointsubnet",
+            "privatelinkservicenetworkpoliciescannotbeenabledonprivatelinkservicesubnet",
+            "loadbalancingrulemustdisablesnatsincesamefrontendipconfigurationisreferencedbyoutboundrule",
+        ],
     ),
 ];
 
-/// The codes for a failed machine.
+/// The code for a failed machine, or none.
 #[must_use]
 pub fn error_codes(code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-    error_texts::error_codes(TEXTS, code, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_drivers_code_goes_before_words() {
-        let only = |code: ErrorCode| BTreeSet::from([code]);
-        for (code, text, expected) in [
-            (Some("ResourceExhausted"), "409 Conflict, AllocationFailed", only(ErrorCode::InfraResourcesDepleted)),
-            (
-                Some("ResourceExhausted"),
-                "OperationNotAllowed: Operation could not be completed as it results in exceeding approved Total Regional Cores quota",
-                only(ErrorCode::InfraQuotaExceeded),
-            ),
-            (Some("Internal"), "SkuNotAvailable in westeurope", only(ErrorCode::InfraResourcesDepleted)),
-            (None, "AuthorizationFailed: the client has no permission", only(ErrorCode::InfraUnauthorized)),
-            (None, "409 Conflict", BTreeSet::new()),
-        ] {
-            assert_eq!(error_codes(code, text), expected, "{text}");
-        }
-    }
+    error_texts::error_codes(&KnownErrors { codes: CODES, texts: TEXTS }, code, text)
 }
