@@ -81,7 +81,7 @@ pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
         Command::Render(arguments) => render::run(&arguments, providers),
         Command::Explain(arguments) => explain::run(&arguments, providers),
         Command::Why(arguments) => why::run(&arguments),
-        Command::Cloudprofile(arguments) => cloudprofile::run(&arguments),
+        Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

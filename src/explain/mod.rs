@@ -82,7 +82,7 @@ pub fn explain(
 ) -> Result<Explanation, WorkerError> {
     let metadata = &context.worker.metadata;
     let spec = &context.worker.spec;
-    let planner = provider.open(context)?;
+    let planner = provider.planner(context)?;
     let pools = spec.pools.iter().filter(|pool| only.is_none_or(|only| pool.name == only));
     Ok(Explanation {
         worker: format!(

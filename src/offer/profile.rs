@@ -10,9 +10,10 @@ use super::offered::{Offer, OfferedFlavor, OfferedType, OfferedVersion};
 use crate::api::gardener::{CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, Life, complete_machine_type};
+use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::explanation::ImageName;
-use crate::provider::profile::{self, ListedReference, Place, ProfileConfig, ProfileFormat};
+use crate::provider::profile::{ListedReference, Place, ProfileConfig, ProfileFormat};
 
 /// A CloudProfile that can be read.
 pub struct Profile {
@@ -44,13 +45,14 @@ pub enum ProfileError {
 }
 
 impl Profile {
-    /// Reads the document of a CloudProfile.
+    /// Reads the document of a CloudProfile of one of the providers.
     ///
     /// # Errors
     /// When a member is wrong, or nobody knows its type.
-    pub fn read(document: Value) -> Result<Self, ProfileError> {
+    pub fn read(document: Value, providers: Providers) -> Result<Self, ProfileError> {
         let spec = spec_of(&document)?;
-        let format = profile::for_type(&spec.provider_type)
+        let format = providers
+            .profile_format(&spec.provider_type)
             .ok_or_else(|| ProfileError::Type { provider_type: spec.provider_type.clone() })?;
         let config = format.open(spec.provider_config.as_deref())?;
         Ok(Self { document, spec, format, config })

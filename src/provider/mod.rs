@@ -1,7 +1,7 @@
 //! The seam: what a provider of machines has to say, and nothing more.
 //!
 //! ```text
-//!  WorkerContext ── Provider::open ──► PoolPlanner ── plan_pool, once per pool ──► PoolPlan | PoolError
+//!  WorkerContext ── Provider::planner ──► PoolPlanner ── plan_pool, once per pool ──► PoolPlan | PoolError
 //!   (decoded objects,    decode the provider's    image, disks, network, hash     classes, user data,
 //!    once per Worker)    documents, once)         → names, provider spec          wanted deployments
 //! ```
@@ -41,6 +41,8 @@ mod user_data;
 
 pub use error::{PoolError, PoolProblem, WorkerError};
 pub use explanation::ProviderExplanation;
+use profile::ProfileFormat;
+
 pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
 pub use user_data::user_data;
 
@@ -78,21 +80,18 @@ impl<'a> WorkerContext<'a> {
     }
 }
 
-/// A provider of machines.
-pub trait Provider: Send + Sync {
-    /// `spec.type` of the Workers that it serves.
-    fn worker_type(&self) -> &'static str;
-
+/// A provider of machines. Its images are [`ProfileFormat`]'s part; providers that have only that serve no Workers.
+pub trait Provider: ProfileFormat {
     /// Decodes what all pools of a Worker share.
     ///
     /// # Errors
     /// When a document of the whole Worker is missing or wrong; then no pool can be planned.
-    fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError>;
+    fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError>;
 
     /// What the pools would depend on at a cloud that a file describes; `None` when they depend on nothing.
     ///
     /// # Errors
-    /// As [`Provider::open`].
+    /// As [`Provider::planner`].
     fn described_dependencies(
         &self,
         context: WorkerContext<'_>,
@@ -125,24 +124,35 @@ pub trait PoolPlanner {
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value;
 }
 
-/// The providers that a program plans Workers with. A program with one of its own hands its list to
+/// The providers of a program, each type once. A program with one of its own hands its list to
 /// [`cli::run`](crate::cli::run).
 #[derive(Clone, Copy)]
-pub struct Providers(&'static [&'static dyn Provider]);
+pub struct Providers {
+    /// Those that serve Workers.
+    pub of_machines: &'static [&'static dyn Provider],
+    /// Those that only know images: their CloudProfiles are understood, their Workers are not served.
+    pub of_images: &'static [&'static dyn ProfileFormat],
+}
 
 impl Providers {
     /// Those of `gardener-extension-worker`.
-    pub const SHIPPED: Self = Self(&[&azure::Azure, &aws::Aws]);
-
-    /// These; each worker type once.
-    #[must_use]
-    pub const fn of(providers: &'static [&'static dyn Provider]) -> Self {
-        Self(providers)
-    }
+    pub const SHIPPED: Self = Self { of_machines: &[&azure::Azure, &aws::Aws], of_images: &[] };
 
     /// `spec.type` of all Workers that are served.
     pub fn worker_types(self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|provider| provider.worker_type())
+        self.of_machines.iter().map(|provider| provider.provider_type())
+    }
+
+    /// How every provider writes its half of CloudProfiles.
+    pub fn profile_formats(self) -> impl Iterator<Item = &'static dyn ProfileFormat> {
+        let of_machines = self.of_machines.iter().map(|provider| *provider as &dyn ProfileFormat);
+        of_machines.chain(self.of_images.iter().copied())
+    }
+
+    /// The format of CloudProfiles of that type; `None` when no provider knows them.
+    #[must_use]
+    pub fn profile_format(self, provider_type: &str) -> Option<&'static dyn ProfileFormat> {
+        self.profile_formats().find(|format| format.provider_type() == provider_type)
     }
 
     /// The provider of Workers of that type.
@@ -150,7 +160,7 @@ impl Providers {
     /// # Errors
     /// When there is none.
     pub fn for_worker_type(self, worker_type: &str) -> Result<&'static dyn Provider, WorkerError> {
-        let found = self.0.iter().copied().find(|provider| provider.worker_type() == worker_type);
+        let found = self.of_machines.iter().copied().find(|provider| provider.provider_type() == worker_type);
         found.ok_or_else(|| WorkerError::UnknownType { worker_type: worker_type.to_owned() })
     }
 }
@@ -163,6 +173,6 @@ impl Default for Providers {
 
 impl fmt::Debug for Providers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_list().entries(self.worker_types()).finish()
+        formatter.debug_list().entries(self.profile_formats().map(ProfileFormat::provider_type)).finish()
     }
 }

@@ -23,7 +23,7 @@ pub struct Plan {
 /// When nothing can be planned because what all pools share is missing or wrong.
 pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan, WorkerError> {
     let spec = &context.worker.spec;
-    let planner = provider.open(context)?;
+    let planner = provider.planner(context)?;
     let pools: Vec<_> = spec.pools.iter().map(|pool| planner.plan_pool(pool)).collect();
     let planned: Vec<&PoolPlan> = pools.iter().flatten().collect();
     let failed: Vec<&WorkerPool> =

@@ -39,7 +39,7 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
         return;
     };
     let explanation = explanation.unwrap_or_else(|error| panic!("{}: {error}", input.source));
-    let planner = provider.open(context).unwrap();
+    let planner = provider.planner(context).unwrap();
     for ((pool, explained), planned) in input.worker.spec.pools.iter().zip(&explanation.pools).zip(&plan.pools) {
         let at = format!("{} pool {:?}", input.source, pool.name);
         match planned {

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use crate::provider::Providers;
+
 mod matrix;
 mod source;
 
@@ -27,8 +29,8 @@ enum CloudProfileCommand {
     Matrix(matrix::MatrixArguments),
 }
 
-pub(super) fn run(arguments: &CloudProfileArguments) -> ExitCode {
+pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> ExitCode {
     match &arguments.command {
-        CloudProfileCommand::Matrix(arguments) => matrix::run(arguments),
+        CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),
     }
 }

@@ -34,12 +34,7 @@ pub mod tags;
 
 use documents::{CloudProfileConfig, InfrastructureStatus, WorkerStatus};
 
-pub use profile::AwsProfiles;
-
-/// `spec.type` of Workers and CloudProfiles.
-const TYPE: &str = "aws";
-
-/// The provider of Workers of type `aws`.
+/// The provider of CloudProfiles and Workers of type `aws`.
 pub struct Aws;
 
 /// What all pools of one Worker share.
@@ -56,11 +51,7 @@ struct AwsWorker<'a> {
 }
 
 impl Provider for Aws {
-    fn worker_type(&self) -> &'static str {
-        TYPE
-    }
-
-    fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
+    fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         AwsWorker::open(context).map(|worker| Box::new(worker) as Box<dyn PoolPlanner>)
     }
 

@@ -39,12 +39,7 @@ pub mod tags;
 
 use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
 
-pub use profile::AzureProfiles;
-
-/// `spec.type` of Workers and CloudProfiles.
-const TYPE: &str = "azure";
-
-/// The provider of Workers of type `azure`.
+/// The provider of CloudProfiles and Workers of type `azure`.
 pub struct Azure;
 
 /// What all pools of one Worker share.
@@ -63,11 +58,7 @@ struct AzureWorker<'a> {
 }
 
 impl Provider for Azure {
-    fn worker_type(&self) -> &'static str {
-        TYPE
-    }
-
-    fn open<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
+    fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         AzureWorker::open(context).map(|worker| Box::new(worker) as Box<dyn PoolPlanner>)
     }
 

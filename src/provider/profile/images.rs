@@ -150,8 +150,9 @@ impl<'a, Version: VersionEntry> ImageIndex<'a, Version> {
 #[cfg(test)]
 mod tests {
     use crate::api::gardener::Capabilities;
+    use crate::provider::Providers;
     use crate::provider::document::DocumentError;
-    use crate::provider::profile::{ListedVersion, Place, ProfileConfig, for_type};
+    use crate::provider::profile::{ListedVersion, Place, ProfileConfig};
 
     fn open(provider: &str, images: &str) -> Result<Box<dyn ProfileConfig>, DocumentError> {
         let document = format!(
@@ -159,7 +160,7 @@ mod tests {
                 "machineImages":{images}}}"#
         );
         let raw = serde_json::value::RawValue::from_string(document).unwrap();
-        for_type(provider).unwrap().open(Some(&raw))
+        Providers::SHIPPED.profile_format(provider).unwrap().open(Some(&raw))
     }
 
     /// Place, region, image of each flavor.

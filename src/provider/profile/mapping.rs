@@ -195,7 +195,7 @@ impl fmt::Display for Flavor<'_> {
 mod tests {
     use serde_json::value::RawValue;
 
-    use crate::provider::profile::for_type;
+    use crate::provider::Providers;
 
     #[test]
     fn a_missing_flavor_is_explained_with_the_nearest_one() {
@@ -209,7 +209,8 @@ mod tests {
         );
         let profile = r#"{"machineCapabilities":[{"name":"architecture","values":["amd64","arm64"]},{"name":"hyper","values":["gen2","gen1"]}],
             "machineImages":[{"name":"os","versions":[{"version":"1","capabilityFlavors":[{"architecture":["amd64"],"hyper":["gen1"]}]}]}]}"#;
-        let errors = for_type("azure")
+        let errors = Providers::SHIPPED
+            .profile_format("azure")
             .unwrap()
             .open(Some(&config.unwrap()))
             .unwrap()

@@ -1,17 +1,17 @@
 //! The seam for CloudProfiles: what a provider knows of its half of them, `spec.providerConfig`.
 //!
 //! ```text
-//!  spec.providerConfig ── ProfileFormat::open ──► ProfileConfig ──► images       every image, as it is listed
-//!    (raw document)          decode, once                      ├──► flavors      what a worker chooses from
-//!                                                              ├──► validate     what admission refuses
-//!                                                              └──► core_flavors what admission writes into core's half
+//!  spec.providerConfig ── ProfileFormat::open ──► ProfileConfig ─┬─► images       every image, as it is listed
+//!    (raw document)          decode, once                        ├─► flavors      what a worker chooses from
+//!                                                                ├─► validate     what admission refuses
+//!                                                                └─► core_flavors what admission writes into core's half
 //! ```
 //!
 //! What the documents of all providers have in common is written once, over [`ImageDocument`] and [`VersionEntry`]: lists
 //! of images (`images`, `document`), the comparison with core's half (`mapping`), a project's additions (`namespaced`,
 //! `status_merge`). A provider says how it writes a version.
 //!
-//! It is apart from [`Provider`](super::Provider), because a provider can have images before it has machines.
+//! Every provider has one; [`Provider`](super::Provider) adds machines to it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,7 +20,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::document::DocumentError;
-use super::{aws, azure};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::field::FieldErrors;
 
@@ -36,7 +35,7 @@ pub use status_merge::{SameVersion, merge_configs};
 
 /// How a provider writes its half of CloudProfiles.
 pub trait ProfileFormat: Send + Sync {
-    /// `spec.type` of the CloudProfiles.
+    /// `spec.type` of CloudProfiles, and of Workers.
     fn provider_type(&self) -> &'static str;
 
     /// The capabilities that a CloudProfile without `machineCapabilities` stands for.
@@ -129,16 +128,4 @@ impl fmt::Display for Place {
             None => Ok(()),
         }
     }
-}
-
-/// Every provider whose half of CloudProfiles this program knows.
-#[must_use]
-pub fn all() -> &'static [&'static dyn ProfileFormat] {
-    &[&azure::AzureProfiles, &aws::AwsProfiles]
-}
-
-/// The format of CloudProfiles of that type.
-#[must_use]
-pub fn for_type(provider_type: &str) -> Option<&'static dyn ProfileFormat> {
-    all().iter().copied().find(|format| format.provider_type() == provider_type)
 }

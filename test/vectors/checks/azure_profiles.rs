@@ -4,7 +4,7 @@ use gardener_extension_worker::api::gardener::{
     Capabilities, NamespacedProfileSpec, ProfileImage, ProfileSpec, ShootPools,
 };
 use gardener_extension_worker::provider::Provider;
-use gardener_extension_worker::provider::azure::{Azure, AzureProfiles};
+use gardener_extension_worker::provider::azure::Azure;
 use gardener_extension_worker::provider::profile::{ProfileConfig, ProfileFormat};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn raw(document: &Value) -> Option<Box<RawValue>> {
 }
 
 fn open(case: &Value) -> Result<Box<dyn ProfileConfig>, String> {
-    AzureProfiles.open(raw(&case["providerConfig"]).as_deref()).map_err(|error| error.to_string())
+    Azure.open(raw(&case["providerConfig"]).as_deref()).map_err(|error| error.to_string())
 }
 
 fn profile(case: &Value) -> Outcome {
@@ -89,7 +89,7 @@ fn merged(case: &Value) -> Outcome {
     let merged = before
         .zip(changes)
         .ok_or("a document is missing".to_owned())
-        .and_then(|(before, changes)| AzureProfiles.merge(&before, &changes).map_err(|error| error.to_string()))
+        .and_then(|(before, changes)| Azure.merge(&before, &changes).map_err(|error| error.to_string()))
         .map_err(|error| (expected.clone(), error))?;
     let sorted = |document: &Value| {
         let mut document = without_nulls(document);

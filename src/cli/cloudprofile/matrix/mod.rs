@@ -12,6 +12,7 @@ use crate::cli::terminal::{exit_code_or, print, width};
 use crate::offer::matrix::{Matrix, matrix};
 use crate::offer::selection::Selection;
 use crate::offer::{Offer, Profile, Resolution};
+use crate::provider::Providers;
 
 mod csv;
 mod html;
@@ -67,14 +68,14 @@ enum Output {
     Csv,
 }
 
-pub(super) fn run(arguments: &MatrixArguments) -> ExitCode {
-    exit_code_or(UNREADABLE, show(arguments).map(|()| 0))
+pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> ExitCode {
+    exit_code_or(UNREADABLE, show(arguments, providers).map(|()| 0))
 }
 
-fn show(arguments: &MatrixArguments) -> anyhow::Result<()> {
+fn show(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<()> {
     let selection = selection(arguments)?;
     let found = arguments.source.read()?;
-    let profile = Profile::read(found.document).with_context(|| found.source)?;
+    let profile = Profile::read(found.document, providers).with_context(|| found.source)?;
     let offer = profile.offer(arguments.at.unwrap_or_else(Timestamp::now));
     check_filters(&offer, &selection)?;
     let resolution = Resolution::of(&offer);

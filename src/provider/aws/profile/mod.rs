@@ -5,6 +5,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::Aws;
 use super::documents::{CloudProfileConfig, ImageVersion};
 use super::image::old_format_definitions;
 use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
@@ -17,12 +18,9 @@ use crate::provider::profile::{
 
 mod images;
 
-/// CloudProfiles of type `aws`.
-pub struct AwsProfiles;
-
-impl ProfileFormat for AwsProfiles {
+impl ProfileFormat for Aws {
     fn provider_type(&self) -> &'static str {
-        super::TYPE
+        "aws"
     }
 
     fn old_format_definitions(&self) -> Vec<CapabilityDefinition> {

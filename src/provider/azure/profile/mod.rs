@@ -6,6 +6,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::Azure;
 use super::documents::{CloudProfileConfig, FaultDomainCount, ImageVersion};
 use super::image::old_format_definitions;
 use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
@@ -20,12 +21,9 @@ use crate::provider::profile::{
 mod images;
 mod references;
 
-/// CloudProfiles of type `azure`.
-pub struct AzureProfiles;
-
-impl ProfileFormat for AzureProfiles {
+impl ProfileFormat for Azure {
     fn provider_type(&self) -> &'static str {
-        super::TYPE
+        "azure"
     }
 
     fn old_format_definitions(&self) -> Vec<CapabilityDefinition> {
