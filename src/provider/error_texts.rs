@@ -223,7 +223,7 @@ mod tests {
             for Labelled { code, driver, text } in messages {
                 let found = provider.error_codes(driver.as_deref(), text);
                 if found != code.iter().copied().collect() {
-                    wrong.push(format!("{} {found:?} instead of {code:?}:\n{text}\n", provider.worker_type()));
+                    wrong.push(format!("{} {found:?} instead of {code:?}:\n{text}\n", provider.provider_type()));
                 }
             }
         }
