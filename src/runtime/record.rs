@@ -1,5 +1,7 @@
 //! What a look writes into the Worker itself: that an operation begins, the status, and that it lets go.
 
+use std::time::Instant;
+
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
@@ -50,24 +52,28 @@ pub(super) async fn status(
 /// after the last write.
 pub(super) async fn end(worker: &Worker, operation: Operation, shared: &Shared) -> Result<(), LookError> {
     let api = workers(worker, shared);
-    let mut latest = Some(worker.clone());
+    let (uid, mut latest) = (worker.uid().unwrap_or_default(), Some(worker.clone()));
     while let Some(patch) = latest.as_ref().and_then(|latest| end_patch(latest, operation)) {
         match api.patch(&worker.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(written) => {
-                shared.written.remember(&written);
-                break;
+                let is_held = written.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
+                if written.metadata.deletion_timestamp.is_some() && !is_held {
+                    latest = None;
+                } else {
+                    shared.written.remember(&written);
+                    return Ok(());
+                }
             }
             // Somebody else has written the Worker; what they ask for decides.
             Err(kube::Error::Api(status)) if status.is_conflict() => {
                 latest = api.get_opt(&worker.name_any()).await?;
             }
-            Err(kube::Error::Api(status)) if status.is_not_found() => break,
+            Err(kube::Error::Api(status)) if status.is_not_found() => latest = None,
             Err(error) => return Err(error.into()),
         }
     }
-    if operation == Operation::Delete {
-        let uid = worker.uid().unwrap_or_default();
-        shared.written.forget(&uid);
+    if latest.is_none() {
+        shared.written.gone(&uid, Instant::now());
         shared.pace.forget(&uid);
     }
     Ok(())

@@ -163,9 +163,11 @@ pub async fn reconcile(
 }
 
 fn published(context: &WorkerContext<'_>, plan: &Plan, renew_time: bool, live: &MachineObjects) -> Published {
+    // Where no pool wants machines nothing is published, not even a time.
+    let has_bounds = plan.machines().next().is_some() || plan.errors().next().is_some();
     Published {
         machine_deployments: published_deployments(plan, context.worker, &context.shoot.status.technical_id, live),
-        renew_time,
+        renew_time: renew_time && has_bounds,
         provider_status: plan.provider_status.clone(),
     }
 }

@@ -2,7 +2,7 @@
 //! names no case, so that it covers cases that nobody has seen yet.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 
 use gardener_extension_worker::api::gotext::yaml;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::compare::Difference;
 use crate::images::is_same_reference;
 
-/// The rules of the table.
+/// The rules of all tables.
 pub(crate) struct Rules(Vec<Rule>);
 
 #[derive(Deserialize)]
@@ -19,7 +19,7 @@ pub(crate) struct Rules(Vec<Rule>);
 struct Rule {
     /// Name as in `docs/compatibility.md`.
     rule: String,
-    /// Path; `*` stands for one step, `**` at the end for all that follow.
+    /// Path; `*` stands for one step, `**` at the end for any that follow.
     at: String,
     /// How far the values may differ.
     accept: Accept,
@@ -38,17 +38,31 @@ enum Accept {
     TextReadAsPlainYaml,
     /// Ours has capabilities where the measured image has neither capabilities nor an architecture.
     CapabilitiesAdded,
+    /// Ours still says that the marketplace agreement of an image needs no check.
+    AgreementKept,
     /// Upstream fails and we do not.
     Success,
+    /// Ours has annotations of its own besides the measured ones.
+    OwnAnnotationsAdded,
+    /// Upstream has nothing there.
+    Added,
+    /// We have nothing there.
+    LeftOut,
 }
 
 impl Rules {
-    /// Reads the table.
-    pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-        let documents = yaml::documents(&text).map_err(|error| error.to_string())?;
-        let rules = documents.into_iter().next().unwrap_or_default();
-        serde_json::from_value(rules).map(Self).map_err(|error| error.to_string())
+    /// Reads the tables.
+    pub(crate) fn read(tables: &[PathBuf]) -> Result<Self, String> {
+        let mut rules = Vec::new();
+        for table in tables {
+            let problem = |text: String| format!("{}: {text}", table.display());
+            let text = std::fs::read_to_string(table).map_err(|error| problem(error.to_string()))?;
+            let documents = yaml::documents(&text).map_err(|error| problem(error.to_string()))?;
+            let of_table: Vec<Rule> = serde_json::from_value(documents.into_iter().next().unwrap_or_default())
+                .map_err(|error| problem(error.to_string()))?;
+            rules.extend(of_table);
+        }
+        Ok(Self(rules))
     }
 
     /// The rules that explain differences, and the differences that none explains.
@@ -77,6 +91,10 @@ impl Rule {
                     got.as_str().is_some_and(|text| plain_yaml(text).as_ref() == Some(wanted))
                 }
                 Accept::CapabilitiesAdded => are_capabilities_added(wanted, got),
+                Accept::AgreementKept => is_agreement_kept(wanted, got),
+                Accept::OwnAnnotationsAdded => are_own_annotations_added(difference),
+                Accept::Added => wanted.is_null(),
+                Accept::LeftOut => got.is_null(),
                 Accept::Success => {
                     got.is_null() && wanted.as_str().is_some_and(|error| error.contains(&self.error_contains))
                 }
@@ -88,7 +106,7 @@ fn is_at(pattern: &str, path: &[String]) -> bool {
     let mut steps = path.iter();
     for wanted in pattern.split('/') {
         match (wanted, steps.next()) {
-            ("**", Some(_)) => return true,
+            ("**", _) => return true,
             ("*", Some(_)) => {}
             (wanted, Some(step)) if wanted == step => {}
             _ => return false,
@@ -109,6 +127,24 @@ fn are_capabilities_added(wanted: &Value, got: &Value) -> bool {
     !wanted.is_empty()
         && wanted.iter().all(|wanted| is_bare(wanted) && got.iter().any(|got| is_same_reference(wanted, got)))
         && got.iter().all(|got| wanted.iter().any(|wanted| is_same_reference(wanted, got)))
+}
+
+fn is_agreement_kept(wanted: &Value, got: &Value) -> bool {
+    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+    let without = |image: &Value| {
+        let mut image = image.clone();
+        image.as_object_mut().and_then(|members| members.remove("skipMarketplaceAgreement"));
+        image
+    };
+    wanted.len() == got.len() && wanted.iter().zip(got).all(|(wanted, got)| *wanted == without(got))
+}
+
+fn are_own_annotations_added(difference: &Difference) -> bool {
+    const OWN: &str = "gardener-extension-worker/";
+    let is_own = |name: &String| name.starts_with(OWN);
+    difference.wanted.is_null()
+        && (difference.path.last().is_some_and(is_own)
+            || difference.got.as_object().is_some_and(|annotations| annotations.keys().all(is_own)))
 }
 
 fn is_empty(value: &Value) -> bool {

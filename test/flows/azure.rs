@@ -1,0 +1,77 @@
+//! Azure as a case has it: the scale sets that it has, the calls that fail, and what was asked of it in order.
+
+use serde_json::{Value, json};
+
+use crate::arm::{Arm, Fault, Group, Naming, ScaleSet, Verb};
+use crate::case::{Case, Form};
+use crate::place::Place;
+
+/// One stand-in for all cases; they keep apart by subscriptions.
+pub(crate) struct Azure(pub(crate) Arm);
+
+/// The resource group of a case.
+pub(crate) struct CaseGroup {
+    group: Group,
+    form: Form,
+}
+
+impl Azure {
+    /// Puts there what Azure has at first; `None` for a Worker without a subscription or a resource group.
+    pub(crate) fn prepare(&self, case: &Case, place: &Place) -> Option<CaseGroup> {
+        let subscription = place.subscription()?;
+        let name = case.given.worker.pointer("/spec/infrastructureProviderStatus/resourceGroup/name")?.as_str()?;
+        let group = self.0.group(&subscription, name);
+        let azure = &case.given.azure;
+        group.naming(match azure.form {
+            Form::Cases => Naming::Numbered,
+            Form::Flows => Naming::Masked,
+        });
+        for given in &azure.scale_sets {
+            let of =
+                given["resourceGroup"].as_str().map_or_else(|| group.clone(), |name| self.0.group(&subscription, name));
+            of.has(scale_set(given));
+        }
+        for (verb, operation) in
+            [(Verb::List, "list"), (Verb::Get, "get"), (Verb::Put, "createOrUpdate"), (Verb::Delete, "delete")]
+        {
+            if let Some(text) = azure.failures[operation].as_str() {
+                group.fail(Fault::as_in_cases(verb, text));
+            }
+        }
+        Some(CaseGroup { group, form: azure.form })
+    }
+}
+
+impl CaseGroup {
+    /// The calls since this was asked before; a body as an object.
+    pub(crate) fn calls(&self) -> Value {
+        let calls = self.group.calls();
+        self.group.forget_calls();
+        let calls = calls.iter().map(|call| match self.form {
+            Form::Cases => call.in_cases(),
+            Form::Flows => call.in_flows(),
+        });
+        json!(calls.map(with_body).collect::<Vec<_>>())
+    }
+}
+
+/// A call with its body as an object instead of text, in which the order of members would count.
+pub(crate) fn with_body(mut call: Value) -> Value {
+    let body = call.get(3).and_then(Value::as_str).and_then(|text| serde_json::from_str::<Value>(text).ok());
+    if let (Some(body @ Value::Object(_)), Some(place)) = (body, call.get_mut(3)) {
+        *place = body;
+    }
+    call
+}
+
+fn scale_set(given: &Value) -> ScaleSet {
+    let fault_domains = [&given["platformFaultDomainCount"], &given["properties"]["platformFaultDomainCount"]]
+        .into_iter()
+        .find_map(Value::as_i64);
+    let text = |member: &str| given[member].as_str().unwrap_or_default().to_owned();
+    let fault_domains = fault_domains.and_then(|count| i32::try_from(count).ok()).unwrap_or_default();
+    let mut set = ScaleSet::foreign(&text("name"), fault_domains);
+    set.id = text("id");
+    set.tags = serde_json::from_value(given["tags"].clone()).unwrap_or_default();
+    set
+}

@@ -1,0 +1,237 @@
+//! One case: what is given, the steps, and what was measured after each. Two forms of files are read: a folder with
+//! `input.yaml` and `expected.yaml` (as in `test/parity`), and `<name>.in.yaml` beside `<name>.out.json`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gardener_extension_worker::api::gotext::yaml;
+use serde_json::{Value, json};
+
+/// A case.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) family: String,
+    pub(crate) given: Given,
+    /// In order; the next begins when the one before has ended.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// What lies there at first.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) worker: Value,
+    pub(crate) cluster: Value,
+    /// Secrets and other objects of the seed.
+    pub(crate) objects: Vec<Value>,
+    /// Objects of the garden.
+    pub(crate) garden: Vec<Value>,
+    pub(crate) azure: Azure,
+    pub(crate) machines: Machines,
+}
+
+/// Scale sets that Azure has, and calls that fail.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Azure {
+    pub(crate) scale_sets: Vec<Value>,
+    pub(crate) failures: Value,
+    pub(crate) form: Form,
+}
+
+/// How calls and names of new scale sets are written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `input.yaml`.
+    #[default]
+    Cases,
+    /// `.in.yaml`.
+    Flows,
+}
+
+/// What machine-controller-manager makes of machine deployments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Machines {
+    /// It is at once done with everything.
+    Healthy,
+    /// Nothing: only what is given counts.
+    AsGiven,
+}
+
+/// An operation, and what was measured after it.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) operation: String,
+    pub(crate) expected: Value,
+}
+
+/// Finds the cases below a folder, in the order of names.
+pub(crate) fn collect(folder: &Path) -> Result<Vec<Case>, String> {
+    let mut cases = Vec::new();
+    walk(folder, folder, &mut cases).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(cases)
+}
+
+fn walk(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> Result<(), String> {
+    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<PathBuf>, _>>()
+        .map_err(|error| error.to_string())?;
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            walk(root, &path, cases)?;
+        } else if name == "input.yaml" {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let expected = document(&folder.join("expected.yaml"))?;
+            let family = family(root, folder.parent().unwrap_or(root));
+            cases.push(of_folder(name, family, document(&path)?, expected));
+        } else if let Some(name) = name.strip_suffix(".in.yaml") {
+            let expected = document(&folder.join(format!("{name}.out.json")))?;
+            cases.push(of_file(name.to_owned(), family(root, folder), document(&path)?, &expected)?);
+        }
+    }
+    Ok(())
+}
+
+/// The folder as far as it lies below `root`.
+fn family(root: &Path, folder: &Path) -> String {
+    match folder.strip_prefix(root) {
+        Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),
+        _ => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    }
+}
+
+/// JSON is YAML.
+fn document(path: &Path) -> Result<Value, String> {
+    let problem = |text: String| format!("{}: {text}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| problem(error.to_string()))?;
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return serde_json::from_str(&text).map_err(|error| problem(error.to_string()));
+    }
+    let documents = yaml::documents(&text).map_err(|error| problem(error.to_string()))?;
+    documents.into_iter().next().ok_or_else(|| problem("empty".to_owned()))
+}
+
+fn of_folder(name: String, family: String, mut input: Value, expected: Value) -> Case {
+    let operation = input["operation"].as_str().unwrap_or("reconcile").to_owned();
+    let machines = if input["mcm"] == "asGiven" { Machines::AsGiven } else { Machines::Healthy };
+    let given = Given {
+        worker: input["worker"].take(),
+        cluster: input["cluster"].take(),
+        objects: [list(&mut input["secrets"]), list(&mut input["existing"])].concat(),
+        garden: list(&mut input["garden"]),
+        azure: Azure {
+            scale_sets: list(&mut input["azure"]["vmss"]),
+            failures: input["azure"]["fail"].take(),
+            form: Form::Cases,
+        },
+        machines,
+    };
+    Case { name, family, given, steps: vec![Step { operation, expected }] }
+}
+
+fn of_file(name: String, family: String, mut input: Value, measured: &Value) -> Result<Case, String> {
+    let operations = match list(&mut input["steps"]) {
+        none if none.is_empty() => vec!["reconcile".to_owned()],
+        operations => operations.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+    };
+    let steps = operations.into_iter().enumerate().map(|(index, operation)| {
+        let measured = measured.get(format!("{index}-{operation}"));
+        let expected = expected_of_file(measured.ok_or_else(|| format!("{name}: step {index} was not measured"))?);
+        Ok(Step { operation, expected })
+    });
+    let steps = steps.collect::<Result<_, String>>()?;
+    let worker = with_type(input["worker"].take(), "extensions.gardener.cloud/v1alpha1", "Worker");
+    let namespace = worker["metadata"]["namespace"].clone();
+    let typed = |objects: Vec<Value>, group_version: &'static str, kind: &'static str| {
+        objects.into_iter().map(move |object| with_type(object, group_version, kind))
+    };
+    let mut objects: Vec<Value> = typed(list(&mut input["secrets"]), "v1", "Secret").collect();
+    let deployments = list(&mut input["existingMachineDeployments"]);
+    objects.extend(typed(deployments, "machine.sapcloud.io/v1alpha1", "MachineDeployment"));
+    objects.push(machine_controller_manager(&namespace, input["mcmReplicas"].as_i64().unwrap_or(1)));
+    let given = Given {
+        worker,
+        cluster: match input["cluster"].take() {
+            Value::Null => Value::Null,
+            cluster => with_type(cluster, "extensions.gardener.cloud/v1alpha1", "Cluster"),
+        },
+        objects,
+        garden: Vec::new(),
+        azure: Azure { scale_sets: list(&mut input["vmss"]), failures: Value::Null, form: Form::Flows },
+        machines: Machines::Healthy,
+    };
+    Ok(Case { name, family, given, steps })
+}
+
+/// The members of `expected.yaml` from a measured step. A rendered object counts as long as it is there after the step.
+fn expected_of_file(measured: &Value) -> Value {
+    let after: Vec<&Value> = items(&measured["machineClassesAfter"]).iter().collect();
+    let rendered = |kind: &str| -> Vec<&Value> {
+        let objects = measured["renderedObjects"].as_object().into_iter().flat_map(serde_json::Map::values);
+        objects.filter(|object| object["kind"] == kind && after.contains(&&object["metadata"]["name"])).collect()
+    };
+    let made_by_the_stand_in =
+        |name: &Value| name.as_str().is_some_and(|name| name.starts_with("ms-") || name.starts_with("old-"));
+    let deployments = measured["machineDeployments"].as_object().into_iter().flat_map(serde_json::Map::values);
+    let mut status = measured["workerStatus"].clone();
+    status["machineDeploymentsLastUpdateTimeSet"] = json!(!status["machineDeploymentsLastUpdateTime"].is_null());
+    let typed = |objects: Vec<Value>, kind: &str| -> Vec<Value> {
+        objects.into_iter().map(|object| with_type(object, "machine.sapcloud.io/v1alpha1", kind)).collect()
+    };
+    let mut expected = json!({
+        "machineClasses": rendered("MachineClass"),
+        "machineClassSecrets": rendered("Secret"),
+        "machineDeploymentObjects": typed(deployments.cloned().collect(), "MachineDeployment"),
+        "workerStatus": status,
+        "machineControllerManagerReplicas": measured["mcmReplicas"],
+        "azureCalls": measured["azureCalls"],
+        "errorCodes": measured["errorCodes"],
+    });
+    match [&measured["error"], &measured["delegateError"]].into_iter().find(|error| !error.is_null()) {
+        Some(Value::String(panic)) if panic.starts_with("PANIC") => {
+            expected["error"] = json!(panic);
+            expected["errorStage"] = json!("panic");
+        }
+        Some(error) => expected["error"] = error.clone(),
+        None => {}
+    }
+    if measured.get("machines").is_some() {
+        expected["machineObjects"] = json!(typed(items(&measured["machines"]).to_vec(), "Machine"));
+        let sets = items(&measured["machineSets"]).iter();
+        expected["machineSetNames"] = json!(sets.filter(|name| !made_by_the_stand_in(name)).collect::<Vec<_>>());
+        expected["secretNames"] = measured["secretsAfter"].clone();
+    }
+    expected
+}
+
+fn machine_controller_manager(namespace: &Value, replicas: i64) -> Value {
+    let labels = json!({"role": "machine-controller-manager"});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "machine-controller-manager", "namespace": namespace},
+        "spec": {
+            "replicas": replicas, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "none", "image": "none"}]}},
+        },
+    })
+}
+
+fn with_type(mut object: Value, group_version: &str, kind: &str) -> Value {
+    object["apiVersion"] = json!(group_version);
+    object["kind"] = json!(kind);
+    object
+}
+
+fn list(value: &mut Value) -> Vec<Value> {
+    match value.take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    }
+}
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map(Vec::as_slice).unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! What differs between a measured step and what was found after ours.
+
+use serde_json::{Value, json};
+
+use crate::azure::with_body;
+use crate::compare::{Difference, compare_list, compare_objects, compare_status, differ, items};
+
+/// All differences of a step. Where the Go extension fails before it has written anything, only the failure counts: we go on
+/// with the pools that can be planned. A failure while waiting comes after all objects are written.
+pub(crate) fn compare(expected: &Value, found: &Value) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    let error = expected["error"].as_str();
+    let at = |member: &str| vec![member.to_owned()];
+    match (error, found["state"].as_str()) {
+        (None, Some("Succeeded")) | (Some(_), Some("Error")) => {}
+        (Some(error), _) => {
+            differences.push(Difference { path: at("error"), wanted: json!(error), got: found["error"].clone() });
+            return differences;
+        }
+        (None, state) => {
+            let got = json!({"state": state, "error": found["error"]});
+            return vec![Difference { path: at("error"), wanted: Value::Null, got }];
+        }
+    }
+    differ(at("errorCodes"), &expected["errorCodes"], &found["errorCodes"], &mut differences);
+    if error.is_some_and(|error| !is_waiting(error)) {
+        return differences;
+    }
+    if let Some(error) = error {
+        compare_text(error, &found["error"], &mut differences);
+    }
+    compare_objects(expected, found, &mut differences);
+    // They were measured only where they count.
+    for list in ["machineSetObjects", "machineObjects"].into_iter().filter(|list| expected.get(list).is_some()) {
+        compare_list(list, expected, found, &mut differences);
+    }
+    compare_status(&expected["workerStatus"], &found["workerStatus"], &mut differences);
+    let calls = |side: &Value| json!(items(&side["azureCalls"]).iter().cloned().map(with_body).collect::<Vec<_>>());
+    differ(at("azureCalls"), &calls(expected), &calls(found), &mut differences);
+    differ(at("deleted"), &expected["deleted"], &found["deleted"], &mut differences);
+    for member in
+        ["machinesWhenDeploymentsWereDeleted", "machineControllerManagerReplicas", "machineSetNames", "secretNames"]
+    {
+        if expected.get(member).is_some() {
+            differ(at(member), &expected[member], &found[member], &mut differences);
+        }
+    }
+    let named =
+        |side: &Value| json!(items(&side["pods"]).iter().map(|pod| &pod["metadata"]["name"]).collect::<Vec<_>>());
+    differ(at("pods"), &named(expected), &named(found), &mut differences);
+    differences
+}
+
+fn is_waiting(error: &str) -> bool {
+    error.starts_with("failed while waiting")
+}
+
+/// What is waited for, in the words of the Go extension, has to stand in our text: people and tools search for it.
+fn compare_text(wanted: &str, got: &Value, differences: &mut Vec<Difference>) {
+    let told = wanted.rsplit_once("last error: ").map_or(wanted, |(_, told)| told).trim_end_matches("...");
+    let says_it = got.as_str().is_some_and(|got| got.to_lowercase().contains(&told.to_lowercase()));
+    if !says_it {
+        differences.push(Difference { path: vec!["errorText".to_owned()], wanted: json!(told), got: got.clone() });
+    }
+}

@@ -1,0 +1,246 @@
+//! machine-controller-manager as a case has it: at once done with everything, or not there at all.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use futures::{Stream, StreamExt as _};
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::case::Machines;
+use crate::place::Place;
+
+/// Label of what the stand-in makes; such objects are not part of any measurement.
+const STAND_IN: &str = "test.gardener.cloud/stand-in";
+/// The finalizer by which machine-controller-manager holds the credentials.
+const HOLDS: &str = "machine.sapcloud.io/machine-controller";
+
+/// The stand-in for one namespace. Dropping it stops it.
+pub(crate) struct StandIn {
+    task: JoinHandle<()>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    deployments: BTreeSet<String>,
+    /// Name and labels of the machines when the first deployment went.
+    machines_at_deletion: Option<Value>,
+    /// The Secret that is held as long as there are classes, once a deletion has begun.
+    credentials: Option<[String; 2]>,
+}
+
+impl StandIn {
+    pub(crate) fn start(place: Arc<Place>, behaviour: Machines) -> Self {
+        let seen = Arc::<Mutex<Seen>>::default();
+        let follower = Follower { place, behaviour, seen: seen.clone() };
+        Self { task: tokio::spawn(follower.follow()), seen }
+    }
+
+    /// From now on the credentials are held as long as there are classes.
+    pub(crate) fn holds(&self, namespace: &str, secret: &str) {
+        lock(&self.seen).credentials = Some([namespace.to_owned(), secret.to_owned()]);
+    }
+
+    pub(crate) fn machines_at_deletion(&self) -> Value {
+        lock(&self.seen).machines_at_deletion.clone().unwrap_or_default()
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Whether the stand-in has made an object.
+pub(crate) fn is_of_stand_in(object: &Value) -> bool {
+    !object["metadata"]["labels"][STAND_IN].is_null()
+}
+
+fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Follower {
+    place: Arc<Place>,
+    behaviour: Machines,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Follower {
+    /// Looks whenever something has changed, again when that did not work.
+    async fn follow(self) {
+        let kinds =
+            ["MachineDeployment", "MachineClass", "Machine"].map(|kind| changes(self.place.machines(kind)).boxed());
+        let mut changes = futures::stream::select_all(kinds);
+        while changes.next().await.is_some() {
+            while self.look().await.is_err() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+
+    async fn look(&self) -> Result<()> {
+        let deployments = self.place.list_machines("MachineDeployment").await?;
+        match self.behaviour {
+            Machines::AsGiven => self.observe(&deployments).await,
+            Machines::Healthy => {
+                self.take_away(&deployments).await?;
+                for deployment in &deployments {
+                    self.complete(deployment).await?;
+                }
+                self.hold_credentials().await
+            }
+        }
+    }
+
+    /// A real machine-controller-manager that does nothing would still have seen the newest generation: a given status is of
+    /// the object as it was given, unless it tells of an older generation itself.
+    async fn observe(&self, deployments: &[Value]) -> Result<()> {
+        for deployment in deployments {
+            let observed = &deployment["metadata"]["generation"];
+            if &deployment["status"]["observedGeneration"] != observed {
+                self.status(deployment, json!({"observedGeneration": observed})).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All machines are there, in a machine set of the current class.
+    async fn complete(&self, deployment: &Value) -> Result<()> {
+        let name = deployment["metadata"]["name"].as_str().context("a deployment has a name")?;
+        let class = deployment["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default();
+        let api = self.place.machines("MachineSet");
+        let sets = self.place.list_machines("MachineSet").await?;
+        let of_deployment = |set: &&Value| owner(set) == Some(name) || set["metadata"]["labels"]["name"] == name;
+        let is_current = |set: &Value| set["spec"]["template"]["spec"]["class"]["name"] == class;
+        for old in sets.iter().filter(of_deployment).filter(|set| is_of_stand_in(set) && !is_current(set)) {
+            delete(&api, old).await?;
+        }
+        if !sets.iter().filter(of_deployment).any(is_current) {
+            let owner = json!({
+                "apiVersion": deployment["apiVersion"], "kind": "MachineDeployment", "name": name,
+                "uid": deployment["metadata"]["uid"],
+            });
+            let set = json!({
+                "apiVersion": deployment["apiVersion"], "kind": "MachineSet",
+                "metadata": {
+                    "name": format!("{name}-{class}"), "labels": {"name": name, STAND_IN: ""}, "ownerReferences": [owner],
+                },
+                "spec": {
+                    "replicas": deployment["spec"]["replicas"], "selector": deployment["spec"]["selector"],
+                    "template": deployment["spec"]["template"],
+                },
+            });
+            api.create(&PostParams::default(), &serde_json::from_value(set)?).await?;
+        }
+        let replicas = deployment["spec"]["replicas"].as_i64().unwrap_or_default();
+        let time = "2026-01-01T00:00:00Z";
+        let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "Test", "message": "", "lastUpdateTime": time, "lastTransitionTime": time});
+        let status = json!({
+            "observedGeneration": deployment["metadata"]["generation"], "replicas": replicas, "updatedReplicas": replicas,
+            "readyReplicas": replicas, "availableReplicas": replicas, "unavailableReplicas": 0, "failedMachines": null,
+            "conditions": [condition("Available"), condition("Progressing")],
+        });
+        let is_told = |(member, value): (&String, &Value)| {
+            let told = &deployment["status"][member];
+            told == value || (value == &json!(0) && told.is_null())
+        };
+        if status.as_object().into_iter().flatten().all(is_told) {
+            return Ok(());
+        }
+        self.status(deployment, status).await
+    }
+
+    /// Machine sets and machines go with their deployment; with the last of them all do when the Worker is deleted.
+    async fn take_away(&self, deployments: &[Value]) -> Result<()> {
+        let names: BTreeSet<String> = deployments
+            .iter()
+            .filter_map(|deployment| Some(deployment["metadata"]["name"].as_str()?.to_owned()))
+            .collect();
+        let (gone, is_deletion) = {
+            let mut seen = lock(&self.seen);
+            let gone: BTreeSet<String> = seen.deployments.difference(&names).cloned().collect();
+            seen.deployments.extend(names.iter().cloned());
+            (gone, seen.credentials.is_some())
+        };
+        let all = is_deletion && names.is_empty();
+        if gone.is_empty() && !all {
+            return Ok(());
+        }
+        let (set_api, machine_api) = (self.place.machines("MachineSet"), self.place.machines("Machine"));
+        let sets = self.place.list_machines("MachineSet").await?;
+        let machines = self.place.list_machines("Machine").await?;
+        if is_deletion {
+            let labels =
+                |machine: &Value| json!({"name": machine["metadata"]["name"], "labels": machine["metadata"]["labels"]});
+            let at_deletion = json!(machines.iter().map(labels).collect::<Vec<_>>());
+            lock(&self.seen).machines_at_deletion.get_or_insert(at_deletion);
+        }
+        let is_gone = |name: Option<&str>| name.is_some_and(|name| gone.contains(name));
+        let mut sets_gone = BTreeSet::new();
+        for set in &sets {
+            let label = set["metadata"]["labels"]["name"].as_str();
+            if all || is_gone(owner(set)) || (owner(set).is_none() && is_gone(label)) {
+                sets_gone.insert(set["metadata"]["name"].as_str().unwrap_or_default());
+                delete(&set_api, set).await?;
+            }
+        }
+        for machine in
+            machines.iter().filter(|machine| all || owner(machine).is_some_and(|set| sets_gone.contains(set)))
+        {
+            delete(&machine_api, machine).await?;
+        }
+        Ok(())
+    }
+
+    async fn hold_credentials(&self) -> Result<()> {
+        let Some([namespace, name]) = lock(&self.seen).credentials.clone() else { return Ok(()) };
+        let api: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(self.place.client.clone(), &namespace);
+        let Some(secret) = api.get_opt(&name).await? else { return Ok(()) };
+        let classes = self.place.list_machines("MachineClass").await?;
+        let mut finalizers = secret.finalizers().to_vec();
+        let is_held = finalizers.iter().any(|finalizer| finalizer == HOLDS);
+        if is_held != classes.is_empty() {
+            return Ok(());
+        }
+        if is_held {
+            finalizers.retain(|finalizer| finalizer != HOLDS);
+        } else {
+            finalizers.push(HOLDS.to_owned());
+        }
+        let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": secret.resource_version()}});
+        api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    async fn status(&self, deployment: &Value, status: Value) -> Result<()> {
+        let name = deployment["metadata"]["name"].as_str().unwrap_or_default();
+        let patch = Patch::Merge(json!({"status": status}));
+        self.place.machines("MachineDeployment").patch_status(name, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+}
+
+/// Something has happened to an object of a kind.
+fn changes(api: Api<DynamicObject>) -> impl Stream<Item = ()> + Send {
+    watcher(api, watcher::Config::default()).default_backoff().map(|_| ())
+}
+
+/// The name of the first owner.
+fn owner(object: &Value) -> Option<&str> {
+    object["metadata"]["ownerReferences"][0]["name"].as_str()
+}
+
+async fn delete(api: &Api<DynamicObject>, object: &Value) -> Result<()> {
+    match api.delete(object["metadata"]["name"].as_str().unwrap_or_default(), &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        outcome => Ok(outcome.map(|_| ())?),
+    }
+}

@@ -1,0 +1,192 @@
+//! Flows measured from the Go extension, compared with what the shipped controller does with a real API server: deleting,
+//! restoring, waiting, hibernating, changing what exists, and several steps after each other.
+//!
+//! ```text
+//! case           what is given, the steps, what was measured
+//!   │ place         namespaces and a subscription of its own
+//!   │ machines      machine-controller-manager as the case has it
+//!   │ azure         scale sets as the case has them (test/arm)
+//!   │ garden        ShootStates
+//!   ▼
+//! run            one operation after the other, each to its end  ──►  compare_flow, by the rules of deliberate.yaml
+//! ```
+//!
+//! Reads the flows in `cases`, the families of `test/parity/cases` that no plan decides alone, and every case below the
+//! folders in `FLOW_CASES` (separated by colons). Prints what it read, how many cases of each family are equal, every
+//! difference, and the line `N passed, N failed` at the end. `cargo test --test flows -- restore/` runs only cases with these
+//! words in family or name.
+
+#![allow(clippy::print_stdout, reason = "the report of this program is its output")]
+#![allow(clippy::expect_used, reason = "a test may end where its own input is not what it expects")]
+
+#[path = "../arm/mod.rs"]
+mod arm;
+mod azure;
+mod case;
+#[path = "../cluster/mod.rs"]
+mod cluster;
+#[path = "../parity/compare.rs"]
+mod compare;
+mod compare_flow;
+#[path = "../parity/deliberate.rs"]
+mod deliberate;
+mod garden;
+#[path = "../parity/images.rs"]
+mod images;
+mod machines;
+mod place;
+#[path = "../parity/report.rs"]
+mod report;
+mod run;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use futures::StreamExt as _;
+use kube::Client;
+
+use azure::Azure;
+use case::Case;
+use cluster::{ADMIN, CONTROLLER, ControlPlane, Process, Program};
+use compare::Difference;
+use deliberate::Rules;
+use place::Place;
+use report::{Folder, Total};
+use run::Outcome;
+
+/// Cases that run side by side.
+const SIDE_BY_SIDE: usize = 12;
+/// Cases that are left out unless they are asked for: scale sets, scaling machine-controller-manager to zero, the texts of waiting.
+const NOT_YET: [&str; 9] = [
+    "azure/delete-vmo",
+    "azure/vmo-existing",
+    "azure/vmo-fdchange",
+    "azure/hibernated",
+    "hibernation/existing-scaled-down",
+    "hibernation/machines-get-force-label",
+    "mcm-waiting/",
+    "restore/hibernated",
+    "vmss-flex/",
+];
+/// Families of `test/parity/cases` in which something counts that is no plan.
+const FAMILIES: [&str; 6] = [
+    "azure/delete",
+    "azure/existing-objects",
+    "azure/hibernation",
+    "azure/mcm-waiting",
+    "azure/restore",
+    "aws/existing",
+];
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("test");
+    let rules = match report::rules(&["parity", "flows"].map(|of| test.join(of).join("deliberate.yaml"))) {
+        Ok(rules) => rules,
+        Err(failure) => return failure,
+    };
+    let mut own = vec![test.join("flows/cases")];
+    own.extend(FAMILIES.map(|family| test.join("parity/cases").join(family)));
+    match run_all(report::folders(own, "FLOW_CASES"), &rules).await {
+        Ok(code) => code,
+        Err(error) => {
+            println!("{error:#}\n\n0 passed, 1 failed");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run_all(folders: Vec<PathBuf>, rules: &Rules) -> Result<ExitCode> {
+    let cluster = ControlPlane::start().await?;
+    let client = cluster.client(ADMIN).await?;
+    garden::install(&client).await?;
+    let azure = Azure(arm::Arm::start()?);
+    let controller = start(&cluster, &azure)?;
+    let (mut total, mut number, mut refused) = (Total::default(), 0, 0);
+    for folder in folders {
+        refused += run_folder(&folder, rules, &mut total, &mut number, &client, &azure).await;
+    }
+    controller.ensure_running()?;
+    println!("\nrefused by the API server: {refused}");
+    let code = total.end();
+    if code == ExitCode::SUCCESS {
+        cluster.stop().await?;
+    } else {
+        println!("log of the controller: {} (until the next run)", controller.log().display());
+        // With its folder, which the next run removes.
+        std::mem::forget(cluster);
+    }
+    Ok(code)
+}
+
+fn start(cluster: &ControlPlane, _azure: &Azure) -> Result<Process> {
+    let kubeconfig = cluster.kubeconfig_file(CONTROLLER)?;
+    let program = Program::new("controller", env!("CARGO_BIN_EXE_gardener-extension-worker"))
+        .arg("controller")
+        .flag("kubeconfig", &kubeconfig)
+        .env("GARDEN_KUBECONFIG", &kubeconfig)
+        .env("NO_COLOR", "1");
+    Process::start(program, cluster.folder())
+}
+
+/// Runs the cases of a folder. Returns the number of those that the API server refuses.
+async fn run_folder(
+    folder: &Path,
+    rules: &Rules,
+    total: &mut Total,
+    number: &mut usize,
+    client: &Client,
+    azure: &Azure,
+) -> usize {
+    println!("\ncases in {}", folder.display());
+    let cases = match case::collect(folder) {
+        Ok(cases) if cases.is_empty() => Err("no cases in it".to_owned()),
+        outcome => outcome,
+    };
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_asked_for = |case: &Case| {
+        let name = format!("{}/{}", case.family, case.name);
+        let says = |word: &str| name.contains(word);
+        if words.is_empty() { !NOT_YET.iter().any(|word| says(word)) } else { words.iter().any(|word| says(word)) }
+    };
+    let cases: Vec<Case> = match cases {
+        Ok(cases) => cases.into_iter().filter(is_asked_for).collect(),
+        Err(problem) => {
+            total.unreadable(&problem);
+            return 0;
+        }
+    };
+    println!("  {} cases", cases.len());
+    let (mut compared, mut refused) = (Folder::default(), 0);
+    let first = *number;
+    *number += cases.len();
+    let runs = futures::stream::iter(cases.into_iter().enumerate()).map(|(index, case)| async move {
+        let place = Place::new(client.clone(), first + index, &case.given);
+        (differences(&case, place, azure).await, case)
+    });
+    let mut runs = runs.buffered(SIDE_BY_SIDE);
+    while let Some((differences, case)) = runs.next().await {
+        match differences {
+            None => refused += 1,
+            Some(differences) => total.add(&mut compared, rules, [&case.family, &case.name], differences),
+        }
+    }
+    total.close(compared);
+    refused
+}
+
+/// The differences of a case; `None` for one that no API server would store.
+async fn differences(case: &Case, place: Place, azure: &Azure) -> Option<Vec<Difference>> {
+    match run::run(case, place, azure).await {
+        Ok(Outcome::NotStorable(reason)) => {
+            println!("  {}/{}: {}", case.family, case.name, reason.chars().take(160).collect::<String>());
+            None
+        }
+        Ok(Outcome::Ran(found)) => {
+            let steps = case.steps.iter().zip(&found);
+            Some(steps.flat_map(|(step, found)| compare_flow::compare(&step.expected, found)).collect())
+        }
+        Err(error) => Some(vec![Difference::of_case(format!("{error:#}"))]),
+    }
+}

@@ -1,0 +1,173 @@
+//! Runs a case: prepares its place, asks for one operation after the other, waits for the end of each and tells what lies
+//! there then, in the form of the measurements.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
+use serde_json::{Value, json};
+
+use crate::case::{Case, Machines, Step};
+use crate::machines::{StandIn, is_of_stand_in};
+use crate::place::{NotStorable, Place};
+
+/// Long enough for a busy machine; a step takes less than a second.
+const SOON: Duration = Duration::from_secs(30);
+/// A deadline of five minutes has passed.
+const LONG_AGO: &str = "2026-01-01T00:00:00Z";
+const EXTENSION_FINALIZER: &str = "extensions.gardener.cloud/worker";
+
+/// What became of a case.
+pub(crate) enum Outcome {
+    /// The API server refuses what is given.
+    NotStorable(String),
+    /// What lies there after each step.
+    Ran(Vec<Value>),
+}
+
+/// Runs a case in a place of its own.
+pub(crate) async fn run(case: &Case, mut place: Place, azure: &crate::azure::Azure) -> Result<Outcome> {
+    if let Err(NotStorable(reason)) = place.prepare(&case.given).await? {
+        return Ok(Outcome::NotStorable(reason));
+    }
+    let group = azure.prepare(case, &place);
+    let place = Arc::new(place);
+    let machines = StandIn::start(place.clone(), case.given.machines);
+    let mut found = Vec::new();
+    for step in &case.steps {
+        if step.operation == "delete" {
+            let reference = place.worker().await?["spec"]["secretRef"].clone();
+            let text = |member: &str| reference[member].as_str().unwrap_or_default().to_owned();
+            if case.given.machines == Machines::Healthy {
+                machines.holds(&text("namespace"), &text("name"));
+            }
+        }
+        place.ask(&step.operation).await?;
+        let worker = ended(&place, step).await?;
+        let mut after = look(case, &place, &worker).await?;
+        if step.operation == "delete" {
+            after["machinesWhenDeploymentsWereDeleted"] = machines.machines_at_deletion();
+        }
+        after["azureCalls"] = group.as_ref().map(|group| group.calls()).unwrap_or_default();
+        found.push(place.in_given_names(&after)?);
+    }
+    Ok(Outcome::Ran(found))
+}
+
+/// Waits for the end that was measured, and if that does not come, tells of the Worker as it is.
+async fn ended(place: &Place, step: &Step) -> Result<Value> {
+    let fails = step.expected["error"].is_string();
+    let operation = step.operation.clone();
+    let has_ended = move |worker: Option<&DynamicObject>| {
+        worker.is_none_or(|worker| {
+            has_succeeded(worker, &operation) || (fails && (state(worker) == "Error" || waits(worker)))
+        })
+    };
+    place.until(has_ended).await;
+    let worker = place.worker().await?;
+    let waits_in_vain = fails && worker["status"]["lastOperation"]["state"] == "Processing";
+    if waits_in_vain && !worker["status"]["machineDeploymentsLastUpdateTime"].is_null() {
+        let patch = Patch::Merge(json!({"status": {"machineDeploymentsLastUpdateTime": LONG_AGO}}));
+        place.workers().patch_status(&place.worker_name, &PatchParams::default(), &patch).await?;
+        let operation = step.operation.clone();
+        place
+            .until(move |worker| {
+                worker.is_none_or(|worker| has_succeeded(worker, &operation) || state(worker) == "Error")
+            })
+            .await;
+    }
+    place.worker().await
+}
+
+impl Place {
+    /// Waits for a condition of the Worker, not for ever.
+    async fn until(&self, condition: impl Fn(Option<&DynamicObject>) -> bool) {
+        let reached = await_condition(self.workers(), &self.worker_name, condition);
+        // What is missing shows in the comparison.
+        let _ = tokio::time::timeout(SOON, reached).await;
+    }
+
+    async fn worker(&self) -> Result<Value> {
+        let worker = self.workers().get(&self.worker_name).await.context("reading the Worker")?;
+        Ok(serde_json::to_value(worker)?)
+    }
+}
+
+fn state(worker: &DynamicObject) -> &str {
+    worker.data["status"]["lastOperation"]["state"].as_str().unwrap_or_default()
+}
+
+/// The end that gardenlet waits for.
+fn has_succeeded(worker: &DynamicObject, operation: &str) -> bool {
+    let status = &worker.data["status"];
+    let is_held = worker.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == EXTENSION_FINALIZER);
+    let is_asked = worker.metadata.annotations.as_ref().is_some_and(|all| all.contains_key("gardener.cloud/operation"));
+    let kind = &status["lastOperation"]["type"];
+    let is_of_operation = match operation {
+        "reconcile" => kind == "Create" || kind == "Reconcile",
+        "restore" => kind == "Restore",
+        "migrate" => kind == "Migrate" && !is_held,
+        _ => kind == "Delete" && !is_held,
+    };
+    is_of_operation && state(worker) == "Succeeded" && !is_asked
+}
+
+/// Whether it waits for machines.
+fn waits(worker: &DynamicObject) -> bool {
+    let last = &worker.data["status"]["lastOperation"];
+    last["state"] == "Processing" && last["progress"].as_i64().is_some_and(|progress| progress > 1)
+}
+
+/// What lies in the place now.
+async fn look(case: &Case, place: &Place, worker: &Value) -> Result<Value> {
+    let as_given = case.given.machines == Machines::AsGiven;
+    let given_secrets: Vec<&Value> = case.given.objects.iter().filter(|object| object["kind"] == "Secret").collect();
+    let secrets = place.list("v1", "Secret").await?;
+    let is_of_class = |secret: &&Value| {
+        secret["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass"
+            || !given_secrets.iter().any(|given| given["metadata"]["name"] == secret["metadata"]["name"])
+    };
+    let mut deployments = place.list_machines("MachineDeployment").await?;
+    for deployment in &mut deployments {
+        deployment["status"] = if as_given { given_status(&deployment["status"]) } else { Value::Null };
+    }
+    let mut sets = place.list_machines("MachineSet").await?;
+    sets.retain(|set| !is_of_stand_in(set));
+    let replicas = place.api("apps/v1", "Deployment").get_opt("machine-controller-manager").await?;
+    let status = &worker["status"];
+    let last_error = &status["lastError"];
+    Ok(json!({
+        "machineClasses": place.list_machines("MachineClass").await?,
+        "machineClassSecrets": secrets.iter().filter(is_of_class).collect::<Vec<_>>(),
+        "machineDeploymentObjects": deployments,
+        "machineSetObjects": sets,
+        "machineSetNames": names(&sets),
+        "machineObjects": place.list_machines("Machine").await?,
+        "pods": place.list("v1", "Pod").await?,
+        "secretNames": names(&secrets),
+        "machineControllerManagerReplicas": replicas.map(|deployment| deployment.data["spec"]["replicas"].clone()),
+        "deleted": place.gone().await?,
+        "workerStatus": {
+            "providerStatus": status["providerStatus"],
+            "machineDeployments": status["machineDeployments"],
+            "inPlaceUpdates": status["inPlaceUpdates"],
+            "machineDeploymentsLastUpdateTimeSet": !status["machineDeploymentsLastUpdateTime"].is_null(),
+        },
+        "state": status["lastOperation"]["state"],
+        "error": last_error["description"],
+        "errorCodes": last_error["codes"],
+    }))
+}
+
+/// A status as it is given: without the generation that the stand-in has filled in, and without zeros, which Go leaves out.
+fn given_status(status: &Value) -> Value {
+    let members = status.as_object().into_iter().flatten();
+    let given = members.filter(|(name, value)| *name != "observedGeneration" && *value != &json!(0));
+    Value::Object(given.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+fn names(objects: &[Value]) -> Vec<&Value> {
+    objects.iter().map(|object| &object["metadata"]["name"]).collect()
+}

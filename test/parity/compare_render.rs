@@ -1,0 +1,48 @@
+//! What differs between a measured result and what `render` makes of the same input.
+
+use serde_json::Value;
+
+use crate::compare::{Difference, compare_objects, compare_status, differ, in_one_form, items};
+
+/// All differences of a case.
+pub(crate) fn compare(expected: &Value, got: &Value) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    if let Value::String(_) = expected["error"] {
+        compare_failure(expected, got, &mut differences);
+        return differences;
+    }
+    if !items(&got["errors"]).is_empty() {
+        let got = got["errors"].clone();
+        return vec![Difference { path: vec!["errors".to_owned()], wanted: Value::Null, got }];
+    }
+    compare_objects(expected, got, &mut differences);
+    let (wanted, got_list) = (in_one_form(&expected["machineDeployments"]), in_one_form(&got["machineDeployments"]));
+    differ(vec!["machineDeployments".to_owned()], &wanted, &got_list, &mut differences);
+    compare_status(&expected["workerStatus"], &got["workerStatus"], &mut differences);
+    differences
+}
+
+/// Where the Go extension fails, we must not succeed. It stops at the first error while we go on with the other pools,
+/// so objects are not compared, except that a pool with an error must not get any. Where it panics, nothing is deployed
+/// at all unless the error names the pool.
+fn compare_failure(expected: &Value, got: &Value, differences: &mut Vec<Difference>) {
+    let errors = items(&got["errors"]);
+    if errors.is_empty() {
+        differences.push(Difference {
+            path: vec!["error".to_owned()],
+            wanted: expected["error"].clone(),
+            got: Value::Null,
+        });
+    }
+    let panics = expected["errorStage"] == "panic";
+    for deployment in items(&got["machineDeployments"]) {
+        let forbids = |error: &Value| error["pool"] == deployment["poolName"] || (panics && error["pool"].is_null());
+        if errors.iter().any(forbids) {
+            differences.push(Difference {
+                path: vec!["machineDeployments".to_owned()],
+                wanted: Value::Null,
+                got: deployment.clone(),
+            });
+        }
+    }
+}
