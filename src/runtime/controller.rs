@@ -27,6 +27,7 @@ use super::pace::Pace;
 use super::readiness::{Need, Readiness};
 use super::retry::Retries;
 use super::served::Served;
+use super::tell::PoolStates;
 use super::undecodable::tell_undecodable;
 use crate::api::gardener::Worker;
 use crate::api::machine::{Machine, MachineDeployment, MachineSet};
@@ -43,6 +44,7 @@ pub(super) struct Shared {
     pub(super) retries: Retries,
     pub(super) pace: Pace,
     pub(super) written: Written,
+    pub(super) pool_states: PoolStates,
 }
 
 /// Runs until it is told to stop.
@@ -66,6 +68,7 @@ pub(super) async fn run(
         retries: Retries::default(),
         pace: Pace::default(),
         written: Written::default(),
+        pool_states: PoolStates::default(),
     });
     let workers: Api<Guarded<Worker>> = Api::all(client.clone());
     let controller = Controller::new(workers, watcher::Config::default())

@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use super::controller::Shared;
 use super::measure::measure;
 use super::record;
+use super::tell::tell;
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
 use crate::worker::decode::is_shoot_failed;
@@ -19,7 +20,7 @@ use crate::worker::observe::{self, ObserveError};
 use crate::worker::operation::{Decision, Operation, decide};
 use crate::worker::place::Place;
 use crate::worker::reconcile::{Pass, PassError, reconcile};
-use crate::worker::report::{Outcome, status_patch, with_in_place_updates};
+use crate::worker::report::{Outcome, status_patch, with_conditions, with_in_place_updates};
 
 /// Why a look ended without being written down in the status.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,7 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     shared.pace.looked(&uid, Instant::now());
     let pass = result.unwrap_or_else(|error| Pass::ended(Outcome::Failed(error.failure())));
     measure(&shared.metrics, worker, operation, begins, &pass, began.elapsed());
+    tell(&shared.recorder, &shared.metrics, &shared.pool_states, provider, worker, &pass).await;
     finish(worker, operation, pass, shared).await
 }
 
@@ -88,10 +90,12 @@ async fn pass(
 /// Writes the end of a pass down and tells when to look again.
 async fn finish(worker: &Worker, operation: Operation, pass: Pass, shared: &Shared) -> Result<Action, LookError> {
     let uid = worker.uid().unwrap_or_default();
-    let mut patch = status_patch(worker, operation, &pass.outcome, pass.published.as_ref(), Timestamp::now());
+    let now = Timestamp::now();
+    let mut patch = status_patch(worker, operation, &pass.outcome, pass.published.as_ref(), now);
     if let (Some(plan), Outcome::Succeeded) = (&pass.plan, &pass.outcome) {
-        patch = with_in_place_updates(worker, plan, patch);
+        patch = with_in_place_updates(worker, plan, pass.progress.as_ref(), patch);
     }
+    let patch = with_conditions(worker, &pass.facts, now, patch);
     let written = record::status(worker, patch, shared).await?;
     match &pass.outcome {
         Outcome::Failed(failure) => {

@@ -74,6 +74,11 @@ struct OfNamespace {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfRoll {
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfRequest {
     verb: &'static str,
     resource: &'static str,
@@ -106,6 +111,7 @@ pub(super) struct Metrics {
     noop_reconciles: Family<OfOperation, Counter>,
     pools: Family<OfPools, Gauge>,
     failing_since: Family<OfNamespace, Gauge>,
+    rolls: Family<OfRoll, Counter>,
     api_requests: Family<OfRequest, Counter>,
     errors: Family<OfCode, Counter>,
     waits: Family<OfWait, Counter>,
@@ -123,6 +129,7 @@ impl Default for Metrics {
             noop_reconciles: Family::default(),
             pools: Family::default(),
             failing_since: Family::default(),
+            rolls: Family::default(),
             api_requests: Family::default(),
             errors: Family::default(),
             waits: Family::default(),
@@ -155,6 +162,7 @@ impl Default for Metrics {
             "Since when the operation of a Worker fails; absent while it does not",
             metrics.failing_since.clone(),
         );
+        register.register("rolls", "Deployments whose machines are replaced, by cause", metrics.rolls.clone());
         register.register("api_requests", "Requests to the API server", metrics.api_requests.clone());
         register.register("errors", "Failed looks by Gardener error code", metrics.errors.clone());
         register.register("waits", "Looks that ended waiting, by what for", metrics.waits.clone());
@@ -228,6 +236,11 @@ impl Metrics {
             self.pools.remove(&OfPools { namespace: namespace.to_owned(), state });
         }
         self.failing_since(namespace, None);
+    }
+
+    /// Machines of a deployment are replaced.
+    pub(super) fn rolled(&self, cause: &'static str) {
+        self.rolls.get_or_create(&OfRoll { cause }).inc();
     }
 
     /// A request to the API server has ended; `code` is `None` when there was no answer.

@@ -33,6 +33,7 @@ mod request_count;
 mod retry;
 mod seed;
 mod served;
+mod tell;
 mod undecodable;
 mod worker_events;
 mod write_gate;

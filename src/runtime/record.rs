@@ -75,6 +75,7 @@ pub(super) async fn end(worker: &Worker, operation: Operation, shared: &Shared) 
     if latest.is_none() {
         shared.written.gone(&uid, Instant::now());
         shared.pace.forget(&uid);
+        shared.pool_states.forget(&uid);
     }
     Ok(())
 }

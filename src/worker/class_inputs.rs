@@ -96,6 +96,16 @@ impl Live<MachineDeployment> {
     pub fn class_inputs(&self) -> Option<&str> {
         self.object.metadata.annotations.as_ref()?.get(ANNOTATION).map(String::as_str)
     }
+
+    /// When the deployment got its class: as it was recorded, else when the deployment was made.
+    #[must_use]
+    pub fn class_changed(&self) -> Option<Timestamp> {
+        let class = &self.object.spec.template.spec.class.name;
+        let recorded = self.class_inputs().and_then(History::read);
+        let recorded = recorded.and_then(|history| history.generations.into_iter().next());
+        let recorded = recorded.filter(|newest| newest.class == *class && !newest.found).map(|newest| newest.since);
+        recorded.or_else(|| self.object.metadata.creation_timestamp.as_ref().map(|time| time.0))
+    }
 }
 
 /// Removes the annotations of this program from an object, as other programs see it.

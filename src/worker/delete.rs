@@ -6,27 +6,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
-use kube::{Client, ResourceExt};
-use serde_json::json;
+use kube::Client;
+use kube::api::Api;
 
-use super::apply::{MachineApis, PARALLEL_WRITES};
+use super::apply::MachineApis;
 use super::cleanup::is_being_deleted;
 use super::decode;
+use super::deletion::{Doomed, delete_all};
+use super::force_deletion::mark_machines;
 use super::live::MachineObjects;
 use super::observe::{self, ObserveError};
 use super::place::Place;
-use super::reconcile::{Pass, PassError, ignore_gone};
+use super::reconcile::{Pass, PassError};
 use super::report::{Failure, Outcome, PATIENCE};
 use crate::api::gardener::{Cluster, Worker};
-use crate::api::machine::Machine;
 use crate::provider::Provider;
 
-/// Label by which machine-controller-manager skips draining.
-const FORCE_DELETION: (&str, &str) = ("force-deletion", "True");
 /// Finalizers that machine-controller-manager puts on the credentials.
 const MACHINE_CONTROLLER_FINALIZERS: [&str; 2] =
     ["machine.sapcloud.io/machine-controller-manager", "machine.sapcloud.io/machine-controller"];
@@ -91,55 +88,25 @@ fn waiting(worker: &Worker, text: String, progress: i32, now: Timestamp, look_ag
 
 /// Deletes deployments; when they, machine sets and machines are gone, classes; when those are gone, their Secrets.
 async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), PassError> {
-    let parameters = DeleteParams::default();
-    for (name, deployment) in &live.deployments {
-        if !is_being_deleted(&deployment.document) {
-            ignore_gone(apis.deployments.delete(name, &parameters).await, "MachineDeployment", name)?;
-        }
-    }
+    let deployments = live.deployments.iter().filter(|(_, deployment)| !is_being_deleted(&deployment.document));
+    let doomed = deployments.map(|(name, live)| doomed(name, live.object.metadata.uid.as_ref()));
+    delete_all(&apis.deployments, "MachineDeployment", doomed.collect()).await?;
     if !(live.deployments.is_empty() && live.machine_sets.is_empty() && live.machines.is_empty()) {
         return Ok(());
     }
-    for (name, class) in &live.classes {
-        if !class.is_being_deleted() {
-            ignore_gone(apis.classes.delete(name, &parameters).await, "MachineClass", name)?;
-        }
-    }
+    let classes = live.classes.iter().filter(|(_, class)| !class.is_being_deleted());
+    let doomed = classes.map(|(name, class)| self::doomed(name, class.metadata.uid.as_ref()));
+    delete_all(&apis.classes, "MachineClass", doomed.collect()).await?;
     if !live.classes.is_empty() {
         return Ok(());
     }
-    for (name, secret) in &live.class_secrets {
-        if !secret.is_being_deleted() {
-            ignore_gone(apis.secrets.delete(name, &parameters).await, "Secret", name)?;
-        }
-    }
-    Ok(())
+    let secrets = live.class_secrets.iter().filter(|(_, secret)| !secret.is_being_deleted());
+    let doomed = secrets.map(|(name, secret)| self::doomed(name, secret.metadata.uid.as_ref()));
+    delete_all(&apis.secrets, "Secret", doomed.collect()).await
 }
 
-/// Labels machines so that they are deleted without draining.
-async fn mark_machines(place: &Place, machines: &[Machine]) -> Result<(), PassError> {
-    let api: Api<Machine> = Api::namespaced(place.client().clone(), place.namespace());
-    let mut patches = Vec::new();
-    for machine in machines {
-        let labels = machine.metadata.labels.as_ref();
-        if labels.and_then(|labels| labels.get(FORCE_DELETION.0)).is_none_or(|value| value != FORCE_DELETION.1) {
-            patches.push(mark_machine(&api, machine.name_any()));
-        }
-    }
-    let mut results = stream::iter(patches).buffer_unordered(PARALLEL_WRITES);
-    while let Some(result) = results.next().await {
-        result?;
-    }
-    Ok(())
-}
-
-async fn mark_machine(api: &Api<Machine>, name: String) -> Result<(), PassError> {
-    let patch = json!({"metadata": {"labels": {FORCE_DELETION.0: FORCE_DELETION.1}}});
-    match api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(source) => Err(PassError::Write { what: format!("Machine {name:?}"), source }),
-    }
+fn doomed(name: &str, uid: Option<&String>) -> Doomed {
+    Doomed { name: name.to_owned(), uid: uid.cloned() }
 }
 
 fn failed_machines(provider: &dyn Provider, live: &MachineObjects) -> Vec<Failure> {

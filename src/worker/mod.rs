@@ -9,6 +9,7 @@
 //!  apply      I/O   Changes                                       → Applied
 //!  progress   pure  Applied + live machine sets and machines      → Progress: what is waited for
 //!  cleanup    pure  Plan + Observed + Progress                    → Garbage: what nothing needs any more
+//!  conditions pure  Plan + Applied + Progress                     → facts that people and gardenlet ask about
 //!  report     pure  all of it                                     → status
 //! ```
 //!
@@ -21,13 +22,17 @@ pub mod apply;
 pub mod changes;
 pub mod class_inputs;
 pub mod cleanup;
+pub mod conditions;
 pub mod decode;
 pub mod delete;
+mod deletion;
 pub mod deployment;
 pub mod difference;
 pub mod digest;
+pub mod force_deletion;
 pub mod garden;
 pub mod live;
+pub mod machine_controller;
 pub mod machine_state;
 pub mod observe;
 pub mod operation;
@@ -37,3 +42,4 @@ pub mod progress;
 pub mod reconcile;
 pub mod report;
 pub mod restore;
+pub mod roll;

@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::live::{Live, MachineObjects};
 use super::plan::Plan;
-use crate::api::machine::{MachineDeployment, MachineSet};
+use crate::api::machine::{Machine, MachineDeployment, MachineSet};
 use crate::provider::WantedDeployment;
 
 /// What a deployment waits for.
@@ -55,6 +57,17 @@ pub struct DeploymentProgress {
     pub available: i32,
     /// Machines missing.
     pub unavailable: i32,
+    /// Old machines that a person has selected to be updated where they are, and that are not done yet.
+    pub selected: i32,
+}
+
+/// A change that machine-controller-manager does nothing about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Name of the deployment.
+    pub deployment: String,
+    /// When its machine class was changed.
+    pub since: Timestamp,
 }
 
 /// Progress of a Worker.
@@ -77,9 +90,46 @@ pub fn progress(
     let sets = machine_sets_by_deployment(&live.machine_sets);
     let judge = |wanted: &WantedDeployment| {
         let sets = sets.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
-        deployment_progress(wanted, deployments.get(&wanted.name.0).map(|live| &live.object), sets, hibernated)
+        let by_hand = by_hand(wanted, sets, &live.machines);
+        let deployment = deployments.get(&wanted.name.0).map(|live| &live.object);
+        deployment_progress(wanted, deployment, sets, by_hand, hibernated)
     };
     Progress { deployments: plan.machines().map(|machine| judge(&machine.deployment)).collect(), hibernated }
+}
+
+/// How old machines stand that a person updates where they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ByHand {
+    /// Machines of old machine sets, which nobody need update now.
+    old: i32,
+    /// Those of them that a person has selected.
+    selected: i32,
+}
+
+/// Only pools that are updated by hand may keep old machines (spec section 13.1, rule 7).
+fn by_hand(wanted: &WantedDeployment, sets: &[&MachineSet], machines: &[Machine]) -> Option<ByHand> {
+    if !wanted.strategy.is_manual_in_place() {
+        return None;
+    }
+    let old: Vec<&&MachineSet> =
+        sets.iter().filter(|set| set.spec.template.spec.class.name != wanted.class_name.0).collect();
+    let names: BTreeSet<&str> = old.iter().filter_map(|set| set.metadata.name.as_deref()).collect();
+    let is_of_old_set = |machine: &&Machine| {
+        let owners = machine.metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().any(|owner| owner.kind == "MachineSet" && names.contains(owner.name.as_str()))
+    };
+    let selected = machines.iter().filter(is_of_old_set).filter(|machine| is_selected(machine)).count();
+    Some(ByHand {
+        old: old.iter().map(|set| set.status.replicas).sum(),
+        selected: i32::try_from(selected).unwrap_or(i32::MAX),
+    })
+}
+
+/// Whether a person has selected a machine to be updated where it is, and that is not done yet.
+#[must_use]
+pub fn is_selected(machine: &Machine) -> bool {
+    let mut conditions = machine.status.conditions.iter();
+    conditions.any(|condition| condition.condition_type == "InPlaceUpdate" && condition.reason != "CandidateForUpdate")
 }
 
 /// Machine sets by the deployment that owns them; without any owner their label says it.
@@ -103,12 +153,13 @@ fn deployment_progress(
     wanted: &WantedDeployment,
     live: Option<&MachineDeployment>,
     sets: &[&MachineSet],
+    by_hand: Option<ByHand>,
     hibernated: bool,
 ) -> DeploymentProgress {
     let absent = MachineDeployment::default();
     let live_or_absent = live.unwrap_or(&absent);
     let status = &live_or_absent.status;
-    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, hibernated));
+    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, by_hand, hibernated));
     let desired = live_or_absent.spec.replicas;
     // While a pool rolls there are more machines than wanted; they are no progress.
     let available = status.available_replicas.min(desired);
@@ -121,12 +172,23 @@ fn deployment_progress(
         updated: if phase == Phase::Unobserved { 0 } else { status.updated_replicas },
         available,
         unavailable: status.unavailable_replicas.max(desired - available),
+        selected: by_hand.map_or(0, |by_hand| by_hand.selected),
         phase,
     }
 }
 
-fn phase(wanted: &WantedDeployment, live: &MachineDeployment, sets: &[&MachineSet], hibernated: bool) -> Phase {
+fn phase(
+    wanted: &WantedDeployment,
+    live: &MachineDeployment,
+    sets: &[&MachineSet],
+    by_hand: Option<ByHand>,
+    hibernated: bool,
+) -> Phase {
     let status = &live.status;
+    // machine-controller-manager sleeps with the shoot and sees no change then; what counts is that no machine is left.
+    if hibernated && status.replicas == 0 && status.failed_machines.is_empty() {
+        return Phase::Ready;
+    }
     // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
     if status.observed_generation < live.metadata.generation.unwrap_or_default() {
         return Phase::Unobserved;
@@ -140,18 +202,25 @@ fn phase(wanted: &WantedDeployment, live: &MachineDeployment, sets: &[&MachineSe
         return Phase::Failed(failed.collect());
     }
     if hibernated {
-        return if status.replicas == 0 { Phase::Ready } else { Phase::Pending };
+        return Phase::Pending;
     }
     if !sets.iter().any(|set| set.spec.template.spec.class.name == wanted.class_name.0) {
         return Phase::WithoutMachineSet;
     }
+    let ByHand { old, selected } = by_hand.unwrap_or_default();
     let is_complete = status.unavailable_replicas <= status.preserved_failed_replicas.max(0)
-        && status.updated_replicas == status.replicas
-        && status.replicas == live.spec.replicas;
-    if is_complete && has_healthy_conditions(live) { Phase::Ready } else { Phase::Pending }
+        && status.updated_replicas + old == status.replicas
+        && status.replicas == live.spec.replicas
+        && selected == 0;
+    // While a pool waits for a person, it does not progress, and that is no fault.
+    let waits_for_person = by_hand.is_some() && status.updated_replicas != status.replicas;
+    if is_complete && is_healthy(live, waits_for_person) { Phase::Ready } else { Phase::Pending }
 }
 
-fn has_healthy_conditions(deployment: &MachineDeployment) -> bool {
+/// Whether the conditions of a deployment are those of a healthy one. That of a pool which waits for a person may say that it
+/// doesn't progress.
+#[must_use]
+pub fn is_healthy(deployment: &MachineDeployment, waits_for_person: bool) -> bool {
     let condition = |name: &str| {
         deployment
             .status
@@ -161,11 +230,24 @@ fn has_healthy_conditions(deployment: &MachineDeployment) -> bool {
             .map(|condition| condition.status.as_str())
     };
     condition("Available") == Some("True")
-        && condition("Progressing").is_none_or(|status| status == "True")
+        && (waits_for_person || condition("Progressing").is_none_or(|status| status == "True"))
         && ["ReplicaFailure", "Frozen"].iter().all(|name| condition(name).is_none_or(|status| status == "False"))
 }
 
 impl Progress {
+    /// The deployment that has waited for a machine set for the longest time, since its class was changed. Deployments that
+    /// wait for anything else, however long, say nothing about machine-controller-manager.
+    #[must_use]
+    pub fn without_machine_set(&self, deployments: &BTreeMap<String, Live<MachineDeployment>>) -> Option<Stuck> {
+        let without = self.deployments.iter().filter(|deployment| deployment.phase == Phase::WithoutMachineSet);
+        without
+            .filter_map(|deployment| {
+                let since = deployments.get(&deployment.deployment)?.class_changed()?;
+                Some(Stuck { deployment: deployment.deployment.clone(), since })
+            })
+            .min_by_key(|stuck| stuck.since)
+    }
+
     /// Whether every planned deployment is where it shall be.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -218,6 +300,10 @@ impl Progress {
                 sum(|d| d.present)
             );
         }
+        let selected = sum(|d| d.selected);
+        if selected > 0 {
+            return format!("Waiting until {selected} old machines are updated... in pools {pools}");
+        }
         let ready = self.deployments.iter().filter(|deployment| deployment.phase == Phase::Ready).count();
         let desired = sum(|d| d.desired);
         let mut text = format!(
@@ -269,7 +355,7 @@ mod tests {
             "spec": {"template": {"spec": {"class": {"name": class_of_set}}}},
         }))
         .unwrap();
-        phase(&wanted_deployment(), &live, &[&set], hibernated)
+        phase(&wanted_deployment(), &live, &[&set], None, hibernated)
     }
 
     /// The healthy deployment with one member changed.

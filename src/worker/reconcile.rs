@@ -1,25 +1,32 @@
 //! One pass over a Worker that shall exist: the list of the steps. It never waits; watches bring it back.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use kube::api::{DeleteParams, Preconditions};
+use jiff::{SignedDuration, Timestamp};
+
+use tracing::warn;
 
 use super::apply::{Applied, ApplyError, MachineApis, apply};
 use super::changes::changes;
 use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
+use super::conditions::{Fact, every_node_ready, facts_of_pools};
 use super::decode;
+use super::deletion::{Doomed, delete_all};
+use super::force_deletion::mark_machines;
 use super::garden::Garden;
 use super::live::{Digested, MachineObjects};
+use super::machine_controller;
 use super::observe::{self, ObserveError};
 use super::place::Place;
 use super::plan::{Plan, plan};
-use super::progress::{Progress, progress};
+use super::progress::{Progress, Stuck, progress};
 use super::report::{
     Failure, Outcome, Published, deadline, is_publication_due, machine_failures, published_deployments,
 };
 use super::restore::{RestoreError, bring_back, start_machine_controller};
+use super::roll::{Roll, rolls};
 use crate::api::gardener::{Cluster, ErrorCode, Worker};
 use crate::provider::{Provider, WorkerContext, WorkerError};
 
@@ -35,6 +42,12 @@ pub struct Pass {
     pub look_again: Option<Duration>,
     /// How the machines stand; absent when it was not looked at.
     pub progress: Option<Progress>,
+    /// Facts for the conditions; those that were not looked at are left out.
+    pub facts: Vec<Fact>,
+    /// Deployments whose machines are replaced from this pass on.
+    pub rolls: Vec<Roll>,
+    /// For which change machine-controller-manager was started anew.
+    pub restarted: Option<Stuck>,
     /// Machine objects that were written.
     pub writes: usize,
     /// What the steps took, by name.
@@ -45,7 +58,18 @@ impl Pass {
     /// A pass of which there is nothing to say but its outcome.
     #[must_use]
     pub fn ended(outcome: Outcome) -> Self {
-        Self { outcome, published: None, plan: None, look_again: None, progress: None, writes: 0, steps: Vec::new() }
+        Self {
+            outcome,
+            published: None,
+            plan: None,
+            look_again: None,
+            progress: None,
+            facts: Vec::new(),
+            rolls: Vec::new(),
+            restarted: None,
+            writes: 0,
+            steps: Vec::new(),
+        }
     }
 }
 
@@ -138,25 +162,54 @@ pub async fn reconcile(
     if let Some(garden) = moved {
         live.moved_replicas = bring_back(place.client(), garden, &context, &plan, &live).await?;
     }
+    let sleeps = context.shoot.is_hibernation_wanted();
+    if sleeps {
+        mark_machines(place, &live.machines).await?;
+    }
     let apis = place.apis();
-    let applied = apply(&apis, changes(&context, &plan, &live, now), &live).await;
+    let changes = changes(&context, &plan, &live, now);
+    let rolls = rolls(&changes, &live);
+    let applied = apply(&apis, changes, &live).await;
     // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
     let is_all_back = plan.errors().next().is_none() && applied.errors.is_empty();
     if moved.is_some() && is_all_back {
         start_machine_controller(place, context.shoot).await?;
     }
     steps.done("apply");
-    let progress = progress(&plan, &applied.deployments, &live, context.shoot.is_hibernation_wanted());
+    let progress = progress(&plan, &applied.deployments, &live, sleeps);
     let left = clean_up(place, &plan, &progress, &applied, &live).await?;
+    let stuck = progress.without_machine_set(&applied.deployments);
+    let restart_in = stuck.as_ref().map(|stuck| until(stuck.since, machine_controller::PATIENCE, now));
+    let restarted = match &stuck {
+        // What fails here must not hide what the pools wait for.
+        Some(stuck) if restart_in == Some(Duration::ZERO) => {
+            machine_controller::restart_stuck(place, stuck).await.unwrap_or_else(|error| {
+                warn!(%error, "machine-controller-manager can't be started anew");
+                false
+            })
+        }
+        _ => false,
+    };
+    let is_done = progress.is_ready() && left.is_empty() && applied.errors.is_empty();
+    if sleeps && is_done && plan.errors().next().is_none() {
+        machine_controller::scale(place, MachineController::Stopped).await?;
+    }
     steps.done("clean-up");
     let published = published(&context, &plan, publishes_anew, &live);
+    let write_errors: Vec<String> = applied.errors.iter().map(ToString::to_string).collect();
+    let mut facts = facts_of_pools(&plan, &write_errors, &progress).to_vec();
+    facts.push(every_node_ready(&applied.deployments, sleeps, |code, text| provider.error_codes(code, text)));
     let (outcome, look_again) = outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
     Ok(Pass {
         outcome,
         published: Some(published),
         plan: Some(plan),
-        look_again,
+        // A change that is stuck is looked at again when its time is over, and only then.
+        look_again: [look_again, restart_in.filter(|wait| !wait.is_zero())].into_iter().flatten().min(),
         progress: Some(progress),
+        facts,
+        rolls,
+        restarted: restarted.then_some(stuck).flatten(),
         writes: applied.writes,
         steps: steps.taken,
     })
@@ -179,6 +232,18 @@ struct Left {
     deployments: Vec<String>,
     /// Classes that old machine sets or machines still use.
     classes: Vec<String>,
+}
+
+impl Left {
+    fn is_empty(&self) -> bool {
+        self.deployments.is_empty() && self.classes.is_empty()
+    }
+}
+
+/// How long until that long after a time; zero when it is over.
+fn until(since: Timestamp, patience: SignedDuration, now: Timestamp) -> Duration {
+    let end = since.checked_add(patience).unwrap_or(Timestamp::MAX);
+    Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
 /// Deletes what nothing needs any more, once every planned machine is there. Old deployments carry the workload until
@@ -213,46 +278,22 @@ async fn clean_up(
 }
 
 async fn delete_garbage(apis: &MachineApis, found: &Garbage, live: &MachineObjects) -> Result<(), PassError> {
-    for name in &found.deployments {
+    let deployments = found.deployments.iter().filter_map(|name| {
         let document = live.deployments.get(name).map(|live| &live.document);
-        if !document.is_some_and(is_being_deleted) {
-            let uid = document.and_then(|document| document["metadata"]["uid"].as_str()).map(str::to_owned);
-            let deleted = apis.deployments.delete(name, &of_uid(uid)).await;
-            ignore_gone(deleted, "MachineDeployment", name)?;
-        }
-    }
-    for name in &found.classes {
-        let class = live.classes.get(name);
-        if !class.is_some_and(Digested::is_being_deleted) {
-            let uid = class.and_then(|class| class.metadata.uid.clone());
-            ignore_gone(apis.classes.delete(name, &of_uid(uid)).await, "MachineClass", name)?;
-        }
-    }
-    for name in &found.class_secrets {
-        let secret = live.class_secrets.get(name);
-        if !secret.is_some_and(Digested::is_being_deleted) {
-            let uid = secret.and_then(|secret| secret.metadata.uid.clone());
-            ignore_gone(apis.secrets.delete(name, &of_uid(uid)).await, "Secret", name)?;
-        }
-    }
-    Ok(())
+        let uid = document.and_then(|document| document["metadata"]["uid"].as_str()).map(str::to_owned);
+        (!document.is_some_and(is_being_deleted)).then(|| Doomed { name: name.clone(), uid })
+    });
+    delete_all(&apis.deployments, "MachineDeployment", deployments.collect()).await?;
+    delete_all(&apis.classes, "MachineClass", doomed(&found.classes, &live.classes)).await?;
+    delete_all(&apis.secrets, "Secret", doomed(&found.class_secrets, &live.class_secrets)).await
 }
 
-/// Deletes the object that was seen, not one that was made under the same name since.
-fn of_uid(uid: Option<String>) -> DeleteParams {
-    match uid {
-        None => DeleteParams::default(),
-        Some(uid) => DeleteParams::default().preconditions(Preconditions { uid: Some(uid), resource_version: None }),
-    }
-}
-
-/// Takes "not found" for done.
-pub(super) fn ignore_gone<T>(result: Result<T, kube::Error>, kind: &'static str, name: &str) -> Result<(), PassError> {
-    match result {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(source) => Err(PassError::Delete { kind, name: name.to_owned(), source }),
-    }
+fn doomed<T>(names: &BTreeSet<String>, live: &BTreeMap<String, Digested<T>>) -> Vec<Doomed> {
+    let seen = names.iter().map(|name| (name, live.get(name)));
+    let doomed = seen.filter(|(_, object)| !object.is_some_and(Digested::is_being_deleted));
+    doomed
+        .map(|(name, object)| Doomed { name: name.clone(), uid: object.and_then(|object| object.metadata.uid.clone()) })
+        .collect()
 }
 
 /// How the operation stands: errors first, then what is waited for.

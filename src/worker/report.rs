@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::conditions::{Fact, conditions_with};
 use super::difference::is_same;
 use super::live::MachineObjects;
 use super::operation::Operation;
@@ -259,10 +260,27 @@ fn published_members(worker: &Worker, published: &Published, now: &str, status: 
     }
 }
 
-/// Adds `status.inPlaceUpdates` to a patch where it differs.
+/// Adds `status.inPlaceUpdates` to a patch where it differs. A pool that is updated by hand keeps its entry until a person
+/// has had all its machines updated.
 #[must_use]
-pub fn with_in_place_updates(worker: &Worker, plan: &Plan, patch: Option<Value>) -> Option<Value> {
-    let wanted = plan.in_place_updates().worker_pool_to_hash_map;
+pub fn with_in_place_updates(
+    worker: &Worker,
+    plan: &Plan,
+    progress: Option<&Progress>,
+    patch: Option<Value>,
+) -> Option<Value> {
+    let mut wanted = plan.in_place_updates().worker_pool_to_hash_map;
+    let known = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);
+    let deployments = progress.map(|progress| progress.deployments.as_slice()).unwrap_or_default();
+    for deployment in deployments.iter().filter(|deployment| deployment.updated < deployment.present) {
+        match known.and_then(|known| known.get(&deployment.pool)) {
+            Some(hash) => wanted.entry(deployment.pool.clone()).and_modify(|wanted| wanted.clone_from(hash)),
+            None => {
+                wanted.remove(&deployment.pool);
+                continue;
+            }
+        };
+    }
     let present = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);
     let differs = present.map_or(!wanted.is_empty(), |present| *present != wanted);
     if !differs {
@@ -301,6 +319,15 @@ fn texts(operation: Operation) -> Texts {
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Adds `status.conditions` to a patch where they differ.
+#[must_use]
+pub fn with_conditions(worker: &Worker, facts: &[Fact], now: Timestamp, patch: Option<Value>) -> Option<Value> {
+    let Some(conditions) = conditions_with(&worker.status.conditions, facts, &seconds(now)) else { return patch };
+    let mut patch = patch.unwrap_or_else(|| json!({"status": {}}));
+    patch["status"]["conditions"] = conditions;
+    Some(patch)
 }
 
 /// RFC 3339 in whole seconds, as Kubernetes writes times.

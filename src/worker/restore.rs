@@ -11,18 +11,17 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::api::apps::v1::Deployment;
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use serde_json::{Value, json};
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use serde_json::Value;
 use tracing::info;
 
 use super::apply::PARALLEL_WRITES;
 use super::cleanup::MachineController;
 use super::garden::{Garden, GardenError};
 use super::live::MachineObjects;
+use super::machine_controller;
 use super::machine_state::{DeploymentState, MachineState, MachineStateError};
-use super::observe::MACHINE_CONTROLLER_MANAGER;
 use super::place::Place;
 use super::plan::Plan;
 use super::reconcile::PassError;
@@ -148,19 +147,5 @@ async fn create(
 /// When its Deployment can't be read or scaled.
 pub async fn start_machine_controller(place: &Place, shoot: &Shoot) -> Result<(), PassError> {
     let sleeps = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
-    if sleeps || place.machine_controller().await? == MachineController::Running {
-        return Ok(());
-    }
-    let api: Api<Deployment> = Api::namespaced(place.client().clone(), place.namespace());
-    let patch = Patch::Merge(json!({"spec": {"replicas": 1}}));
-    match api.patch_scale(MACHINE_CONTROLLER_MANAGER, &PatchParams::default(), &patch).await {
-        Ok(_) => info!("machine-controller-manager starts"),
-        // Without the Deployment there is nothing to start.
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
-        Err(source) => {
-            let what = format!("the scale of Deployment {MACHINE_CONTROLLER_MANAGER:?}");
-            return Err(PassError::Write { what, source });
-        }
-    }
-    Ok(())
+    if sleeps { Ok(()) } else { machine_controller::scale(place, MachineController::Running).await }
 }

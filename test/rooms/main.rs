@@ -32,6 +32,7 @@ const PURE: &[&str] = &[
     "explain",
     "worker/changes.rs",
     "worker/class_inputs",
+    "worker/conditions.rs",
     "worker/cleanup.rs",
     "worker/decode.rs",
     "worker/deployment.rs",
@@ -43,6 +44,7 @@ const PURE: &[&str] = &[
     "worker/plan.rs",
     "worker/progress.rs",
     "worker/report.rs",
+    "worker/roll.rs",
 ];
 
 /// What pure places must not mention.

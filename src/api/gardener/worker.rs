@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::SecretReference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::api::gotext::duration::Duration;
@@ -317,9 +318,9 @@ impl UpdateStrategy {
 pub struct WorkerStatus {
     /// The provider's `WorkerStatus` document.
     pub provider_status: Option<Box<RawValue>>,
-    /// Facts with their time.
+    /// Facts with their time, as others wrote them too.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<Value>,
     /// The last error, absent after a success.
     pub last_error: Option<LastError>,
     /// The operation that runs or ran last.

@@ -148,6 +148,15 @@ pub struct DeploymentStrategy {
     pub in_place_update: Option<InPlaceUpdateStrategy>,
 }
 
+impl DeploymentStrategy {
+    /// Whether machines are updated where they are when a person selects them.
+    #[must_use]
+    pub fn is_manual_in_place(&self) -> bool {
+        let orchestration = self.in_place_update.as_ref().and_then(|in_place| in_place.orchestration_type);
+        orchestration == Some(OrchestrationType::Manual)
+    }
+}
+
 /// Bounds of a roll.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

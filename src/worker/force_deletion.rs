@@ -1,0 +1,43 @@
+//! I/O step: marks machines so that machine-controller-manager deletes them without draining, because the shoot is deleted or
+//! goes to sleep.
+
+use futures::{StreamExt, stream};
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+
+use super::apply::PARALLEL_WRITES;
+use super::place::Place;
+use super::reconcile::PassError;
+use crate::api::machine::Machine;
+
+/// The label that machine-controller-manager looks for.
+const LABEL: (&str, &str) = ("force-deletion", "True");
+
+/// Marks all machines that are not marked yet, side by side.
+///
+/// # Errors
+/// When one can't be marked; the others are, all the same.
+pub async fn mark_machines(place: &Place, machines: &[Machine]) -> Result<(), PassError> {
+    let api: Api<Machine> = Api::namespaced(place.client().clone(), place.namespace());
+    let unmarked = machines.iter().filter(|machine| {
+        let labels = machine.metadata.labels.as_ref();
+        labels.and_then(|labels| labels.get(LABEL.0)).is_none_or(|value| value != LABEL.1)
+    });
+    let patches: Vec<_> = unmarked.map(|machine| mark(&api, machine.name_any())).collect();
+    let mut results = stream::iter(patches).buffer_unordered(PARALLEL_WRITES);
+    let mut outcome = Ok(());
+    while let Some(result) = results.next().await {
+        outcome = outcome.and(result);
+    }
+    outcome
+}
+
+async fn mark(api: &Api<Machine>, name: String) -> Result<(), PassError> {
+    let patch = json!({"metadata": {"labels": {LABEL.0: LABEL.1}}});
+    match api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(source) => Err(PassError::Write { what: format!("Machine {name:?}"), source }),
+    }
+}

@@ -1,0 +1,104 @@
+//! Pure: which deployments begin to replace their machines, and why, for events and metrics.
+
+use super::changes::{MachineChanges, Write};
+use super::class_inputs::{Difference, History, InputChange};
+use super::live::{Live, MachineObjects};
+use crate::api::machine::MachineDeployment;
+
+/// A deployment whose machines are replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roll {
+    /// Name of the pool.
+    pub pool: String,
+    /// Name of the deployment.
+    pub deployment: String,
+    /// Name of the class before.
+    pub from: String,
+    /// Name of the class after.
+    pub to: String,
+    /// Inputs of the class name that changed, for people.
+    pub inputs: Vec<String>,
+    /// What kind of input that is.
+    pub cause: RollCause,
+}
+
+/// Where the change came from: a fixed set, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RollCause {
+    /// The pool in the Worker: machine type, image, volumes, Kubernetes version, node agent.
+    Pool,
+    /// The provider's configuration of the pool.
+    ProviderConfig,
+    /// The infrastructure: subnets, identities, scale sets.
+    Infrastructure,
+    /// It was not recorded: another program made the class before.
+    NotRecorded,
+}
+
+impl RollCause {
+    /// The cause as metrics name it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pool => "pool",
+            Self::ProviderConfig => "provider-config",
+            Self::Infrastructure => "infrastructure",
+            Self::NotRecorded => "not-recorded",
+        }
+    }
+}
+
+/// The rolls among the changes.
+#[must_use]
+pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Vec<Roll> {
+    let rolls = changes.iter().filter_map(|change| {
+        let wanted = &change.machine.deployment;
+        let before = live.deployments.get(&wanted.name.0)?;
+        let from = &before.object.spec.template.spec.class.name;
+        let Some(Write::Patch { after, .. }) = &change.deployment else { return None };
+        if from.is_empty() || *from == wanted.class_name.0 {
+            return None;
+        }
+        let after = Live::<MachineDeployment>::read(after.clone()).ok();
+        let history = after.as_ref().and_then(Live::<MachineDeployment>::class_inputs).and_then(History::read);
+        let (inputs, cause) = history.as_ref().map_or((Vec::new(), RollCause::NotRecorded), cause_of);
+        Some(Roll {
+            pool: wanted.pool_name.clone(),
+            deployment: wanted.name.0.clone(),
+            from: from.clone(),
+            to: wanted.class_name.0.clone(),
+            inputs,
+            cause,
+        })
+    });
+    rolls.collect()
+}
+
+fn cause_of(history: &History) -> (Vec<String>, RollCause) {
+    let Some(change) = history.changes().next() else { return (Vec::new(), RollCause::NotRecorded) };
+    match change.difference {
+        Difference::Unknown => (Vec::new(), RollCause::NotRecorded),
+        Difference::Order => (vec!["the order of the inputs".to_owned()], RollCause::Pool),
+        Difference::Inputs(changes) => {
+            let cause = changes.first().map_or(RollCause::NotRecorded, |change| kind_of(&change.input));
+            (changes.iter().map(text_of).collect(), cause)
+        }
+    }
+}
+
+fn text_of(change: &InputChange) -> String {
+    let mut text = format!("{} {}", change.input, change.how);
+    if !change.because.is_empty() {
+        text.push_str(&format!(" (with it {})", change.because.join(", ")));
+    }
+    text
+}
+
+fn kind_of(input: &str) -> RollCause {
+    let root = input.split(['.', '[']).next().unwrap_or_default();
+    match root {
+        "providerConfig" => RollCause::ProviderConfig,
+        "subnet" | "identity" | "scaleSet" | "infrastructure" | "infrastructureStatus" => RollCause::Infrastructure,
+        _ => RollCause::Pool,
+    }
+}
