@@ -263,3 +263,31 @@ pub const MATRIX: &[Field] = &[
     sometimes("decisions[].ranking[].value", "string", "the value"),
     sometimes("decisions[].ranking[].kept[]", "number", "positions in `candidates`: those that list it"),
 ];
+
+/// Members of `cloudprofile lint -o json`.
+pub const LINT: &[Field] = &[
+    always("schema", "string", "`cloudprofile-lint/v1`"),
+    always("profiles[].source", "string", "the file, or `garden`"),
+    always("profiles[].profile", "string", "name of the CloudProfile"),
+    always("profiles[].findings[].severity", "string", "`error`, `warning` or `note`; the worst come first"),
+    always("profiles[].findings[].rule", "string", "which rule found it"),
+    always("profiles[].findings[].path", "string", "the field"),
+    always("profiles[].findings[].subject", "string", "what it belongs to: a machine type, an image and version"),
+    always("profiles[].findings[].reason", "string", "what is the case, and what follows from it"),
+    always("profiles[].findings[].advice", "string", "what would help"),
+    always("profiles[].findings[].documentation", "string", "where the rule is explained"),
+    sometimes(
+        "profiles[].findings[].line",
+        "number",
+        "line of the field, or of the nearest one around it, in the file",
+    ),
+    always("profiles[].size.bytes", "number", "size of the object as JSON"),
+    always("profiles[].size.limit", "number", "what can be stored"),
+    always("profiles[].size.percent", "number", "share of it"),
+    always("profiles[].size.images[].image", "string", "an image"),
+    always("profiles[].size.images[].versions", "number", "its versions"),
+    always("profiles[].size.images[].bytesPerVersion", "number", "what one of them takes in both halves"),
+    sometimes("profiles[].size.roomForVersions", "number", "how many more versions there is room for"),
+    always("profiles[].size.prunable[].what", "string", "what could go"),
+    always("profiles[].size.prunable[].bytes", "number", "what it takes"),
+];

@@ -262,7 +262,7 @@ impl<'a> Regions<'a> {
         let names = available.regions.iter().filter_map(|position| offered.get(*position)).map(String::as_str);
         let names: Vec<_> = names.filter(|name| selection.wants_region(name)).collect();
         let asked = offered.iter().filter(|region| selection.wants_region(region)).count();
-        (!names.is_empty()).then(|| Self { all: names.len() == asked, names })
+        (!names.is_empty()).then_some(Self { all: names.len() == asked, names })
     }
 }
 

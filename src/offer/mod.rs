@@ -9,13 +9,16 @@
 //!
 //! * [`profile`]: the document and its typed halves; [`offered`]: machine types, image versions and flavors of both;
 //! * [`resolution`]: the image that every machine type gets of every version in every region;
-//! * [`selection`], [`matrix`]: the part of it that was asked for.
+//! * [`selection`], [`matrix`]: the part of it that was asked for;
+//! * [`mod@lint`]: what is wrong with a profile, or will be.
 
+pub mod lint;
 pub mod matrix;
 pub mod offered;
 pub mod profile;
 pub mod resolution;
 pub mod selection;
+mod suffix;
 
 pub use offered::Offer;
 pub use profile::{Profile, ProfileError};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{ARCHITECTURE, Classification, are_compatible};
+use crate::capabilities::{ARCHITECTURE, Classification, is_supported_by_image};
 use crate::provider::explanation::ImageName;
 
 /// The offer of one profile.
@@ -93,8 +93,7 @@ impl OfferedVersion {
         let of_architecture = self.architectures.is_empty()
             || architecture.is_empty()
             || architecture.iter().any(|architecture| self.architectures.contains(architecture));
-        let fits = |flavor: &Capabilities| are_compatible(machine, flavor, definitions);
-        of_architecture && (self.admitted.is_empty() || self.admitted.iter().any(fits))
+        of_architecture && is_supported_by_image(machine, &self.admitted, definitions)
     }
 
     /// `gardenlinux 1877.3.0`.

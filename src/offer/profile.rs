@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::offered::{Offer, OfferedFlavor, OfferedType, OfferedVersion};
 use crate::api::gardener::{CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
-use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, Life, complete_machine_type};
+use crate::capabilities::{
+    DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version, complete_machine_type,
+};
 use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::explanation::ImageName;
@@ -174,7 +176,9 @@ fn offered_type(
     machine_type: &ProfileMachineType,
     definitions: &[CapabilityDefinition],
 ) -> OfferedType {
-    let architecture = machine_type.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
+    let field = machine_type.architecture.as_deref();
+    let architecture = architecture_of_machine_type(&machine_type.capabilities, field, definitions);
+    let architecture = architecture.unwrap_or(DEFAULT_ARCHITECTURE);
     OfferedType {
         name: machine_type.name.clone(),
         path: format!("spec.machineTypes[{position}]"),
@@ -183,15 +187,12 @@ fn offered_type(
     }
 }
 
-/// The architectures of a version for Gardener (gardener-core section 1.2).
+/// The architectures of a version for Gardener; one that names none is for `amd64`.
 fn admitted_architectures(version: &ProfileImageVersion, declared: &[CapabilityDefinition]) -> Vec<String> {
-    let of_flavors = version.capability_flavors.iter().filter_map(|flavor| flavor.values(ARCHITECTURE)).flatten();
-    let of_flavors: Vec<String> = of_flavors.cloned().collect();
-    let defined = || declared.iter().find(|definition| definition.name == ARCHITECTURE);
-    match (version.capability_flavors.is_empty(), defined()) {
-        (true, Some(definition)) => definition.values.clone(),
-        (false, _) if !of_flavors.is_empty() => of_flavors,
-        _ if !version.architectures.is_empty() => version.architectures.clone(),
-        _ => vec![DEFAULT_ARCHITECTURE.to_owned()],
+    let named = architectures_of_version(&version.capability_flavors, &version.architectures, declared);
+    if named.is_empty() {
+        vec![DEFAULT_ARCHITECTURE.to_owned()]
+    } else {
+        named.into_iter().map(str::to_owned).collect()
     }
 }

@@ -149,6 +149,12 @@ impl<'a> Resolution<'a> {
         Decision { verdicts: verdicts(machine, definitions, list, |flavor| flavor, &ranking, &best), ranking }
     }
 
+    /// What the available flavors run on, defaults included.
+    #[must_use]
+    pub fn flavors(&self, available: &Availability) -> &[Capabilities] {
+        self.lists.get(available.list).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// A number that two places share when groups get the same there for the same reasons.
     #[must_use]
     pub fn list(&self, available: &Availability) -> usize {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gardener_extension_worker::cli::json_fields::{EXPLAIN, Field, MATRIX, WHY};
+use gardener_extension_worker::cli::json_fields::{EXPLAIN, Field, LINT, MATRIX, WHY};
 use serde_json::Value;
 
 use crate::binary::{command, example, outcome};
@@ -85,4 +85,16 @@ fn the_matrix_prints_what_is_described() {
     let samples = [shown(&several_fit), shown(&a_region_less)];
     assert_eq!(samples[0]["schema"], "cloudprofile-matrix/v1");
     assert_described(&samples, MATRIX);
+}
+
+#[test]
+fn lint_prints_what_is_described() {
+    let text = std::fs::read_to_string("example/cloudprofiles/azure.yaml").unwrap();
+    let expired = text.replace("2027-03-31", "2026-03-31");
+    assert_ne!(expired, text);
+    let shown =
+        outcome(command(&["cloudprofile", "lint", "-", "-o", "json", "--at", "2026-11-21T00:00:00Z"]), &expired);
+    let document = shown.json();
+    assert_eq!(document["schema"], "cloudprofile-lint/v1");
+    assert_described(&[document], LINT);
 }

@@ -5,6 +5,7 @@
 //!
 //! * [`json`]: the JSON text of a stored custom resource, and decoding with the path of what is wrong.
 //! * [`yaml`]: files with one or several YAML or JSON documents, by the scalar rules of `sigs.k8s.io/yaml`.
+//! * [`places`]: the lines of such a file, for messages.
 //! * [`quantity`]: `resource.Quantity`, for example `1024Mi`, which Go prints as `1Gi`.
 //! * [`duration`]: `metav1.Duration`, for example `90s`, which Go prints as `1m30s`.
 //! * [`version`], [`version_constraint`]: semantic versions as leniently as `Masterminds/semver` reads them.
@@ -17,6 +18,7 @@
 pub mod duration;
 pub mod field;
 pub mod json;
+pub mod places;
 pub mod quantity;
 pub mod time;
 pub mod version;

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::provider::Providers;
 
+mod lint;
 mod matrix;
 mod source;
 
@@ -16,6 +17,7 @@ const UNREADABLE: u8 = 1;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  gardener-extension-worker cloudprofile lint example/cloudprofiles/azure.yaml
   gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --type Standard_D4s_v5
   gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --html > matrix.html")]
 pub(super) struct CloudProfileArguments {
@@ -25,12 +27,15 @@ pub(super) struct CloudProfileArguments {
 
 #[derive(Debug, Subcommand)]
 enum CloudProfileCommand {
+    /// Find what is wrong with CloudProfiles, or will be: what is refused, ties, dead flavors, missing regions, size.
+    Lint(lint::LintArguments),
     /// Show which image every machine type gets of every image version, or why it gets none.
     Matrix(matrix::MatrixArguments),
 }
 
 pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> ExitCode {
     match &arguments.command {
+        CloudProfileCommand::Lint(arguments) => lint::run(arguments, providers),
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),
     }
 }

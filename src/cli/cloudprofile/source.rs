@@ -8,6 +8,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
+use crate::api::gotext::places::{Places, places};
 use crate::api::gotext::yaml;
 use crate::cli::input::{files, text_of_file};
 use crate::runtime::GardenCluster;
@@ -33,10 +34,23 @@ pub(super) struct GardenSource {
     garden: GardenCluster,
 }
 
+/// Where CloudProfiles come from.
+#[derive(Debug, Args)]
+pub(super) struct Sources {
+    /// Files or folders with CloudProfiles, and NamespacedCloudProfiles with their status; `-` is standard input. With
+    /// --live: names of CloudProfiles, `namespace/name` of NamespacedCloudProfiles, or nothing for all CloudProfiles.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    garden: GardenSource,
+}
+
 /// A profile as it was found.
 pub(super) struct Found {
     /// The file, or the garden's name for it.
     pub(super) source: String,
+    /// The lines of its members in the file.
+    pub(super) places: Option<Places>,
     /// The CloudProfile; of a NamespacedCloudProfile the merged one.
     pub(super) document: Value,
 }
@@ -54,6 +68,24 @@ impl OneSource {
             (None, _) => bail!("{}: no CloudProfile in it", self.file.display()),
             (Some(_), false) => bail!("{}: several CloudProfiles in it; one is expected", self.file.display()),
         }
+    }
+}
+
+impl Sources {
+    /// Every profile of the sources.
+    pub(super) fn read(&self) -> anyhow::Result<Vec<Found>> {
+        let found = if self.garden.is_used()? {
+            self.garden.read(&self.files)?
+        } else if self.files.is_empty() {
+            bail!("name a file with a CloudProfile, or use --live (see --help)");
+        } else {
+            let of_files = self.files.iter().map(|file| of_file(file)).collect::<anyhow::Result<Vec<_>>>()?;
+            of_files.into_iter().flatten().collect()
+        };
+        if found.is_empty() {
+            bail!("no CloudProfile found");
+        }
+        Ok(found)
     }
 }
 
@@ -93,7 +125,7 @@ impl GardenSource {
                 objects.extend(listed.context("CloudProfiles can't be listed")?);
             }
             let documents = objects.into_iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
-            profiles("garden", documents)
+            profiles("garden", documents, &[])
         })
     }
 }
@@ -103,22 +135,25 @@ fn of_file(path: &Path) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
     for file in files(&[path.to_owned()])? {
         let name = file.path.display().to_string();
-        let documents = yaml::documents(&text_of_file(&file.path)?).with_context(|| name.clone())?;
-        found.extend(profiles(&name, documents).with_context(|| name.clone())?);
+        let text = text_of_file(&file.path)?;
+        let documents = yaml::documents(&text).with_context(|| name.clone())?;
+        found.extend(profiles(&name, documents, &places(&text)).with_context(|| name.clone())?);
     }
     Ok(found)
 }
 
-/// The profiles among documents.
-fn profiles(source: &str, documents: Vec<Value>) -> anyhow::Result<Vec<Found>> {
+/// The profiles among documents, of which the places are known or not.
+fn profiles(source: &str, documents: Vec<Value>, places: &[Places]) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
-    for document in documents {
-        let document = match document["kind"].as_str() {
-            Some("CloudProfile") => document,
-            Some("NamespacedCloudProfile") => merged(&document)?,
+    // Documents that are no mappings have no places.
+    let mappings = documents.into_iter().filter(Value::is_object);
+    for (position, document) in mappings.enumerate() {
+        let (document, places) = match document["kind"].as_str() {
+            Some("CloudProfile") => (document, places.get(position).cloned()),
+            Some("NamespacedCloudProfile") => (merged(&document)?, None),
             _ => continue,
         };
-        found.push(Found { source: source.to_owned(), document });
+        found.push(Found { source: source.to_owned(), places, document });
     }
     Ok(found)
 }

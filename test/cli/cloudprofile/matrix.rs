@@ -1,9 +1,8 @@
-//! `cloudprofile` as a person reads it.
+//! `cloudprofile matrix`.
 
+use super::{AT, example, replaced};
 use crate::binary::{Outcome, command, outcome, run};
 use crate::golden::assert_same;
-
-const AT: [&str; 2] = ["--at", "2026-11-21T00:00:00Z"];
 
 fn matrix(arguments: &[&str]) -> Outcome {
     run(&[&["cloudprofile", "matrix"], arguments, &AT].concat())
@@ -51,8 +50,7 @@ fn the_matrix_for_a_spreadsheet() {
 
 #[test]
 fn a_region_that_lacks_a_flavor_is_told_apart() {
-    let text = std::fs::read_to_string("example/cloudprofiles/aws.yaml").unwrap();
-    let text = text.replace("          - {name: eu-west-1, ami: ami-0a11aaaa00000004}\n", "");
+    let text = replaced(&example("aws"), &[("          - {name: eu-west-1, ami: ami-0a11aaaa00000004}\n", "")]);
     let arguments = ["cloudprofile", "matrix", "-", "--type", "m4.large", "--image", "gardenlinux@1877.3.0"];
     let shown = outcome(command(&arguments), &text).succeeded().stdout;
     assert!(shown.contains("#1              ami ami-0a11aaaa00000003 [eu-central-1]"), "{shown}");

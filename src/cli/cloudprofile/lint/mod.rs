@@ -1,0 +1,122 @@
+//! `cloudprofile lint`: what is wrong with CloudProfiles, or will be.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::UNREADABLE;
+use super::source::{Found, Sources};
+use crate::cli::terminal::{exit_code_or, print, width};
+use crate::cloud_profile::validation::FeatureGates;
+use crate::offer::lint::{Report, Settings, Severity, lint};
+use crate::provider::Providers;
+
+mod json;
+mod sarif;
+mod table;
+
+/// Exit code where there is something to look at.
+const FINDINGS: u8 = 2;
+
+/// Arguments of `cloudprofile lint`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardener-extension-worker cloudprofile lint example/cloudprofiles/azure.yaml
+  gardener-extension-worker cloudprofile lint --severity warning profiles/         # a gate: notes don't count
+  gardener-extension-worker cloudprofile lint -o sarif profiles/ > findings.sarif  # for code scanning
+  gardener-extension-worker cloudprofile lint --live --context garden
+
+Exit codes: 0 nothing found, 2 something found, 1 something can't be read.
+docs/cloudprofiles.md explains every rule with an example.")]
+pub(super) struct LintArguments {
+    #[command(flatten)]
+    sources: Sources,
+    /// Only findings that are at least this bad; others are neither printed nor counted.
+    #[arg(long, value_enum, default_value_t = Least::Note)]
+    severity: Least,
+    /// Versions that expire within this number of days expire soon.
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    soon: u16,
+    /// Judge as of this moment (RFC 3339) instead of now.
+    #[arg(long, value_name = "TIME")]
+    at: Option<Timestamp>,
+    /// Accept what Gardener's feature gate VersionClassificationLifecycle allows.
+    #[arg(long)]
+    lifecycle: bool,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+    /// In tables: every finding by itself, also those that say the same of many fields.
+    #[arg(short, long)]
+    all: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+    Sarif,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Least {
+    Note,
+    Warning,
+    Error,
+}
+
+impl From<Least> for Severity {
+    fn from(least: Least) -> Self {
+        match least {
+            Least::Note => Self::Note,
+            Least::Warning => Self::Warning,
+            Least::Error => Self::Error,
+        }
+    }
+}
+
+/// A profile with what there is to say about it.
+struct Linted {
+    found: Found,
+    report: Report,
+}
+
+pub(super) fn run(arguments: &LintArguments, providers: Providers) -> ExitCode {
+    exit_code_or(UNREADABLE, lint_all(arguments, providers))
+}
+
+fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u8> {
+    let settings = Settings {
+        now: arguments.at.unwrap_or_else(Timestamp::now),
+        soon: SignedDuration::from_hours(24 * i64::from(arguments.soon)),
+        gates: FeatureGates { lifecycle: arguments.lifecycle, ..FeatureGates::default() },
+    };
+    let mut linted = Vec::new();
+    for found in arguments.sources.read()? {
+        let mut report = lint(&found.document, settings, providers).with_context(|| found.source.clone())?;
+        report.findings.retain(|finding| finding.severity <= arguments.severity.into());
+        linted.push(Linted { found, report });
+    }
+    print(&match arguments.output {
+        Output::Table => table::text(&linted, arguments.all, width()),
+        Output::Json => json::text(&linted)?,
+        Output::Sarif => sarif::text(&linted)?,
+    })?;
+    let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
+    Ok(if is_clean { 0 } else { FINDINGS })
+}
+
+impl Linted {
+    /// The line of a field in the file.
+    fn line(&self, path: &str) -> Option<usize> {
+        self.found.places.as_ref()?.line_of(path)
+    }
+}
+
+/// Where a rule is explained.
+fn documentation(rule: crate::offer::lint::Rule) -> String {
+    format!("docs/cloudprofiles.md#{rule}")
+}

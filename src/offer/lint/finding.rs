@@ -1,0 +1,265 @@
+//! What `lint` has to say: where, how bad, why, and what would help.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// How bad a finding is. The order is that of printing: the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// The profile is refused, or machines that Gardener admits get no image.
+    Error,
+    /// Something does not do what its author wants, or will stop to work.
+    Warning,
+    /// Something to know before the next change.
+    Note,
+}
+
+impl Severity {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// One thing about a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Which rule found it.
+    pub rule: Rule,
+    /// The field.
+    pub path: String,
+    /// What the field belongs to, as people call it: `gardenlinux 1877.3.0`, the name of a machine type.
+    pub subject: String,
+    /// What is the case, and what follows from it.
+    pub reason: String,
+    /// What would help.
+    pub advice: String,
+}
+
+impl Finding {
+    /// Where it stands among others: the worst first, then by rule, then in the order of the document.
+    pub(super) fn place(&self) -> (Severity, Rule, Vec<String>, String) {
+        let steps = self.path.split('[').map(|step| match step.split_once(']') {
+            // As wide as any index, so that 10 comes behind 9.
+            Some((index, member)) => format!("{index:0>10}{member}"),
+            None => step.to_owned(),
+        });
+        let steps = steps.collect();
+        (self.severity, self.rule, steps, self.reason.clone())
+    }
+}
+
+/// The rules, in the order in which a person should look at what they find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// The document can't be decoded.
+    Unreadable,
+    /// Gardener refuses a field outside of images, machine types and capabilities.
+    ProfileRefused,
+    /// Gardener refuses `machineCapabilities`.
+    DefinitionRefused,
+    /// Gardener refuses a machine type.
+    MachineTypeRefused,
+    /// Gardener refuses an image or a version.
+    ImageRefused,
+    /// The provider refuses its half.
+    ProviderConfigRefused,
+    /// A version or flavor of core's half has no image in the provider's.
+    MappingMissing,
+    /// Several flavors are equally good for a machine type.
+    Tie,
+    /// Gardener admits machines for which the provider has no image.
+    AdmittedWithoutImage,
+    /// No image fits a machine type.
+    MachineTypeWithoutImage,
+    /// A list of values is empty, so that nothing fits.
+    EmptyCapability,
+    /// A version expires soon.
+    ExpiresSoon,
+    /// The object is near to the size that can be stored.
+    Size,
+    /// Flavors can run the same.
+    IdenticalFlavors,
+    /// No machine type can use a version.
+    UnusedVersion,
+    /// No machine type gets a flavor.
+    UnreachableFlavor,
+    /// A flavor has no image in some regions.
+    MissingRegion,
+    /// Images for a region that the profile does not have.
+    UnknownRegion,
+    /// The provider's half lists what core's half does not.
+    UnlistedImage,
+    /// The provider's half has a flavor that core's half does not.
+    UnlistedFlavor,
+    /// The provider's half lists something several times.
+    ListedTwice,
+    /// A version suffix stands for a capability.
+    VersionSuffix,
+    /// A version has expired.
+    Expired,
+    /// The order of preference decides.
+    OrderSensitive,
+}
+
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Self; 24] = [
+        Self::Unreadable,
+        Self::ProfileRefused,
+        Self::DefinitionRefused,
+        Self::MachineTypeRefused,
+        Self::ImageRefused,
+        Self::ProviderConfigRefused,
+        Self::MappingMissing,
+        Self::Tie,
+        Self::AdmittedWithoutImage,
+        Self::MachineTypeWithoutImage,
+        Self::EmptyCapability,
+        Self::ExpiresSoon,
+        Self::Size,
+        Self::IdenticalFlavors,
+        Self::UnusedVersion,
+        Self::UnreachableFlavor,
+        Self::MissingRegion,
+        Self::UnknownRegion,
+        Self::UnlistedImage,
+        Self::UnlistedFlavor,
+        Self::ListedTwice,
+        Self::VersionSuffix,
+        Self::Expired,
+        Self::OrderSensitive,
+    ];
+
+    /// Its id, which is also its anchor in `docs/cloudprofiles.md`.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::ProfileRefused => "profile-refused",
+            Self::DefinitionRefused => "definition-refused",
+            Self::MachineTypeRefused => "machine-type-refused",
+            Self::ImageRefused => "image-refused",
+            Self::ProviderConfigRefused => "provider-config-refused",
+            Self::MappingMissing => "mapping-missing",
+            Self::Tie => "tie",
+            Self::AdmittedWithoutImage => "admitted-without-image",
+            Self::MachineTypeWithoutImage => "machine-type-without-image",
+            Self::EmptyCapability => "empty-capability",
+            Self::ExpiresSoon => "expires-soon",
+            Self::Size => "size",
+            Self::IdenticalFlavors => "identical-flavors",
+            Self::UnusedVersion => "unused-version",
+            Self::UnreachableFlavor => "unreachable-flavor",
+            Self::MissingRegion => "missing-region",
+            Self::UnknownRegion => "unknown-region",
+            Self::UnlistedImage => "unlisted-image",
+            Self::UnlistedFlavor => "unlisted-flavor",
+            Self::ListedTwice => "listed-twice",
+            Self::VersionSuffix => "version-suffix",
+            Self::Expired => "expired",
+            Self::OrderSensitive => "order-sensitive",
+        }
+    }
+
+    /// What it is about, in a few words.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Unreadable => "The profile can't be read",
+            Self::ProfileRefused => "Gardener refuses the profile",
+            Self::DefinitionRefused => "Gardener refuses a capability",
+            Self::MachineTypeRefused => "Gardener refuses a machine type",
+            Self::ImageRefused => "Gardener refuses an image",
+            Self::ProviderConfigRefused => "The provider refuses its half",
+            Self::MappingMissing => "An image has no counterpart in the provider config",
+            Self::Tie => "Several flavors are equally good",
+            Self::AdmittedWithoutImage => "Admitted, and then no image",
+            Self::MachineTypeWithoutImage => "No image fits a machine type",
+            Self::EmptyCapability => "An empty list fits nothing",
+            Self::ExpiresSoon => "A version expires soon",
+            Self::Size => "The object becomes too large",
+            Self::IdenticalFlavors => "Flavors can run the same",
+            Self::UnusedVersion => "No machine type can use a version",
+            Self::UnreachableFlavor => "No machine type gets a flavor",
+            Self::MissingRegion => "A flavor has no image in some regions",
+            Self::UnknownRegion => "Images for a region that the profile does not have",
+            Self::UnlistedImage => "The provider config lists an image that nobody is offered",
+            Self::UnlistedFlavor => "The provider config has a flavor that is not offered",
+            Self::ListedTwice => "The provider config lists something twice",
+            Self::VersionSuffix => "A version suffix stands for a capability",
+            Self::Expired => "A version has expired",
+            Self::OrderSensitive => "The order of preference decides",
+        }
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.id())
+    }
+}
+
+/// Names in a sentence: the first few, and how many more.
+pub(super) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    const NAMED: usize = 4;
+    let names: Vec<&str> = names.into_iter().collect();
+    match names.len() {
+        more if more > NAMED + 1 => {
+            let named: Vec<&str> = names.iter().take(NAMED).copied().collect();
+            format!("{} and {} more", named.join(", "), more - NAMED)
+        }
+        _ => and(&names),
+    }
+}
+
+/// `a, b and c`.
+pub(super) fn and<T: fmt::Display>(items: &[T]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.to_string(),
+        [before @ .., last] => {
+            let before: Vec<String> = before.iter().map(ToString::to_string).collect();
+            format!("{} and {last}", before.join(", "))
+        }
+    }
+}
+
+/// `1 machine type`, `2 machine types`.
+pub(super) fn count(number: usize, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_listed_once_and_in_order() {
+        assert!(Rule::ALL.is_sorted());
+        let ids: std::collections::BTreeSet<_> = Rule::ALL.iter().map(|rule| rule.id()).collect();
+        assert_eq!(ids.len(), Rule::ALL.len());
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        assert_eq!(some_of(["a", "b", "c", "d", "e"]), "a, b, c, d and e");
+        assert_eq!(some_of(["a", "b", "c", "d", "e", "f"]), "a, b, c, d and 2 more");
+        assert_eq!(and::<&str>(&[]), "");
+    }
+}

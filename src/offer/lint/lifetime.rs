@@ -1,0 +1,100 @@
+//! Versions that expire, have expired, or carry a capability in their name.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::Lint;
+use super::finding::{Rule, Severity, and, count, some_of};
+use super::machine_types::is_active;
+use crate::capabilities::Classification;
+use crate::offer::offered::OfferedVersion;
+use crate::offer::suffix::suffix_of;
+
+impl Lint<'_> {
+    pub(super) fn lifetime(&mut self) {
+        let offer = self.offer();
+        for (position, version) in offer.images.iter().enumerate() {
+            match version.expires {
+                Some(expires) if version.classification == Classification::Expired => self.expired(version, expires),
+                Some(expires) if self.is_soon(expires) => self.expires_soon(position, version, expires),
+                _ => {}
+            }
+        }
+        self.suffixes();
+    }
+
+    fn is_soon(&self, expires: Timestamp) -> bool {
+        let left = expires.duration_since(self.settings.now);
+        left > SignedDuration::ZERO && left <= self.settings.soon
+    }
+
+    fn expires_soon(&mut self, position: usize, version: &OfferedVersion, expires: Timestamp) {
+        let offer = self.offer();
+        let outlives = |other: &usize| {
+            let other = offer.images.get(*other);
+            is_active(other) && other.is_some_and(|other| other.expires.is_none_or(|other| other > expires))
+        };
+        let lasting: Vec<usize> = (0..offer.images.len()).filter(outlives).collect();
+        let stranded = self.usable_groups().into_iter().filter(|group| {
+            self.can_have(*group, position) && !lasting.iter().any(|version| self.can_have(*group, *version))
+        });
+        let stranded: Vec<usize> = stranded.collect();
+        let days = expires.duration_since(self.settings.now).as_hours() / 24;
+        let when =
+            format!("It expires in {} ({})", count(usize::try_from(days).unwrap_or_default(), "day"), day(expires));
+        let successor = lasting
+            .iter()
+            .filter_map(|other| offer.images.get(*other))
+            .any(|other| other.image == version.image && other.classification == Classification::Supported);
+        let (severity, reason) = if stranded.is_empty() {
+            let moved = if successor {
+                "pools that have it are moved to another version then"
+            } else {
+                "the image has no supported version after it, so pools that have it can't be moved automatically"
+            };
+            (Severity::Warning, format!("{when}; {moved}."))
+        } else {
+            let names = || stranded.iter().flat_map(|group| self.resolution.type_names(*group));
+            let lost = count(names().count(), "machine type");
+            (Severity::Error, format!("{when}; then no image is left for {lost}: {}.", some_of(names())))
+        };
+        let advice = "Add its successor before, or move the expirationDate.";
+        self.find(severity, Rule::ExpiresSoon, &version.path, version.title(), reason, advice);
+    }
+
+    fn expired(&mut self, version: &OfferedVersion, expires: Timestamp) {
+        let reason =
+            format!("It has expired on {}: nobody can select it, and pools that have it are moved away.", day(expires));
+        let advice = "Remove it from both halves once no Shoot uses it; Gardener refuses that as long as one does.";
+        self.find(Severity::Note, Rule::Expired, &version.path, version.title(), reason, advice);
+    }
+
+    /// Suffixes that tell variants of one version apart: automatic updates don't know that they do.
+    fn suffixes(&mut self) {
+        let offer = self.offer();
+        let mut by_suffix: BTreeMap<(&str, &str), Vec<&OfferedVersion>> = BTreeMap::new();
+        for version in offer.images.iter().filter(|version| version.classification.is_active()) {
+            let same_image = offer.images.iter().filter(|other| other.image == version.image);
+            let versions: Vec<&str> = same_image.map(|other| other.version.as_str()).collect();
+            if let Some((_, suffix)) = suffix_of(&version.version, &versions) {
+                by_suffix.entry((&version.image, suffix)).or_default().push(version);
+            }
+        }
+        for ((image, suffix), versions) in by_suffix {
+            let Some(first) = versions.first() else { continue };
+            let titles: Vec<&str> = versions.iter().map(|version| version.version.as_str()).collect();
+            let reason = format!(
+                "The suffix -{suffix} tells variants of one version apart ({}). Automatic updates take such versions for \
+                 newer ones: a pool without the suffix can be moved to a version with it, whatever its machine type can run.",
+                and(&titles)
+            );
+            let advice = "Make flavors of the variants: cloudprofile convert does it for old profiles.";
+            self.find(Severity::Warning, Rule::VersionSuffix, &first.path, image, reason, advice);
+        }
+    }
+}
+
+fn day(moment: Timestamp) -> String {
+    moment.strftime("%F").to_string()
+}

@@ -1,0 +1,153 @@
+//! Machine types without an image, and lists that nothing can match.
+
+use super::Lint;
+use super::finding::{Rule, Severity, count, some_of};
+use super::flavors::wants;
+use crate::api::gardener::Capabilities;
+use crate::capabilities::{ARCHITECTURE, Mismatch, mismatches};
+use crate::offer::offered::OfferedVersion;
+use crate::offer::resolution::Outcome;
+
+impl Lint<'_> {
+    pub(super) fn machine_types(&mut self) {
+        self.empty_capabilities();
+        self.types_without_image();
+        self.admitted_without_image();
+    }
+
+    /// Whether machines of a group can be had with a version in at least one region.
+    pub(super) fn can_have(&self, group: usize, version: usize) -> bool {
+        let offer = self.offer();
+        let (Some(machine), Some(offered)) = (self.resolution.groups().get(group), offer.images.get(version)) else {
+            return false;
+        };
+        let gets = |available| matches!(self.resolution.outcome(group, available), Outcome::Chosen(_));
+        offered.admits(&machine.capabilities, &offer.definitions)
+            && self.resolution.availability(version).iter().any(gets)
+    }
+
+    /// Groups with a machine type that shoots may use.
+    pub(super) fn usable_groups(&self) -> Vec<usize> {
+        let types = &self.offer().machine_types;
+        let usable = |types_of_group: &[usize]| {
+            types_of_group.iter().any(|position| types.get(*position).is_some_and(|machine_type| machine_type.usable))
+        };
+        let groups = self.resolution.groups().iter().enumerate();
+        groups.filter(|(_, group)| usable(&group.types)).map(|(position, _)| position).collect()
+    }
+
+    fn types_without_image(&mut self) {
+        let offer = self.offer();
+        let active: Vec<usize> =
+            (0..offer.images.len()).filter(|position| is_active(offer.images.get(*position))).collect();
+        for group in self.usable_groups() {
+            if active.iter().any(|version| self.can_have(group, *version)) {
+                continue;
+            }
+            let Some(members) = self.resolution.groups().get(group) else { continue };
+            let nearest = active.iter().filter_map(|position| offer.images.get(*position));
+            let nearest = nearest.filter_map(|version| Some((version, self.nearest(&members.capabilities, version)?)));
+            let nearest = nearest.min_by_key(|(_, (_, mismatches))| distance(mismatches));
+            let why = match nearest {
+                Some((version, (flavor, mismatches))) => format!(
+                    "; the nearest is flavor {flavor} of {}, which {}",
+                    version.title(),
+                    mismatch_text(&mismatches)
+                ),
+                None => String::new(),
+            };
+            let reason =
+                format!("None of the {} that can be selected fits it{why}.", count(active.len(), "image version"));
+            for machine_type in members.types.iter().filter_map(|position| offer.machine_types.get(*position)) {
+                let advice = "Add a flavor for it, correct its capabilities, or take it out (usable: false hides it).";
+                let (path, name) = (&machine_type.path, &machine_type.name);
+                self.find(Severity::Error, Rule::MachineTypeWithoutImage, path, name, reason.clone(), advice);
+            }
+        }
+    }
+
+    /// The flavor of a version that lacks the least for a machine.
+    fn nearest(&self, machine: &Capabilities, version: &OfferedVersion) -> Option<(usize, Vec<Mismatch>)> {
+        let definitions = &self.offer().definitions;
+        let flavors = version.flavors.iter().enumerate();
+        let missed =
+            flavors.map(|(position, flavor)| (position, mismatches(machine, &flavor.capabilities, definitions)));
+        missed.filter(|(_, mismatches)| !mismatches.is_empty()).min_by_key(|(_, mismatches)| distance(mismatches))
+    }
+
+    /// Core's half and the provider's are compared flavor by flavor on admission, but not for what machine types can do.
+    fn admitted_without_image(&mut self) {
+        let offer = self.offer();
+        let groups = self.usable_groups();
+        for (position, version) in offer.images.iter().enumerate() {
+            if !is_active(Some(version)) || version.flavors.is_empty() {
+                continue;
+            }
+            let available = self.resolution.availability(position);
+            let lost = groups.iter().copied().filter(|group| {
+                let machine = self.resolution.groups().get(*group);
+                machine.is_some_and(|machine| version.admits(&machine.capabilities, &offer.definitions))
+                    && available.iter().all(|available| {
+                        matches!(self.resolution.outcome(*group, available), Outcome::NoneFits | Outcome::NoFlavors)
+                    })
+            });
+            let lost: Vec<usize> = lost.collect();
+            let Some(first) = lost.first().and_then(|group| self.resolution.groups().get(*group)) else { continue };
+            let nearest = self.nearest(&first.capabilities, version);
+            let why = nearest.map(|(flavor, mismatches)| format!(": flavor {flavor} {}", mismatch_text(&mismatches)));
+            let names = || lost.iter().flat_map(|group| self.resolution.type_names(*group));
+            let reason = format!(
+                "Gardener admits it for {} ({}), but no flavor of the provider config fits{}. The pools fail.",
+                count(names().count(), "machine type"),
+                some_of(names()),
+                why.unwrap_or_default()
+            );
+            let advice = "Give spec.machineImages and spec.providerConfig the same capabilities for this version.";
+            let (path, title) = (&version.path, version.title());
+            self.find(Severity::Error, Rule::AdmittedWithoutImage, path, title, reason, advice);
+        }
+    }
+
+    fn empty_capabilities(&mut self) {
+        let offer = self.offer();
+        let advice = "Remove the name to mean every value, or list the values.";
+        for (position, machine_type) in self.profile.spec.machine_types.iter().enumerate() {
+            for name in empty_lists(&machine_type.capabilities) {
+                let path = format!("spec.machineTypes[{position}].capabilities.{name}");
+                let reason = format!("An empty list of {name} means that no image fits this machine type.");
+                self.find(Severity::Error, Rule::EmptyCapability, path, &machine_type.name, reason, advice);
+            }
+        }
+        for version in &offer.images {
+            for flavor in &version.flavors {
+                for name in empty_lists(&flavor.capabilities) {
+                    let reason = format!("An empty list of {name} means that the flavor fits no machine type.");
+                    let path = format!("{}.capabilities.{name}", flavor.path);
+                    self.find(Severity::Error, Rule::EmptyCapability, path, version.title(), reason, advice);
+                }
+            }
+        }
+    }
+}
+
+/// How far a flavor is from a machine: another architecture is farther than anything else.
+fn distance(mismatches: &[Mismatch]) -> (bool, usize) {
+    (mismatches.iter().any(|mismatch| mismatch.capability == ARCHITECTURE), mismatches.len())
+}
+
+pub(super) fn is_active(version: Option<&OfferedVersion>) -> bool {
+    version.is_some_and(|version| version.classification.is_active())
+}
+
+fn empty_lists(capabilities: &Capabilities) -> impl Iterator<Item = &str> {
+    capabilities.0.iter().filter(|(_, values)| values.is_empty()).map(|(name, _)| name.as_str())
+}
+
+/// `needs hypervisorType={gen1}, the machine type has {gen2}`.
+fn mismatch_text(mismatches: &[Mismatch]) -> String {
+    let texts = mismatches.iter().map(|mismatch| {
+        let needed = Capabilities::from_iter([(mismatch.capability.as_str(), mismatch.offered.iter())]);
+        format!("needs {}, where the machine type has {{{}}}", wants(&needed), mismatch.wanted.join(", "))
+    });
+    texts.collect::<Vec<_>>().join(" and ")
+}

@@ -1,0 +1,100 @@
+//! What the provider's half of a profile has in excess of core's. The other direction is refused on admission.
+
+use std::collections::BTreeMap;
+
+use super::Lint;
+use super::finding::{Rule, Severity, and, count};
+use super::flavors::wants;
+use crate::api::gardener::{Capabilities, ProfileImageVersion};
+use crate::capabilities::{ARCHITECTURE, are_equal, flavors_with_defaults, with_defaults};
+use crate::offer::profile::config_path;
+use crate::provider::profile::{ListedFlavor, ListedVersion, Place};
+
+impl Lint<'_> {
+    pub(super) fn mapping(&mut self) {
+        let listed = self.profile.config.images();
+        self.listed_twice(&listed);
+        for version in &listed {
+            let title = format!("{} {}", version.image, version.version);
+            let path = config_path(version.place);
+            let Some(core) = self.core_version(version.image, version.version) else {
+                let reason = "spec.machineImages does not list it, so nobody can select it.";
+                let advice = "Remove it, or add it to spec.machineImages.";
+                self.find(Severity::Warning, Rule::UnlistedImage, path, title, reason, advice);
+                continue;
+            };
+            let in_excess = self.flavors_in_excess(version, core);
+            for (place, capabilities) in in_excess {
+                let reason = format!(
+                    "spec.machineImages does not list this flavor ({}). With the provider's webhook it is added there; \
+                     without it, Gardener does not know that machines can have it.",
+                    wants(&capabilities)
+                );
+                let advice = "List it in capabilityFlavors (or architectures) of the version in spec.machineImages, or remove it here.";
+                self.find(Severity::Warning, Rule::UnlistedFlavor, config_path(place), title.clone(), reason, advice);
+            }
+        }
+    }
+
+    fn core_version(&self, image: &str, version: &str) -> Option<&ProfileImageVersion> {
+        let images = self.profile.spec.machine_images.iter().filter(|known| known.name == image);
+        images.flat_map(|image| &image.versions).find(|known| known.version == version)
+    }
+
+    fn flavors_in_excess(&self, version: &ListedVersion<'_>, core: &ProfileImageVersion) -> Vec<(Place, Capabilities)> {
+        let declared = &self.profile.spec.machine_capabilities;
+        let flavors = self.profile.config.flavors(version.image, version.version, None);
+        let here = flavors.iter().filter(|flavor| {
+            (flavor.place.image, flavor.place.version) == (version.place.image, version.place.version)
+        });
+        let listed = flavors_with_defaults(&core.capability_flavors, declared);
+        let architectures = self.architectures(core);
+        let is_listed = |flavor: &&ListedFlavor<'_>| {
+            if declared.is_empty() || version.old_format {
+                // Only the architecture can be told apart in core's half.
+                let named = flavor.capabilities.values(ARCHITECTURE).unwrap_or_default();
+                return named.is_empty() || named.iter().any(|named| architectures.contains(named));
+            }
+            let flavor = with_defaults(&flavor.capabilities, declared);
+            listed.iter().any(|known| are_equal(known, &flavor))
+        };
+        let in_excess = here.filter(|flavor| !is_listed(flavor));
+        in_excess.map(|flavor| (flavor.place, flavor.capabilities.clone().into_owned())).collect()
+    }
+
+    fn architectures(&self, core: &ProfileImageVersion) -> Vec<String> {
+        let offered = self.offer().images.iter().find(|offered| {
+            let is_same = |image: &crate::api::gardener::ProfileImage| {
+                image.name == offered.image && image.versions.iter().any(|version| std::ptr::eq(version, core))
+            };
+            offered.version == core.version && self.profile.spec.machine_images.iter().any(is_same)
+        });
+        offered.map(|offered| offered.architectures.clone()).unwrap_or_default()
+    }
+
+    /// In the old format a version may come once per architecture; anything else is asking for trouble, because admission
+    /// looks at one entry and Workers at all of them.
+    fn listed_twice(&mut self, listed: &[ListedVersion<'_>]) {
+        let mut places: BTreeMap<(&str, &str), Vec<&ListedVersion<'_>>> = BTreeMap::new();
+        for version in listed {
+            places.entry((version.image, version.version)).or_default().push(version);
+        }
+        for ((image, version), entries) in places {
+            let is_per_architecture = entries.iter().all(|entry| entry.old_format)
+                && entries
+                    .iter()
+                    .all(|entry| entry.place.image == entries.first().map_or(0, |first| first.place.image));
+            let Some(last) = entries.last().filter(|_| entries.len() > 1 && !is_per_architecture) else { continue };
+            let positions: Vec<String> = entries.iter().map(|entry| entry.place.to_string()).collect();
+            let reason = format!(
+                "It is listed {}, at {}. Admission compares the flavors of one of them, Workers choose from those of all \
+                 of one image entry.",
+                count(entries.len(), "time"),
+                and(&positions)
+            );
+            let advice = "Keep one entry with all flavors.";
+            let (path, title) = (config_path(last.place), format!("{image} {version}"));
+            self.find(Severity::Warning, Rule::ListedTwice, path, title, reason, advice);
+        }
+    }
+}

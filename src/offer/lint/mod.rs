@@ -1,0 +1,144 @@
+//! What is wrong with a CloudProfile, or will be: what Gardener and the provider refuse, and what they don't see.
+//!
+//! * `refusals`: what is refused; `mapping`: the two halves against each other;
+//! * `flavors`, `machine_types`, `order`, `regions`: who gets which image;
+//! * `lifetime`, `size`: what will stop to work;
+//! * `finding`: how all of them say it.
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::profile::{Profile, ProfileError};
+use super::{Offer, Resolution};
+use crate::cloud_profile::architecture_fields::apply_defaults;
+use crate::cloud_profile::validation::FeatureGates;
+use crate::provider::Providers;
+
+mod finding;
+mod flavors;
+mod lifetime;
+mod machine_types;
+mod mapping;
+mod order;
+mod refusals;
+mod regions;
+mod size;
+
+pub use finding::{Finding, Rule, Severity};
+pub use size::{ImageCost, Prunable, Size};
+
+/// How to judge.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The moment.
+    pub now: Timestamp,
+    /// A version that expires within this time expires soon.
+    pub soon: SignedDuration,
+    /// What Gardener's API server has switched on.
+    pub gates: FeatureGates,
+}
+
+/// What there is to say about a profile.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Name of the profile.
+    pub profile: String,
+    /// The worst first.
+    pub findings: Vec<Finding>,
+    /// How large it is.
+    pub size: Size,
+}
+
+/// Everything that the rules look at.
+struct Lint<'a> {
+    settings: Settings,
+    profile: &'a Profile,
+    resolution: &'a Resolution<'a>,
+    findings: Vec<Finding>,
+}
+
+/// Judges the document of a CloudProfile of one of the providers.
+///
+/// # Errors
+/// When nobody knows its type; what can't be read otherwise is a finding.
+pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Result<Report, ProfileError> {
+    let mut profile = match Profile::read(document.clone(), providers) {
+        Ok(profile) => profile,
+        Err(error @ ProfileError::Type { .. }) => return Err(error),
+        Err(error) => return Ok(unreadable(document, &error)),
+    };
+    as_admitted(&mut profile);
+    let offer: Offer = profile.offer(settings.now);
+    let resolution = Resolution::of(&offer);
+    let mut lint = Lint { settings, profile: &profile, resolution: &resolution, findings: Vec::new() };
+    lint.refusals();
+    lint.mapping();
+    let unused = lint.versions_without_types();
+    lint.flavors(&unused);
+    lint.machine_types();
+    lint.order();
+    lint.regions();
+    lint.lifetime();
+    let size = lint.size();
+    let mut findings = lint.findings;
+    findings.sort_by_cached_key(Finding::place);
+    findings.dedup();
+    Ok(Report { profile: profile.name().to_owned(), findings, size })
+}
+
+/// The profile as it comes to validation: defaults are filled in, and versions without flavors have got those of the
+/// provider config from the webhook.
+fn as_admitted(profile: &mut Profile) {
+    apply_defaults(&mut profile.spec);
+    if profile.spec.machine_capabilities.is_empty() {
+        return;
+    }
+    for image in &mut profile.spec.machine_images {
+        for version in image.versions.iter_mut().filter(|version| version.capability_flavors.is_empty()) {
+            version.capability_flavors = profile.config.core_flavors(&image.name, &version.version).unwrap_or_default();
+        }
+    }
+}
+
+fn unreadable(document: &Value, error: &ProfileError) -> Report {
+    let text = error.to_string();
+    let (path, reason) = match text.split_once(": ") {
+        Some((path, reason)) if path.starts_with("spec") => (path.to_owned(), reason.to_owned()),
+        _ => ("spec".to_owned(), text),
+    };
+    let finding = Finding {
+        severity: Severity::Error,
+        rule: Rule::Unreadable,
+        path,
+        subject: String::new(),
+        reason: format!("It can't be decoded: {reason}."),
+        advice: "Correct the member; until then nothing else can be judged.".to_owned(),
+    };
+    let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    Report { profile: name, findings: vec![finding], size: Size::of_document(document) }
+}
+
+impl<'a> Lint<'a> {
+    fn find(
+        &mut self,
+        severity: Severity,
+        rule: Rule,
+        path: impl Into<String>,
+        subject: impl Into<String>,
+        reason: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.findings.push(Finding {
+            severity,
+            rule,
+            path: path.into(),
+            subject: subject.into(),
+            reason: reason.into(),
+            advice: advice.into(),
+        });
+    }
+
+    fn offer(&self) -> &'a Offer {
+        self.resolution.offer()
+    }
+}

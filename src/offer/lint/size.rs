@@ -1,0 +1,180 @@
+//! How large the stored object is, how long that will do, and what could go.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Lint;
+use super::finding::{Rule, Severity, count};
+use crate::api::gotext::json::to_go_json;
+use crate::capabilities::Classification;
+use crate::offer::profile::Profile;
+
+/// Etcd's default for the largest request: more can't be stored.
+const LIMIT: usize = 1_572_864;
+/// From this share on the size is worth a word.
+const WORTH_A_WORD: usize = 75;
+/// Fewer versions than this are soon used up.
+const FEW_VERSIONS: usize = 20;
+
+/// How large a profile is.
+///
+/// It is counted as JSON. That is what seeds store: every Cluster has the profile in it, beside Shoot and Seed, and custom
+/// resources are JSON. The garden stores the profile as protobuf, which takes less.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Size {
+    /// Bytes of the object, without `status` and managed fields.
+    pub bytes: usize,
+    /// Bytes that can be stored.
+    pub limit: usize,
+    /// Share in whole percent.
+    pub percent: usize,
+    /// What one more version of each image takes, in both halves.
+    pub images: Vec<ImageCost>,
+    /// How many more versions there is room for, when all images get new ones at the same pace; absent without any image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room_for_versions: Option<usize>,
+    /// What could go without anybody noticing.
+    pub prunable: Vec<Prunable>,
+}
+
+/// What versions of an image take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageCost {
+    /// Name of the image.
+    pub image: String,
+    /// Its versions.
+    pub versions: usize,
+    /// Bytes of one of them on average, in both halves.
+    pub bytes_per_version: usize,
+}
+
+/// A part that could go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Prunable {
+    /// What it is.
+    pub what: String,
+    /// Bytes that it takes.
+    pub bytes: usize,
+}
+
+impl Size {
+    /// The size of a document of which nothing is known.
+    pub(super) fn of_document(document: &Value) -> Self {
+        let bytes = stored_bytes(document);
+        Self {
+            bytes,
+            limit: LIMIT,
+            percent: bytes * 100 / LIMIT,
+            images: Vec::new(),
+            room_for_versions: None,
+            prunable: Vec::new(),
+        }
+    }
+}
+
+/// Bytes of an object without what is not its author's.
+pub(in crate::offer) fn stored_bytes(document: &Value) -> usize {
+    let mut document = document.clone();
+    if let Some(members) = document.as_object_mut() {
+        members.remove("status");
+    }
+    if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    to_go_json(&document).len()
+}
+
+impl Lint<'_> {
+    pub(super) fn size(&mut self) -> Size {
+        let document = &self.profile.document;
+        let mut size = Size::of_document(document);
+        size.images = image_costs(self.profile);
+        let versions: usize = size.images.iter().map(|image| image.versions).sum();
+        let bytes: usize = size.images.iter().map(|image| image.versions * image.bytes_per_version).sum();
+        let average = bytes.checked_div(versions).unwrap_or_default();
+        size.room_for_versions = LIMIT.saturating_sub(size.bytes).checked_div(average);
+        size.prunable = self.prunable();
+        let is_tight = size.room_for_versions.is_some_and(|room| room < FEW_VERSIONS);
+        if size.percent >= WORTH_A_WORD || is_tight {
+            self.large(&size, average);
+        }
+        size
+    }
+
+    fn large(&mut self, size: &Size, average: usize) {
+        let kib = |bytes: usize| format!("{} KiB", bytes.div_ceil(1024));
+        let room = size.room_for_versions.unwrap_or_default();
+        let reason = format!(
+            "As JSON the object has {}, {} % of the {} that can be stored; seeds store it like that in every Cluster, beside \
+             Shoot and Seed. A version takes {}: there is room for {} more.",
+            kib(size.bytes),
+            size.percent,
+            kib(LIMIT),
+            kib(average),
+            count(room, "version")
+        );
+        let prunable: Vec<String> =
+            size.prunable.iter().map(|part| format!("{} ({})", part.what, kib(part.bytes))).collect();
+        let advice = if prunable.is_empty() {
+            "Remove versions that nobody uses, and see what cloudprofile minimize saves.".to_owned()
+        } else {
+            format!("Remove {}; and see what cloudprofile minimize saves.", prunable.join(", "))
+        };
+        let severity = if size.bytes > LIMIT { Severity::Error } else { Severity::Warning };
+        let name = self.profile.name().to_owned();
+        self.find(severity, Rule::Size, "spec", name, reason, advice);
+    }
+
+    /// Expired versions, versions that nobody can use or is offered, and images of unknown regions.
+    fn prunable(&self) -> Vec<Prunable> {
+        let mut prunable = Vec::new();
+        let mut add = |what: String, bytes: usize| {
+            if bytes > 0 {
+                prunable.push(Prunable { what, bytes });
+            }
+        };
+        let expired = self.offer().images.iter().filter(|version| version.classification == Classification::Expired);
+        let expired: Vec<(&str, &str)> =
+            expired.map(|version| (version.image.as_str(), version.version.as_str())).collect();
+        let bytes = expired.iter().map(|(image, version)| version_bytes(self.profile, image, version)).sum();
+        add(count(expired.len(), "expired version"), bytes);
+        for (rule, part, which) in [
+            (Rule::UnusedVersion, "version", "that no machine type can use"),
+            (Rule::UnreachableFlavor, "flavor", "that no machine type gets"),
+            (Rule::UnlistedImage, "version", "that nobody is offered"),
+        ] {
+            let found: Vec<_> = self.findings.iter().filter(|finding| finding.rule == rule).collect();
+            let at = |path: &str| {
+                let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
+                self.profile.document.pointer(&pointer).map_or(0, |value| to_go_json(value).len() + 1)
+            };
+            add(format!("{} {which}", count(found.len(), part)), found.iter().map(|finding| at(&finding.path)).sum());
+        }
+        prunable
+    }
+}
+
+fn image_costs(profile: &Profile) -> Vec<ImageCost> {
+    let images = profile.spec.machine_images.iter().filter(|image| !image.versions.is_empty());
+    let cost = |image: &crate::api::gardener::ProfileImage| {
+        let bytes: usize =
+            image.versions.iter().map(|version| version_bytes(profile, &image.name, &version.version)).sum();
+        let versions = image.versions.len();
+        ImageCost { image: image.name.clone(), versions, bytes_per_version: bytes.div_ceil(versions) }
+    };
+    images.map(cost).collect()
+}
+
+/// Bytes of a version in both halves.
+fn version_bytes(profile: &Profile, image: &str, version: &str) -> usize {
+    let half = |pointer: &str| -> usize {
+        let images = profile.document.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+        let versions = images.filter(|entry| entry["name"] == *image).filter_map(|entry| entry["versions"].as_array());
+        let versions = versions.flatten().filter(|entry| entry["version"] == *version);
+        // A comma stands between two.
+        versions.map(|entry| to_go_json(entry).len() + 1).sum()
+    };
+    half("/spec/machineImages") + half("/spec/providerConfig/machineImages")
+}

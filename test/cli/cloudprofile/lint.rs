@@ -1,0 +1,163 @@
+//! `cloudprofile lint`.
+
+use serde_json::{Value, json};
+
+use super::{AT, example, replaced};
+use crate::binary::{Outcome, command, outcome, run};
+use crate::golden::assert_same;
+
+fn lint(text: &str, arguments: &[&str]) -> Outcome {
+    outcome(command(&[&["cloudprofile", "lint", "-"], arguments, &AT].concat()), text)
+}
+
+/// A profile with one defect of most kinds.
+fn defective() -> String {
+    replaced(
+        &example("azure"),
+        &[
+            // A tie for what no other flavor is better for.
+            (
+                "          urn: example:gardenlinux:gen2:1592.9.0\n",
+                "          urn: example:gardenlinux:gen2:1592.9.0\n        - capabilities: {architecture: [amd64], hypervisorType: [gen2]}\n          urn: example:gardenlinux:gen2-hardened:1592.9.0\n",
+            ),
+            // Two machine types that nothing is for.
+            (
+                "Standard_D8ps_v5, cpu: \"8\", gpu: \"0\", memory: 32Gi, capabilities: {architecture: [arm64], hypervisorType: [gen2]",
+                "Standard_D8ps_v5, cpu: \"8\", gpu: \"0\", memory: 32Gi, capabilities: {architecture: [arm64], hypervisorType: [gen1]",
+            ),
+            (
+                "Standard_D4ps_v5, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [arm64], hypervisorType: [gen2]",
+                "Standard_D4ps_v5, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [arm64], hypervisorType: [gen1]",
+            ),
+            // The order decides for this one.
+            (
+                "- {name: Standard_D4s_v5, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [amd64], hypervisorType: [gen2]}}",
+                "- {name: Standard_D4s_v5, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [amd64]}}",
+            ),
+            ("expirationDate: \"2027-03-31T23:59:59Z\"", "expirationDate: \"2026-12-05T23:59:59Z\""),
+        ],
+    )
+}
+
+#[test]
+fn a_clean_profile() {
+    let shown = run(&[
+        &["cloudprofile", "lint", "example/cloudprofiles/aws.yaml", "example/cloudprofiles/azure.yaml"][..],
+        &AT,
+    ]
+    .concat());
+    assert_same("test/cli/golden/cloudprofile-lint-clean.txt", &shown.succeeded().stdout);
+}
+
+#[test]
+fn the_first_finding_is_the_one_that_helps() {
+    let shown = lint(&defective(), &[]);
+    assert_eq!(shown.code, 2);
+    assert_same("test/cli/golden/cloudprofile-lint.txt", &shown.stdout);
+}
+
+#[test]
+fn notes_do_not_fail_a_gate() {
+    let text = replaced(
+        &example("azure"),
+        &[(
+            "memory: 16Gi, capabilities: {architecture: [amd64], hypervisorType: [gen2]}}",
+            "memory: 16Gi, capabilities: {architecture: [amd64]}}",
+        )],
+    );
+    let all = lint(&text, &[]);
+    assert_eq!(all.code, 2);
+    assert!(all.stdout.contains("note order-sensitive: hypervisorType"), "{}", all.stdout);
+    let gate = lint(&text, &["--severity", "warning"]);
+    assert_eq!((gate.code, gate.stdout.contains("Nothing found.")), (0, true), "{}", gate.stdout);
+}
+
+#[test]
+fn findings_lead_to_the_line() {
+    let text = defective();
+    let document: Value = lint(&text, &["-o", "json"]).json();
+    assert_eq!(document["schema"], "cloudprofile-lint/v1");
+    let findings = document["profiles"][0]["findings"].as_array().unwrap();
+    let line = |rule: &str| {
+        let finding = findings.iter().find(|finding| finding["rule"] == rule).unwrap();
+        text.lines().nth(finding["line"].as_u64().unwrap() as usize - 1).unwrap().trim()
+    };
+    assert_eq!(line("tie"), "- capabilities: {architecture: [amd64], hypervisorType: [gen2]}");
+    assert!(line("machine-type-without-image").contains("Standard_D4ps_v5"));
+    assert_eq!(line("order-sensitive"), "values: [gen2, gen1]");
+    assert_eq!(line("expires-soon"), "- version: 1592.9.0");
+}
+
+#[test]
+fn code_scanning_gets_sarif() {
+    let document = lint(&defective(), &["-o", "sarif"]).json();
+    assert_eq!(document["version"], "2.1.0");
+    let run = &document["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    for result in run["results"].as_array().unwrap() {
+        let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()), "{result}");
+        assert!(result["locations"][0]["physicalLocation"]["region"]["startLine"].as_u64() > Some(1), "{result}");
+    }
+    assert_eq!(run["results"][0]["ruleId"], "tie", "the worst first");
+}
+
+#[test]
+fn what_says_the_same_of_many_is_said_once() {
+    let text = defective();
+    let shown = lint(&text, &[]).stdout;
+    assert!(shown.contains("machine-type-without-image: Standard_D4ps_v5, Standard_D8ps_v5"), "{shown}");
+    assert_eq!(lint(&text, &["--all"]).stdout.matches("error machine-type-without-image").count(), 2);
+}
+
+#[test]
+fn a_large_profile_is_told_what_could_go() {
+    let mut document: Value = lint_input(&example("aws"));
+    let regions: Vec<Value> = (0..36).map(|region| json!({"name": format!("ap-southeast-{region}")})).collect();
+    let mappings: Vec<Value> = (0..36)
+        .map(|region| json!({"name": format!("ap-southeast-{region}"), "ami": format!("ami-0123456789{region:07}")}))
+        .collect();
+    let version = |number: usize| format!("{number}.0.0");
+    let expiry = |number: usize| if number < 20 { "2026-01-01T00:00:00Z" } else { "2036-01-01T00:00:00Z" };
+    let flavor = |position: usize| {
+        let (architecture, boot) = (["amd64", "arm64"][position / 2], ["uefi", "legacy-bios"][position % 2]);
+        json!({"architecture": [architecture], "bootMode": [boot]})
+    };
+    let core: Vec<Value> = (0..200)
+        .map(|number| json!({"version": version(number), "expirationDate": expiry(number), "capabilityFlavors": (0..4).map(flavor).collect::<Vec<_>>()}))
+        .collect();
+    let provider: Vec<Value> = (0..200)
+        .map(|number| {
+            let flavors = (0..4).map(|position| json!({"capabilities": flavor(position), "regions": mappings}));
+            json!({"version": version(number), "capabilityFlavors": flavors.collect::<Vec<_>>()})
+        })
+        .collect();
+    document["spec"]["regions"] = regions.into();
+    document["spec"]["machineImages"][0]["versions"] = core.into();
+    document["spec"]["providerConfig"]["machineImages"][0]["versions"] = provider.into();
+    let shown = lint(&document.to_string(), &["-o", "json"]).json();
+    let profile = &shown["profiles"][0];
+    let size = &profile["size"];
+    assert!(size["bytes"].as_u64() > size["limit"].as_u64(), "{size}");
+    assert_eq!(size["roomForVersions"], 0);
+    assert_eq!(size["prunable"][0]["what"], "20 expired versions");
+    let finding = profile["findings"].as_array().unwrap().iter().find(|finding| finding["rule"] == "size").unwrap();
+    assert_eq!(finding["severity"], "error");
+    assert!(finding["advice"].as_str().unwrap().starts_with("Remove 20 expired versions ("), "{finding}");
+}
+
+fn lint_input(text: &str) -> Value {
+    gardener_extension_worker::api::gotext::yaml::documents(text).unwrap().remove(0)
+}
+
+#[test]
+fn what_can_not_be_read_is_told_from_findings() {
+    assert_eq!(run(&["cloudprofile", "lint"]).code, 1);
+    assert_eq!(run(&["cloudprofile", "lint", "missing.yaml"]).code, 1);
+    assert_eq!(lint("{kind: Shoot}", &[]).stderr, "no CloudProfile found\n");
+    let unknown = lint("{kind: CloudProfile, spec: {type: moon}}", &[]);
+    assert_eq!((unknown.code, unknown.stderr.contains("no provider of type \"moon\"")), (1, true));
+    let unreadable = lint("{kind: CloudProfile, spec: {type: azure, machineTypes: none}}", &[]);
+    assert_eq!((unreadable.code, unreadable.stdout.contains("error unreadable")), (2, true), "{unreadable:?}");
+}

@@ -1,0 +1,25 @@
+//! `cloudprofile` as a person reads it.
+
+mod documentation;
+mod lint;
+mod matrix;
+
+/// The moment at which everything is judged.
+const AT: [&str; 2] = ["--at", "2026-11-21T00:00:00Z"];
+
+/// An example profile.
+fn example(name: &str) -> String {
+    let path = format!("{}/example/cloudprofiles/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A text with replacements, each of which must be found.
+#[track_caller]
+fn replaced(text: &str, replacements: &[(&str, &str)]) -> String {
+    let mut text = text.to_owned();
+    for (from, to) in replacements {
+        assert!(text.contains(from), "{from:?} is not in the example");
+        text = text.replace(from, to);
+    }
+    text
+}
