@@ -1,5 +1,6 @@
 //! What a side that does not name a capability is taken to have.
 
+use super::architecture::ARCHITECTURES;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
 /// Name of the one capability that Gardener itself defines.
@@ -7,6 +8,18 @@ pub const ARCHITECTURE: &str = "architecture";
 
 /// The architecture of everything that names none.
 pub const DEFAULT_ARCHITECTURE: &str = "amd64";
+
+/// An architecture as capabilities.
+#[must_use]
+pub fn only_architecture(architecture: &str) -> Capabilities {
+    Capabilities::from_iter([(ARCHITECTURE, [architecture])])
+}
+
+/// The one capability of a CloudProfile in the old format: the architecture.
+#[must_use]
+pub fn architecture_definition() -> CapabilityDefinition {
+    CapabilityDefinition { name: ARCHITECTURE.to_owned(), values: ARCHITECTURES.map(str::to_owned).to_vec() }
+}
 
 /// Capabilities with exactly the names of the definitions: the listed values where the name is present, even when the
 /// list is empty, else every value of the definition (gardener-core section 1.2).

@@ -33,7 +33,10 @@ pub use architecture::{
 pub use compatibility::{
     Mismatch, are_compatible, are_equal, first_mismatch, intersection, is_supported_by_image, mismatches,
 };
-pub use defaults::{ARCHITECTURE, DEFAULT_ARCHITECTURE, complete_machine_type, flavors_with_defaults, with_defaults};
+pub use defaults::{
+    ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type, flavors_with_defaults,
+    only_architecture, with_defaults,
+};
 pub use lifecycle::{Classification, Life};
 pub use names::not_a_name;
 pub use ranking::{Choice, NoFlavor, RankingStep, best_flavor, explain_ranking, trace_ranking};

@@ -4,22 +4,15 @@ use std::borrow::Cow;
 
 use super::documents::{CloudProfileConfig, StatusImage, WorkerStatus};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
-use crate::capabilities::are_compatible;
+use crate::capabilities::{architecture_definition, are_compatible, only_architecture};
 pub use crate::provider::image::{ARCHITECTURE, DEFAULT_ARCHITECTURE, NotInProfile, NotInStatus};
 use crate::provider::image::{best_candidate, definitions_or};
 use crate::provider::profile::{ListedFlavor, listed_flavors};
 
-/// The capabilities of CloudProfiles in the old format.
-#[must_use]
-pub fn old_format_definitions() -> Vec<CapabilityDefinition> {
-    let values = ["amd64", "arm64"].map(str::to_owned).to_vec();
-    vec![CapabilityDefinition { name: ARCHITECTURE.to_owned(), values }]
-}
-
 /// The capabilities that a CloudProfile declares, or those that one in the old format stands for.
 #[must_use]
 pub fn profile_definitions(declared: &[CapabilityDefinition]) -> Cow<'_, [CapabilityDefinition]> {
-    definitions_or(declared, old_format_definitions)
+    definitions_or(declared, || vec![architecture_definition()])
 }
 
 /// An image that a machine in the region could start from.
@@ -69,11 +62,6 @@ pub fn candidates<'a>(config: &'a CloudProfileConfig, image: &MachineImage, regi
         Some(Candidate { capabilities: flavor.capabilities, ami })
     };
     flavors.into_iter().filter_map(candidate).collect()
-}
-
-/// An architecture as capabilities.
-pub(super) fn only_architecture(architecture: &str) -> Capabilities {
-    Capabilities::from_iter([(ARCHITECTURE, [architecture])])
 }
 
 /// The best image of the CloudProfile for a machine.
@@ -184,7 +172,7 @@ mod tests {
         let mut status = WorkerStatus::default();
         status.machine_images.extend_from_slice(images);
         let machine = only_architecture(architecture);
-        image_in_status(Some(&status), &image(), &machine, &old_format_definitions(), false)
+        image_in_status(Some(&status), &image(), &machine, &[architecture_definition()], false)
             .map(|selected| selected.ami.to_owned())
     }
 
@@ -216,7 +204,7 @@ mod tests {
         assert_eq!(amis("eu"), ["c", "d"]);
         assert_eq!(amis("us"), ["b"]);
         let machine = only_architecture("amd64");
-        let elsewhere = image_in_profile(Some(&config), &image(), "ap", &machine, &old_format_definitions());
+        let elsewhere = image_in_profile(Some(&config), &image(), "ap", &machine, &[architecture_definition()]);
         assert_eq!(elsewhere.unwrap_err(), NotInProfile::NotInRegion { region: "ap".to_owned() });
     }
 }

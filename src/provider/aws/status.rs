@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::documents::{API_VERSION, StatusImage, WorkerStatus};
-use super::image::{DEFAULT_ARCHITECTURE, only_architecture};
 use crate::api::gardener::{CapabilityDefinition, WorkerPool};
-use crate::capabilities::{are_equal, with_defaults};
+use crate::capabilities::{DEFAULT_ARCHITECTURE, are_equal, only_architecture, with_defaults};
 use crate::provider::PoolPlan;
 use crate::provider::document::Document;
 use crate::provider::status_images::status_images;
@@ -64,6 +63,7 @@ fn to_value(image: StatusImage) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capabilities::architecture_definition;
 
     fn plan(image: Value) -> PoolPlan {
         PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: image, in_place_hash: None }
@@ -79,7 +79,7 @@ mod tests {
         let arm = json!({"name": "l", "version": "1", "ami": "ami-arm", "architecture": "arm64"});
         let amd = json!({"name": "l", "version": "1", "ami": "ami-amd", "architecture": "amd64"});
         assert_eq!(images(&[], &[arm.clone(), amd.clone(), arm.clone()]), json!([arm, amd]));
-        let declared = super::super::image::old_format_definitions();
+        let declared = vec![architecture_definition()];
         assert_eq!(
             images(&declared, &[arm, amd]),
             json!([
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_same_capabilities_are_listed_once() {
         let image = |capabilities: Value| json!({"name": "l", "version": "1", "ami": "ami", "architecture": "amd64", "capabilities": capabilities});
-        let declared = super::super::image::old_format_definitions();
+        let declared = vec![architecture_definition()];
         let both = image(json!({"architecture": ["arm64", "amd64"]}));
         let listed = images(&declared, &[both, image(json!({}))]);
         assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");

@@ -1,10 +1,13 @@
 //! Everything about a `CloudProfileConfig` that follows from its images, for every provider.
 
+use serde_json::value::RawValue;
+
 use super::images::{ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
 use super::mapping::validate_mapping;
 use super::{ListedFlavor, ListedVersion, ProfileConfig, namespaced};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::provider::document::{Document as ProviderDocument, DocumentError, decode_document};
 
 /// The decoded document of a provider. Whoever has it has a [`ProfileConfig`].
 pub trait ImageDocument: Send + Sync {
@@ -12,29 +15,42 @@ pub trait ImageDocument: Send + Sync {
     type Version: VersionEntry;
 
     /// Whether the images are compared with core's half of the profile even if something else is wrong already.
-    const MAPPING_AFTER_ERRORS: bool;
+    const MAPPING_AFTER_ERRORS: bool = true;
 
     /// Whether versions of a NamespacedCloudProfile that its parent has are not looked at.
-    const SKIPS_VERSIONS_OF_PARENT: bool;
+    const SKIPS_VERSIONS_OF_PARENT: bool = true;
 
     /// Whether a NamespacedCloudProfile in the old format may add a version without an image to an image of its parent.
     /// Pools with that version can't be made; upstream accepts it for some providers.
-    const UNMAPPED_VERSIONS_OF_PARENT: bool;
+    const UNMAPPED_VERSIONS_OF_PARENT: bool = false;
 
     /// The images.
     fn machine_images(&self) -> &[ImageVersions<Self::Version>];
 
     /// What is wrong with the other members, at `path`.
-    fn validate_settings(&self, path: FieldPath<'_>, errors: &mut FieldErrors);
+    fn validate_settings(&self, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
 
     /// What is wrong with the other members in a NamespacedCloudProfile, at `path`.
     fn validate_namespaced_settings(
         &self,
-        namespaced: &NamespacedProfileSpec,
-        parent: &ProfileSpec,
-        path: FieldPath<'_>,
-        errors: &mut FieldErrors,
-    );
+        _namespaced: &NamespacedProfileSpec,
+        _parent: &ProfileSpec,
+        _path: FieldPath<'_>,
+        _errors: &mut FieldErrors,
+    ) {
+    }
+}
+
+/// Decodes the document of a CloudProfile; absent is empty.
+///
+/// # Errors
+/// When it is another document, or a member is unknown or wrong.
+pub fn open_config<Config>(raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError>
+where
+    Config: ImageDocument + ProviderDocument + 'static,
+{
+    let config: Option<Config> = raw.map(decode_document).transpose()?;
+    Ok(Box::new(config.unwrap_or_default()))
 }
 
 impl<Document: ImageDocument> ProfileConfig for Document {

@@ -10,6 +10,7 @@ use super::{ListedFlavor, ListedReference, ListedVersion, Place};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::null_as_default;
+use crate::capabilities::{ARCHITECTURES, only_architecture, validate_provider_flavor};
 
 /// An image with its versions.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -28,6 +29,8 @@ pub struct ImageVersions<Version> {
 pub enum Repeated {
     /// All of them together.
     All,
+    /// The first one.
+    First,
     /// The last one.
     Last,
 }
@@ -36,6 +39,9 @@ pub enum Repeated {
 pub trait VersionEntry: Send + Sync {
     /// Which entries count for validation where a version is listed several times.
     const REPEATED: Repeated;
+
+    /// Which entries count for Workers: all of them, or the first one with an image for the region.
+    const CANDIDATES: Repeated = Repeated::All;
 
     /// The version.
     fn version(&self) -> &str;
@@ -57,7 +63,12 @@ pub trait VersionEntry: Send + Sync {
 
     /// What core's half has to list for a version of which all entries are in the old format; in an order that depends
     /// only on what they say.
-    fn core_flavors(entries: &[&Self]) -> Vec<Capabilities>;
+    fn core_flavors(entries: &[&Self]) -> Vec<Capabilities> {
+        let mut architectures: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
+        architectures.sort_unstable();
+        architectures.dedup();
+        architectures.into_iter().map(only_architecture).collect()
+    }
 
     /// What is wrong with the entry by itself, for an image of that name.
     fn validate(
@@ -66,7 +77,53 @@ pub trait VersionEntry: Send + Sync {
         definitions: &[CapabilityDefinition],
         path: FieldPath<'_>,
         errors: &mut FieldErrors,
-    );
+    ) {
+        let flavors = path.child("capabilityFlavors");
+        if definitions.is_empty() && self.has_flavors() {
+            let detail = "must not be set as CloudProfile does not define capabilities. Use the old format instead.";
+            errors.forbidden(flavors, detail);
+        }
+        if definitions.is_empty() || !self.has_flavors() {
+            self.validate_old_format(image, !definitions.is_empty(), path, errors);
+            return;
+        }
+        let old_format = self.old_format_members();
+        if !old_format.is_empty() {
+            for member in old_format {
+                let detail = "must not be set together with capabilityFlavors. Use one format per version.";
+                errors.forbidden(path.child(member), detail);
+            }
+            return;
+        }
+        for (index, capabilities) in self.listed_capabilities().enumerate() {
+            let path = flavors.index(index);
+            validate_provider_flavor(capabilities, definitions, path.child("capabilities"), errors);
+            self.validate_flavor(index, image, path, errors);
+        }
+    }
+
+    /// The members of the old format that are set.
+    fn old_format_members(&self) -> Vec<&'static str>;
+
+    /// What is wrong with the members of the old format; also when there are none. `has_choice` says that flavors would be
+    /// allowed as well.
+    fn validate_old_format(&self, image: &str, has_choice: bool, path: FieldPath<'_>, errors: &mut FieldErrors);
+
+    /// What is wrong with the images of the flavor at that position.
+    fn validate_flavor(&self, index: usize, image: &str, path: FieldPath<'_>, errors: &mut FieldErrors);
+}
+
+/// The detail of an error: a version is in neither format.
+#[must_use]
+pub fn neither_format(image: &str, version: &str) -> String {
+    format!("must provide either image or capabilityFlavors for machine image {image}@{version}")
+}
+
+/// The architecture of an image must be one that Gardener knows.
+pub fn validate_architecture(architecture: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if !ARCHITECTURES.contains(&architecture) {
+        errors.not_supported(path.child("architecture"), architecture, ARCHITECTURES);
+    }
 }
 
 /// A flavor of a version.
@@ -103,14 +160,16 @@ pub fn listed_flavors<'a, Version: VersionEntry>(
     let entries = images.iter().enumerate().filter(|(_, entry)| entry.name == image);
     let of_entry = |(image, entry): (usize, &'a ImageVersions<Version>)| {
         let versions = entry.versions.iter().enumerate().filter(|(_, listed)| listed.version() == version);
-        let flavors = versions.flat_map(|(version, listed)| {
-            listed.flavors(region).into_iter().map(move |flavor| ListedFlavor {
+        let of_versions = versions.map(|(version, listed)| {
+            let flavors = listed.flavors(region).into_iter().map(move |flavor| ListedFlavor {
                 capabilities: flavor.capabilities,
                 references: flavor.references,
                 place: Place { image, version, flavor: flavor.position },
-            })
+            });
+            flavors.collect::<Vec<_>>()
         });
-        flavors.collect::<Vec<_>>()
+        let at_most = if Version::CANDIDATES == Repeated::First { 1 } else { usize::MAX };
+        of_versions.filter(|flavors| !flavors.is_empty()).take(at_most).flatten().collect::<Vec<_>>()
     };
     entries.map(of_entry).find(|flavors| !flavors.is_empty()).unwrap_or_default()
 }
@@ -127,8 +186,10 @@ impl<'a, Version: VersionEntry> ImageIndex<'a, Version> {
             let mut versions: HashMap<&str, Vec<&Version>> = HashMap::new();
             for version in &image.versions {
                 let entries = versions.entry(version.version()).or_default();
-                if Version::REPEATED == Repeated::Last {
-                    entries.clear();
+                match Version::REPEATED {
+                    Repeated::First if !entries.is_empty() => continue,
+                    Repeated::Last => entries.clear(),
+                    Repeated::First | Repeated::All => {}
                 }
                 entries.push(version);
             }

@@ -22,16 +22,24 @@ use serde_json::value::RawValue;
 use super::document::DocumentError;
 use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::field::FieldErrors;
+use crate::capabilities::{architecture_definition, complete_machine_type};
 
 mod document;
 mod images;
 mod mapping;
 mod namespaced;
+mod regional;
 mod status_merge;
 
-pub use document::ImageDocument;
-pub use images::{EntryFlavor, ImageVersions, Repeated, VersionEntry, listed_flavors};
-pub use status_merge::{SameVersion, merge_configs};
+pub use document::{ImageDocument, open_config};
+pub use images::{
+    EntryFlavor, ImageVersions, Repeated, VersionEntry, listed_flavors, neither_format, validate_architecture,
+};
+pub use regional::{
+    ArchitectureOf, RegionImage, RegionalFlavor, RegionalVersion, architectures, flavors_by_architecture, references,
+    validate_regions,
+};
+pub use status_merge::{SameVersion, merge_documents};
 
 /// How a provider writes its half of CloudProfiles.
 pub trait ProfileFormat: Send + Sync {
@@ -39,7 +47,19 @@ pub trait ProfileFormat: Send + Sync {
     fn provider_type(&self) -> &'static str;
 
     /// The capabilities that a CloudProfile without `machineCapabilities` stands for.
-    fn old_format_definitions(&self) -> Vec<CapabilityDefinition>;
+    fn old_format_definitions(&self) -> Vec<CapabilityDefinition> {
+        vec![architecture_definition()]
+    }
+
+    /// What machines of a type can do: what the CloudProfile lists, with the architecture of the pool in a gap.
+    fn machine_capabilities(
+        &self,
+        listed: Option<&Capabilities>,
+        architecture: &str,
+        definitions: &[CapabilityDefinition],
+    ) -> Capabilities {
+        complete_machine_type(listed, architecture, definitions)
+    }
 
     /// Decodes `spec.providerConfig`; absent is empty.
     ///

@@ -1,6 +1,10 @@
 //! The document of a CloudProfile together with that of a NamespacedCloudProfile (gardener-core section 2.6).
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use crate::api::gotext::json::decode_lenient;
+use crate::provider::document::{Document, DocumentError, decode_document};
 
 /// What becomes of a version that both documents list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,12 +15,31 @@ pub enum SameVersion {
     Replaced,
 }
 
+/// [`merge_configs`] of two documents, each after `complete` has said what the decoder only adds in memory.
+///
+/// # Errors
+/// When one is another document, or a member is unknown or wrong.
+pub fn merge_documents<Config: Document>(
+    parent: &RawValue,
+    namespaced: &RawValue,
+    same_version: SameVersion,
+    complete: impl Fn(&mut Value),
+) -> Result<Value, DocumentError> {
+    let [parent, namespaced] = [parent, namespaced].map(|raw| {
+        decode_document::<Config>(raw)?;
+        let mut document: Value = decode_lenient(raw.get())?;
+        complete(&mut document);
+        Ok::<_, DocumentError>(document)
+    });
+    Ok(merge_configs(parent?, namespaced?, same_version))
+}
+
 /// Adds images, versions and machine types of `namespaced` to `parent`, in the order in which they stand; the first machine
 /// type of a name counts. An entry that stands there already is not added again, so merging twice is merging once.
 ///
 /// Both must have been decoded before, so that their members have the right types.
 #[must_use]
-pub fn merge_configs(mut parent: Value, namespaced: Value, same_version: SameVersion) -> Value {
+fn merge_configs(mut parent: Value, namespaced: Value, same_version: SameVersion) -> Value {
     let (Some(members), Value::Object(mut changes)) = (parent.as_object_mut(), namespaced) else { return parent };
     extend_list(members, "machineImages", taken_list(&mut changes, "machineImages"), |images, image| {
         add_image(images, image, same_version);

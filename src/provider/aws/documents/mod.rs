@@ -5,7 +5,7 @@ mod infrastructure_status;
 mod worker_config;
 mod worker_status;
 
-pub use cloud_profile_config::{CloudProfileConfig, FlavorRegion, ImageFlavor, ImageRegion, ImageVersion};
+pub use cloud_profile_config::{CloudProfileConfig, ImageRegion, ImageVersion};
 pub use infrastructure_status::{
     Ec2, ElasticFileSystem, Iam, InfrastructureStatus, InstanceProfile, Role, SecurityGroup, Subnet, VirtualNetwork,
 };

@@ -1,12 +1,14 @@
 //! Versions of images in Azure's half of a CloudProfile.
 
 use super::references::validate_references;
-use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::api::gardener::Capabilities;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, DEFAULT_ARCHITECTURE, validate_provider_flavor};
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
 use crate::provider::azure::documents::{ImageReferences, ImageVersion};
 use crate::provider::azure::image::{BASIC, NETWORKING, candidates_of_version};
-use crate::provider::profile::{EntryFlavor, ListedReference, Repeated, VersionEntry};
+use crate::provider::profile::{
+    EntryFlavor, ListedReference, Repeated, VersionEntry, neither_format, validate_architecture,
+};
 
 impl VersionEntry for ImageVersion {
     const REPEATED: Repeated = Repeated::All;
@@ -52,32 +54,29 @@ impl VersionEntry for ImageVersion {
         combinations.into_iter().map(flavor).collect()
     }
 
-    fn validate(
-        &self,
-        image: &str,
-        definitions: &[CapabilityDefinition],
-        path: FieldPath<'_>,
-        errors: &mut FieldErrors,
-    ) {
-        if definitions.is_empty() {
-            if self.has_flavors() {
-                let detail = "capabilityFlavors must not be set when cloudprofile is not using capabilities";
-                errors.forbidden(path.child("capabilityFlavors"), detail);
-            }
-            validate_old_format(self, path, errors);
+    fn old_format_members(&self) -> Vec<&'static str> {
+        let members = [
+            ("image", self.references().preferred().is_some()),
+            ("architecture", self.architecture.is_some()),
+            ("acceleratedNetworking", self.accelerated_networking.is_some()),
+        ];
+        members.into_iter().filter_map(|(member, is_set)| is_set.then_some(member)).collect()
+    }
+
+    fn validate_old_format(&self, image: &str, has_choice: bool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        if has_choice && self.references().preferred().is_none() {
+            errors.required(path.child("image"), neither_format(image, &self.version));
             return;
         }
-        let has_image = self.references().preferred().is_some();
-        match (self.has_flavors(), has_image) {
-            (true, _) => validate_flavors(self, has_image, definitions, path, errors),
-            (false, true) => validate_old_format(self, path, errors),
-            (false, false) => {
-                let detail = format!(
-                    "must provide either image or capabilityFlavors for machine image {image}@{}",
-                    self.version
-                );
-                errors.required(path.child("image"), detail);
-            }
+        validate_references(self.references(), path, errors);
+        if let Some(architecture) = &self.architecture {
+            validate_architecture(architecture, path, errors);
+        }
+    }
+
+    fn validate_flavor(&self, index: usize, _image: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        if let Some(flavor) = self.capability_flavors.get(index) {
+            validate_references(flavor.references(), path, errors);
         }
     }
 }
@@ -85,40 +84,4 @@ impl VersionEntry for ImageVersion {
 fn reference(references: ImageReferences<'_>) -> Option<ListedReference<'_>> {
     let preferred = references.preferred()?;
     Some(ListedReference { region: None, member: preferred.member(), value: preferred.value() })
-}
-
-fn validate_flavors(
-    version: &ImageVersion,
-    has_image: bool,
-    definitions: &[CapabilityDefinition],
-    path: FieldPath<'_>,
-    errors: &mut FieldErrors,
-) {
-    let old_format = [
-        ("image", has_image),
-        ("architecture", version.architecture.is_some()),
-        ("acceleratedNetworking", version.accelerated_networking.is_some()),
-    ];
-    if old_format.iter().any(|(_, is_set)| *is_set) {
-        for (member, _) in old_format.into_iter().filter(|(_, is_set)| *is_set) {
-            let detail = "must not be set together with capabilityFlavors. Use one format per version.";
-            errors.forbidden(path.child(member), detail);
-        }
-        return;
-    }
-    let path = path.child("capabilityFlavors");
-    for (index, flavor) in version.capability_flavors.iter().enumerate() {
-        let path = path.index(index);
-        validate_provider_flavor(&flavor.capabilities, definitions, path.child("capabilities"), errors);
-        validate_references(flavor.references(), path, errors);
-    }
-}
-
-fn validate_old_format(version: &ImageVersion, path: FieldPath<'_>, errors: &mut FieldErrors) {
-    validate_references(version.references(), path, errors);
-    if let Some(architecture) = &version.architecture
-        && !ARCHITECTURES.contains(&architecture.as_str())
-    {
-        errors.not_supported(path.child("architecture"), architecture, ARCHITECTURES);
-    }
 }

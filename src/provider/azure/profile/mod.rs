@@ -11,11 +11,10 @@ use super::documents::{CloudProfileConfig, FaultDomainCount, ImageVersion};
 use super::image::old_format_definitions;
 use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::api::gotext::json::decode_lenient;
 use crate::capabilities::DEFAULT_ARCHITECTURE;
-use crate::provider::document::{DocumentError, decode_document};
+use crate::provider::document::DocumentError;
 use crate::provider::profile::{
-    ImageDocument, ImageVersions, ProfileConfig, ProfileFormat, SameVersion, merge_configs,
+    ImageDocument, ImageVersions, ProfileConfig, ProfileFormat, SameVersion, merge_documents, open_config,
 };
 
 mod images;
@@ -31,18 +30,11 @@ impl ProfileFormat for Azure {
     }
 
     fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
-        let config: Option<CloudProfileConfig> = raw.map(decode_document).transpose()?;
-        Ok(Box::new(config.unwrap_or_default()))
+        open_config::<CloudProfileConfig>(raw)
     }
 
     fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
-        let [parent, namespaced] = [parent, namespaced].map(|raw| {
-            decode_document::<CloudProfileConfig>(raw)?;
-            let mut document: Value = decode_lenient(raw.get())?;
-            name_architectures(&mut document);
-            Ok::<_, DocumentError>(document)
-        });
-        Ok(merge_configs(parent?, namespaced?, SameVersion::Added))
+        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Added, name_architectures)
     }
 }
 

@@ -1,0 +1,51 @@
+//! AWS's half of CloudProfiles (gardener-core sections 2 and 2.8).
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Aws;
+use super::documents::{CloudProfileConfig, ImageRegion, ImageVersion};
+use crate::provider::document::DocumentError;
+use crate::provider::profile::{
+    ImageDocument, ImageVersions, ProfileConfig, ProfileFormat, RegionImage, Repeated, SameVersion, merge_documents,
+    open_config,
+};
+
+impl ProfileFormat for Aws {
+    fn provider_type(&self) -> &'static str {
+        "aws"
+    }
+
+    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
+        open_config::<CloudProfileConfig>(raw)
+    }
+
+    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
+        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Replaced, |_| {})
+    }
+}
+
+impl ImageDocument for CloudProfileConfig {
+    type Version = ImageVersion;
+
+    fn machine_images(&self) -> &[ImageVersions<ImageVersion>] {
+        &self.machine_images
+    }
+}
+
+impl RegionImage for ImageRegion {
+    const MEMBER: &'static str = "ami";
+    const REPEATED_VERSIONS: Repeated = Repeated::Last;
+
+    fn region(&self) -> &str {
+        &self.name
+    }
+
+    fn image(&self) -> &str {
+        &self.ami
+    }
+
+    fn architecture(&self) -> Option<&str> {
+        self.architecture.as_deref()
+    }
+}

@@ -1,0 +1,213 @@
+//! Images with another name in each region, as several clouds list them: for one architecture each in the old format, else
+//! for the capabilities of a flavor.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::images::validate_architecture;
+use super::{EntryFlavor, ListedReference, Repeated, VersionEntry};
+use crate::api::gardener::Capabilities;
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::json::null_as_default;
+use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
+
+/// One version of an image, in the old format with regions or with flavors.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, bound = "Image: Deserialize<'de>")]
+pub struct RegionalVersion<Image> {
+    /// The version.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub version: String,
+    /// Old format: images by region and architecture.
+    #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
+    pub regions: Vec<Image>,
+    /// Images by capabilities and region; where there are any, `regions` does not count.
+    #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
+    pub capability_flavors: Vec<RegionalFlavor<Image>>,
+}
+
+/// Images for machines with certain capabilities.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, bound = "Image: Deserialize<'de>")]
+pub struct RegionalFlavor<Image> {
+    /// What a machine must be able to do.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub capabilities: Capabilities,
+    /// The image in each region.
+    #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
+    pub regions: Vec<Image>,
+}
+
+/// The image of one region.
+pub trait RegionImage: Send + Sync {
+    /// The member that names the image, such as `ami`.
+    const MEMBER: &'static str;
+
+    /// Which entries count for validation where a version is listed several times.
+    const REPEATED_VERSIONS: Repeated;
+
+    /// Which entries count for Workers; see [`VersionEntry::CANDIDATES`].
+    const CANDIDATES: Repeated = Repeated::All;
+
+    /// The region.
+    fn region(&self) -> &str;
+
+    /// The image.
+    fn image(&self) -> &str;
+
+    /// CPU architecture, in the old format; absent means `amd64`.
+    fn architecture(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl<Image: RegionImage> VersionEntry for RegionalVersion<Image> {
+    const REPEATED: Repeated = Image::REPEATED_VERSIONS;
+    const CANDIDATES: Repeated = Image::CANDIDATES;
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn listed_capabilities(&self) -> impl ExactSizeIterator<Item = &Capabilities> {
+        self.capability_flavors.iter().map(|flavor| &flavor.capabilities)
+    }
+
+    fn architectures(&self) -> Vec<&str> {
+        architectures(&self.regions)
+    }
+
+    fn flavors(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>> {
+        let mut flavors = if self.has_flavors() {
+            let listed = self.capability_flavors.iter().enumerate().map(|(position, flavor)| EntryFlavor {
+                position: Some(position),
+                capabilities: Cow::Borrowed(&flavor.capabilities),
+                references: references(&flavor.regions, region),
+            });
+            listed.collect()
+        } else {
+            flavors_by_architecture(&self.regions, region)
+        };
+        flavors.retain(|flavor| !flavor.references.is_empty());
+        flavors
+    }
+
+    fn old_format_members(&self) -> Vec<&'static str> {
+        if self.regions.is_empty() { vec![] } else { vec!["regions"] }
+    }
+
+    fn validate_old_format(&self, image: &str, _has_choice: bool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        validate_some_regions(&self.regions, ArchitectureOf::Entry, (image, &self.version), path, errors);
+    }
+
+    fn validate_flavor(&self, index: usize, image: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        let Some(flavor) = self.capability_flavors.get(index) else { return };
+        validate_some_regions(&flavor.regions, ArchitectureOf::Flavor, (image, &self.version), path, errors);
+    }
+}
+
+/// The images of a region, or of all regions. Where a region is listed twice, the last entry counts.
+pub fn references<'a, Image: RegionImage>(images: &'a [Image], region: Option<&str>) -> Vec<ListedReference<'a>> {
+    let mut references = Vec::new();
+    images.iter().for_each(|image| add_reference(&mut references, image, region));
+    references
+}
+
+/// Images in the old format as flavors: one for each architecture, in the order of the document.
+pub fn flavors_by_architecture<'a, Image: RegionImage>(
+    images: &'a [Image],
+    region: Option<&str>,
+) -> Vec<EntryFlavor<'a>> {
+    let mut flavors: Vec<(&str, Vec<ListedReference<'a>>)> = Vec::new();
+    for image in images {
+        let architecture = image.architecture().unwrap_or(DEFAULT_ARCHITECTURE);
+        let position = flavors.iter().position(|(known, _)| *known == architecture).unwrap_or_else(|| {
+            flavors.push((architecture, Vec::new()));
+            flavors.len() - 1
+        });
+        if let Some((_, references)) = flavors.get_mut(position) {
+            add_reference(references, image, region);
+        }
+    }
+    let flavor = |(architecture, references)| EntryFlavor {
+        position: None,
+        capabilities: Cow::Owned(only_architecture(architecture)),
+        references,
+    };
+    flavors.into_iter().map(flavor).collect()
+}
+
+/// The architectures of images in the old format, each once and in the order of their names.
+pub fn architectures<Image: RegionImage>(images: &[Image]) -> Vec<&str> {
+    let mut architectures: Vec<&str> =
+        images.iter().map(|image| image.architecture().unwrap_or(DEFAULT_ARCHITECTURE)).collect();
+    architectures.sort_unstable();
+    architectures.dedup();
+    architectures
+}
+
+/// Where the architecture of an image is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArchitectureOf {
+    /// In the entry of the region, in the old format.
+    Entry,
+    /// In the capabilities of the flavor.
+    Flavor,
+}
+
+/// What is wrong with the images of regions, at the path of the list.
+pub fn validate_regions<Image: RegionImage>(
+    images: &[Image],
+    architecture: ArchitectureOf,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    for (index, image) in images.iter().enumerate() {
+        let path = path.index(index);
+        if image.region().is_empty() {
+            errors.required(path.child("name"), "must provide a name");
+        }
+        if image.image().is_empty() {
+            errors.required(path.child(Image::MEMBER), format!("must provide an {}", Image::MEMBER));
+        }
+        match (architecture, image.architecture()) {
+            (_, None) => {}
+            (ArchitectureOf::Entry, Some(named)) => validate_architecture(named, path, errors),
+            (ArchitectureOf::Flavor, Some(_)) => {
+                errors.forbidden(path.child("architecture"), "must be defined in .capabilities.architecture");
+            }
+        }
+    }
+}
+
+/// What is wrong with images of regions, of which there must be one.
+fn validate_some_regions<Image: RegionImage>(
+    images: &[Image],
+    architecture: ArchitectureOf,
+    (image, version): (&str, &str),
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let path = path.child("regions");
+    if images.is_empty() {
+        let detail = format!("must provide at least one region for machine image {image:?} and version {version:?}");
+        errors.required(path, detail);
+    }
+    validate_regions(images, architecture, path, errors);
+}
+
+fn add_reference<'a, Image: RegionImage>(
+    references: &mut Vec<ListedReference<'a>>,
+    image: &'a Image,
+    region: Option<&str>,
+) {
+    if region.is_some_and(|region| region != image.region()) {
+        return;
+    }
+    let reference = ListedReference { region: Some(image.region()), member: Image::MEMBER, value: image.image() };
+    match references.iter_mut().find(|known| known.region == reference.region) {
+        Some(known) => *known = reference,
+        None => references.push(reference),
+    }
+}
