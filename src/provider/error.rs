@@ -1,5 +1,6 @@
 //! Why a Worker or one of its pools can't be planned: what is wrong, where, and what would help.
 
+use super::dependencies::DependencyFailure;
 use super::document::DocumentError;
 use crate::api::gardener::ErrorCode;
 use crate::pool::bounds::BoundsError;
@@ -70,6 +71,12 @@ pub enum WorkerError {
         /// The names there are.
         supported: &'static [&'static str],
     },
+    /// The infrastructure names no resource group.
+    #[error("spec.infrastructureProviderStatus.resourceGroup.name: {name:?} can't be the name of a resource group")]
+    ResourceGroup {
+        /// The name.
+        name: String,
+    },
     /// The infrastructure has nothing of a kind that nodes need.
     #[error("spec.infrastructureProviderStatus.{path}: no {what} with purpose \"nodes\"")]
     NothingForNodes {
@@ -100,6 +107,7 @@ impl WorkerError {
             | Self::DocumentMissing { .. }
             | Self::Document { .. }
             | Self::UnknownCloud { .. }
+            | Self::ResourceGroup { .. }
             | Self::NothingForNodes { .. }
             | Self::UnknownType { .. } => Some(ErrorCode::ConfigurationProblem),
         }
@@ -246,9 +254,15 @@ pub enum PoolProblem {
         /// What is missing.
         what: &'static str,
     },
-    /// The pool needs a scale set that is not known yet.
+    /// The pool can't have what it would depend on at the cloud.
     #[error("zones: {0}")]
     ScaleSet(String),
+    /// What the pool depends on at the cloud could not be made.
+    #[error("zones: {0}")]
+    Dependency(DependencyFailure),
+    /// What the pool depends on at the cloud is on its way. No problem, unless it takes too long.
+    #[error("waiting {0}")]
+    DependencyAwaited(DependencyFailure),
     /// A surge or unavailability is wrong.
     #[error(transparent)]
     Percentage(#[from] BoundsError),
@@ -264,8 +278,15 @@ impl PoolProblem {
         match self {
             // gardenlet writes both Secrets; they come with the next try.
             Self::UserDataSecretMissing { .. } | Self::UserDataEmpty { .. } => None,
+            Self::Dependency(failure) | Self::DependencyAwaited(failure) => failure.code,
             _ => Some(ErrorCode::ConfigurationProblem),
         }
+    }
+
+    /// Whether it is none, but something on its way.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        matches!(self, Self::DependencyAwaited(_))
     }
 
     /// The problem as an error of that pool.

@@ -9,7 +9,7 @@
 //! A provider is one folder and one implementation of [`Provider`]. Everything is pure: what needs the cloud's API is
 //! fetched before and handed in. No other room matches on the name of a provider.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -21,6 +21,7 @@ use crate::api::secret::Secrets;
 pub mod aws;
 pub mod azure;
 mod cloud_error;
+mod dependencies;
 mod deployment;
 pub mod document;
 mod documents;
@@ -39,6 +40,7 @@ mod status_images;
 pub(crate) mod test_support;
 mod user_data;
 
+pub use dependencies::{Dependencies, DependencyFailure};
 pub use error::{PoolError, PoolProblem, WorkerError};
 pub use explanation::ProviderExplanation;
 use profile::ProfileFormat;
@@ -61,17 +63,6 @@ pub struct WorkerContext<'a> {
     pub dependencies: Option<&'a Dependencies>,
 }
 
-/// What pools depend on at the cloud (such as scale sets): fetched or made before a plan, and handed in as data.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dependencies {
-    /// The records, in the form in which the provider status keeps them.
-    pub records: Value,
-    /// Why pools lack theirs, by name of the pool.
-    pub failures: BTreeMap<String, String>,
-    /// Why what no pool depends on any more could not be removed.
-    pub cleanup_failure: Option<String>,
-}
-
 impl<'a> WorkerContext<'a> {
     /// The pool of that name.
     #[must_use]
@@ -88,15 +79,26 @@ pub trait Provider: ProfileFormat {
     /// When a document of the whole Worker is missing or wrong; then no pool can be planned.
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError>;
 
+    /// The cloud as it is when all that pools depend on is recorded and as they need it, in the form that a file describes
+    /// it; `None` when they depend on nothing.
+    ///
+    /// # Errors
+    /// As [`Provider::planner`].
+    fn settled_cloud(&self, _context: WorkerContext<'_>) -> Result<Option<Value>, WorkerError> {
+        Ok(None)
+    }
+
     /// What the pools would depend on at a cloud that a file describes; `None` when they depend on nothing.
     ///
     /// # Errors
     /// As [`Provider::planner`].
     fn described_dependencies(
         &self,
-        context: WorkerContext<'_>,
-        described: &Value,
-    ) -> Result<Option<Dependencies>, WorkerError>;
+        _context: WorkerContext<'_>,
+        _described: &Value,
+    ) -> Result<Option<Dependencies>, WorkerError> {
+        Ok(None)
+    }
 
     /// What is wrong with the pools of a Shoot, also compared with what they were before a change. A provider without rules
     /// of its own refuses nothing.

@@ -14,9 +14,7 @@ use serde_json::Value;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
-use crate::provider::{
-    Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
-};
+use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError};
 
 mod block_devices;
 pub mod documents;
@@ -53,15 +51,6 @@ struct AwsWorker<'a> {
 impl Provider for Aws {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         AwsWorker::open(context).map(|worker| Box::new(worker) as Box<dyn PoolPlanner>)
-    }
-
-    /// Pools on AWS depend on nothing.
-    fn described_dependencies(
-        &self,
-        _context: WorkerContext<'_>,
-        _described: &Value,
-    ) -> Result<Option<Dependencies>, WorkerError> {
-        Ok(None)
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {

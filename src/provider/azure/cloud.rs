@@ -2,26 +2,50 @@
 
 use super::documents::CloudConfiguration;
 
-/// The clouds that there are.
-pub const CLOUDS: &[&str] = &["AzurePublic", "AzureChina", "AzureGovernment"];
-
-/// The cloud of a region, by the prefix of its name. Machine classes carry this one.
-#[must_use]
-pub fn cloud_of_region(region: &str) -> &'static str {
-    const PREFIXES: [(&str, &str); 4] = [
-        ("usgov", "AzureGovernment"),
-        ("usdod", "AzureGovernment"),
-        ("ussec", "AzureGovernment"),
-        ("china", "AzureChina"),
-    ];
-    let region = region.to_ascii_lowercase();
-    PREFIXES.iter().find(|(prefix, _)| region.starts_with(prefix)).map_or("AzurePublic", |(_, cloud)| cloud)
+/// An Azure cloud. Each has addresses of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AzureCloud {
+    /// The one for everybody.
+    Public,
+    /// Run by 21Vianet.
+    China,
+    /// For authorities of the United States.
+    Government,
 }
 
-/// The cloud that a CloudProfile configures, `None` when its name is unknown.
-#[must_use]
-pub fn configured_cloud(configuration: &CloudConfiguration) -> Option<&'static str> {
-    CLOUDS.iter().copied().find(|cloud| cloud.eq_ignore_ascii_case(&configuration.name))
+/// Names of the clouds that there are.
+pub const CLOUDS: &[&str] = &["AzurePublic", "AzureChina", "AzureGovernment"];
+
+impl AzureCloud {
+    /// As CloudProfiles and machine classes name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Public => "AzurePublic",
+            Self::China => "AzureChina",
+            Self::Government => "AzureGovernment",
+        }
+    }
+
+    /// The cloud of a region, by the prefix of its name. Machine classes carry this one.
+    #[must_use]
+    pub fn of_region(region: &str) -> Self {
+        const PREFIXES: [(&str, AzureCloud); 4] = [
+            ("usgov", AzureCloud::Government),
+            ("usdod", AzureCloud::Government),
+            ("ussec", AzureCloud::Government),
+            ("china", AzureCloud::China),
+        ];
+        let region = region.to_ascii_lowercase();
+        PREFIXES.iter().find(|(prefix, _)| region.starts_with(prefix)).map_or(Self::Public, |(_, cloud)| *cloud)
+    }
+
+    /// The cloud that a CloudProfile configures, `None` when its name is unknown.
+    #[must_use]
+    pub fn configured(configuration: &CloudConfiguration) -> Option<Self> {
+        let clouds = [Self::Public, Self::China, Self::Government];
+        clouds.into_iter().find(|cloud| cloud.name().eq_ignore_ascii_case(&configuration.name))
+    }
 }
 
 #[cfg(test)]
@@ -30,9 +54,9 @@ mod tests {
 
     #[test]
     fn regions_tell_the_cloud() {
-        assert_eq!(cloud_of_region("westeurope"), "AzurePublic");
-        assert_eq!(cloud_of_region("ChinaNorth3"), "AzureChina");
-        assert_eq!(cloud_of_region("USGovVirginia"), "AzureGovernment");
-        assert_eq!(cloud_of_region("northchina"), "AzurePublic");
+        assert_eq!(AzureCloud::of_region("westeurope"), AzureCloud::Public);
+        assert_eq!(AzureCloud::of_region("ChinaNorth3"), AzureCloud::China);
+        assert_eq!(AzureCloud::of_region("USGovVirginia"), AzureCloud::Government);
+        assert_eq!(AzureCloud::of_region("northchina"), AzureCloud::Public);
     }
 }

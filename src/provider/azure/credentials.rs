@@ -1,21 +1,75 @@
-//! Whether machines can be made with the credentials of a Worker (spec/azure-worker.md section 5). They are looked at
-//! before anything is written, because a machine that can't be made costs a person more time than an error does.
+//! The credentials of a Worker (spec/azure-worker.md section 5). They are looked at before anything is written, because a
+//! machine that can't be made costs a person more time than an error does.
+
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::documents::API_VERSION;
+use crate::api::gardener::Worker;
 use crate::api::gotext::{json::to_go_json, yaml};
-use crate::api::secret::SecretContent;
+use crate::api::secret::{SecretContent, Secrets};
+use crate::provider::WorkerError;
 use crate::provider::document::{Document, decode_document};
-use crate::provider::{WorkerContext, WorkerError};
 
 /// Label of a Secret without a client secret: a token comes from outside.
 const WORKLOAD_IDENTITY: (&str, &str) = ("security.gardener.cloud/purpose", "workload-identity-token-requestor");
-const IDS: [&str; 3] = ["subscriptionID", "tenantID", "clientID"];
+const SUBSCRIPTION: &str = "subscriptionID";
+const TENANT: &str = "tenantID";
+const CLIENT: &str = "clientID";
+const IDS: [&str; 3] = [SUBSCRIPTION, TENANT, CLIENT];
 const CLIENT_SECRET: &str = "clientSecret";
+/// Key of the token of a workload identity.
+const TOKEN: &str = "token";
 /// Key of a document with the ids that a workload identity does not have as keys of their own.
 const CONFIG: &str = "config";
+
+/// Who asks Azure for something.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Credentials {
+    /// The subscription.
+    pub subscription: String,
+    /// The tenant, which is part of the address that tokens come from.
+    pub tenant: String,
+    /// The client (application).
+    pub client: String,
+    /// What it proves that with.
+    pub proof: Proof,
+}
+
+/// What a client proves with who it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Proof {
+    /// A password.
+    ClientSecret(Sensitive),
+    /// A token of a workload identity, for an access token of Azure. It is renewed in the Secret all the time.
+    Assertion(Sensitive),
+}
+
+/// A text that nobody must read: its `Debug` is empty of it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Sensitive(String);
+
+impl Sensitive {
+    /// The text, for the one that it is meant for.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Sensitive {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Sensitive {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Sensitive(..)")
+    }
+}
 
 /// What a workload identity stands for.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,11 +80,11 @@ struct WorkloadIdentityConfig {
     #[serde(rename = "kind")]
     _kind: Option<String>,
     #[serde(rename = "clientID")]
-    _client_id: Option<String>,
+    client_id: Option<String>,
     #[serde(rename = "tenantID")]
     tenant_id: Option<String>,
     #[serde(rename = "subscriptionID")]
-    _subscription_id: Option<String>,
+    subscription_id: Option<String>,
 }
 
 impl Document for WorkloadIdentityConfig {
@@ -39,19 +93,51 @@ impl Document for WorkloadIdentityConfig {
     const STRICT: bool = true;
 }
 
-/// Looks at the Secret that `spec.secretRef` names.
+/// Looks at the Secret that `spec.secretRef` names: whether it is enough for machine-controller-manager.
 ///
 /// # Errors
 /// When it is missing, or something in it that every call to the cloud needs.
-pub(super) fn check_credentials(context: &WorkerContext<'_>) -> Result<(), WorkerError> {
-    let reference = &context.worker.spec.secret_ref;
+pub(super) fn check_credentials(worker: &Worker, secrets: &Secrets) -> Result<(), WorkerError> {
+    let (name, content) = secret(worker, secrets)?;
+    if is_workload_identity(content) { workload_identity_ids(name, content) } else { ids(name, content) }.map(drop)
+}
+
+/// The credentials in the Secret that `spec.secretRef` names, for calls of our own.
+///
+/// # Errors
+/// As machine-controller-manager would fail with them, and where the token of a workload identity is missing.
+pub fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, WorkerError> {
+    let (name, content) = secret(worker, secrets)?;
+    let workload_identity = is_workload_identity(content);
+    let [subscription, tenant, client] =
+        if workload_identity { workload_identity_ids(name.clone(), content)? } else { ids(name.clone(), content)? };
+    let proof = |key: &'static str| {
+        let text = content.non_empty(key).ok_or(WorkerError::CredentialsIncomplete { secret: name.clone(), key })?;
+        let unreadable = |_| WorkerError::CredentialsUnreadable { secret: name.clone(), key };
+        std::str::from_utf8(text).map(Sensitive::from).map_err(unreadable)
+    };
+    let proof =
+        if workload_identity { Proof::Assertion(proof(TOKEN)?) } else { Proof::ClientSecret(proof(CLIENT_SECRET)?) };
+    for (key, id) in [(SUBSCRIPTION, &subscription), (CLIENT, &client)] {
+        if id.is_empty() {
+            return Err(WorkerError::CredentialsIncomplete { secret: name, key });
+        }
+        if !is_id(id) {
+            return Err(WorkerError::CredentialsUnreadable { secret: name, key });
+        }
+    }
+    Ok(Credentials { subscription, tenant, client, proof })
+}
+
+/// `namespace/name` of the Secret, and what is in it.
+fn secret<'a>(worker: &Worker, secrets: &'a Secrets) -> Result<(String, &'a SecretContent), WorkerError> {
+    let reference = &worker.spec.secret_ref;
     let (namespace, name) =
         (reference.namespace.as_deref().unwrap_or_default(), reference.name.as_deref().unwrap_or_default());
     let secret = format!("{namespace}/{name}");
-    match context.secrets.get(namespace, name) {
+    match secrets.get(namespace, name) {
+        Some(content) => Ok((secret, content)),
         None => Err(WorkerError::CredentialsMissing { secret }),
-        Some(content) if is_workload_identity(content) => check_workload_identity(secret, content),
-        Some(content) => check_client_secret(secret, content),
     }
 }
 
@@ -59,26 +145,39 @@ fn is_workload_identity(content: &SecretContent) -> bool {
     content.labels.get(WORKLOAD_IDENTITY.0).is_some_and(|purpose| purpose == WORKLOAD_IDENTITY.1)
 }
 
-fn check_client_secret(secret: String, content: &SecretContent) -> Result<(), WorkerError> {
+/// Subscription, tenant and client beside a client secret.
+fn ids(secret: String, content: &SecretContent) -> Result<[String; 3], WorkerError> {
     if let Some(key) = IDS.into_iter().find(|key| !content.has_key(key)) {
         return Err(WorkerError::CredentialsIncomplete { secret, key });
     }
     if content.non_empty(CLIENT_SECRET).is_none() {
         return Err(WorkerError::CredentialsIncomplete { secret, key: CLIENT_SECRET });
     }
-    check_tenant(secret, content.non_empty("tenantID").unwrap_or_default())
+    let ids = IDS.map(|key| text(content, key));
+    check_tenant(secret, &ids[1])?;
+    Ok(ids)
 }
 
-fn check_workload_identity(secret: String, content: &SecretContent) -> Result<(), WorkerError> {
-    if IDS.iter().all(|key| content.non_empty(key).is_some()) {
-        return check_tenant(secret, content.non_empty("tenantID").unwrap_or_default());
+/// Subscription, tenant and client of a workload identity.
+fn workload_identity_ids(secret: String, content: &SecretContent) -> Result<[String; 3], WorkerError> {
+    let mut ids = IDS.map(|key| text(content, key));
+    if ids.iter().any(String::is_empty) {
+        let Some(config) = content.non_empty(CONFIG) else {
+            return Err(WorkerError::CredentialsIncomplete { secret, key: CONFIG });
+        };
+        let config = workload_identity_config(&secret, config)?;
+        let configured = [config.subscription_id, config.tenant_id, config.client_id];
+        for (id, configured) in ids.iter_mut().zip(configured).filter(|(id, _)| id.is_empty()) {
+            *id = configured.unwrap_or_default();
+        }
     }
-    let Some(config) = content.non_empty(CONFIG) else {
-        return Err(WorkerError::CredentialsIncomplete { secret, key: CONFIG });
-    };
-    let config = workload_identity_config(&secret, config)?;
-    let tenant = content.non_empty("tenantID").map(<[u8]>::to_vec);
-    check_tenant(secret, &tenant.unwrap_or_else(|| config.tenant_id.unwrap_or_default().into_bytes()))
+    check_tenant(secret, &ids[1])?;
+    Ok(ids)
+}
+
+/// The value of a key; what is not UTF-8 can't be an id and is refused as one.
+fn text(content: &SecretContent, key: &str) -> String {
+    String::from_utf8_lossy(content.non_empty(key).unwrap_or_default()).into_owned()
 }
 
 fn workload_identity_config(secret: &str, text: &[u8]) -> Result<WorkloadIdentityConfig, WorkerError> {
@@ -92,8 +191,10 @@ fn workload_identity_config(secret: &str, text: &[u8]) -> Result<WorkloadIdentit
 }
 
 /// A tenant is part of the address that tokens come from.
-fn check_tenant(secret: String, tenant: &[u8]) -> Result<(), WorkerError> {
-    let is_tenant =
-        !tenant.is_empty() && tenant.iter().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(byte));
-    if is_tenant { Ok(()) } else { Err(WorkerError::CredentialsUnreadable { secret, key: "tenantID" }) }
+fn check_tenant(secret: String, tenant: &str) -> Result<(), WorkerError> {
+    if is_id(tenant) { Ok(()) } else { Err(WorkerError::CredentialsUnreadable { secret, key: TENANT }) }
+}
+
+fn is_id(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
 }

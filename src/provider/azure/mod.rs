@@ -20,7 +20,7 @@ use crate::provider::{
 };
 
 pub mod cloud;
-mod credentials;
+pub mod credentials;
 pub mod disks;
 pub mod documents;
 pub mod error_codes;
@@ -36,7 +36,10 @@ pub mod scale_sets;
 mod shoot_pools;
 mod status;
 pub mod tags;
+#[cfg(test)]
+mod test_support;
 
+use cloud::AzureCloud;
 use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
 
 /// The provider of CloudProfiles and Workers of type `azure`.
@@ -67,17 +70,13 @@ impl Provider for Azure {
         context: WorkerContext<'_>,
         described: &Value,
     ) -> Result<Option<Dependencies>, WorkerError> {
-        let AzureWorker { config, infrastructure, status, .. } = AzureWorker::open(context)?;
-        if infrastructure.zoned {
-            return Ok(None);
-        }
-        Ok(Some(scale_sets::described_dependencies(
-            &context,
-            config.as_deref(),
-            &infrastructure,
-            status.as_ref(),
-            described,
-        )))
+        let needs = scale_sets::needs(&context)?.filter(|needs| !needs.zonal);
+        Ok(needs.map(|needs| scale_sets::described::described_dependencies(&needs, described)))
+    }
+
+    fn settled_cloud(&self, context: WorkerContext<'_>) -> Result<Option<Value>, WorkerError> {
+        let needs = scale_sets::needs(&context)?.filter(|needs| !needs.zonal);
+        Ok(needs.map(|needs| scale_sets::described::settled(&needs)))
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
@@ -93,7 +92,7 @@ impl<'a> AzureWorker<'a> {
     /// Decodes what all pools share.
     fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
         let config = profile_config(&context)?;
-        credentials::check_credentials(&context)?;
+        credentials::check_credentials(context.worker, context.secrets)?;
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let status: Option<WorkerStatus> = context.provider_status()?;
         let nodes_subnet = network::nodes_subnet(&infrastructure)
@@ -128,8 +127,7 @@ impl PoolPlanner for AzureWorker<'_> {
 fn profile_config(context: &WorkerContext<'_>) -> Result<Option<Arc<CloudProfileConfig>>, WorkerError> {
     let config: Option<Arc<CloudProfileConfig>> = context.profile_config()?;
     let configuration = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
-    if let Some(configuration) = configuration.filter(|configuration| cloud::configured_cloud(configuration).is_none())
-    {
+    if let Some(configuration) = configuration.filter(|configuration| AzureCloud::configured(configuration).is_none()) {
         return Err(WorkerError::UnknownCloud {
             path: format!("{}.cloudConfiguration.name", context.profile_config_path()),
             name: configuration.name.clone(),

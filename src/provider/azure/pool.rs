@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::AzureWorker;
-use super::cloud::cloud_of_region;
+use super::cloud::AzureCloud;
 use super::disks::{data_disks, os_disk, sorted_data_volumes};
 use super::documents::{ImageReference, ScaleSetDependency, Subnet, WorkerConfig};
 use super::hash_data::{UnitFacts, config_items, provider_items};
@@ -154,9 +154,13 @@ impl AzureWorker<'_> {
     /// The one scale set that is recorded for the pool.
     fn scale_set(&self, pool: &WorkerPool) -> Result<&ScaleSetDependency, PoolProblem> {
         check_pool(pool).map_err(PoolProblem::ScaleSet)?;
-        let failure = self.context.dependencies.and_then(|dependencies| dependencies.failures.get(&pool.name));
-        if let Some(failure) = failure {
-            return Err(PoolProblem::ScaleSet(failure.clone()));
+        if let Some(dependencies) = self.context.dependencies {
+            if let Some(failure) = dependencies.failures.get(&pool.name) {
+                return Err(PoolProblem::Dependency(failure.clone()));
+            }
+            if let Some(awaited) = dependencies.waiting.get(&pool.name) {
+                return Err(PoolProblem::DependencyAwaited(awaited.clone()));
+            }
         }
         let of_pool: Vec<_> = self.scale_sets.iter().filter(|record| record.pool_name == pool.name).collect();
         match of_pool.as_slice() {
@@ -244,7 +248,7 @@ impl AzureWorker<'_> {
         let infrastructure = &self.infrastructure;
         let confidential = class::is_confidential(&pool.machine_type);
         Ok(class::ProviderSpec {
-            cloud_configuration: class::Name { name: cloud_of_region(&worker.spec.region).to_owned() },
+            cloud_configuration: class::Name { name: AzureCloud::of_region(&worker.spec.region).name().to_owned() },
             location: worker.spec.region.clone(),
             resource_group: infrastructure.resource_group.name.clone(),
             subnet_info: class::SubnetInfo {

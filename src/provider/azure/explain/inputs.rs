@@ -2,7 +2,7 @@
 
 use crate::api::gardener::WorkerPool;
 use crate::provider::azure::AzureWorker;
-use crate::provider::azure::cloud::cloud_of_region;
+use crate::provider::azure::cloud::AzureCloud;
 use crate::provider::azure::documents::{SubnetLayout, WorkerConfig};
 use crate::provider::azure::machine_class::is_confidential;
 use crate::provider::azure::pool::Placement;
@@ -21,7 +21,7 @@ impl AzureWorker<'_> {
             |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
         let mut inputs = vec![
             EffectiveInput::of(Origin::Worker, "spec.region", "region", region),
-            EffectiveInput::of(Origin::Worker, "spec.region", "cloud", cloud_of_region(region)),
+            EffectiveInput::of(Origin::Worker, "spec.region", "cloud", AzureCloud::of_region(region).name()),
             of_infrastructure("resourceGroup.name", "resource group", &infrastructure.resource_group.name),
             of_infrastructure("networks.vnet.name", "virtual network", &infrastructure.networks.vnet.name),
         ];

@@ -1,0 +1,96 @@
+//! Azure as a file describes it, for commands without a cloud.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::step::{Step, step};
+use super::{Needs, ScaleSet};
+use crate::provider::azure::documents::ScaleSetDependency;
+use crate::provider::{Dependencies, DependencyFailure};
+
+/// Scale sets that exist, and calls that fail.
+#[derive(Debug, Default, Deserialize)]
+struct DescribedAzure {
+    #[serde(default)]
+    vmss: Vec<ScaleSet>,
+    #[serde(default)]
+    fail: BTreeMap<String, String>,
+    /// Whether nobody has looked: new scale sets get the names that they get in earnest (else they are numbered), and one
+    /// without a number of fault domains has the right one.
+    #[serde(default)]
+    assumed: bool,
+}
+
+/// What the pools would depend on after a reconcile against the Azure that a file describes.
+pub(in crate::provider::azure) fn described_dependencies(needs: &Needs, described: &Value) -> Dependencies {
+    let azure: DescribedAzure = serde_json::from_value(described.clone()).unwrap_or_default();
+    let resource_group = &needs.place.resource_group;
+    let mut created = 0;
+    let mut dependencies = Dependencies { failures: needs.refused.clone(), ..Dependencies::default() };
+    // Records of other pools go once everything has succeeded; those of pools that fail stay.
+    let mut records: Vec<ScaleSetDependency> =
+        needs.records.iter().filter(|record| needs.refused.contains_key(&record.pool_name)).cloned().collect();
+    for need in &needs.pools {
+        let recorded = needs.records.iter().find(|record| record.pool_name == need.pool);
+        let mut reconcile = || {
+            let failed =
+                |call: &str| azure.fail.get(call).map(|text| DependencyFailure { message: text.clone(), code: None });
+            if let Some(failure) = failed("get").filter(|_| recorded.is_some()) {
+                return Err(failure);
+            }
+            let mut shown = recorded
+                .and_then(|record| {
+                    azure.vmss.iter().find(|set| set.resource_group == *resource_group && set.name == record.name)
+                })
+                .cloned();
+            if let Some(shown) = shown.as_mut().filter(|_| azure.assumed) {
+                shown.platform_fault_domain_count.get_or_insert(need.fault_domains);
+            }
+            match step(&needs.place, need, recorded.map(|record| record.name.as_str()), shown.as_ref())? {
+                Step::Keep(dependency) => Ok(dependency),
+                Step::Wait(text) => Err(DependencyFailure { message: text, code: None }),
+                Step::Create(name) => {
+                    if let Some(failure) = failed("createOrUpdate") {
+                        return Err(failure);
+                    }
+                    created += 1;
+                    let name = if azure.assumed { name } else { format!("vmo-{}-{created:08}", need.pool) };
+                    let id = format!(
+                        "/subscriptions/sub/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
+                    );
+                    Ok(ScaleSetDependency { pool_name: need.pool.clone(), id, name })
+                }
+            }
+        };
+        match reconcile() {
+            Ok(dependency) => records.push(dependency),
+            Err(failure) => {
+                records.extend(recorded.cloned());
+                dependencies.failures.insert(need.pool.clone(), failure);
+            }
+        }
+    }
+    let is_kept = |set: &ScaleSet| records.iter().any(|record| record.name == set.name);
+    let mut of_group = azure.vmss.iter().filter(|set| set.resource_group == *resource_group);
+    if of_group.any(|set| set.is_managed() && !is_kept(set)) {
+        dependencies.cleanup_failure = azure.fail.get("delete").cloned();
+    }
+    dependencies.records = json!(records);
+    dependencies
+}
+
+/// The Azure in which every recorded scale set is as its pool needs it now.
+pub(in crate::provider::azure) fn settled(needs: &Needs) -> Value {
+    let count = |pool: &str| needs.pools.iter().find(|need| need.pool == pool).map(|need| need.fault_domains);
+    let shown = needs.records.iter().map(|record| {
+        json!({
+            "resourceGroup": needs.place.resource_group,
+            "name": record.name,
+            "id": record.id,
+            "platformFaultDomainCount": count(&record.pool_name),
+        })
+    });
+    json!({"assumed": true, "vmss": shown.collect::<Vec<_>>()})
+}

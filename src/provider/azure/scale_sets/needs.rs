@@ -1,0 +1,207 @@
+//! What the pools of a Worker need of Azure, and where.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::gardener::{Cluster, UpdateStrategy, Worker, WorkerPool};
+use crate::api::secret::Secrets;
+use crate::provider::azure::cloud::AzureCloud;
+use crate::provider::azure::credentials::{Credentials, credentials};
+use crate::provider::azure::documents::{
+    CloudConfiguration, CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, WorkerStatus,
+};
+use crate::provider::azure::profile_config;
+use crate::provider::document::decode_document;
+use crate::provider::{DependencyFailure, WorkerContext, WorkerError};
+
+/// What the pools of a Worker need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Where.
+    pub place: Place,
+    /// Pools that can be placed in scale sets, in the order of the Worker. None where the infrastructure has zones.
+    pub pools: Vec<PoolNeed>,
+    /// Names of the pools that keep their records: all where the infrastructure has no zones.
+    pub pools_of_worker: BTreeSet<String>,
+    /// All records.
+    pub records: Vec<ScaleSetDependency>,
+    /// Why pools can't have a scale set.
+    pub refused: BTreeMap<String, DependencyFailure>,
+    /// Whether the infrastructure has zones, so that only what is left from before matters.
+    pub zonal: bool,
+}
+
+impl Needs {
+    /// No pool needs anything; so much is recorded.
+    #[must_use]
+    pub fn of_records(place: Place, records: Vec<ScaleSetDependency>, zonal: bool) -> Self {
+        let (pools, pools_of_worker, refused) = Default::default();
+        Self { place, pools, pools_of_worker, records, refused, zonal }
+    }
+}
+
+/// Where scale sets are, and who may ask for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The cloud.
+    pub cloud: AzureCloud,
+    /// Who asks.
+    pub credentials: Credentials,
+    /// Resource group of the shoot.
+    pub resource_group: String,
+    /// Region of the Worker.
+    pub region: String,
+    /// Namespace of the Worker.
+    pub namespace: String,
+}
+
+/// What one pool needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolNeed {
+    /// Name of the pool.
+    pub pool: String,
+    /// The fault domains that its scale set shall have.
+    pub fault_domains: i32,
+    /// Name of the scale set that is recorded for it.
+    pub recorded: Option<String>,
+}
+
+/// What the pools of a Worker need; `None` when they need nothing and nothing is left of what they needed.
+///
+/// # Errors
+/// When a document that says so is missing or wrong.
+pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> {
+    let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
+    let records: Vec<ScaleSetDependency> = match context.dependencies {
+        Some(dependencies) => serde_json::from_value(dependencies.records.clone()).unwrap_or_default(),
+        None => {
+            let status: Option<WorkerStatus> = context.provider_status()?;
+            status.map(|status| status.vmo_dependencies).unwrap_or_default()
+        }
+    };
+    if infrastructure.zoned && records.is_empty() {
+        return Ok(None);
+    }
+    let config = profile_config(context)?;
+    let configured = config.as_deref().and_then(|config| config.cloud_configuration.as_ref());
+    let place = Place {
+        cloud: cloud(configured, &context.shoot.spec.region),
+        credentials: credentials(context.worker, context.secrets)?,
+        resource_group: resource_group(&infrastructure)?,
+        region: context.worker.spec.region.clone(),
+        namespace: context.worker.metadata.namespace.clone().unwrap_or_default(),
+    };
+    let mut needs = Needs::of_records(place, records, infrastructure.zoned);
+    if infrastructure.zoned {
+        return Ok(Some(needs));
+    }
+    let region = &context.worker.spec.region;
+    for pool in &context.worker.spec.pools {
+        needs.pools_of_worker.insert(pool.name.clone());
+        match pool_need(pool, config.as_deref(), region, &needs.records) {
+            Ok(need) => needs.pools.push(need),
+            Err(failure) => {
+                needs.refused.insert(pool.name.clone(), failure);
+            }
+        }
+    }
+    Ok(Some(needs))
+}
+
+/// What has to go with a Worker; `None` when it never had anything. Neither pools nor their images, machine types and boot
+/// scripts are looked at, and the CloudProfile only for the cloud that it may name.
+///
+/// # Errors
+/// When the credentials or the infrastructure can't be read.
+pub fn needs_of_deletion(
+    worker: &Worker,
+    cluster: Option<&Cluster>,
+    secrets: &Secrets,
+) -> Result<Option<Needs>, WorkerError> {
+    let raw = worker.spec.infrastructure_provider_status.as_deref();
+    let infrastructure = raw.map(decode_document::<InfrastructureStatus>).transpose().map_err(|source| {
+        WorkerError::Document { path: "Worker spec.infrastructureProviderStatus".to_owned(), source }
+    })?;
+    let raw = worker.status.provider_status.as_deref();
+    let status = raw
+        .map(decode_document::<WorkerStatus>)
+        .transpose()
+        .map_err(|source| WorkerError::Document { path: "Worker status.providerStatus".to_owned(), source })?;
+    let records = status.map(|status| status.vmo_dependencies).unwrap_or_default();
+    // Without an infrastructure there never was a machine.
+    let Some(infrastructure) = infrastructure else { return Ok(None) };
+    if infrastructure.zoned && records.is_empty() {
+        return Ok(None);
+    }
+    let profile = cluster.and_then(|cluster| cluster.spec.cloud_profile.as_ref());
+    let config = profile.and_then(|profile| profile.spec.provider_config.as_deref());
+    let config: Option<CloudProfileConfig> = config.and_then(|config| decode_document(config).ok());
+    let configured = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
+    let region = cluster.and_then(|cluster| cluster.spec.shoot.as_ref()).map(|shoot| shoot.spec.region.as_str());
+    let place = Place {
+        cloud: cloud(configured, region.unwrap_or(&worker.spec.region)),
+        credentials: credentials(worker, secrets)?,
+        resource_group: resource_group(&infrastructure)?,
+        region: worker.spec.region.clone(),
+        namespace: worker.metadata.namespace.clone().unwrap_or_default(),
+    };
+    Ok(Some(Needs::of_records(place, records, infrastructure.zoned)))
+}
+
+/// The cloud that the CloudProfile names, else that of the region.
+fn cloud(configured: Option<&CloudConfiguration>, region: &str) -> AzureCloud {
+    configured.and_then(AzureCloud::configured).unwrap_or_else(|| AzureCloud::of_region(region))
+}
+
+fn resource_group(infrastructure: &InfrastructureStatus) -> Result<String, WorkerError> {
+    let name = infrastructure.resource_group.name.clone();
+    if is_name(&name) { Ok(name) } else { Err(WorkerError::ResourceGroup { name }) }
+}
+
+/// Whether a text can be a part of an address. Everything else about names Azure says by itself.
+fn is_name(text: &str) -> bool {
+    !matches!(text, "" | "." | "..") && !text.contains(['/', '\\']) && !text.chars().any(char::is_control)
+}
+
+fn pool_need(
+    pool: &WorkerPool,
+    config: Option<&CloudProfileConfig>,
+    region: &str,
+    records: &[ScaleSetDependency],
+) -> Result<PoolNeed, DependencyFailure> {
+    check_pool(pool).map_err(DependencyFailure::of_configuration)?;
+    let fault_domains = fault_domains(config, region).map_err(DependencyFailure::of_configuration)?;
+    let mut of_pool = records.iter().filter(|record| record.pool_name == pool.name);
+    let recorded = of_pool.next().map(|record| record.name.clone());
+    if of_pool.next().is_some() {
+        return Err(DependencyFailure::of_configuration(
+            "the provider status records several scale sets for the pool; leave only the one its machines are in",
+        ));
+    }
+    if let Some(name) = recorded.as_ref().filter(|name| !is_name(name)) {
+        let text = format!("the provider status records {name:?}, which can't be the name of a scale set");
+        return Err(DependencyFailure::of_configuration(text));
+    }
+    Ok(PoolNeed { pool: pool.name.clone(), fault_domains, recorded })
+}
+
+/// Whether the pool can be placed in a scale set at all.
+///
+/// # Errors
+/// A pool that is updated in place can't.
+pub fn check_pool(pool: &WorkerPool) -> Result<(), String> {
+    if pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
+        return Err("a pool that is updated in place needs zones: scale sets do not support it".to_owned());
+    }
+    Ok(())
+}
+
+/// The fault domains that scale sets of a region shall have.
+///
+/// # Errors
+/// When the CloudProfile does not say.
+fn fault_domains(config: Option<&CloudProfileConfig>, region: &str) -> Result<i32, String> {
+    let counts = config.map(|config| config.count_fault_domains.as_slice()).unwrap_or_default();
+    counts.iter().find(|count| count.region == region).map(|count| count.count).ok_or_else(|| {
+        format!("the infrastructure has no zones, and the CloudProfile's countFaultDomains has no entry for region {region:?}")
+    })
+}

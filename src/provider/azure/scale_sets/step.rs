@@ -1,0 +1,141 @@
+//! What is to be done about the scale set of a pool.
+
+use super::{NameSeed, Place, PoolNeed, ScaleSet, is_same_id};
+use crate::provider::DependencyFailure;
+use crate::provider::azure::documents::ScaleSetDependency;
+
+/// What is to be done about the scale set of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The scale set stays, under the id that Azure shows now.
+    Keep(ScaleSetDependency),
+    /// A new one of this name is needed; a new name rolls the pool's nodes.
+    Create(String),
+    /// Nothing can be done yet.
+    Wait(String),
+}
+
+/// Compares what Azure shows under the recorded (or adopted) name with what the pool needs.
+///
+/// # Errors
+/// When Azure does not say enough: nodes are not rolled on a suspicion.
+pub fn step(
+    place: &Place,
+    need: &PoolNeed,
+    recorded: Option<&str>,
+    shown: Option<&ScaleSet>,
+) -> Result<Step, DependencyFailure> {
+    let create = || {
+        let seed = NameSeed {
+            namespace: &place.namespace,
+            resource_group: &place.resource_group,
+            pool: &need.pool,
+            fault_domains: need.fault_domains,
+            predecessor: recorded,
+        };
+        Step::Create(seed.name())
+    };
+    let Some(shown) = shown else { return Ok(create()) };
+    if shown.is_being_deleted() {
+        return Ok(Step::Wait(format!("until Azure has deleted scale set {}", shown.name)));
+    }
+    match shown.platform_fault_domain_count {
+        Some(count) if count == need.fault_domains => Ok(Step::Keep(record(&need.pool, shown)?)),
+        Some(_) => Ok(create()),
+        None => Err(DependencyFailure {
+            message: format!("Azure does not say how many fault domains scale set {} has", shown.name),
+            code: None,
+        }),
+    }
+}
+
+/// The record of a scale set as Azure shows it.
+///
+/// # Errors
+/// When Azure gives no name or id.
+pub fn record(pool: &str, shown: &ScaleSet) -> Result<ScaleSetDependency, DependencyFailure> {
+    if shown.name.is_empty() || shown.id.is_empty() {
+        return Err(DependencyFailure { message: "Azure shows a scale set without name or id".to_owned(), code: None });
+    }
+    Ok(ScaleSetDependency { pool_name: pool.to_owned(), id: shown.id.clone(), name: shown.name.clone() })
+}
+
+/// Which scale set is taken over for a pool that lost its record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Adoption<'a> {
+    /// This one.
+    Of(&'a ScaleSet),
+    /// There is none.
+    None,
+    /// There are several, and nothing tells which one.
+    Unclear(Vec<&'a str>),
+}
+
+/// Finds the scale set of a pool without a record: the one that its machines are in, else the only one.
+#[must_use]
+pub fn adoption<'a>(pool: &str, shown: &'a [ScaleSet], ids_of_machines: &[String]) -> Adoption<'a> {
+    let own: Vec<&ScaleSet> = shown.iter().filter(|set| set.belongs_to(pool) && !set.is_being_deleted()).collect();
+    let has_machines = |set: &&ScaleSet| ids_of_machines.iter().any(|id| is_same_id(id, &set.id));
+    let with_machines: Vec<&ScaleSet> = own.iter().copied().filter(has_machines).collect();
+    match (with_machines.as_slice(), own.as_slice()) {
+        ([only], _) | ([], [only]) => Adoption::Of(only),
+        (_, []) => Adoption::None,
+        _ => Adoption::Unclear(own.iter().map(|set| set.name.as_str()).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::azure::scale_sets::tags;
+    use crate::provider::azure::test_support::place;
+
+    fn need() -> PoolNeed {
+        PoolNeed { pool: "a".to_owned(), fault_domains: 3, recorded: None }
+    }
+
+    fn shown(name: &str, pool: &str) -> ScaleSet {
+        ScaleSet {
+            name: name.to_owned(),
+            id: format!("/vmss/{name}"),
+            platform_fault_domain_count: Some(3),
+            tags: tags(pool),
+            ..ScaleSet::default()
+        }
+    }
+
+    #[test]
+    fn only_other_fault_domains_or_a_vanished_scale_set_need_a_new_one() {
+        let old = shown("vmo-a-AbCd1234", "a");
+        let step = |shown: Option<&ScaleSet>| step(&place(), &need(), Some("vmo-a-AbCd1234"), shown);
+        assert!(matches!(step(Some(&old)), Ok(Step::Keep(kept)) if kept.name == old.name));
+        let other = ScaleSet { platform_fault_domain_count: Some(2), ..old.clone() };
+        let (replaced, vanished) = (step(Some(&other)).unwrap(), step(None).unwrap());
+        assert!(matches!(&replaced, Step::Create(name) if *name != old.name));
+        assert_eq!(replaced, vanished);
+        let going = ScaleSet { provisioning_state: Some("deleting".to_owned()), ..old.clone() };
+        assert!(matches!(step(Some(&going)), Ok(Step::Wait(_))));
+        let mute = ScaleSet { platform_fault_domain_count: None, ..old };
+        assert!(step(Some(&mute)).is_err(), "no node rolls because Azure left a number out");
+    }
+
+    #[test]
+    fn only_what_belongs_to_the_pool_is_adopted() {
+        let (own, longer) = (shown("vmo-a-AbCd1234", "a"), shown("vmo-a2-ZZZZZZZZ", "a2"));
+        let misnamed = shown("vmo-a2-YYYYYYYY", "a");
+        let foreign = ScaleSet { tags: [(super::super::POOL_TAG.to_owned(), "a".to_owned())].into(), ..own.clone() };
+        let all = [longer.clone(), misnamed, foreign, own.clone()];
+        assert_eq!(adoption("a", &all, &[]), Adoption::Of(&own));
+        assert_eq!(adoption("a", &[longer], &[]), Adoption::None);
+    }
+
+    #[test]
+    fn machines_tell_which_of_several_is_adopted() {
+        let all = [shown("vmo-a-AbCd1234", "a"), shown("vmo-a-AbCd9999", "a")];
+        let unclear = Adoption::Unclear(vec!["vmo-a-AbCd1234", "vmo-a-AbCd9999"]);
+        assert_eq!(adoption("a", &all, &[]), unclear);
+        assert_eq!(adoption("a", &all, &["/VMSS/vmo-a-AbCd9999".to_owned()]), Adoption::Of(&all[1]));
+        let both = ["/vmss/vmo-a-AbCd1234".to_owned(), "/vmss/vmo-a-AbCd9999".to_owned()];
+        assert_eq!(adoption("a", &all, &both), unclear);
+    }
+}

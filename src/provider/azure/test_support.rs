@@ -1,0 +1,20 @@
+//! What unit tests of Azure share.
+
+use super::cloud::AzureCloud;
+use super::credentials::{Credentials, Proof, Sensitive};
+use super::scale_sets::Place;
+
+pub(crate) fn place() -> Place {
+    Place {
+        cloud: AzureCloud::Public,
+        credentials: Credentials {
+            subscription: "sub".to_owned(),
+            tenant: "tenant".to_owned(),
+            client: "client".to_owned(),
+            proof: Proof::ClientSecret(Sensitive::from("s3cret")),
+        },
+        resource_group: "rg".to_owned(),
+        region: "westeurope".to_owned(),
+        namespace: "shoot--p--s".to_owned(),
+    }
+}
