@@ -24,6 +24,7 @@
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`offer`]: what a CloudProfile offers, what is wrong with it, how it could be written;
 //! * [`worker`]: the pipeline, one file per step;
+//! * [`cloud`]: clients of clouds, for what pools depend on there;
 //! * [`explain`]: a plan for people;
 //! * [`preview`]: what a change does before it happens, and why;
 //! * [`runtime`]: watches and wiring;
@@ -32,6 +33,7 @@
 pub mod api;
 pub mod capabilities;
 pub mod cli;
+pub mod cloud;
 pub mod cloud_profile;
 pub mod explain;
 pub mod offer;

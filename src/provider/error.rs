@@ -278,8 +278,18 @@ impl PoolProblem {
         match self {
             // gardenlet writes both Secrets; they come with the next try.
             Self::UserDataSecretMissing { .. } | Self::UserDataEmpty { .. } => None,
-            Self::Dependency(failure) | Self::DependencyAwaited(failure) => failure.code,
+            Self::Dependency(failure) => failure.code,
+            Self::DependencyAwaited(_) => None,
             _ => Some(ErrorCode::ConfigurationProblem),
+        }
+    }
+
+    /// The code for the case that something on its way takes too long.
+    #[must_use]
+    pub fn code_when_late(&self) -> Option<ErrorCode> {
+        match self {
+            Self::DependencyAwaited(awaited) => awaited.code,
+            _ => self.code(),
         }
     }
 

@@ -2,12 +2,13 @@
 //!
 //! Watched are Workers, and everything that machine-controller-manager changes while machines come and go
 //! (MachineDeployments, MachineSets, Machines). Each event of the latter leads to the Workers of its namespace; one that
-//! waits for nothing costs no request.
+//! waits for nothing costs no request. Clouds ring a bell when something that a Worker waits for has come to an end.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures::StreamExt;
+use futures::channel::mpsc;
 use kube::api::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::controller::{Action, Config};
@@ -29,8 +30,10 @@ use super::retry::Retries;
 use super::served::Served;
 use super::tell::PoolStates;
 use super::undecodable::tell_undecodable;
+use super::write_gate::WriteGate;
 use crate::api::gardener::Worker;
 use crate::api::machine::{Machine, MachineDeployment, MachineSet};
+use crate::cloud::{Bell, Clouds, WorkerName};
 use crate::provider::Providers;
 use crate::worker::garden::Garden;
 
@@ -38,6 +41,7 @@ use crate::worker::garden::Garden;
 pub(super) struct Shared {
     pub(super) client: Client,
     pub(super) garden: Garden,
+    pub(super) clouds: Clouds,
     pub(super) recorder: Recorder,
     pub(super) served: Served,
     pub(super) metrics: Arc<Metrics>,
@@ -50,6 +54,7 @@ pub(super) struct Shared {
 /// Runs until it is told to stop.
 pub(super) async fn run(
     client: Client,
+    gate: &WriteGate,
     arguments: &ControllerArguments,
     providers: Providers,
     readiness: &Readiness,
@@ -58,11 +63,14 @@ pub(super) async fn run(
 ) -> anyhow::Result<()> {
     let served = Served::new(providers, &arguments.worker_types, &arguments.extension_classes)?;
     info!(worker_types = served.types(), classes = served.classes(), "starting");
+    let (bell, rings) = mpsc::unbounded();
+    let clouds = Clouds::new(arguments.azure(), gate.before_clouds(), ringing(bell));
     let reporter = Reporter { controller: "gardener-extension-worker".into(), instance: None };
     let shared = Arc::new(Shared {
         recorder: Recorder::new(client.clone(), reporter),
         client: client.clone(),
         garden: arguments.garden(),
+        clouds,
         served,
         metrics: Arc::clone(metrics),
         retries: Retries::default(),
@@ -85,6 +93,7 @@ pub(super) async fn run(
         .watches(metadata_of::<MachineDeployment>(&client), watcher::Config::default(), workers_of(&store))
         .watches(metadata_of::<MachineSet>(&client), watcher::Config::default(), workers_of(&store))
         .watches(metadata_of::<Machine>(&client), watcher::Config::default(), workers_of(&store))
+        .reconcile_on(rings)
         .graceful_shutdown_on(async move {
             // Without a sender there is nobody left to run for.
             let _ = stopped.wait_for(|stopped| *stopped).await;
@@ -97,6 +106,14 @@ pub(super) async fn run(
         });
     futures::join!(run, filled);
     Ok(())
+}
+
+/// A bell that leads to a look at the Worker for which something has come to an end at a cloud.
+fn ringing(rings: mpsc::UnboundedSender<ObjectRef<Guarded<Worker>>>) -> Bell {
+    Arc::new(move |worker: WorkerName| {
+        // Without a receiver the process is about to end.
+        let _ = rings.unbounded_send(ObjectRef::new(&worker.name).within(&worker.namespace));
+    })
 }
 
 /// Only the metadata of machine objects is watched: each pass reads what it needs, and an object that can't be decoded

@@ -19,7 +19,7 @@ use crate::worker::delete::delete;
 use crate::worker::observe::{self, ObserveError};
 use crate::worker::operation::{Decision, Operation, decide};
 use crate::worker::place::Place;
-use crate::worker::reconcile::{Pass, PassError, reconcile};
+use crate::worker::reconcile::{Hands, Pass, PassError, reconcile};
 use crate::worker::report::{Outcome, status_patch, with_conditions, with_in_place_updates};
 
 /// Why a look ended without being written down in the status.
@@ -76,12 +76,11 @@ async fn pass(
 ) -> Result<Pass, PassError> {
     let now = Timestamp::now();
     let place = Place::new(shared.client.clone(), worker.namespace().unwrap_or_default());
+    let hands = Hands { place: &place, provider, cloud: shared.clouds.for_worker_type(&worker.spec.worker_type) };
     match operation {
-        Operation::Create | Operation::Reconcile => {
-            reconcile(&place, provider, worker, cluster, begins, None, now).await
-        }
-        Operation::Restore => reconcile(&place, provider, worker, cluster, begins, Some(&shared.garden), now).await,
-        Operation::Delete => delete(&place, provider, worker, cluster, now).await,
+        Operation::Create | Operation::Reconcile => reconcile(hands, worker, cluster, begins, None, now).await,
+        Operation::Restore => reconcile(hands, worker, cluster, begins, Some(&shared.garden), now).await,
+        Operation::Delete => delete(hands, worker, cluster, now).await,
         // gardenlet has kept the machines and takes their objects away.
         Operation::Migrate => Ok(Pass::ended(Outcome::Succeeded)),
     }

@@ -94,8 +94,12 @@ fn pool_numbers(pass: &Pass) -> Option<PoolNumbers> {
         *waits |= deployment.phase != Phase::Ready;
         *fails |= matches!(deployment.phase, Phase::Failed(_));
     }
-    let mut numbers =
-        PoolNumbers { failed: i64::try_from(plan.errors().count()).unwrap_or(i64::MAX), ..PoolNumbers::default() };
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let mut numbers = PoolNumbers {
+        failed: number(plan.errors().count()),
+        waiting: number(plan.awaited().count()),
+        ..PoolNumbers::default()
+    };
     for (waits, fails) in pools.into_values() {
         match (waits, fails) {
             (_, true) => numbers.failed += 1,

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
+use crate::cloud::azure;
 use crate::provider::Providers;
 use crate::worker::garden::Garden;
 use logs::{LogFormat, LogLevel};
@@ -68,6 +69,12 @@ pub struct ControllerArguments {
     /// has not put them into the Worker.
     #[arg(long, env = "GARDEN_KUBECONFIG", value_name = "FILE")]
     garden_kubeconfig: Option<PathBuf>,
+    /// Where requests for Azure's resource manager go, of whichever cloud: a proxy, or a stand-in for tests.
+    #[arg(long, env = "AZURE_RESOURCE_MANAGER_URL", value_name = "URL")]
+    azure_resource_manager_url: Option<azure::Origin>,
+    /// Where requests for Azure's access tokens go, of whichever cloud.
+    #[arg(long, env = "AZURE_AUTHORITY_HOST", value_name = "URL")]
+    azure_authority_url: Option<azure::Origin>,
     /// Workers that are reconciled at the same time.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 20, value_name = "N")]
     worker_max_concurrent_reconciles: u16,
@@ -111,6 +118,13 @@ pub struct ControllerArguments {
 }
 
 impl ControllerArguments {
+    fn azure(&self) -> azure::Addresses {
+        azure::Addresses {
+            resource_manager: self.azure_resource_manager_url.clone(),
+            authority: self.azure_authority_url.clone(),
+        }
+    }
+
     fn garden(&self) -> Garden {
         Garden { kubeconfig: self.garden_kubeconfig.clone() }
     }

@@ -58,7 +58,7 @@ pub(super) async fn run(arguments: &ControllerArguments, providers: Providers, l
     let result = {
         let mut election = pin!(election(candidate.as_mut(), &metrics));
         let mut heartbeat = pin!(beat(arguments, &ungated));
-        let mut work = pin!(work(arguments, providers, client, &leadership, &readiness, &metrics, stopped));
+        let mut work = pin!(work(arguments, providers, client, &gate, &readiness, &metrics, stopped));
         let result = tokio::select! {
             result = &mut work => result,
             error = &mut election => Err(error),
@@ -161,7 +161,7 @@ async fn work(
     arguments: &ControllerArguments,
     providers: Providers,
     client: Client,
-    leadership: &Leadership,
+    gate: &WriteGate,
     readiness: &Readiness,
     metrics: &Arc<Metrics>,
     stopped: watch::Receiver<bool>,
@@ -169,7 +169,7 @@ async fn work(
     let mut told = stopped.clone();
     let ready = async {
         kinds::wait_until_served(&client, readiness).await;
-        if arguments.leader_election_namespace.is_some() && !arguments.shadow {
+        if let WriteGate::Leader(leadership) = gate {
             readiness.set_standing_by(true);
             leadership.wait().await;
             readiness.set_standing_by(false);
@@ -183,5 +183,5 @@ async fn work(
         // The sender lives as long as this future.
         _ = told.wait_for(|stopped| *stopped) => return Ok(()),
     }
-    controller::run(client.clone(), arguments, providers, readiness, metrics, stopped).await
+    controller::run(client.clone(), gate, arguments, providers, readiness, metrics, stopped).await
 }

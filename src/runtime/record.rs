@@ -76,6 +76,9 @@ pub(super) async fn end(worker: &Worker, operation: Operation, shared: &Shared) 
         shared.written.gone(&uid, Instant::now());
         shared.pace.forget(&uid);
         shared.pool_states.forget(&uid);
+        if let Some(cloud) = shared.clouds.for_worker_type(&worker.spec.worker_type) {
+            cloud.forget(&uid);
+        }
     }
     Ok(())
 }

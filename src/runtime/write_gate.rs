@@ -1,6 +1,7 @@
 //! The gate through which every write to the API server goes: it lets nothing pass while another process leads, and
 //! nothing at all in shadow mode. A layer of the client, so that no code can go around it.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use tower::{BoxError, Layer, Service};
 
 use super::leadership::Leadership;
 use super::request::ApiRequest;
+use crate::cloud::{Gate, Writes};
 
 /// Who may write.
 #[derive(Clone, Debug)]
@@ -42,6 +44,18 @@ impl WriteGate {
             Self::Leader(_) => Err(HeldBack::NotLeading),
             Self::Shut => Err(HeldBack::Shadow),
         }
+    }
+}
+
+impl WriteGate {
+    /// The same gate before the clouds, which are no part of the seed.
+    pub(super) fn before_clouds(&self) -> Gate {
+        let gate = self.clone();
+        Arc::new(move || match gate.check(Instant::now()) {
+            Ok(()) => Writes::Allowed,
+            Err(HeldBack::NotLeading) => Writes::HeldBack,
+            Err(HeldBack::Shadow) => Writes::Pretended,
+        })
     }
 }
 

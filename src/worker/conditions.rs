@@ -70,7 +70,7 @@ impl Fact {
 #[must_use]
 pub fn facts_of_pools(plan: &Plan, write_errors: &[String], progress: &Progress) -> [Fact; 3] {
     let number = plan.pools.len();
-    let errors: Vec<String> = plan.errors().map(ToString::to_string).chain(write_errors.iter().cloned()).collect();
+    let errors: Vec<String> = plan.unplanned().map(ToString::to_string).chain(write_errors.iter().cloned()).collect();
     let codes = plan.errors().filter_map(|error| error.problem.code()).collect();
     let deployed = if errors.is_empty() {
         Fact::holds(ConditionType::PoolsDeployed, "AllPoolsDeployed", format!("All {number} pools are deployed."))
@@ -91,16 +91,18 @@ pub fn facts_of_pools(plan: &Plan, write_errors: &[String], progress: &Progress)
 fn pools_ready(plan: &Plan, progress: &Progress) -> Fact {
     let of_type = ConditionType::PoolsReady;
     let failed: BTreeSet<&str> = plan
-        .failed_pools()
-        .into_iter()
+        .errors()
+        .map(|error| error.pool.as_str())
         .chain(progress.failed_machines().map(|(deployment, _)| deployment.pool.as_str()))
         .collect();
     if !failed.is_empty() {
         let names: Vec<&str> = failed.into_iter().collect();
         return Fact::fails(of_type, "PoolsFailed", format!("Pools that failed: {}.", names.join(", ")));
     }
-    if !progress.is_ready() {
-        let waiting = progress.pending_pools().join(", ");
+    let awaiting = plan.awaited().map(|error| error.pool.as_str());
+    let waiting: Vec<&str> = awaiting.chain(progress.pending_pools()).collect();
+    if !waiting.is_empty() || !progress.is_ready() {
+        let waiting = waiting.join(", ");
         return Fact::fails(of_type, "WaitingForMachines", format!("Pools that wait for machines: {waiting}."));
     }
     let (reason, text) = match progress.hibernated {
@@ -218,6 +220,9 @@ pub fn pool_states(
     for error in plan.errors() {
         let codes = error.problem.code().into_iter().collect();
         states.insert(error.pool.clone(), PoolState::Failed { message: error.to_string(), codes });
+    }
+    for error in plan.awaited() {
+        states.insert(error.pool.clone(), PoolState::Waiting);
     }
     for deployment in &progress.deployments {
         let state = states.entry(deployment.pool.clone()).or_insert(PoolState::Ready);

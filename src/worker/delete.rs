@@ -15,11 +15,11 @@ use super::apply::MachineApis;
 use super::cleanup::is_being_deleted;
 use super::decode;
 use super::deletion::{Doomed, delete_all};
+use super::dependencies::CleanUp;
 use super::force_deletion::mark_machines;
 use super::live::MachineObjects;
 use super::observe::{self, ObserveError};
-use super::place::Place;
-use super::reconcile::{Pass, PassError};
+use super::reconcile::{Hands, Pass, PassError};
 use super::report::{Failure, Outcome, PATIENCE};
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
@@ -35,13 +35,14 @@ const LOOK_AT_SECRETS_AGAIN: Duration = Duration::from_secs(2);
 /// # Errors
 /// When something can't be read, marked or deleted.
 pub async fn delete(
-    place: &Place,
-    provider: &dyn Provider,
+    hands: Hands<'_>,
     worker: &Worker,
     cluster: Result<Option<Arc<Cluster>>, ObserveError>,
     now: Timestamp,
 ) -> Result<Pass, PassError> {
-    if cluster?.as_deref().is_some_and(decode::is_deletion_forced) {
+    let Hands { place, provider, .. } = hands;
+    let cluster = cluster?;
+    if cluster.as_deref().is_some_and(decode::is_deletion_forced) {
         return Ok(pass(Outcome::Succeeded, None));
     }
     let mut live = place.machine_objects().await?;
@@ -50,7 +51,7 @@ pub async fn delete(
     }
     if live.is_empty() {
         return Ok(match credentials_holder(place.client(), worker).await? {
-            None => pass(Outcome::Succeeded, None),
+            None => remove_dependencies(hands, worker, cluster.as_deref(), now).await?,
             Some(text) => waiting(worker, text, 90, now, Some(LOOK_AT_SECRETS_AGAIN)),
         });
     }
@@ -63,6 +64,22 @@ pub async fn delete(
     // The last Secret may vanish without an event of a watched kind.
     let look_again = live.machines.is_empty().then_some(LOOK_AT_SECRETS_AGAIN);
     Ok(waiting(worker, left_text(&live), percentage(&live), now, look_again))
+}
+
+/// What machines depended on goes after the last of them.
+async fn remove_dependencies(
+    hands: Hands<'_>,
+    worker: &Worker,
+    cluster: Option<&Cluster>,
+    now: Timestamp,
+) -> Result<Pass, PassError> {
+    let Some(cloud) = hands.cloud else { return Ok(pass(Outcome::Succeeded, None)) };
+    let secrets = observe::credentials(hands.place.client(), worker).await?;
+    Ok(match cloud.remove(worker, cluster, &secrets).await? {
+        CleanUp::Done(_) => pass(Outcome::Succeeded, None),
+        CleanUp::Waiting(text) => waiting(worker, format!("waiting {text}"), 95, now, None),
+        CleanUp::Failed(failure, again) => pass(Outcome::Failed(failure), Some(again)),
+    })
 }
 
 fn pass(outcome: Outcome, look_again: Option<Duration>) -> Pass {

@@ -44,6 +44,8 @@ pub struct Digested<T> {
     pub metadata: ObjectMeta,
     /// What it says.
     pub digest: Digest,
+    /// Id of what a class places machines in at the cloud, such as a scale set.
+    pub placed_in: Option<String>,
     /// The object itself, where it was kept.
     pub whole: Option<T>,
 }
@@ -55,7 +57,13 @@ impl Digested<Value> {
     /// When its metadata can't be read.
     pub fn class(document: Value) -> Result<Self, serde_json::Error> {
         let metadata = ObjectMeta::deserialize(&document["metadata"])?;
-        Ok(Self { metadata: identity(metadata), digest: digest::of_document(&document), whole: Some(document) })
+        let placed_in = document.pointer("/providerSpec/properties/machineSet/id").and_then(Value::as_str);
+        Ok(Self {
+            metadata: identity(metadata),
+            digest: digest::of_document(&document),
+            placed_in: placed_in.map(str::to_owned),
+            whole: Some(document),
+        })
     }
 }
 
@@ -64,7 +72,7 @@ impl Digested<Secret> {
     #[must_use]
     pub fn secret(secret: Secret) -> Self {
         let metadata = identity(secret.metadata.clone());
-        Self { metadata, digest: digest::of_secret(&secret), whole: Some(secret) }
+        Self { metadata, digest: digest::of_secret(&secret), placed_in: None, whole: Some(secret) }
     }
 }
 

@@ -4,6 +4,7 @@
 //!  operation  pure  what the object asks for: start, go on, nothing
 //!  observe    I/O   Cluster, Secrets and live machine objects     → Observed
 //!  decode     pure  Worker + Cluster + Secrets                    → WorkerContext
+//!  dependencies I/O WorkerContext, and a cloud                    → Dependencies, part of the WorkerContext from here on
 //!  plan       pure  WorkerContext                                 → Plan: a PoolPlan or a PoolError for each pool
 //!  changes    pure  Plan + Observed                               → Changes: only what differs (class_inputs: for `why`)
 //!  apply      I/O   Changes                                       → Applied
@@ -26,6 +27,7 @@ pub mod conditions;
 pub mod decode;
 pub mod delete;
 mod deletion;
+pub mod dependencies;
 pub mod deployment;
 pub mod difference;
 pub mod digest;

@@ -101,6 +101,23 @@ pub async fn secrets(client: &Client, worker: &Worker) -> Result<Secrets, Observ
     Ok(secrets)
 }
 
+/// The credentials of a Worker; nothing when they are missing.
+///
+/// # Errors
+/// When they can't be read.
+pub async fn credentials(client: &Client, worker: &Worker) -> Result<Secrets, ObserveError> {
+    let mut secrets = Secrets::default();
+    let reference = &worker.spec.secret_ref;
+    if let (Some(namespace), Some(name)) = (&reference.namespace, &reference.name) {
+        let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+        let secret = api.get_opt(name).await.map_err(api_error(format!("Secret {namespace}/{name}")))?;
+        if let Some(secret) = secret {
+            secrets.insert(namespace, name, SecretContent::from(secret));
+        }
+    }
+    Ok(secrets)
+}
+
 /// All machine objects of a namespace.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::gardener::{InPlaceUpdates, WorkerPool};
 use crate::pool::names::{ClassName, DeploymentName};
-use crate::provider::{MachinePlan, PoolError, PoolPlan, Provider, WorkerContext, WorkerError};
+use crate::provider::{MachinePlan, PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
 
 /// What shall exist for a Worker.
 #[derive(Clone, Debug)]
@@ -25,11 +25,34 @@ pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan,
     let spec = &context.worker.spec;
     let planner = provider.planner(context)?;
     let pools: Vec<_> = spec.pools.iter().map(|pool| planner.plan_pool(pool)).collect();
-    let planned: Vec<&PoolPlan> = pools.iter().flatten().collect();
-    let failed: Vec<&WorkerPool> =
-        spec.pools.iter().zip(&pools).filter(|(_, result)| result.is_err()).map(|(pool, _)| pool).collect();
-    let provider_status = planner.provider_status(&planned, &failed);
+    let provider_status = status_document(planner.as_ref(), context, &pools);
     Ok(Plan { pools, provider_status })
+}
+
+/// The `providerStatus` document of the same plan with other dependencies.
+///
+/// # Errors
+/// As [`plan`].
+pub fn provider_status(provider: &dyn Provider, context: WorkerContext<'_>, plan: &Plan) -> Result<Value, WorkerError> {
+    Ok(status_document(provider.planner(context)?.as_ref(), context, &plan.pools))
+}
+
+fn status_document(
+    planner: &dyn PoolPlanner,
+    context: WorkerContext<'_>,
+    pools: &[Result<PoolPlan, PoolError>],
+) -> Value {
+    let planned: Vec<&PoolPlan> = pools.iter().flatten().collect();
+    let failed: Vec<&WorkerPool> = context
+        .worker
+        .spec
+        .pools
+        .iter()
+        .zip(pools)
+        .filter(|(_, result)| result.is_err())
+        .map(|(pool, _)| pool)
+        .collect();
+    planner.provider_status(&planned, &failed)
 }
 
 impl Plan {
@@ -38,9 +61,19 @@ impl Plan {
         self.pools.iter().flatten().flat_map(|pool| &pool.machines)
     }
 
+    /// Why pools are not planned: because something is wrong, or because they wait for what they depend on.
+    pub fn unplanned(&self) -> impl Iterator<Item = &PoolError> {
+        self.pools.iter().filter_map(|result| result.as_ref().err())
+    }
+
     /// Why pools could not be planned.
     pub fn errors(&self) -> impl Iterator<Item = &PoolError> {
-        self.pools.iter().filter_map(|result| result.as_ref().err())
+        self.unplanned().filter(|error| !error.problem.is_awaited())
+    }
+
+    /// What pools wait for before they can be planned.
+    pub fn awaited(&self) -> impl Iterator<Item = &PoolError> {
+        self.unplanned().filter(|error| error.problem.is_awaited())
     }
 
     /// Names of the deployments that shall exist.
@@ -55,10 +88,10 @@ impl Plan {
         self.machines().map(|machine| &machine.deployment.class_name).collect()
     }
 
-    /// Names of the pools that could not be planned. Whatever they have stays.
+    /// Names of the pools that are not planned. Whatever they have stays.
     #[must_use]
     pub fn failed_pools(&self) -> BTreeSet<&str> {
-        self.errors().map(|error| error.pool.as_str()).collect()
+        self.unplanned().map(|error| error.pool.as_str()).collect()
     }
 
     /// Hashes of the in-place pools, as `status.inPlaceUpdates` keeps them.

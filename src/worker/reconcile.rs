@@ -14,6 +14,7 @@ use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
 use super::conditions::{Fact, every_node_ready, facts_of_pools};
 use super::decode;
 use super::deletion::{Doomed, delete_all};
+use super::dependencies::{Asked, Cloud, Provided, clean_up_cloud, keep_records};
 use super::force_deletion::mark_machines;
 use super::garden::Garden;
 use super::live::{Digested, MachineObjects};
@@ -28,7 +29,18 @@ use super::report::{
 use super::restore::{RestoreError, bring_back, start_machine_controller};
 use super::roll::{Roll, rolls};
 use crate::api::gardener::{Cluster, ErrorCode, Worker};
-use crate::provider::{Provider, WorkerContext, WorkerError};
+use crate::provider::{PoolError, Provider, WorkerContext, WorkerError};
+
+/// Who does what a pass asks for.
+#[derive(Clone, Copy)]
+pub struct Hands<'a> {
+    /// Where the pass reads and writes.
+    pub place: &'a Place,
+    /// Plans pools.
+    pub provider: &'a dyn Provider,
+    /// Provides what pools depend on; `None` where they depend on nothing.
+    pub cloud: Option<&'a dyn Cloud>,
+}
 
 /// What one pass over a Worker has found and done.
 pub struct Pass {
@@ -142,14 +154,14 @@ impl PassError {
 /// # Errors
 /// When something can't be read or deleted, or nothing can be planned. Errors of single pools are part of the outcome.
 pub async fn reconcile(
-    place: &Place,
-    provider: &dyn Provider,
+    hands: Hands<'_>,
     worker: &Worker,
     cluster: Result<Option<Arc<Cluster>>, ObserveError>,
     begins: bool,
     moved: Option<&Garden>,
     now: Timestamp,
 ) -> Result<Pass, PassError> {
+    let Hands { place, provider, cloud } = hands;
     let cluster = cluster?.ok_or_else(|| WorkerError::ClusterMissing { cluster: place.namespace().to_owned() })?;
     let mut steps = Steps::start();
     let publishes_anew = begins || is_publication_due(worker);
@@ -157,8 +169,19 @@ pub async fn reconcile(
     let live =
         async { if moved.is_some() { place.machine_objects_anew().await } else { place.machine_objects().await } };
     let (secrets, mut live) = tokio::try_join!(observe::secrets(place.client(), worker), live)?;
-    let context = decode::context(worker, &cluster, &secrets)?;
+    let mut context = decode::context(worker, &cluster, &secrets)?;
+    let provided = match cloud {
+        Some(cloud) => {
+            cloud.provide(Asked { context: &context, live: &live, begins, has_moved: moved.is_some() }).await?
+        }
+        None => Provided::default(),
+    };
+    context.dependencies = provided.dependencies.as_ref();
+    steps.done("dependencies");
     let plan = plan(provider, context)?;
+    if provided.records_changed {
+        keep_records(place, worker, &plan).await?;
+    }
     if let Some(garden) = moved {
         live.moved_replicas = bring_back(place.client(), garden, &context, &plan, &live).await?;
     }
@@ -171,7 +194,7 @@ pub async fn reconcile(
     let rolls = rolls(&changes, &live);
     let applied = apply(&apis, changes, &live).await;
     // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
-    let is_all_back = plan.errors().next().is_none() && applied.errors.is_empty();
+    let is_all_back = plan.unplanned().next().is_none() && applied.errors.is_empty();
     if moved.is_some() && is_all_back {
         start_machine_controller(place, context.shoot).await?;
     }
@@ -191,21 +214,29 @@ pub async fn reconcile(
         _ => false,
     };
     let is_done = progress.is_ready() && left.is_empty() && applied.errors.is_empty();
-    if sleeps && is_done && plan.errors().next().is_none() {
+    if sleeps && is_done && plan.unplanned().next().is_none() {
         machine_controller::scale(place, MachineController::Stopped).await?;
     }
     steps.done("clean-up");
-    let published = published(&context, &plan, publishes_anew, &live);
+    let mut published = published(&context, &plan, publishes_anew, &live);
     let write_errors: Vec<String> = applied.errors.iter().map(ToString::to_string).collect();
     let mut facts = facts_of_pools(&plan, &write_errors, &progress).to_vec();
     facts.push(every_node_ready(&applied.deployments, sleeps, |code, text| provider.error_codes(code, text)));
-    let (outcome, look_again) = outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
+    let (mut outcome, mut look_again) =
+        outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
+    if let (Outcome::Succeeded, Some(cloud)) = (&outcome, cloud.filter(|_| provided.has_something)) {
+        (outcome, look_again) = clean_up_cloud(cloud, place, provider, &context, &plan, &mut published).await?;
+        steps.done("clean-up-cloud");
+    }
     Ok(Pass {
         outcome,
         published: Some(published),
         plan: Some(plan),
         // A change that is stuck is looked at again when its time is over, and only then.
-        look_again: [look_again, restart_in.filter(|wait| !wait.is_zero())].into_iter().flatten().min(),
+        look_again: [look_again, restart_in.filter(|wait| !wait.is_zero()), provided.look_again]
+            .into_iter()
+            .flatten()
+            .min(),
         progress: Some(progress),
         facts,
         rolls,
@@ -217,7 +248,7 @@ pub async fn reconcile(
 
 fn published(context: &WorkerContext<'_>, plan: &Plan, renew_time: bool, live: &MachineObjects) -> Published {
     // Where no pool wants machines nothing is published, not even a time.
-    let has_bounds = plan.machines().next().is_some() || plan.errors().next().is_some();
+    let has_bounds = plan.machines().next().is_some() || plan.unplanned().next().is_some();
     Published {
         machine_deployments: published_deployments(plan, context.worker, &context.shoot.status.technical_id, live),
         renew_time: renew_time && has_bounds,
@@ -308,22 +339,24 @@ fn outcome(
     publishes_anew: bool,
     now: Timestamp,
 ) -> (Outcome, Option<Duration>) {
-    let mut failures: Vec<Failure> = plan
-        .errors()
-        .map(|error| Failure { message: error.to_string(), codes: error.problem.code().into_iter().collect() })
-        .collect();
+    let failure = |error: &PoolError| Failure {
+        message: error.to_string(),
+        codes: error.problem.code_when_late().into_iter().collect(),
+    };
+    let mut failures: Vec<Failure> = plan.errors().map(failure).collect();
     failures.extend(applied.errors.iter().map(|error: &ApplyError| Failure::new(error.to_string())));
     failures.extend(machine_failures(progress, |code, text| provider.error_codes(code, text)));
-    let waiting = waiting_text(progress, left);
+    let waiting = waiting_text(progress, left).map(Failure::new);
+    let waiting = Failure::joined(plan.awaited().map(failure).chain(waiting).collect());
     let deadline = if publishes_anew { None } else { deadline(context.worker) };
     let patience = deadline.map(|deadline| deadline.duration_since(now));
-    if let Some(text) = waiting.as_ref().filter(|_| failures.is_empty()) {
+    if let Some(waiting) = waiting.filter(|_| failures.is_empty()) {
         if patience.is_none_or(|patience| patience.is_positive()) {
             let percentage = 10 + progress.percentage() * 8 / 10;
             let wait = patience.and_then(|patience| Duration::try_from(patience).ok());
-            return (Outcome::Waiting(text.clone(), percentage), wait.or(Some(PATIENCE_OF_A_NEW_OPERATION)));
+            return (Outcome::Waiting(waiting.message, percentage), wait.or(Some(PATIENCE_OF_A_NEW_OPERATION)));
         }
-        failures.push(Failure::new(text.clone()));
+        failures.push(waiting);
     }
     match Failure::joined(failures) {
         Some(failure) => (Outcome::Failed(failure), None),
@@ -332,7 +365,7 @@ fn outcome(
 }
 
 /// How long machines may take, from the beginning of the operation.
-const PATIENCE_OF_A_NEW_OPERATION: Duration = Duration::from_secs(5 * 60);
+pub(super) const PATIENCE_OF_A_NEW_OPERATION: Duration = Duration::from_secs(5 * 60);
 
 fn waiting_text(progress: &Progress, left: &Left) -> Option<String> {
     if !progress.is_ready() {

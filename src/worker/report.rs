@@ -246,18 +246,27 @@ fn published_members(worker: &Worker, published: &Published, now: &str, status: 
     if (bounds_differ || published.renew_time) && !published.machine_deployments.is_empty() {
         status["machineDeploymentsLastUpdateTime"] = json!(now);
     }
-    let previous: Value =
-        worker.status.provider_status.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    if !is_same(&previous, &published.provider_status) {
-        let mut document = published.provider_status.clone();
-        // A merge patch removes what vanished only when it says so.
-        if let (Value::Object(previous), Value::Object(document)) = (&previous, &mut document) {
-            for member in previous.keys() {
-                document.entry(member.clone()).or_insert(Value::Null);
-            }
-        }
+    if let Some(document) = provider_status_patch(worker, &published.provider_status) {
         status["providerStatus"] = document;
     }
+}
+
+/// What makes `status.providerStatus` of a Worker say that; `None` when it does.
+#[must_use]
+pub fn provider_status_patch(worker: &Worker, wanted: &Value) -> Option<Value> {
+    let previous: Value =
+        worker.status.provider_status.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    if is_same(&previous, wanted) {
+        return None;
+    }
+    let mut document = wanted.clone();
+    // A merge patch removes what vanished only when it says so.
+    if let (Value::Object(previous), Value::Object(document)) = (&previous, &mut document) {
+        for member in previous.keys() {
+            document.entry(member.clone()).or_insert(Value::Null);
+        }
+    }
+    Some(document)
 }
 
 /// Adds `status.inPlaceUpdates` to a patch where it differs. A pool that is updated by hand keeps its entry until a person

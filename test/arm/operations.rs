@@ -48,6 +48,17 @@ impl Running {
         self.0.values().any(|operation| !operation.ended && operation.scale_set.eq_ignore_ascii_case(scale_set))
     }
 
+    /// All that went on until now.
+    pub(super) fn end_all(&mut self) -> Vec<Operation> {
+        let going = self.0.values_mut().filter(|operation| !operation.ended);
+        going
+            .map(|operation| {
+                operation.ended = true;
+                operation.clone()
+            })
+            .collect()
+    }
+
     /// Counts a poll. `Some` with the effect when the operation ends with it.
     pub(super) fn poll(&mut self, id: &str, pace: Operations) -> Option<(Operation, bool)> {
         let operation = self.0.get_mut(id)?;

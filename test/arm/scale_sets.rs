@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::calls::{Call, Verb};
 use super::faults::{self, Fault};
-use super::operations::{Effect, Operations, Running};
+use super::operations::{Effect, Operation, Operations, Running};
 use super::server::{Answer, Asked};
 
 /// Tag of scale sets that the extension made, and the tag with their pool.
@@ -89,6 +89,8 @@ pub(super) struct ResourceGroup {
     /// The error that operations of new scale sets end with.
     pub(super) fails_to_make: Option<(String, String)>,
     pub(super) page: usize,
+    /// Where addresses in answers are, instead of where they were asked for.
+    pub(super) links_to: Option<String>,
     running: Running,
     begun: usize,
     created: usize,
@@ -109,6 +111,7 @@ impl ResourceGroup {
             naming: Naming::AsAsked,
             fails_to_make: None,
             page: 50,
+            links_to: None,
             running: Running::default(),
             begun: 0,
             created: 0,
@@ -189,8 +192,8 @@ impl ResourceGroup {
         let page: Vec<Value> = self.scale_sets.iter().skip(start).take(self.page).map(ScaleSet::document).collect();
         let mut answer = json!({ "value": page });
         if start + self.page < self.scale_sets.len() {
-            let next =
-                format!("{}{}?api-version=2024-03-01&$skiptoken={}", asked.origin, asked.path, start + self.page);
+            let origin = self.links_to.as_ref().unwrap_or(&asked.origin);
+            let next = format!("{origin}{}?api-version=2024-03-01&$skiptoken={}", asked.path, start + self.page);
             answer["nextLink"] = next.into();
         }
         Answer::json(200, answer)
@@ -280,21 +283,33 @@ impl ResourceGroup {
         self.running.begin(id.clone(), name, effect);
         format!(
             "{}/subscriptions/{}/providers/Microsoft.Compute/locations/westeurope/operations/{id}?api-version=2024-03-01",
-            asked.origin, self.subscription
+            self.links_to.as_ref().unwrap_or(&asked.origin),
+            self.subscription
         )
+    }
+
+    fn take_effect(&mut self, operation: &Operation) {
+        let Some(position) = self.find(&operation.scale_set) else { return };
+        match operation.effect {
+            Effect::Made => self.scale_sets[position].provisioning_state = "Succeeded".to_owned(),
+            Effect::Failed { .. } => self.scale_sets[position].provisioning_state = "Failed".to_owned(),
+            Effect::Gone => {
+                self.scale_sets.remove(position);
+            }
+        }
+    }
+
+    pub(super) fn complete_operations(&mut self) {
+        for operation in self.running.end_all() {
+            self.take_effect(&operation);
+        }
     }
 
     /// Answers a poll; `None` when the operation is none of this group's.
     pub(super) fn poll(&mut self, id: &str, is_location: bool) -> Option<Answer> {
         let (operation, ends_now) = self.running.poll(id, self.pace)?;
-        if let Some(position) = self.find(&operation.scale_set).filter(|_| ends_now) {
-            match operation.effect {
-                Effect::Made => self.scale_sets[position].provisioning_state = "Succeeded".to_owned(),
-                Effect::Failed { .. } => self.scale_sets[position].provisioning_state = "Failed".to_owned(),
-                Effect::Gone => {
-                    self.scale_sets.remove(position);
-                }
-            }
+        if ends_now {
+            self.take_effect(&operation);
         }
         let answer = if is_location { operation.location() } else { Answer::json(200, operation.status(id)) };
         Some(answer.header("retry-after", self.pace.retry_after().to_string()))

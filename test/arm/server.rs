@@ -186,6 +186,16 @@ impl Group {
         self.with(|group| group.pace = pace);
     }
 
+    /// What goes on comes to its end.
+    pub(crate) fn complete_operations(&self) {
+        self.with(ResourceGroup::complete_operations);
+    }
+
+    /// Addresses in answers are there, and not where they were asked for.
+    pub(crate) fn links_to(&self, origin: &str) {
+        self.with(|group| group.links_to = Some(origin.to_owned()));
+    }
+
     /// The names that new scale sets get.
     pub(crate) fn naming(&self, naming: Naming) {
         self.with(|group| group.naming = naming);

@@ -27,6 +27,7 @@ const CODES: &[(&str, Option<ErrorCode>)] = &[
     ("invalidauthenticationtoken", Some(ErrorCode::InfraUnauthenticated)),
     ("invalidauthenticationtokentenant", Some(ErrorCode::InfraUnauthenticated)),
     ("invalidsubscriptionid", Some(ErrorCode::InfraUnauthenticated)),
+    ("subscriptionnotfound", Some(ErrorCode::InfraUnauthenticated)),
     ("unauthorized_client", Some(ErrorCode::InfraUnauthenticated)),
     ("authorizationfailed", Some(ErrorCode::InfraUnauthorized)),
     ("invalid_grant", Some(ErrorCode::InfraUnauthorized)),
@@ -68,6 +69,7 @@ const CODES: &[(&str, Option<ErrorCode>)] = &[
     ("marketplacepurchaseeligibilityfailed", Some(ErrorCode::ConfigurationProblem)),
     ("missingsubscriptionregistration", Some(ErrorCode::ConfigurationProblem)),
     ("netcfginvalidsubnet", Some(ErrorCode::ConfigurationProblem)),
+    ("propertychangenotallowed", Some(ErrorCode::ConfigurationProblem)),
     ("requestdisallowedbypolicy", Some(ErrorCode::ConfigurationProblem)),
     ("resourcepurchasevalidationfailed", Some(ErrorCode::ConfigurationProblem)),
 ];

@@ -1,0 +1,159 @@
+//! Who asks Azure: one pipeline, and with it one access token, for all Workers with the same credentials.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use azure_core::credentials::{Secret, TokenCredential};
+use azure_core::http::policies::Policy;
+use azure_core::http::policies::auth::BearerTokenAuthorizationPolicy;
+use azure_core::http::{
+    ClientMethodOptions, ClientOptions, ExponentialRetryOptions, Pipeline, RetryOptions, Transport, UserAgentOptions,
+};
+use azure_identity::{
+    ClientAssertion, ClientAssertionCredential, ClientAssertionCredentialOptions, ClientSecretCredential,
+    ClientSecretCredentialOptions,
+};
+
+use super::addresses::{Addresses, configuration, scope};
+use super::error::AzureError;
+use super::notes::TellingTroubles;
+use super::transport::transport;
+use crate::cloud::Gate;
+use crate::provider::azure::cloud::AzureCloud;
+use crate::provider::azure::credentials::{Credentials, Proof, Sensitive};
+
+/// Accounts that nobody has used for so long are forgotten. The tokens of workload identities change all the time, and
+/// each of them is an account.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// What a token depends on. Two shoots share an access token only when they prove the same with the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Identity {
+    cloud: AzureCloud,
+    tenant: String,
+    client: String,
+    proof: Proof,
+}
+
+/// All accounts in use.
+pub(super) struct Accounts {
+    pub(super) addresses: Addresses,
+    transport: Transport,
+    known: Mutex<HashMap<Identity, Known>>,
+    made: AtomicU64,
+}
+
+struct Known {
+    account: Account,
+    used: Instant,
+}
+
+/// A pipeline with its token.
+#[derive(Clone)]
+pub(super) struct Account {
+    pub(super) pipeline: Pipeline,
+    /// Another number for each account that there ever was.
+    number: u64,
+}
+
+impl Accounts {
+    pub(super) fn new(addresses: Addresses, gate: Gate) -> Self {
+        Self {
+            transport: transport(addresses.clone(), gate),
+            addresses,
+            known: Mutex::default(),
+            made: AtomicU64::default(),
+        }
+    }
+
+    /// The account of these credentials. Nothing is asked for yet.
+    ///
+    /// # Errors
+    /// When they can't be used at all.
+    pub(super) fn account(&self, cloud: AzureCloud, credentials: &Credentials) -> Result<Account, AzureError> {
+        let identity = Identity {
+            cloud,
+            tenant: credentials.tenant.clone(),
+            client: credentials.client.clone(),
+            proof: credentials.proof.clone(),
+        };
+        let now = Instant::now();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get_mut(&identity) {
+            known.used = now;
+            return Ok(known.account.clone());
+        }
+        known.retain(|_, known| now.duration_since(known.used) < FORGOTTEN_AFTER);
+        let pipeline = self.new_pipeline(&identity).map_err(|error| AzureError::of("using the credentials", error))?;
+        let account = Account { pipeline, number: self.made.fetch_add(1, Ordering::Relaxed) };
+        known.insert(identity, Known { account: account.clone(), used: now });
+        Ok(account)
+    }
+
+    /// An account was refused: whoever comes next gets another one, with another token.
+    pub(super) fn drop_account(&self, refused: &Account) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, known| known.account.number != refused.number);
+    }
+
+    fn new_pipeline(&self, identity: &Identity) -> azure_core::Result<Pipeline> {
+        let credential = self.credential(identity)?;
+        let bearer = BearerTokenAuthorizationPolicy::new(credential, [scope(identity.cloud)]);
+        let per_try: Vec<Arc<dyn Policy>> = vec![Arc::new(TellingTroubles), Arc::new(bearer)];
+        let name = Some(env!("CARGO_PKG_NAME"));
+        Ok(Pipeline::new(name, Some(env!("CARGO_PKG_VERSION")), self.options(identity.cloud), vec![], per_try, None))
+    }
+
+    fn credential(&self, identity: &Identity) -> azure_core::Result<Arc<dyn TokenCredential>> {
+        let (tenant, client, client_options) =
+            (&identity.tenant, identity.client.clone(), self.options(identity.cloud));
+        Ok(match &identity.proof {
+            Proof::ClientSecret(secret) => {
+                let options = ClientSecretCredentialOptions { client_options };
+                ClientSecretCredential::new(tenant, client, Secret::new(secret.expose().to_owned()), Some(options))?
+            }
+            Proof::Assertion(token) => {
+                let options = ClientAssertionCredentialOptions { client_options };
+                ClientAssertionCredential::new(tenant.clone(), client, Held(token.clone()), Some(options))?
+            }
+        })
+    }
+
+    /// Answers that pass by themselves (408, 429, 500, 502, 503, 504) and broken connections are tried again, after
+    /// `Retry-After` where there is one. This is no one's time but that of the errand behind the scenes.
+    fn options(&self, cloud: AzureCloud) -> ClientOptions {
+        let retry = ExponentialRetryOptions {
+            initial_delay: azure_core::time::Duration::milliseconds(250),
+            max_retries: 4,
+            max_total_elapsed: azure_core::time::Duration::seconds(60),
+            max_delay: azure_core::time::Duration::seconds(10),
+        };
+        ClientOptions {
+            retry: RetryOptions::exponential(retry),
+            transport: Some(self.transport.clone()),
+            user_agent: UserAgentOptions { application_id: Some("gardener-ext-worker".to_owned()) },
+            cloud: Some(Arc::new(configuration(cloud))),
+            ..ClientOptions::default()
+        }
+    }
+}
+
+/// The token of a workload identity, as it stood in the Secret.
+struct Held(Sensitive);
+
+impl fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Held(..)")
+    }
+}
+
+#[async_trait]
+impl ClientAssertion for Held {
+    async fn secret(&self, _: Option<ClientMethodOptions<'_>>) -> azure_core::Result<String> {
+        Ok(self.0.expose().to_owned())
+    }
+}

@@ -1,0 +1,160 @@
+//! The errand that brings one pool its scale set: look, keep or create, follow to the end.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tracing::info;
+
+use super::client::ScaleSets;
+use super::errand::Report;
+use super::error::AzureError;
+use super::operation::{Begun, Operation};
+use crate::provider::DependencyFailure;
+use crate::provider::azure::documents::ScaleSetDependency;
+use crate::provider::azure::scale_sets::{Adoption, Place, PoolNeed, ScaleSet, Step, adoption, record, step};
+
+/// How long a request keeps its turn: requests of one Worker go out in the order of its pools, but one that is tried again
+/// and again holds up nobody.
+const TURN: Duration = Duration::from_secs(1);
+/// The first wait for something else that goes on with the scale set, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How long something else may go on with the scale set.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// One pool and all that its errand needs.
+pub(super) struct Provision {
+    pub(super) place: Arc<Place>,
+    pub(super) need: PoolNeed,
+    /// Whether the record may be lost: then what is there is looked for.
+    pub(super) searches: bool,
+    /// The scale sets that the pool's machines are in, as machine classes say.
+    pub(super) ids_of_machines: Vec<String>,
+    /// Whose turn it is among the pools of the Worker.
+    pub(super) turns: Arc<Mutex<()>>,
+}
+
+/// What one try leads to.
+enum Try {
+    Ready(ScaleSetDependency),
+    Creating(Operation),
+    /// Something else goes on with it.
+    Wait(String),
+}
+
+/// Why a try fails.
+enum Failed {
+    AtAzure(AzureError),
+    ForGood(DependencyFailure),
+}
+
+impl From<AzureError> for Failed {
+    fn from(error: AzureError) -> Self {
+        Self::AtAzure(error)
+    }
+}
+
+impl From<DependencyFailure> for Failed {
+    fn from(failure: DependencyFailure) -> Self {
+        Self::ForGood(failure)
+    }
+}
+
+impl Provision {
+    /// Runs the errand. Whatever passes by itself is waited for, here where nobody else waits.
+    pub(super) async fn run(
+        self,
+        scale_sets: ScaleSets,
+        report: Arc<Report<ScaleSetDependency>>,
+    ) -> Result<ScaleSetDependency, DependencyFailure> {
+        let (begun, mut pause) = (Instant::now(), PAUSES.0);
+        loop {
+            let turn = Arc::clone(&self.turns).lock_owned().await;
+            let reason = match in_turn(turn, self.attempt(&scale_sets)).await {
+                Ok(Try::Ready(record)) => return Ok(record),
+                Ok(Try::Creating(operation)) => match self.created(operation).await {
+                    Err(Failed::AtAzure(error)) if error.is_conflict() => error.to_string(),
+                    Err(failed) => return Err(failed.into()),
+                    Ok(record) => return Ok(record),
+                },
+                Ok(Try::Wait(text)) => text,
+                Err(Failed::AtAzure(error)) if error.is_conflict() => error.to_string(),
+                Err(failed) => return Err(failed.into()),
+            };
+            if begun.elapsed() > PATIENCE {
+                return Err(DependencyFailure { message: reason, code: None });
+            }
+            report.held_up(reason, None);
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    async fn attempt(&self, scale_sets: &ScaleSets) -> Result<Try, Failed> {
+        let need = &self.need;
+        let shown = match &need.recorded {
+            Some(name) => scale_sets.get(name).await?,
+            None if self.searches => self.adopted(&scale_sets.list().await?)?,
+            None => None,
+        };
+        let predecessor = need.recorded.as_deref().or(shown.as_ref().map(|shown| shown.name.as_str()));
+        match step(&self.place, need, predecessor, shown.as_ref())? {
+            Step::Keep(record) => Ok(Try::Ready(record)),
+            Step::Wait(text) => Ok(Try::Wait(text)),
+            Step::Create(name) => {
+                info!(pool = need.pool, scale_set = name, fault_domains = need.fault_domains, "creating a scale set");
+                match scale_sets.create(&name, &need.pool, need.fault_domains).await? {
+                    Begun::Done(made) => Ok(Try::Ready(self.made(made)?)),
+                    Begun::Running(operation) => Ok(Try::Creating(operation)),
+                }
+            }
+        }
+    }
+
+    fn adopted(&self, listed: &[ScaleSet]) -> Result<Option<ScaleSet>, DependencyFailure> {
+        let pool = &self.need.pool;
+        match adoption(pool, listed, &self.ids_of_machines) {
+            Adoption::Of(own) => {
+                info!(pool, scale_set = own.name, "taking over a scale set that was not recorded");
+                Ok(Some(own.clone()))
+            }
+            Adoption::None => Ok(None),
+            Adoption::Unclear(names) => Err(DependencyFailure::of_configuration(format!(
+                "resource group {:?} has several scale sets of the pool and none is recorded: {}; delete those that its \
+                 machines are not in",
+                self.place.resource_group,
+                names.join(", ")
+            ))),
+        }
+    }
+
+    async fn created(&self, operation: Operation) -> Result<ScaleSetDependency, Failed> {
+        Ok(self.made(operation.finished().await?)?)
+    }
+
+    fn made(&self, made: Option<ScaleSet>) -> Result<ScaleSetDependency, DependencyFailure> {
+        let record = record(&self.need.pool, &made.unwrap_or_default())?;
+        info!(pool = record.pool_name, scale_set = record.name, "scale set is there");
+        Ok(record)
+    }
+}
+
+impl From<Failed> for DependencyFailure {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::AtAzure(error) => error.failure(),
+            Failed::ForGood(failure) => failure,
+        }
+    }
+}
+
+/// Does the work while it is one's turn, and goes on without it where that takes long.
+async fn in_turn<T>(turn: OwnedMutexGuard<()>, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    let soon = tokio::time::timeout(TURN, &mut work).await;
+    drop(turn);
+    match soon {
+        Ok(result) => result,
+        Err(_) => work.await,
+    }
+}

@@ -1,0 +1,65 @@
+//! The errand that removes the scale sets of a Worker that nothing needs any more.
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tracing::info;
+
+use super::client::ScaleSets;
+use super::error::AzureError;
+use super::operation::Begun;
+use crate::provider::DependencyFailure;
+use crate::provider::azure::documents::ScaleSetDependency;
+use crate::provider::azure::scale_sets::{Needs, Unneeded, unneeded};
+
+/// What decides about what is unneeded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Removal {
+    pub(super) needs: Needs,
+    /// Ids that machine classes refer to.
+    pub(super) used: Vec<String>,
+}
+
+impl Removal {
+    /// Whether it may remove the scale set of that name.
+    pub(super) fn may_remove(&self, name: &str) -> bool {
+        let is_kept = |record: &ScaleSetDependency| self.needs.pools_of_worker.contains(&record.pool_name);
+        !self.needs.records.iter().any(|record| record.name == name && is_kept(record))
+    }
+
+    /// Runs the errand; the records that are left. All that can go has gone when something else can't.
+    pub(super) async fn run(self, scale_sets: ScaleSets) -> Result<Vec<ScaleSetDependency>, DependencyFailure> {
+        let listed = match scale_sets.list().await {
+            // Without a resource group there is nothing in it.
+            Err(error) if error.is_not_found() => Vec::new(),
+            other => other.map_err(|error| error.failure())?,
+        };
+        let Unneeded { orphans, records } = unneeded(&self.needs, &listed, &self.used);
+        let recorded = records.iter().map(|record| record.name.clone());
+        let mut goings = Vec::new();
+        // One request after the other, in this order; what Azure goes on with goes on side by side.
+        for name in orphans.into_iter().chain(recorded) {
+            info!(scale_set = name, "deleting a scale set");
+            goings.push(scale_sets.delete(&name).await);
+        }
+        let ends = goings.into_iter().map(|begun| async {
+            match begun? {
+                Begun::Done(_) => Ok(()),
+                Begun::Running(operation) => operation.finished().await.map(drop),
+            }
+        });
+        let failures: Vec<AzureError> = join_all(ends).await.into_iter().filter_map(Result::err).collect();
+        match failures.as_slice() {
+            [] => Ok(self.needs.records.into_iter().filter(|record| !records.contains(record)).collect()),
+            [first, ..] => {
+                let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
+                let code = failures.iter().find_map(AzureError::code).or(first.code());
+                Err(DependencyFailure { message: texts.join("; "), code })
+            }
+        }
+    }
+}
+
+/// The records in the form of the provider status.
+pub(super) fn records_value(records: &[ScaleSetDependency]) -> Value {
+    json!(records)
+}

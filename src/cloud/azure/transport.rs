@@ -1,0 +1,56 @@
+//! The last step of every request: whether it may go, where it really goes, and how long it may take.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use azure_core::error::ErrorKind;
+use azure_core::http::{AsyncRawResponse, HttpClient, Method, Request, Transport, new_http_client};
+
+use super::addresses::Addresses;
+use crate::cloud::{Gate, Writes};
+
+/// How long an answer may take to begin.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Gated {
+    addresses: Addresses,
+    gate: Gate,
+    client: Arc<dyn HttpClient>,
+}
+
+impl fmt::Debug for Gated {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Gated").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+/// A transport that sends requests to these addresses, and changes only while the gate lets them pass. One is enough for a
+/// process: it keeps connections.
+pub(super) fn transport(addresses: Addresses, gate: Gate) -> Transport {
+    Transport::new(Arc::new(Gated { addresses, gate, client: new_http_client(None) }))
+}
+
+#[async_trait]
+impl HttpClient for Gated {
+    async fn execute_request(&self, request: &Request) -> azure_core::Result<AsyncRawResponse> {
+        // Asking for a token is a POST.
+        let changes = matches!(request.method(), Method::Put | Method::Patch | Method::Delete);
+        if changes && (self.gate)() != Writes::Allowed {
+            return Err(azure_core::Error::with_message(ErrorKind::Other, "not changed: this process doesn't lead"));
+        }
+        let send = async {
+            match self.addresses.instead_of(request.url()) {
+                None => self.client.execute_request(request).await,
+                Some(url) => {
+                    let mut request = request.clone();
+                    *request.url_mut() = url;
+                    self.client.execute_request(&request).await
+                }
+            }
+        };
+        let late = |_| azure_core::Error::with_message(ErrorKind::Io, format!("no answer within {PATIENCE:?}"));
+        tokio::time::timeout(PATIENCE, send).await.map_err(late)?
+    }
+}

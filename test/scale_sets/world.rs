@@ -1,0 +1,263 @@
+//! A Worker, its surroundings, and who asks Azure for it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, ensure};
+use gardener_extension_worker::api::gardener::{Cluster, ErrorCode, Worker};
+use gardener_extension_worker::api::secret::{SecretContent, Secrets};
+use gardener_extension_worker::cloud::azure::{Addresses, Azure};
+use gardener_extension_worker::cloud::{WorkerName, Writes};
+use gardener_extension_worker::provider::{Dependencies, WorkerError};
+use gardener_extension_worker::worker::decode;
+use gardener_extension_worker::worker::dependencies::{Asked, CleanUp, Cloud, Provided};
+use gardener_extension_worker::worker::live::{Digested, Live, MachineObjects};
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::{Value, json};
+
+use super::arm::{Arm, Group};
+use super::eventually::eventually;
+
+pub(crate) const NAMESPACE: &str = "shoot--demo--az";
+/// Longer than any of these tests takes.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+pub(crate) struct World {
+    pub(crate) arm: Arc<Arm>,
+    pub(crate) group: Group,
+    pub(crate) azure: Azure,
+    pub(crate) rings: Arc<Mutex<Vec<WorkerName>>>,
+    pub(crate) worker: Value,
+    /// `countFaultDomains` of the CloudProfile.
+    pub(crate) fault_domains: Value,
+    pub(crate) cloud: Option<&'static str>,
+    pub(crate) secret: Value,
+    pub(crate) live: MachineObjects,
+}
+
+impl World {
+    /// A Worker with these pools, in a resource group without anything.
+    pub(crate) fn new(pools: &[&str]) -> Self {
+        Self::beside(Arc::new(Arm::start().unwrap()), pools, NAMESPACE)
+    }
+
+    /// One more, at the same Azure.
+    pub(crate) fn beside(arm: Arc<Arm>, pools: &[&str], namespace: &str) -> Self {
+        let (azure, rings) = who_asks(&arm, Writes::Allowed);
+        let pools: Vec<Value> = pools.iter().map(|pool| self::pool(pool)).collect();
+        let worker = json!({
+            "metadata": {"name": "az", "namespace": namespace, "uid": format!("uid of {namespace}")},
+            "spec": {
+                "type": "azure",
+                "region": "westeurope",
+                "secretRef": {"name": "cloudprovider", "namespace": namespace},
+                "infrastructureProviderStatus": {
+                    "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1",
+                    "kind": "InfrastructureStatus",
+                    "resourceGroup": {"name": namespace},
+                    "networks": {"subnets": [{"name": "nodes", "purpose": "nodes"}]},
+                },
+                "pools": pools,
+            },
+        });
+        let secret = json!({
+            "subscriptionID": "sub", "tenantID": "tenant", "clientID": "client", "clientSecret": "clients-s3cret",
+        });
+        Self {
+            group: arm.group("sub", namespace),
+            arm,
+            azure,
+            rings,
+            worker,
+            fault_domains: json!([{"region": "westeurope", "count": 3}]),
+            cloud: None,
+            secret: json!({"data": secret}),
+            live: MachineObjects::default(),
+        }
+    }
+
+    /// The process ends and another one begins. What was under way is gone.
+    pub(crate) fn restart(&mut self) {
+        (self.azure, self.rings) = who_asks(&self.arm, Writes::Allowed);
+    }
+
+    /// The process may (not) change anything at Azure.
+    pub(crate) fn restart_with(&mut self, writes: Writes) {
+        (self.azure, self.rings) = who_asks(&self.arm, writes);
+    }
+
+    fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        let data: serde_json::Map<String, Value> = self.secret["data"].as_object().cloned().unwrap_or_default();
+        let text = |value: Value| value.as_str().map(str::to_owned);
+        let secret = Secret {
+            metadata: serde_json::from_value(json!({"labels": self.secret["labels"]})).unwrap(),
+            string_data: None,
+            data: Some(
+                data.into_iter()
+                    .map(|(key, value)| (key, k8s_openapi::ByteString(text(value).unwrap().into_bytes())))
+                    .collect(),
+            ),
+            ..Secret::default()
+        };
+        let namespace = self.worker["spec"]["secretRef"]["namespace"].as_str().unwrap();
+        secrets.insert(namespace, "cloudprovider", SecretContent::from(secret));
+        secrets
+    }
+
+    fn cluster(&self) -> Cluster {
+        let mut config = json!({
+            "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "CloudProfileConfig",
+            "countFaultDomains": self.fault_domains,
+        });
+        if let Some(cloud) = self.cloud {
+            config["cloudConfiguration"] = json!({ "name": cloud });
+        }
+        let cluster = json!({
+            "metadata": {"name": NAMESPACE},
+            "spec": {
+                "cloudProfile": {"metadata": {"name": "az"}, "spec": {"providerConfig": config}},
+                "shoot": {"spec": {"region": self.worker["spec"]["region"]}, "status": {"technicalID": NAMESPACE}},
+            },
+        });
+        serde_json::from_str(&cluster.to_string()).unwrap()
+    }
+
+    fn decoded(&self) -> Worker {
+        serde_json::from_str(&self.worker.to_string()).unwrap()
+    }
+
+    /// One look.
+    pub(crate) async fn look(&self, begins: bool, has_moved: bool) -> Result<Provided, WorkerError> {
+        let (worker, cluster, secrets) = (self.decoded(), self.cluster(), self.secrets());
+        let context = decode::context(&worker, &cluster, &secrets)?;
+        self.azure.provide(Asked { context: &context, live: &self.live, begins, has_moved }).await
+    }
+
+    /// Looks until no pool waits any more, as the controller does. The first look begins an operation.
+    pub(crate) async fn provide(&self) -> Dependencies {
+        self.look(true, false).await.unwrap();
+        self.settled().await
+    }
+
+    /// Looks until no pool waits any more.
+    pub(crate) async fn settled(&self) -> Dependencies {
+        self.settled_as(|dependencies| dependencies.waiting.is_empty()).await
+    }
+
+    /// Looks until `is_it` is true.
+    pub(crate) async fn settled_as(&self, is_it: impl Fn(&Dependencies) -> bool) -> Dependencies {
+        eventually(DEADLINE, "scale sets", async || {
+            let provided = self.look(false, false).await?;
+            let dependencies = provided.dependencies.ok_or_else(|| anyhow!("pools depend on nothing"))?;
+            ensure!(is_it(&dependencies), "{dependencies:?}");
+            Ok(dependencies)
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Writes the records down, as the controller does.
+    pub(crate) fn keep(&mut self, dependencies: &Dependencies) {
+        self.record(dependencies.records.clone());
+    }
+
+    /// These are the records.
+    pub(crate) fn record(&mut self, records: Value) {
+        self.worker["status"]["providerStatus"] = json!({
+            "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "WorkerStatus",
+            "vmoDependencies": records,
+        });
+    }
+
+    /// Cleans up until that has come to an end.
+    pub(crate) async fn clean_up(&self, used: &[&str]) -> CleanUp {
+        let used: Vec<String> = used.iter().map(|id| (*id).to_owned()).collect();
+        eventually(DEADLINE, "clean-up", async || match self.clean_up_once(used.clone()).await {
+            CleanUp::Waiting(text) => Err(anyhow!(text)),
+            end => Ok(end),
+        })
+        .await
+        .unwrap()
+    }
+
+    pub(crate) async fn clean_up_once(&self, used: Vec<String>) -> CleanUp {
+        let (worker, cluster, secrets) = (self.decoded(), self.cluster(), self.secrets());
+        let context = decode::context(&worker, &cluster, &secrets).unwrap();
+        self.azure.clean_up(&context, used).await.unwrap()
+    }
+
+    /// Removes all that the Worker has left.
+    pub(crate) async fn remove(&self) -> Result<CleanUp, WorkerError> {
+        let (worker, secrets) = (self.decoded(), self.secrets());
+        loop {
+            match self.azure.remove(&worker, None, &secrets).await {
+                Ok(CleanUp::Waiting(_)) => tokio::task::yield_now().await,
+                end => return end,
+            }
+        }
+    }
+
+    /// A machine deployment of the pool, whose machines are in the scale set of that id.
+    pub(crate) fn has_machines(&mut self, pool: &str, id: &str) {
+        let deployment = json!({
+            "metadata": {"name": format!("{NAMESPACE}-{pool}"), "labels": {"worker.gardener.cloud/pool": pool}},
+            "spec": {"template": {"spec": {"class": {"name": pool}}}},
+        });
+        let class = json!({"metadata": {"name": pool}, "providerSpec": {"properties": {"machineSet": {"id": id, "kind": "vmo"}}}});
+        self.live.deployments.insert(pool.to_owned(), Live::read(deployment).unwrap());
+        self.live.classes.insert(pool.to_owned(), Digested::class(class).unwrap().digest_only());
+    }
+
+    pub(crate) fn calls(&self) -> Value {
+        json!(self.group.calls())
+    }
+
+    /// What was asked, one word per call.
+    pub(crate) fn verbs(&self) -> Vec<String> {
+        self.calls().as_array().unwrap().iter().map(|call| call[0].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn who_asks(arm: &Arm, writes: Writes) -> (Azure, Arc<Mutex<Vec<WorkerName>>>) {
+    let origin = Some(arm.url().parse().unwrap());
+    let addresses = Addresses { resource_manager: origin.clone(), authority: origin };
+    let rings: Arc<Mutex<Vec<WorkerName>>> = Arc::default();
+    let rung = Arc::clone(&rings);
+    let bell = Arc::new(move |worker| rung.lock().unwrap().push(worker));
+    (Azure::new(addresses, Arc::new(move || writes), bell), rings)
+}
+
+pub(crate) fn pool(name: &str) -> Value {
+    json!({
+        "name": name,
+        "machineType": "Standard_D4s_v5",
+        "machineImage": {"name": "gardenlinux", "version": "1"},
+        "minimum": 1,
+        "maximum": 1,
+        "userDataSecretRef": {"name": "user-data", "key": "cloud_config"},
+    })
+}
+
+/// `name` of the record of a pool.
+pub(crate) fn name_of(dependencies: &Dependencies, pool: &str) -> String {
+    let records = dependencies.records.as_array().unwrap();
+    let record = records.iter().find(|record| record["poolName"] == pool);
+    record.unwrap_or_else(|| panic!("{dependencies:?}"))["name"].as_str().unwrap().to_owned()
+}
+
+pub(crate) fn id_of(name: &str) -> String {
+    format!("/subscriptions/sub/resourceGroups/{NAMESPACE}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}")
+}
+
+pub(crate) fn record(pool: &str, name: &str) -> Value {
+    json!({"poolName": pool, "id": id_of(name), "name": name})
+}
+
+/// Text and code of the failure of a pool.
+pub(crate) fn failure_of(dependencies: &Dependencies, pool: &str) -> (String, Option<ErrorCode>) {
+    let failure = dependencies.failures.get(pool).unwrap_or_else(|| panic!("{dependencies:?}"));
+    (failure.message.clone(), failure.code)
+}
