@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use futures::future::try_join_all;
 use futures::{Stream, StreamExt as _};
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -92,9 +93,8 @@ impl Follower {
             Machines::AsGiven => self.observe(&deployments).await,
             Machines::Healthy => {
                 self.take_away(&deployments).await?;
-                for deployment in &deployments {
-                    self.complete(deployment).await?;
-                }
+                let sets = self.place.list_machines("MachineSet").await?;
+                try_join_all(deployments.iter().map(|deployment| self.complete(deployment, &sets))).await?;
                 self.hold_credentials().await
             }
         }
@@ -113,11 +113,10 @@ impl Follower {
     }
 
     /// All machines are there, in a machine set of the current class.
-    async fn complete(&self, deployment: &Value) -> Result<()> {
+    async fn complete(&self, deployment: &Value, sets: &[Value]) -> Result<()> {
         let name = deployment["metadata"]["name"].as_str().context("a deployment has a name")?;
         let class = deployment["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default();
         let api = self.place.machines("MachineSet");
-        let sets = self.place.list_machines("MachineSet").await?;
         let of_deployment = |set: &&Value| owner(set) == Some(name) || set["metadata"]["labels"]["name"] == name;
         let is_current = |set: &Value| set["spec"]["template"]["spec"]["class"]["name"] == class;
         for old in sets.iter().filter(of_deployment).filter(|set| is_of_stand_in(set) && !is_current(set)) {

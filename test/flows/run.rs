@@ -13,8 +13,8 @@ use crate::case::{Case, Machines, Step};
 use crate::machines::{StandIn, is_of_stand_in};
 use crate::place::{NotStorable, Place};
 
-/// Long enough for a busy machine; a step takes less than a second.
-const SOON: Duration = Duration::from_secs(30);
+/// Long enough for a busy machine; a step takes a second or less.
+const SOON: Duration = Duration::from_secs(90);
 /// A deadline of five minutes has passed.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 const EXTENSION_FINALIZER: &str = "extensions.gardener.cloud/worker";

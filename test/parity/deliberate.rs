@@ -42,6 +42,8 @@ enum Accept {
     AgreementKept,
     /// Upstream fails and we do not.
     Success,
+    /// A real API server refuses the name of an object, which the stand-in of the measurement did not.
+    NameRefused,
     /// Ours has annotations of its own besides the measured ones.
     OwnAnnotationsAdded,
     /// Upstream has nothing there.
@@ -91,6 +93,10 @@ impl Rule {
                     got.as_str().is_some_and(|text| plain_yaml(text).as_ref() == Some(wanted))
                 }
                 Accept::CapabilitiesAdded => are_capabilities_added(wanted, got),
+                Accept::NameRefused => {
+                    wanted.is_null()
+                        && got["error"].as_str().is_some_and(|error| error.contains("is invalid: metadata.name"))
+                }
                 Accept::AgreementKept => is_agreement_kept(wanted, got),
                 Accept::OwnAnnotationsAdded => are_own_annotations_added(difference),
                 Accept::Added => wanted.is_null(),
