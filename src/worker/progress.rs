@@ -70,6 +70,25 @@ pub struct Stuck {
     pub since: Timestamp,
 }
 
+/// Whether a shoot shall sleep, and who puts it to sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleep {
+    /// It shall not.
+    Unwanted,
+    /// machine-controller-manager runs: it sees every change, and what it has not seen is not done.
+    FallsAsleep,
+    /// machine-controller-manager sleeps too and sees no change; what counts is that no machine is left.
+    Asleep,
+}
+
+impl Sleep {
+    /// Whether the shoot shall sleep.
+    #[must_use]
+    pub fn is_wanted(self) -> bool {
+        self != Self::Unwanted
+    }
+}
+
 /// Progress of a Worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -85,16 +104,19 @@ pub fn progress(
     plan: &Plan,
     deployments: &BTreeMap<String, Live<MachineDeployment>>,
     live: &MachineObjects,
-    hibernated: bool,
+    sleep: Sleep,
 ) -> Progress {
     let sets = machine_sets_by_deployment(&live.machine_sets);
     let judge = |wanted: &WantedDeployment| {
         let sets = sets.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
         let by_hand = by_hand(wanted, sets, &live.machines);
         let deployment = deployments.get(&wanted.name.0).map(|live| &live.object);
-        deployment_progress(wanted, deployment, sets, by_hand, hibernated)
+        deployment_progress(wanted, deployment, sets, by_hand, sleep)
     };
-    Progress { deployments: plan.machines().map(|machine| judge(&machine.deployment)).collect(), hibernated }
+    Progress {
+        deployments: plan.machines().map(|machine| judge(&machine.deployment)).collect(),
+        hibernated: sleep.is_wanted(),
+    }
 }
 
 /// How old machines stand that a person updates where they are.
@@ -154,12 +176,12 @@ fn deployment_progress(
     live: Option<&MachineDeployment>,
     sets: &[&MachineSet],
     by_hand: Option<ByHand>,
-    hibernated: bool,
+    sleep: Sleep,
 ) -> DeploymentProgress {
     let absent = MachineDeployment::default();
     let live_or_absent = live.unwrap_or(&absent);
     let status = &live_or_absent.status;
-    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, by_hand, hibernated));
+    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, by_hand, sleep));
     let desired = live_or_absent.spec.replicas;
     // While a pool rolls there are more machines than wanted; they are no progress.
     let available = status.available_replicas.min(desired);
@@ -182,11 +204,10 @@ fn phase(
     live: &MachineDeployment,
     sets: &[&MachineSet],
     by_hand: Option<ByHand>,
-    hibernated: bool,
+    sleep: Sleep,
 ) -> Phase {
     let status = &live.status;
-    // machine-controller-manager sleeps with the shoot and sees no change then; what counts is that no machine is left.
-    if hibernated && status.replicas == 0 && status.failed_machines.is_empty() {
+    if sleep == Sleep::Asleep && status.replicas == 0 && status.failed_machines.is_empty() {
         return Phase::Ready;
     }
     // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
@@ -201,8 +222,8 @@ fn phase(
         });
         return Phase::Failed(failed.collect());
     }
-    if hibernated {
-        return Phase::Pending;
+    if sleep.is_wanted() {
+        return if status.replicas == 0 { Phase::Ready } else { Phase::Pending };
     }
     if !sets.iter().any(|set| set.spec.template.spec.class.name == wanted.class_name.0) {
         return Phase::WithoutMachineSet;
@@ -348,14 +369,14 @@ mod tests {
         })
     }
 
-    fn phase_of(document: &Value, class_of_set: &str, hibernated: bool) -> Phase {
+    fn phase_of(document: &Value, class_of_set: &str, sleep: Sleep) -> Phase {
         let live: MachineDeployment = serde_json::from_value(document.clone()).unwrap();
         let set: MachineSet = serde_json::from_value(json!({
             "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "MachineDeployment", "name": "shoot--p--s-a-z1", "uid": "u"}]},
             "spec": {"template": {"spec": {"class": {"name": class_of_set}}}},
         }))
         .unwrap();
-        phase(&wanted_deployment(), &live, &[&set], None, hibernated)
+        phase(&wanted_deployment(), &live, &[&set], None, sleep)
     }
 
     /// The healthy deployment with one member changed.
@@ -369,7 +390,7 @@ mod tests {
     #[test]
     fn ready_needs_every_machine_new_and_available() {
         let class = wanted_deployment().class_name.0;
-        assert_eq!(phase_of(&healthy(), &class, false), Phase::Ready);
+        assert_eq!(phase_of(&healthy(), &class, Sleep::Unwanted), Phase::Ready);
         for (document, expected) in [
             (with("/metadata/generation", json!(3)), Phase::Unobserved),
             (with("/status/unavailableReplicas", json!(1)), Phase::Pending),
@@ -384,23 +405,33 @@ mod tests {
                 Phase::Pending,
             ),
         ] {
-            assert_eq!(phase_of(&document, &class, false), expected, "{document}");
+            assert_eq!(phase_of(&document, &class, Sleep::Unwanted), expected, "{document}");
         }
-        assert_eq!(phase_of(&healthy(), "another-class", false), Phase::WithoutMachineSet);
+        assert_eq!(phase_of(&healthy(), "another-class", Sleep::Unwanted), Phase::WithoutMachineSet);
     }
 
     #[test]
     fn a_sleeping_shoot_is_ready_without_machines() {
         let class = wanted_deployment().class_name.0;
-        assert_eq!(phase_of(&healthy(), &class, true), Phase::Pending);
-        assert_eq!(phase_of(&with("/status/replicas", json!(0)), &class, true), Phase::Ready);
+        let (unseen, empty) = (json!({"metadata": {"generation": 1}}), with("/status/replicas", json!(0)));
+        for (document, sleep, expected) in [
+            (&healthy(), Sleep::FallsAsleep, Phase::Pending),
+            (&empty, Sleep::FallsAsleep, Phase::Ready),
+            // Restored: its machines are there, but nobody has counted them yet.
+            (&unseen, Sleep::FallsAsleep, Phase::Unobserved),
+            (&unseen, Sleep::Asleep, Phase::Ready),
+            (&healthy(), Sleep::Asleep, Phase::Pending),
+        ] {
+            assert_eq!(phase_of(document, &class, sleep), expected, "{sleep:?} {document}");
+        }
     }
 
     #[test]
     fn failed_machines_are_told_with_their_code() {
         let failed =
             json!([{"name": "m1", "lastOperation": {"description": "no capacity", "errorCode": "ResourceExhausted"}}]);
-        let phase = phase_of(&with("/status/failedMachines", failed), &wanted_deployment().class_name.0, false);
+        let phase =
+            phase_of(&with("/status/failedMachines", failed), &wanted_deployment().class_name.0, Sleep::Unwanted);
         assert_eq!(
             phase,
             Phase::Failed(vec![FailedMachineText {

@@ -22,7 +22,7 @@ use super::machine_controller;
 use super::observe::{self, ObserveError};
 use super::place::Place;
 use super::plan::{Plan, plan};
-use super::progress::{Progress, Stuck, progress};
+use super::progress::{Progress, Sleep, Stuck, progress};
 use super::report::{
     Failure, Outcome, Published, deadline, is_publication_due, machine_failures, published_deployments,
 };
@@ -199,7 +199,12 @@ pub async fn reconcile(
         start_machine_controller(place, context.shoot).await?;
     }
     steps.done("apply");
-    let progress = progress(&plan, &applied.deployments, &live, sleeps);
+    let sleep = match sleeps {
+        false => Sleep::Unwanted,
+        true if place.machine_controller().await? == MachineController::Stopped => Sleep::Asleep,
+        true => Sleep::FallsAsleep,
+    };
+    let progress = progress(&plan, &applied.deployments, &live, sleep);
     let left = clean_up(place, &plan, &progress, &applied, &live).await?;
     let stuck = progress.without_machine_set(&applied.deployments);
     let restart_in = stuck.as_ref().map(|stuck| until(stuck.since, machine_controller::PATIENCE, now));

@@ -57,18 +57,9 @@ use run::Outcome;
 
 /// Cases that run side by side.
 const SIDE_BY_SIDE: usize = 12;
-/// Cases that are left out unless they are asked for: scale sets, scaling machine-controller-manager to zero, the texts of waiting.
-const NOT_YET: [&str; 9] = [
-    "azure/delete-vmo",
-    "azure/vmo-existing",
-    "azure/vmo-fdchange",
-    "azure/hibernated",
-    "hibernation/existing-scaled-down",
-    "hibernation/machines-get-force-label",
-    "mcm-waiting/",
-    "restore/hibernated",
-    "vmss-flex/",
-];
+/// Cases that are left out unless they are asked for: scale sets, the texts of waiting.
+const NOT_YET: [&str; 5] =
+    ["azure/delete-vmo", "azure/vmo-existing", "azure/vmo-fdchange", "mcm-waiting/", "vmss-flex/"];
 /// Families of `test/parity/cases` in which something counts that is no plan.
 const FAMILIES: [&str; 6] = [
     "azure/delete",

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::cluster::{Deletion, MachineControllerManager, eventually};
+use crate::cluster::{CONTROLLER, Deletion, MachineControllerManager, eventually};
 use crate::program;
 use crate::shoot::{Kind, SOON, Shoot};
 
@@ -59,6 +59,48 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
     ensure!(last["type"] == "Restore", "{last}");
     ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
     ensure!(identities_of_machines(&shoot).await? == identities, "other machines than before");
+    Ok(())
+}
+
+/// Nobody sees the restored deployments, because machine-controller-manager sleeps with the shoot.
+#[tokio::test]
+async fn a_shoot_that_moves_asleep_stays_asleep() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "move-asleep").await?;
+    shoot
+        .create(|documents| {
+            let sleeping = &mut documents.of_kind("Cluster")["spec"]["shoot"];
+            sleeping["spec"]["hibernation"]["enabled"] = json!(true);
+            sleeping["status"]["isHibernated"] = json!(true);
+            documents.of_kind("Deployment")["spec"]["replicas"] = json!(0);
+            let worker = documents.of_kind("Worker");
+            worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("wait-for-state");
+        })
+        .await?;
+    let name = format!("{}-stern-z3", shoot.namespace);
+    let kept = packed(&json!({&name: {"replicas": 0, "machineSets": [{
+        "metadata": {"name": format!("{name}-set"), "labels": {"name": name}},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"name": name}}},
+    }]}}))?;
+    let status = Patch::Merge(json!({"status": {"state": kept}}));
+    shoot.api(Kind::Worker).patch_status("fleet", &PatchParams::default(), &status).await?;
+    let audit = cluster.audit().await?;
+    let mark = audit.mark().await?;
+
+    ask(&shoot, "restore").await?;
+    let worker = shoot.succeeded().await?;
+
+    let last = &worker["status"]["lastOperation"];
+    ensure!(last["type"] == "Restore", "{last}");
+    let sets = shoot.names(Kind::MachineSet).await?;
+    ensure!(sets.iter().eq(["stern-z3-set"]), "machine sets {sets:?}");
+    for deployment in shoot.list(Kind::MachineDeployment).await? {
+        ensure!(deployment["spec"]["replicas"].as_i64().unwrap_or_default() == 0, "{}", deployment["spec"]);
+    }
+    let requests = audit.requests(CONTROLLER, mark).await?;
+    let scaled =
+        requests.iter().any(|asked| asked.namespace == shoot.namespace && asked.resource == "deployments/scale");
+    ensure!(!scaled, "machine-controller-manager was scaled");
     Ok(())
 }
 
@@ -109,6 +151,10 @@ async fn kept_machines(shoot: &Shoot) -> Result<Value> {
             "machines": machines.iter().filter(own).map(kept).collect::<Vec<_>>(),
         });
     }
+    packed(&deployments)
+}
+
+fn packed(deployments: &Value) -> Result<Value> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     serde_json::to_writer(&mut gzip, &json!({"machineDeployments": deployments}))?;
     gzip.flush()?;
