@@ -15,7 +15,7 @@ use super::apply::MachineApis;
 use super::cleanup::is_being_deleted;
 use super::decode;
 use super::deletion::{Doomed, delete_all};
-use super::dependencies::CleanUp;
+use super::dependencies::{CleanUp, write_provider_status};
 use super::force_deletion::mark_machines;
 use super::live::MachineObjects;
 use super::observe::{self, ObserveError};
@@ -76,7 +76,12 @@ async fn remove_dependencies(
     let Some(cloud) = hands.cloud else { return Ok(pass(Outcome::Succeeded, None)) };
     let secrets = observe::credentials(hands.place.client(), worker).await?;
     Ok(match cloud.remove(worker, cluster, &secrets).await? {
-        CleanUp::Done(_) => pass(Outcome::Succeeded, None),
+        CleanUp::Done(records) => {
+            if let Some(records) = records {
+                write_provider_status(hands.place, worker, records).await?;
+            }
+            pass(Outcome::Succeeded, None)
+        }
         CleanUp::Waiting(text) => waiting(worker, format!("waiting {text}"), 95, now, None),
         CleanUp::Failed(failure, again) => pass(Outcome::Failed(failure), Some(again)),
     })

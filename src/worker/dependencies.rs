@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 
 use super::live::MachineObjects;
 use super::place::Place;
-use super::plan::{Plan, provider_status};
+use super::plan::Plan;
 use super::reconcile::{PATIENCE_OF_A_NEW_OPERATION, PassError};
 use super::report::{Failure, Outcome, Published, provider_status_patch};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
-use crate::provider::{Dependencies, Provider, WorkerContext, WorkerError};
+use crate::provider::{Dependencies, WorkerContext, WorkerError};
 
 /// A cloud on which pools of one provider depend.
 pub trait Cloud: Send + Sync {
@@ -87,7 +87,7 @@ pub struct Provided {
 /// How far the removal of unneeded things is.
 #[derive(Debug)]
 pub enum CleanUp {
-    /// Nothing unneeded is left. The records that stay, where some have gone.
+    /// Nothing unneeded is left. What that changes in the provider status, as a merge patch of its members.
     Done(Option<Value>),
     /// It goes on behind the scenes: what is waited for.
     Waiting(String),
@@ -99,8 +99,13 @@ pub enum CleanUp {
 /// extension, has to find it.
 pub(super) async fn keep_records(place: &Place, worker: &Worker, plan: &Plan) -> Result<(), PassError> {
     let Some(document) = provider_status_patch(worker, &plan.provider_status) else { return Ok(()) };
+    write_provider_status(place, worker, document).await
+}
+
+/// Writes members of the provider status.
+pub(super) async fn write_provider_status(place: &Place, worker: &Worker, members: Value) -> Result<(), PassError> {
     let api: Api<Worker> = Api::namespaced(place.client().clone(), place.namespace());
-    let patch = Patch::Merge(json!({"status": {"providerStatus": document}}));
+    let patch = Patch::Merge(json!({"status": {"providerStatus": members}}));
     let written = api.patch_status(&worker.name_any(), &PatchParams::default(), &patch).await;
     written.map(drop).map_err(|source| PassError::Write { what: "what pools depend on".to_owned(), source })
 }
@@ -110,9 +115,7 @@ pub(super) async fn keep_records(place: &Place, worker: &Worker, plan: &Plan) ->
 pub(super) async fn clean_up_cloud(
     cloud: &dyn Cloud,
     place: &Place,
-    provider: &dyn Provider,
     context: &WorkerContext<'_>,
-    plan: &Plan,
     published: &mut Published,
 ) -> Result<(Outcome, Option<Duration>), PassError> {
     // What goes does not come back, so it has to be known what classes refer to now.
@@ -120,14 +123,21 @@ pub(super) async fn clean_up_cloud(
     let used = classes.filter(|class| !class.is_being_deleted()).filter_map(|class| class.placed_in).collect();
     Ok(match cloud.clean_up(context, used).await? {
         CleanUp::Done(records) => {
-            if let Some(records) = records {
-                let left = Dependencies { records, ..Dependencies::default() };
-                let context = WorkerContext { dependencies: Some(&left), ..*context };
-                published.provider_status = provider_status(provider, context, plan)?;
-            }
+            merge(&mut published.provider_status, records);
             (Outcome::Succeeded, None)
         }
         CleanUp::Waiting(text) => (Outcome::Waiting(format!("waiting {text}"), 95), Some(PATIENCE_OF_A_NEW_OPERATION)),
         CleanUp::Failed(failure, again) => (Outcome::Failed(failure), Some(again)),
     })
+}
+
+/// Puts the members of a patch into a document; null removes.
+fn merge(document: &mut Value, patch: Option<Value>) {
+    let (Value::Object(document), Some(Value::Object(patch))) = (document, patch) else { return };
+    for (name, member) in patch {
+        match member {
+            Value::Null => drop(document.remove(&name)),
+            member => drop(document.insert(name, member)),
+        }
+    }
 }

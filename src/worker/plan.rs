@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::gardener::{InPlaceUpdates, WorkerPool};
 use crate::pool::names::{ClassName, DeploymentName};
-use crate::provider::{MachinePlan, PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{MachinePlan, PoolError, PoolPlan, Provider, WorkerContext, WorkerError};
 
 /// What shall exist for a Worker.
 #[derive(Clone, Debug)]
@@ -25,34 +25,11 @@ pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan,
     let spec = &context.worker.spec;
     let planner = provider.planner(context)?;
     let pools: Vec<_> = spec.pools.iter().map(|pool| planner.plan_pool(pool)).collect();
-    let provider_status = status_document(planner.as_ref(), context, &pools);
-    Ok(Plan { pools, provider_status })
-}
-
-/// The `providerStatus` document of the same plan with other dependencies.
-///
-/// # Errors
-/// As [`plan`].
-pub fn provider_status(provider: &dyn Provider, context: WorkerContext<'_>, plan: &Plan) -> Result<Value, WorkerError> {
-    Ok(status_document(provider.planner(context)?.as_ref(), context, &plan.pools))
-}
-
-fn status_document(
-    planner: &dyn PoolPlanner,
-    context: WorkerContext<'_>,
-    pools: &[Result<PoolPlan, PoolError>],
-) -> Value {
     let planned: Vec<&PoolPlan> = pools.iter().flatten().collect();
-    let failed: Vec<&WorkerPool> = context
-        .worker
-        .spec
-        .pools
-        .iter()
-        .zip(pools)
-        .filter(|(_, result)| result.is_err())
-        .map(|(pool, _)| pool)
-        .collect();
-    planner.provider_status(&planned, &failed)
+    let failed: Vec<&WorkerPool> =
+        spec.pools.iter().zip(&pools).filter(|(_, result)| result.is_err()).map(|(pool, _)| pool).collect();
+    let provider_status = planner.provider_status(&planned, &failed);
+    Ok(Plan { pools, provider_status })
 }
 
 impl Plan {

@@ -230,7 +230,7 @@ pub async fn reconcile(
     let (mut outcome, mut look_again) =
         outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
     if let (Outcome::Succeeded, Some(cloud)) = (&outcome, cloud.filter(|_| provided.has_something)) {
-        (outcome, look_again) = clean_up_cloud(cloud, place, provider, &context, &plan, &mut published).await?;
+        (outcome, look_again) = clean_up_cloud(cloud, place, &context, &mut published).await?;
         steps.done("clean-up-cloud");
     }
     Ok(Pass {

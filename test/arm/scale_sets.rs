@@ -120,9 +120,11 @@ impl ResourceGroup {
     }
 
     pub(super) fn id_of(&self, name: &str) -> String {
+        // Recorded cases know one subscription, whatever the credentials say.
+        let subscription = if self.naming == Naming::AsAsked { &self.subscription } else { "sub" };
         format!(
-            "/subscriptions/{}/resourceGroups/{}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}",
-            self.subscription, self.name
+            "/subscriptions/{subscription}/resourceGroups/{}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}",
+            self.name
         )
     }
 

@@ -111,12 +111,14 @@ async fn run_all(folders: Vec<PathBuf>, rules: &Rules) -> Result<ExitCode> {
     Ok(code)
 }
 
-fn start(cluster: &ControlPlane, _azure: &Azure) -> Result<Process> {
+fn start(cluster: &ControlPlane, azure: &Azure) -> Result<Process> {
     let kubeconfig = cluster.kubeconfig_file(CONTROLLER)?;
     let program = Program::new("controller", env!("CARGO_BIN_EXE_gardener-extension-worker"))
         .arg("controller")
         .flag("kubeconfig", &kubeconfig)
         .env("GARDEN_KUBECONFIG", &kubeconfig)
+        .env("AZURE_RESOURCE_MANAGER_URL", azure.0.url())
+        .env("AZURE_AUTHORITY_HOST", azure.0.url())
         .env("NO_COLOR", "1");
     Process::start(program, cluster.folder())
 }

@@ -24,8 +24,8 @@ use self::client::ScaleSets;
 use self::errand::{Errand, State, settle};
 use self::error::AzureError;
 use self::notes::Listener;
-use self::provision::Provision;
-use self::removal::{Removal, records_value};
+use self::provision::{Provision, Turns};
+use self::removal::Removal;
 use super::{Bell, Gate, WorkerName, Writes};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
@@ -35,6 +35,7 @@ use crate::provider::{Dependencies, DependencyFailure, WorkerContext, WorkerErro
 use crate::worker::dependencies::{Asked, CleanUp, Cloud, Provided};
 use crate::worker::live::MachineObjects;
 use crate::worker::report::Failure;
+use serde_json::{Value, json};
 
 mod accounts;
 mod addresses;
@@ -65,7 +66,7 @@ pub struct Azure {
 /// What goes on for one Worker.
 struct Errands {
     place: Arc<Place>,
-    turns: Arc<tokio::sync::Mutex<()>>,
+    turns: Turns,
     pools: HashMap<String, PoolErrand>,
     removal: Option<RemovalErrand>,
 }
@@ -149,13 +150,13 @@ impl Azure {
             need: need.clone(),
             searches: asked.has_moved || has_machines,
             ids_of_machines,
-            turns: Arc::clone(&errands.turns),
+            turns: errands.turns.clone(),
         };
-        let asking = self.scale_sets(&errands.place);
+        let (asking, turn) = (self.scale_sets(&errands.place), errands.turns.queue());
         let errand = Errand::begin(
             |report| async move {
                 let scale_sets = asking.map_err(|error| error.failure())?(report.clone());
-                provision.run(scale_sets, report).await
+                provision.run(turn, scale_sets, report).await
             },
             self.ring(asked.context.worker),
         );
@@ -192,7 +193,7 @@ impl Azure {
             }
         }
         let records_changed = records != needs.records && !self.pretends();
-        dependencies.records = records_value(&records);
+        dependencies.records = json!(records);
         Provided { dependencies: Some(dependencies), has_something: true, records_changed, look_again: again }
     }
 
@@ -217,7 +218,7 @@ impl Azure {
             }
             State::Over(Ok(records), _) => {
                 all.remove(&uid);
-                CleanUp::Done((records != before).then(|| records_value(&records)))
+                CleanUp::Done((records != before).then(|| json!({"vmoDependencies": without_nothing(&records)})))
             }
             State::Over(Err(failure), since) => {
                 let message = format!("unneeded scale sets can't be removed: {failure}");
@@ -273,7 +274,7 @@ impl Errands {
     /// Those of a Worker. Errands at another place, or with other credentials, help nobody.
     fn of<'a>(all: &'a mut HashMap<String, Self>, uid: &str, place: &Place) -> &'a mut Self {
         let new =
-            || Self { place: Arc::new(place.clone()), turns: Arc::default(), pools: HashMap::new(), removal: None };
+            || Self { place: Arc::new(place.clone()), turns: Turns::default(), pools: HashMap::new(), removal: None };
         let errands = all.entry(uid.to_owned()).or_insert_with(new);
         if *errands.place != *place {
             *errands = new();
@@ -302,6 +303,11 @@ impl PoolErrand {
 fn due(since: Instant, tries: u32) -> Option<Duration> {
     let delay = RETRIES.0.saturating_mul(2_u32.saturating_pow(tries)).min(RETRIES.1);
     (since + delay).checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
+}
+
+/// The records as the provider status has them, which leaves out an empty list.
+fn without_nothing(records: &[ScaleSetDependency]) -> Value {
+    if records.is_empty() { Value::Null } else { json!(records) }
 }
 
 /// Puts a record in place of that of its pool, or behind all others.

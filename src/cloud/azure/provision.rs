@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tracing::info;
 
@@ -14,8 +15,7 @@ use crate::provider::DependencyFailure;
 use crate::provider::azure::documents::ScaleSetDependency;
 use crate::provider::azure::scale_sets::{Adoption, Place, PoolNeed, ScaleSet, Step, adoption, record, step};
 
-/// How long a request keeps its turn: requests of one Worker go out in the order of its pools, but one that is tried again
-/// and again holds up nobody.
+/// How long a request keeps its turn: one that is tried again and again holds up nobody.
 const TURN: Duration = Duration::from_secs(1);
 /// The first wait for something else that goes on with the scale set, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -31,7 +31,25 @@ pub(super) struct Provision {
     /// The scale sets that the pool's machines are in, as machine classes say.
     pub(super) ids_of_machines: Vec<String>,
     /// Whose turn it is among the pools of the Worker.
-    pub(super) turns: Arc<Mutex<()>>,
+    pub(super) turns: Turns,
+}
+
+/// Whose turn it is: requests of one Worker go out in the order of its pools.
+#[derive(Clone, Default)]
+pub(super) struct Turns(Arc<Mutex<()>>);
+
+impl Turns {
+    /// A place in the queue, taken now; it comes to its turn when it is waited for.
+    pub(super) fn queue(&self) -> impl Future<Output = OwnedMutexGuard<()>> + Send + 'static {
+        let mut turn = Box::pin(Arc::clone(&self.0).lock_owned());
+        let at_once = turn.as_mut().now_or_never();
+        async move {
+            match at_once {
+                Some(turn) => turn,
+                None => turn.await,
+            }
+        }
+    }
 }
 
 /// What one try leads to.
@@ -64,12 +82,13 @@ impl Provision {
     /// Runs the errand. Whatever passes by itself is waited for, here where nobody else waits.
     pub(super) async fn run(
         self,
+        turn: impl Future<Output = OwnedMutexGuard<()>>,
         scale_sets: ScaleSets,
         report: Arc<Report<ScaleSetDependency>>,
     ) -> Result<ScaleSetDependency, DependencyFailure> {
         let (begun, mut pause) = (Instant::now(), PAUSES.0);
+        let mut turn = turn.await;
         loop {
-            let turn = Arc::clone(&self.turns).lock_owned().await;
             let reason = match in_turn(turn, self.attempt(&scale_sets)).await {
                 Ok(Try::Ready(record)) => return Ok(record),
                 Ok(Try::Creating(operation)) => match self.created(operation).await {
@@ -87,6 +106,7 @@ impl Provision {
             report.held_up(reason, None);
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSES.1);
+            turn = self.turns.queue().await;
         }
     }
 

@@ -1,7 +1,6 @@
 //! The errand that removes the scale sets of a Worker that nothing needs any more.
 
 use futures::future::join_all;
-use serde_json::{Value, json};
 use tracing::info;
 
 use super::client::ScaleSets;
@@ -57,9 +56,4 @@ impl Removal {
             }
         }
     }
-}
-
-/// The records in the form of the provider status.
-pub(super) fn records_value(records: &[ScaleSetDependency]) -> Value {
-    json!(records)
 }
