@@ -57,16 +57,16 @@ use run::Outcome;
 
 /// Cases that run side by side.
 const SIDE_BY_SIDE: usize = 12;
-/// Cases that are left out unless they are asked for: scale sets, the texts of waiting.
-const NOT_YET: [&str; 5] =
-    ["azure/delete-vmo", "azure/vmo-existing", "azure/vmo-fdchange", "mcm-waiting/", "vmss-flex/"];
+/// Cases that are left out unless they are asked for: the texts of waiting.
+const NOT_YET: [&str; 1] = ["mcm-waiting/"];
 /// Families of `test/parity/cases` in which something counts that is no plan.
-const FAMILIES: [&str; 6] = [
+const FAMILIES: [&str; 7] = [
     "azure/delete",
     "azure/existing-objects",
     "azure/hibernation",
     "azure/mcm-waiting",
     "azure/restore",
+    "azure/vmss-flex",
     "aws/existing",
 ];
 
