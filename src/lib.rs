@@ -28,8 +28,10 @@
 //! * [`explain`]: a plan for people;
 //! * [`preview`]: what a change does before it happens, and why;
 //! * [`runtime`]: watches and wiring;
+//! * [`admission`]: webhooks of the garden;
 //! * [`cli`]: what a person types.
 
+pub mod admission;
 pub mod api;
 pub mod capabilities;
 pub mod cli;

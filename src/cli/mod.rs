@@ -37,6 +37,8 @@ pub struct Arguments {
 enum Command {
     /// Watch Workers in a seed cluster and make their machine objects.
     Controller(crate::runtime::ControllerArguments),
+    /// Serve webhooks that refuse wrong CloudProfiles and Shoots where a person writes them.
+    Admission(crate::admission::AdmissionArguments),
     /// Show what a change does to machines before it happens: which pools roll, and why.
     Preview(preview::PreviewArguments),
     /// Show the machine objects of Workers in files, without a cluster.
@@ -77,6 +79,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
 pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
     match arguments.command {
         Command::Controller(arguments) => crate::runtime::run(arguments, providers),
+        Command::Admission(arguments) => crate::admission::run(arguments, providers),
         Command::Preview(arguments) => preview::run(&arguments, providers),
         Command::Render(arguments) => render::run(&arguments, providers),
         Command::Explain(arguments) => explain::run(&arguments, providers),

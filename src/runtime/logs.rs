@@ -10,7 +10,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 /// What is logged. The words of Gardener's charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum LogLevel {
+pub(crate) enum LogLevel {
     Error,
     Info,
     Debug,
@@ -30,7 +30,7 @@ impl LogLevel {
 
 /// How it is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum LogFormat {
+pub(crate) enum LogFormat {
     Text,
     Json,
 }
@@ -42,7 +42,7 @@ type Lines = Box<dyn Layer<Layered<Filter, Registry>> + Send + Sync>;
 
 /// Changes level and format of the running process.
 #[derive(Clone)]
-pub(super) struct LogSwitch {
+pub(crate) struct LogSwitch {
     filter: reload::Handle<EnvFilter, Registry>,
     lines: reload::Handle<Lines, Layered<Filter, Registry>>,
     now: Arc<Mutex<(String, LogFormat)>>,
@@ -64,7 +64,7 @@ fn lines(format: LogFormat) -> Lines {
 ///
 /// # Errors
 /// When logs have begun already.
-pub(super) fn begin(level: LogLevel, format: LogFormat) -> anyhow::Result<LogSwitch> {
+pub(crate) fn begin(level: LogLevel, format: LogFormat) -> anyhow::Result<LogSwitch> {
     let from_environment = std::env::var("RUST_LOG").ok();
     let usable = |directives: &String| !directives.trim().is_empty() && filter(directives).is_ok();
     let directives = from_environment.filter(usable).unwrap_or_else(|| level.directives().to_owned());
@@ -77,7 +77,7 @@ pub(super) fn begin(level: LogLevel, format: LogFormat) -> anyhow::Result<LogSwi
 
 impl LogSwitch {
     /// What is logged now, and how.
-    pub(super) fn directives(&self) -> String {
+    pub(crate) fn directives(&self) -> String {
         let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         format!("{} {}", now.0, if now.1 == LogFormat::Json { "json" } else { "text" })
     }
@@ -86,7 +86,7 @@ impl LogSwitch {
     ///
     /// # Errors
     /// When it is neither.
-    pub(super) fn change(&self, wanted: &str) -> anyhow::Result<()> {
+    pub(crate) fn change(&self, wanted: &str) -> anyhow::Result<()> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut directives, mut format) = now.clone();
         anyhow::ensure!(

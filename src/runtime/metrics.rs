@@ -12,6 +12,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::operations_server::MetricsText;
+
 /// How a look at a Worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReconcileResult {
@@ -178,15 +180,16 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
-    /// The text of all metrics, in the OpenMetrics format.
-    pub(super) fn text(&self) -> String {
+impl MetricsText for Metrics {
+    fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
+}
 
+impl Metrics {
     /// A look at a Worker has ended.
     pub(super) fn reconciled(
         &self,

@@ -1,5 +1,6 @@
 //! What an operator asks the running process: is it alive, is it ready, its metrics, and another log level.
 
+use std::future::{Future, pending};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -12,25 +13,30 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 
 use super::logs::LogSwitch;
-use super::metrics::Metrics;
 use super::readiness::Readiness;
+
+/// Whoever has metrics to show.
+pub(crate) trait MetricsText: Send + Sync {
+    /// All of them, in the OpenMetrics format.
+    fn text(&self) -> String;
+}
 
 /// What the endpoints tell.
 #[derive(Clone)]
-pub(super) struct Operations {
+pub(crate) struct Operations {
     /// For `/readyz`.
-    pub(super) readiness: Readiness,
+    pub(crate) readiness: Readiness,
     /// For `/metrics`.
-    pub(super) metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<dyn MetricsText>,
     /// For `/log-level`.
-    pub(super) logs: LogSwitch,
+    pub(crate) logs: LogSwitch,
 }
 
 /// Listens on a port of all addresses; port 0 lets the system choose.
 ///
 /// # Errors
 /// When the port is taken.
-pub(super) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+pub(crate) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     // Both families where the system has IPv6, else IPv4.
     let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);
     match TcpListener::bind(any).await {
@@ -41,8 +47,49 @@ pub(super) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     }
 }
 
+/// Listens at once, so that a port that is taken ends the process; the future serves, and ends only with an error.
+///
+/// # Errors
+/// When a port is taken.
+pub(crate) async fn serve(
+    health_port: Option<u16>,
+    metrics_port: Option<u16>,
+    operations: Operations,
+) -> anyhow::Result<impl Future<Output = anyhow::Error>> {
+    let health = match health_port {
+        None => None,
+        Some(port) => Some(listen(port).await.context("--health-port")?),
+    };
+    let metrics = match metrics_port {
+        None => None,
+        Some(port) => Some(listen(port).await.context("--metrics-port")?),
+    };
+    let measured = Arc::clone(&operations.metrics);
+    Ok(async move {
+        let health = async {
+            match health {
+                None => pending().await,
+                Some(listener) => serve_health(listener, operations).await,
+            }
+        };
+        let metrics = async {
+            match metrics {
+                None => pending().await,
+                Some(listener) => serve_metrics(listener, measured).await,
+            }
+        };
+        let result = tokio::select! {
+            result = health => result,
+            result = metrics => result,
+        };
+        result
+            .err()
+            .map_or_else(|| anyhow::anyhow!("a server has ended"), |error| anyhow::anyhow!(error).context("server"))
+    })
+}
+
 /// Serves `/healthz`, `/readyz` and `/log-level`.
-pub(super) async fn serve_health(listener: TcpListener, operations: Operations) -> std::io::Result<()> {
+async fn serve_health(listener: TcpListener, operations: Operations) -> std::io::Result<()> {
     let router = Router::new()
         // Alive means that this answers; it never depends on the API server.
         .route("/healthz", get(async || "ok\n"))
@@ -54,7 +101,7 @@ pub(super) async fn serve_health(listener: TcpListener, operations: Operations) 
 }
 
 /// Serves `/metrics`.
-pub(super) async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>) -> std::io::Result<()> {
+async fn serve_metrics(listener: TcpListener, metrics: Arc<dyn MetricsText>) -> std::io::Result<()> {
     let router = Router::new().route("/metrics", get(metrics_text)).with_state(metrics);
     axum::serve(listener, router).await
 }
@@ -66,7 +113,7 @@ async fn readyz(State(operations): State<Operations>) -> Response {
     }
 }
 
-async fn metrics_text(State(metrics): State<Arc<Metrics>>) -> Response {
+async fn metrics_text(State(metrics): State<Arc<dyn MetricsText>>) -> Response {
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, content_type)], metrics.text()).into_response()
 }

@@ -22,7 +22,7 @@ use super::lease::ElectionTimes;
 use super::logs::LogSwitch;
 use super::metrics::Metrics;
 use super::operations_server::{self, Operations};
-use super::readiness::Readiness;
+use super::readiness::{Need, Readiness};
 use super::request_count::RequestCount;
 use super::write_gate::WriteGate;
 use super::{ControllerArguments, Part, controller, heartbeat, kinds};
@@ -37,9 +37,10 @@ const RELEASE: Duration = Duration::from_millis(300);
 pub(super) async fn run(arguments: &ControllerArguments, providers: Providers, logs: LogSwitch) -> anyhow::Result<()> {
     let mut stop = pin!(stop_signal()?);
     let metrics = Arc::new(Metrics::default());
-    let readiness = Readiness::new();
-    let operations = Operations { readiness: readiness.clone(), metrics: Arc::clone(&metrics), logs };
-    let mut servers = pin!(serve(arguments, operations).await?);
+    let readiness = Readiness::waiting_for([Need::Kinds, Need::Caches]);
+    let operations = Operations { readiness: readiness.clone(), metrics: metrics.clone(), logs };
+    let servers = operations_server::serve(arguments.health_port, arguments.metrics_port, operations);
+    let mut servers = pin!(servers.await?);
     let config = arguments.seed.config().await?;
     let leadership = Leadership::default();
     let gate = match (arguments.shadow, &arguments.leader_election_namespace) {
@@ -87,7 +88,10 @@ pub(super) async fn run(arguments: &ControllerArguments, providers: Providers, l
 }
 
 /// Resolves with the name of the signal.
-fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
+///
+/// # Errors
+/// When the system lets no signals be received.
+pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
     let mut terminate = signal(SignalKind::terminate()).context("signals can't be received")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("signals can't be received")?;
     Ok(async move {
@@ -95,43 +99,6 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
             _ = terminate.recv() => "SIGTERM",
             _ = interrupt.recv() => "SIGINT",
         }
-    })
-}
-
-/// Listens at once, so that a port that is taken ends the process; the future serves, and ends only with an error.
-async fn serve(
-    arguments: &ControllerArguments,
-    operations: Operations,
-) -> anyhow::Result<impl Future<Output = anyhow::Error>> {
-    let health = match arguments.health_port {
-        None => None,
-        Some(port) => Some(operations_server::listen(port).await.context("--health-port")?),
-    };
-    let metrics = match arguments.metrics_port {
-        None => None,
-        Some(port) => Some(operations_server::listen(port).await.context("--metrics-port")?),
-    };
-    let measured = Arc::clone(&operations.metrics);
-    Ok(async move {
-        let health = async {
-            match health {
-                None => pending().await,
-                Some(listener) => operations_server::serve_health(listener, operations).await,
-            }
-        };
-        let metrics = async {
-            match metrics {
-                None => pending().await,
-                Some(listener) => operations_server::serve_metrics(listener, measured).await,
-            }
-        };
-        let result = tokio::select! {
-            result = health => result,
-            result = metrics => result,
-        };
-        result
-            .err()
-            .map_or_else(|| anyhow::anyhow!("a server has ended"), |error| anyhow::anyhow!(error).context("server"))
     })
 }
 

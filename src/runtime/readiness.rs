@@ -5,55 +5,59 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Something that must be there before the process is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Need {
+pub(crate) enum Need {
     /// The API server serves the kinds that are watched.
     Kinds,
     /// The caches hold what the API server has.
     Caches,
+    /// There is a certificate to present.
+    Certificate,
+    /// The API server knows of the webhooks.
+    Registration,
 }
 
 impl Need {
-    const ALL: [Self; 2] = [Self::Kinds, Self::Caches];
-
     fn as_str(self) -> &'static str {
         match self {
             Self::Kinds => "kinds",
             Self::Caches => "caches",
+            Self::Certificate => "certificate",
+            Self::Registration => "registration",
         }
     }
 }
 
 /// Needs and what is missing for them. Clones are the same.
 #[derive(Clone, Debug)]
-pub(super) struct Readiness {
+pub(crate) struct Readiness {
     missing: Arc<Mutex<BTreeMap<Need, String>>>,
     standing_by: Arc<Mutex<bool>>,
 }
 
 impl Readiness {
-    /// Nothing is there yet.
-    pub(super) fn new() -> Self {
-        let missing = Need::ALL.map(|need| (need, "not looked at yet".to_owned()));
-        Self { missing: Arc::new(Mutex::new(missing.into())), standing_by: Arc::default() }
+    /// None of the needs is met yet.
+    pub(crate) fn waiting_for(needs: impl IntoIterator<Item = Need>) -> Self {
+        let missing = needs.into_iter().map(|need| (need, "not looked at yet".to_owned()));
+        Self { missing: Arc::new(Mutex::new(missing.collect())), standing_by: Arc::default() }
     }
 
     /// What the need waits for.
-    pub(super) fn misses(&self, need: Need, text: impl Into<String>) {
+    pub(crate) fn misses(&self, need: Need, text: impl Into<String>) {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(need, text.into());
     }
 
     /// The need is met.
-    pub(super) fn has(&self, need: Need) {
+    pub(crate) fn has(&self, need: Need) {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&need);
     }
 
     /// Another process leads: this one fills no cache, and is ready to take over as soon as the kinds are served.
-    pub(super) fn set_standing_by(&self, standing_by: bool) {
+    pub(crate) fn set_standing_by(&self, standing_by: bool) {
         *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner) = standing_by;
     }
 
     /// Ready, or what is missing; the text is for people.
-    pub(super) fn report(&self) -> Result<String, String> {
+    pub(crate) fn report(&self) -> Result<String, String> {
         let standing_by = *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<String> = missing
@@ -75,7 +79,7 @@ mod tests {
 
     #[test]
     fn says_what_is_missing_until_nothing_is() {
-        let readiness = Readiness::new();
+        let readiness = Readiness::waiting_for([Need::Kinds, Need::Caches]);
         readiness.misses(Need::Kinds, "workers.extensions.gardener.cloud/v1alpha1 is not served");
         let text = readiness.report().unwrap_err();
         assert!(text.contains("workers.extensions.gardener.cloud/v1alpha1 is not served"), "{text}");

@@ -27,7 +27,7 @@ impl Seed {
     ///
     /// # Errors
     /// When there is no kubeconfig and no service account, or it can't be used.
-    pub(super) async fn config(&self) -> anyhow::Result<Config> {
+    pub(crate) async fn config(&self) -> anyhow::Result<Config> {
         config(self.kubeconfig.as_deref(), None).await
     }
 
@@ -41,7 +41,7 @@ impl Seed {
 }
 
 /// How to reach the cluster of a kubeconfig, in one of its contexts.
-pub(super) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
+pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     match kubeconfig {
         Some(path) => {

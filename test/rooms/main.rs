@@ -18,11 +18,18 @@ const ROOMS: &[&str] = &[
     "explain",
     "preview",
     "runtime",
+    "admission",
     "cli",
 ];
 
 /// Places without clients, runtimes and clocks.
 const PURE: &[&str] = &[
+    "admission/cloud_profile.rs",
+    "admission/flavors.rs",
+    "admission/namespaced.rs",
+    "admission/refusal.rs",
+    "admission/shoot.rs",
+    "admission/subject.rs",
     "api",
     "capabilities",
     "cloud_profile",

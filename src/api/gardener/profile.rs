@@ -263,6 +263,9 @@ pub struct NamespacedProfileStatus {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MergedProfile {
+    /// The provider, such as `azure`.
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    pub provider_type: String,
     /// The provider's `CloudProfileConfig` document: at first the parent's, then both merged.
     pub provider_config: Option<Box<RawValue>>,
 }

@@ -93,9 +93,11 @@ fn as_admitted(profile: &mut Profile) {
     if profile.spec.machine_capabilities.is_empty() {
         return;
     }
-    for image in &mut profile.spec.machine_images {
-        for version in image.versions.iter_mut().filter(|version| version.capability_flavors.is_empty()) {
-            version.capability_flavors = profile.config.core_flavors(&image.name, &version.version).unwrap_or_default();
+    for listed in profile.config.core_flavors(&profile.spec.machine_images) {
+        let image = profile.spec.machine_images.get_mut(listed.image);
+        let version = image.and_then(|image| image.versions.get_mut(listed.version));
+        if let Some(version) = version.filter(|version| version.capability_flavors.is_empty()) {
+            version.capability_flavors = listed.flavors;
         }
     }
 }

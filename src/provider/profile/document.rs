@@ -4,8 +4,9 @@ use serde_json::value::RawValue;
 
 use super::images::{ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
 use super::mapping::validate_mapping;
-use super::{ListedFlavor, ListedVersion, ProfileConfig, namespaced};
-use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
+use super::repeated::repeated_flavors;
+use super::{CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, RepeatedFlavor, namespaced};
+use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::document::{Document as ProviderDocument, DocumentError, decode_document};
 
@@ -88,16 +89,27 @@ impl<Document: ImageDocument> ProfileConfig for Document {
         errors
     }
 
-    fn core_flavors(&self, image: &str, version: &str) -> Option<Vec<Capabilities>> {
-        // Not by an index, which would be made anew for each question.
-        let entries = self.machine_images().iter().rev().filter(|listed| listed.name == image);
-        let mut entries = entries
-            .map(|listed| listed.versions.iter().filter(|listed| listed.version() == version).collect::<Vec<_>>());
-        let entries = entries.find(|entries| !entries.is_empty())?;
-        Some(match entries.iter().find(|entry| entry.has_flavors()) {
-            Some(entry) => entry.listed_capabilities().cloned().collect(),
-            None => Document::Version::core_flavors(&entries),
-        })
+    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors> {
+        let index = ImageIndex::new(self.machine_images());
+        let mut listed = Vec::new();
+        for (image, core) in images.iter().enumerate() {
+            for (version, core_version) in core.versions.iter().enumerate() {
+                let entries = index.entries(&core.name, &core_version.version);
+                if entries.is_empty() {
+                    continue;
+                }
+                let flavors = match entries.iter().find(|entry| entry.has_flavors()) {
+                    Some(entry) => entry.listed_capabilities().cloned().collect(),
+                    None => Document::Version::core_flavors(entries),
+                };
+                listed.push(CoreFlavors { image, version, flavors });
+            }
+        }
+        listed
+    }
+
+    fn repeated_flavors(&self, definitions: &[CapabilityDefinition]) -> Vec<RepeatedFlavor<'_>> {
+        repeated_flavors(self.machine_images(), definitions)
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::document::DocumentError;
-use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec};
 use crate::api::gotext::field::FieldErrors;
 use crate::capabilities::{architecture_definition, complete_machine_type};
 
@@ -29,6 +29,7 @@ mod images;
 mod mapping;
 mod namespaced;
 mod regional;
+mod repeated;
 mod status_merge;
 
 pub use document::{ImageDocument, open_config};
@@ -89,9 +90,37 @@ pub trait ProfileConfig: Send + Sync {
     /// What is wrong with the document of a NamespacedCloudProfile (gardener-core section 2.4).
     fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors;
 
-    /// What core's half has to list as `capabilityFlavors` of an image and version (gardener-core section 2.3); `None`
-    /// when the document does not list the version.
-    fn core_flavors(&self, image: &str, version: &str) -> Option<Vec<Capabilities>>;
+    /// What core's half has to list as `capabilityFlavors`, for each of its versions that the document lists
+    /// (gardener-core section 2.3).
+    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors>;
+
+    /// Flavors that nothing tells apart from an earlier one of the same version. Machines that fit both get neither
+    /// (gardener-core section 1.4), which admission can't refuse, because Gardener accepts it.
+    fn repeated_flavors(&self, definitions: &[CapabilityDefinition]) -> Vec<RepeatedFlavor<'_>>;
+}
+
+/// What core's half has to list for one of its versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreFlavors {
+    /// Position of the image in core's half.
+    pub image: usize,
+    /// Position of the version.
+    pub version: usize,
+    /// The flavors, in order.
+    pub flavors: Vec<Capabilities>,
+}
+
+/// Two flavors of a version that list the same capabilities, in a region if images are regional.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepeatedFlavor<'a> {
+    /// Name of the image.
+    pub image: &'a str,
+    /// The version.
+    pub version: &'a str,
+    /// The earlier flavor.
+    pub first: Place,
+    /// The later one.
+    pub second: Place,
 }
 
 /// A version of an image in the document.

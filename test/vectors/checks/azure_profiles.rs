@@ -61,12 +61,8 @@ fn mutated(case: &Value) -> Outcome {
     let decoded = || Ok::<_, String>((open(case)?, from_text(case, "spec")?));
     let (config, mut spec): (_, ProfileSpec) = decoded().map_err(|error| (expected.clone(), error))?;
     if !spec.machine_capabilities.is_empty() {
-        for image in &mut spec.machine_images {
-            for version in &mut image.versions {
-                if let Some(flavors) = config.core_flavors(&image.name, &version.version) {
-                    version.capability_flavors = flavors;
-                }
-            }
+        for listed in config.core_flavors(&spec.machine_images) {
+            spec.machine_images[listed.image].versions[listed.version].capability_flavors = listed.flavors;
         }
     }
     let wanted: Vec<ProfileImage> = from_text(case, "machineImages").map_err(|error| (expected.clone(), error))?;

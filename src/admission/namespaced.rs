@@ -1,0 +1,149 @@
+//! NamespacedCloudProfiles: whether what a project adds fits its parent, the flavors of core's half, and the merged document
+//! in the status (gardener-core sections 2.4 to 2.6).
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::cloud_profile::undecodable;
+use super::flavors::flavor_patch;
+use super::refusal::verdict;
+use super::subject::Subject;
+use crate::api::gardener::{NamespacedCloudProfile, ParentReference, ProfileSpec};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::json::null_as_default;
+use crate::provider::Providers;
+use crate::runtime::webhook::{PatchOperation, Verdict};
+
+/// Longest name of an object.
+const LONGEST_NAME: usize = 253;
+
+/// The parent that has to be read before a judgement.
+#[derive(Debug, Default, Deserialize)]
+struct WithParent {
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: SpecWithParent,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct SpecWithParent {
+    #[serde(default, deserialize_with = "null_as_default")]
+    parent: ParentReference,
+}
+
+/// The name of the parent, to read it from the garden; a verdict where there is nothing to read it for.
+pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<String, Verdict> {
+    let WithParent { spec } = if changes { subject.to_change()? } else { subject.to_judge()? };
+    let ParentReference { kind, name } = spec.parent;
+    let mut errors = FieldErrors::default();
+    let path = FieldPath::new("spec.parent");
+    if kind != "CloudProfile" {
+        errors.not_supported(path.child("kind"), kind, ["CloudProfile"]);
+    }
+    if name.is_empty() {
+        errors.required(path.child("name"), "must name the CloudProfile to extend");
+    } else if !is_object_name(&name) {
+        // It becomes part of a path.
+        errors.invalid(path.child("name"), &name, "must be the name of a CloudProfile");
+    }
+    if errors.is_empty() { Ok(name) } else { Err(verdict(what, &errors, Vec::new())) }
+}
+
+/// Lower-case letters, digits, points and hyphens, with a letter or digit at both ends of each part.
+fn is_object_name(name: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_part =
+        |part: &str| !part.is_empty() && part.bytes().all(is_inner) && !part.starts_with('-') && !part.ends_with('-');
+    name.len() <= LONGEST_NAME && name.split('.').all(is_part)
+}
+
+/// Judges a NamespacedCloudProfile. `what` is its kind and name.
+pub(crate) fn validate(subject: Subject<'_>, parent: &ProfileSpec, what: &str, providers: Providers) -> Verdict {
+    let profile: NamespacedCloudProfile = match subject.to_judge() {
+        Ok(profile) => profile,
+        Err(verdict) => return verdict,
+    };
+    let Some(format) = providers.profile_format(&parent.provider_type) else { return Verdict::ALLOWED };
+    let errors = match format.open(profile.spec.provider_config.as_deref()) {
+        Err(error) => undecodable(&error),
+        Ok(config) => config.validate_namespaced(&profile.spec, parent),
+    };
+    verdict(what, &errors, Vec::new())
+}
+
+/// Brings the flavors of the project's images up to those of its provider config.
+pub(crate) fn mutate(subject: Subject<'_>, parent: &ProfileSpec, what: &str, providers: Providers) -> Verdict {
+    let profile: NamespacedCloudProfile = match subject.to_change() {
+        Ok(profile) => profile,
+        Err(verdict) => return verdict,
+    };
+    let spec = &profile.spec;
+    let format = providers.profile_format(&parent.provider_type);
+    let Some(format) = format.filter(|_| !parent.machine_capabilities.is_empty()) else { return Verdict::ALLOWED };
+    match format.open(spec.provider_config.as_deref()) {
+        Err(error) => verdict(what, &undecodable(&error), Vec::new()),
+        Ok(config) => {
+            let patch = flavor_patch(&spec.machine_images, config.core_flavors(&spec.machine_images));
+            Verdict::Allowed { patch, warnings: Vec::new() }
+        }
+    }
+}
+
+/// Whether there are images whose flavors may have to be brought up to date; else the parent need not be read.
+pub(crate) fn has_images(subject: Subject<'_>) -> bool {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Spec<'a> {
+        #[serde(borrow)]
+        machine_images: Option<&'a RawValue>,
+        #[serde(borrow)]
+        provider_config: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow)]
+        spec: Option<Spec<'a>>,
+    }
+    let object: Option<Object<'_>> = serde_json::from_str(subject.object).ok();
+    let spec = object.and_then(|object| object.spec).unwrap_or_default();
+    spec.provider_config.is_some() && spec.machine_images.is_some_and(|images| images.get() != "[]")
+}
+
+/// Merges the project's provider config into that of its parent, which Gardener has put into the status. Only where the
+/// status is about the current spec; merging again changes nothing.
+pub(crate) fn merge_status(subject: Subject<'_>, what: &str, providers: Providers) -> Verdict {
+    let profile: NamespacedCloudProfile = match subject.to_change() {
+        Ok(profile) => profile,
+        Err(verdict) => return verdict,
+    };
+    let merged = &profile.status.cloud_profile_spec;
+    let is_current = profile.metadata.generation == profile.status.observed_generation;
+    let (Some(of_parent), Some(added)) = (&merged.provider_config, &profile.spec.provider_config) else {
+        return Verdict::ALLOWED;
+    };
+    let format = providers.profile_format(&merged.provider_type);
+    let Some(format) = format.filter(|_| is_current) else { return Verdict::ALLOWED };
+    match format.merge(of_parent, added) {
+        Err(error) => verdict(what, &undecodable(&error), Vec::new()),
+        Ok(value) if serde_json::from_str::<Value>(of_parent.get()).ok().as_ref() == Some(&value) => Verdict::ALLOWED,
+        Ok(value) => {
+            let path = "/status/cloudProfileSpec/providerConfig".to_owned();
+            Verdict::Allowed { patch: vec![PatchOperation::Add { path, value }], warnings: Vec::new() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_named_by_a_name_and_nothing_else() {
+        for name in ["azure", "azure-2", "a.b-c.d"] {
+            assert!(is_object_name(name), "{name}");
+        }
+        for name in ["", "..", "../secrets", "a/b", "A", "a b", "-a", "a-", "a..b", "a?b", &"a".repeat(254)] {
+            assert!(!is_object_name(name), "{name}");
+        }
+    }
+}

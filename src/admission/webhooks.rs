@@ -1,0 +1,37 @@
+//! What is registered at the garden (gardener-core section 2.9).
+
+use std::collections::BTreeMap;
+
+use super::reviewers::{CLOUD_PROFILES, GROUP, NAMESPACED_CLOUD_PROFILES, SHOOTS};
+use crate::runtime::webhook::{Webhook, WebhookKind, WebhookRule};
+
+/// Path of the judging webhooks.
+pub(super) const VALIDATE: &str = "/webhooks/validate";
+/// Path of the changing webhooks.
+pub(super) const MUTATE: &str = "/webhooks/mutate";
+/// Group version of the objects.
+const VERSION: &str = "v1beta1";
+
+/// One judging and one changing webhook for each provider type. Each sees only objects with the label that Gardener puts on
+/// those of its provider; a mistake at one provider holds up no other.
+pub(super) fn webhooks<'a>(provider_types: impl Iterator<Item = &'a str>) -> Vec<(WebhookKind, Webhook)> {
+    let webhooks = provider_types.flat_map(|provider_type| {
+        let validated = vec![CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS];
+        let mutated = vec![CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, "namespacedcloudprofiles/status"];
+        [
+            (WebhookKind::Validating, webhook(provider_type, "validator", VALIDATE, validated)),
+            (WebhookKind::Mutating, webhook(provider_type, "mutator", MUTATE, mutated)),
+        ]
+    });
+    webhooks.collect()
+}
+
+fn webhook(provider_type: &str, role: &str, path: &'static str, resources: Vec<&'static str>) -> Webhook {
+    let label = format!("provider.extensions.gardener.cloud/{provider_type}");
+    Webhook {
+        name: format!("{role}.worker-admission-{provider_type}.extensions.gardener.cloud"),
+        path,
+        rules: vec![WebhookRule { group: GROUP, version: VERSION, resources }],
+        object_labels: BTreeMap::from([(label, "true".to_owned())]),
+    }
+}

@@ -1,0 +1,65 @@
+//! Given certificates in files, for example a mounted Secret of cert-manager: read again when they change.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use super::live_certificate::LiveCertificate;
+
+/// How soon a change is seen. The files are a few kilobytes; a mounted Secret changes by a renamed link, which watching its
+/// files would miss.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Where the files are.
+#[derive(Clone, Debug)]
+pub(crate) struct CertificateFiles {
+    /// The certificate with its chain, PEM.
+    pub(crate) certificate: PathBuf,
+    /// Its private key, PEM.
+    pub(crate) key: PathBuf,
+}
+
+impl CertificateFiles {
+    /// Presents what the files hold.
+    ///
+    /// # Errors
+    /// When they can't be read or used.
+    pub(crate) fn load(&self, live: &LiveCertificate) -> anyhow::Result<()> {
+        self.present(live, &self.read()?)
+    }
+
+    /// Presents what the files hold whenever that changes. What can't be used is told and left aside.
+    pub(crate) async fn follow(&self, live: &LiveCertificate) {
+        let mut seen = self.read().ok();
+        loop {
+            sleep(LOOK).await;
+            let read = match self.read() {
+                Ok(read) if seen.as_ref() == Some(&read) => continue,
+                Ok(read) => read,
+                Err(error) => {
+                    warn!(error = format!("{error:#}"), "the former certificate stays");
+                    continue;
+                }
+            };
+            // Told once for each content: certificate and key may be exchanged one after the other.
+            match self.present(live, &read) {
+                Ok(()) => info!(file = %self.certificate.display(), "presenting a new certificate"),
+                Err(error) => warn!(error = format!("{error:#}"), "the former certificate stays"),
+            }
+            seen = Some(read);
+        }
+    }
+
+    fn read(&self) -> anyhow::Result<(Vec<u8>, Vec<u8>)> {
+        let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("{} can't be read", file.display()));
+        Ok((read(&self.certificate)?, read(&self.key)?))
+    }
+
+    fn present(&self, live: &LiveCertificate, (certificate, key): &(Vec<u8>, Vec<u8>)) -> anyhow::Result<()> {
+        live.replace(certificate, key)
+            .with_context(|| format!("{} with {}", self.certificate.display(), self.key.display()))
+    }
+}

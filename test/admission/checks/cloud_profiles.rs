@@ -1,0 +1,145 @@
+//! CloudProfiles are refused with a text that says what to do, accepted when both halves fit, and kept alike.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use crate::garden::{Garden, refusal};
+use crate::objects::{aws_profile, azure_config, azure_profile, labels};
+use crate::program;
+
+#[tokio::test]
+async fn a_profile_whose_halves_fit_is_stored_as_it_was_written() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    for profile in [azure_profile("complete"), aws_profile("complete-aws")] {
+        let stored = garden.create(&profile).await?;
+        ensure!(stored["spec"] == profile["spec"], "{stored}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refusal_says_which_version_and_capability_both_sides_and_what_to_do() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    // No definitions in core: core's own flavors can't be replaced, so what is compared is what was written.
+    let mut profile = azure_profile("refused");
+    profile["spec"]["machineImages"][0]["versions"][0]["version"] = "1.0.1".into();
+    let message = refusal(garden.create(&profile).await)?;
+    for part in [
+        "validator.worker-admission-azure.extensions.gardener.cloud",
+        "CloudProfile refused: spec.machineImages[0].versions[0]: Required value: machine image version linux@1.0.1",
+        "is not defined in the providerConfig",
+        "list it in spec.providerConfig.machineImages",
+    ] {
+        ensure!(message.contains(part), "{part:?} is missing in: {message}");
+    }
+
+    let mut profile = azure_profile("refused");
+    let version = &mut profile["spec"]["providerConfig"]["machineImages"][0]["versions"][0];
+    version["capabilityFlavors"][0]["capabilities"]["hypervisorType"] = json!(["gen3"]);
+    version["capabilityFlavors"][1]["urn"] = "a:b:c".into();
+    let message = refusal(garden.create(&profile).await)?;
+    let config = "spec.providerConfig.machineImages[0].versions[0].capabilityFlavors";
+    for part in [
+        "CloudProfile refused has 2 problems:",
+        &format!(
+            r#"* {config}[0].capabilities.hypervisorType[0]: Unsupported value: "gen3": supported values: "gen2", "gen1""#
+        ),
+        &format!("* {config}[1].urn: Invalid value: \"a:b:c\": please use the format `Publisher:Offer:Sku:Version`"),
+    ] {
+        ensure!(message.contains(part), "{part:?} is missing in: {message}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_missing_or_unreadable_provider_config_is_refused() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let mut profile = azure_profile("unreadable");
+    profile["spec"]["providerConfig"]["machineImage"] = json!([]);
+    let message = refusal(garden.create(&profile).await)?;
+    ensure!(message.contains("spec.providerConfig: Invalid value") && message.contains("machineImage"), "{message}");
+    profile["spec"].as_object_mut().expect("an object").remove("providerConfig");
+    let message = refusal(garden.create(&profile).await)?;
+    ensure!(message.contains("spec.providerConfig: Required value"), "{message}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn core_lists_the_flavors_of_the_provider_config_in_one_order() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let mut profile = azure_profile("flavors");
+    profile["spec"]["machineImages"][0]["versions"] = json!([
+        {"version": "1.0.0", "capabilityFlavors": [{"architecture": ["amd64"], "hypervisorType": ["gen1"]}]},
+        {"version": "0.9.0"},
+    ]);
+    let old_format = |architecture: &str, accelerated: bool| json!({"version": "0.9.0", "architecture": architecture, "acceleratedNetworking": accelerated, "urn": "a:b:c:d"});
+    let versions = &mut profile["spec"]["providerConfig"]["machineImages"][0]["versions"];
+    let versions = versions.as_array_mut().expect("a list");
+    versions.extend([old_format("arm64", false), old_format("amd64", false), old_format("amd64", true)]);
+    let stored = garden.create(&profile).await?;
+    let flavors = |stored: &Value| {
+        let versions = stored["spec"]["machineImages"][0]["versions"].as_array().cloned().unwrap_or_default();
+        versions.into_iter().map(|version| version["capabilityFlavors"].clone()).collect::<Vec<_>>()
+    };
+    let wanted = [
+        json!([{"architecture": ["amd64"], "hypervisorType": ["gen2"]}, {"architecture": ["arm64"]}]),
+        json!([
+            {"architecture": ["amd64"]},
+            {"architecture": ["amd64"], "azure-networking": ["basic"]},
+            {"architecture": ["arm64"], "azure-networking": ["basic"]},
+        ]),
+    ];
+    ensure!(flavors(&stored) == wanted, "{stored}");
+
+    // Another update finds nothing to change.
+    let generation = stored["metadata"]["generation"].clone();
+    let labelled = garden.patch(&profile, &json!({"metadata": {"labels": {"a": "b"}}})).await?;
+    ensure!(labelled["metadata"]["generation"] == generation && flavors(&labelled) == wanted, "{labelled}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_profile_that_was_stored_before_can_still_be_labelled_and_deleted() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let mut profile = azure_profile("from-before");
+    // Without the label nobody looks at it.
+    profile["metadata"]["labels"] = json!({});
+    profile["spec"]["providerConfig"] = azure_config(json!([]));
+    garden.create(&profile).await?;
+    let label = json!({"metadata": {"labels": labels("azure"), "finalizers": ["example.com/f"]}});
+    garden.patch(&profile, &label).await?;
+    let change = json!({"spec": {"machineTypes": []}});
+    let message = refusal(garden.patch(&profile, &change).await)?;
+    ensure!(message.contains("must provide at least one version for machine image"), "{message}");
+    garden.delete(&profile).await?;
+    garden.patch(&profile, &json!({"metadata": {"finalizers": null}})).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn profiles_of_other_providers_are_left_alone() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let mut profile = azure_profile("other");
+    profile["metadata"]["labels"] = labels("other");
+    profile["spec"]["type"] = "other".into();
+    profile["spec"]["providerConfig"] = json!({"anything": true});
+    garden.create(&profile).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dry_run_is_judged_like_the_real_thing() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    garden.try_create(&azure_profile("dry")).await?;
+    let mut wrong = azure_profile("dry");
+    wrong["spec"]["providerConfig"] = azure_config(json!([]));
+    refusal(garden.try_create(&wrong).await)?;
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Nonsense gets an answer that says so, and holds up nobody.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::objects::{azure_profile, review};
+use crate::program;
+use crate::raw_client::Connection;
+
+const JSON: &str = "application/json";
+const VALIDATE: &str = "/webhooks/validate";
+
+#[tokio::test]
+async fn what_is_no_review_is_refused_in_words() -> Result<()> {
+    let (_, admission) = program::shared().await?;
+    let huge = vec![b' '; 8 << 20];
+    let cases: [(&str, &str, &[u8], u16, &str); 9] = [
+        (VALIDATE, JSON, b"", 400, "no AdmissionReview"),
+        (VALIDATE, JSON, b"{", 400, "no AdmissionReview"),
+        (VALIDATE, JSON, b"{}", 400, "not an AdmissionReview"),
+        (VALIDATE, JSON, b"[[[[[[[[[[[[[[[[", 400, "no AdmissionReview"),
+        (VALIDATE, JSON, b"\xff\xfe", 400, "no AdmissionReview"),
+        (VALIDATE, JSON, br#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#, 400, "no request"),
+        (VALIDATE, "text/plain", b"{}", 415, "application/json"),
+        (VALIDATE, JSON, &huge, 413, "more than 7 MiB"),
+        ("/webhooks/other", JSON, b"{}", 404, ""),
+    ];
+    for (path, content_type, body, status, text) in cases {
+        let answer = Connection::open(admission.port).await?.post(path, content_type, body).await?;
+        ensure!(answer.status == status && answer.body.contains(text), "{path} {content_type}: {answer:?}");
+    }
+    let mut connection = Connection::open(admission.port).await?;
+    connection.send(format!("GET {VALIDATE} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await?;
+    ensure!(connection.answer().await?.status == 405);
+    Ok(())
+}
+
+#[tokio::test]
+async fn objects_that_make_no_sense_are_refused_and_never_end_the_program() -> Result<()> {
+    let (_, admission) = program::shared().await?;
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let mut connection = Connection::open(admission.port).await?;
+    let spec = |member: &str, value: Value| {
+        let mut profile = azure_profile("x");
+        profile["spec"][member] = value;
+        profile
+    };
+    let objects = [
+        json!({}),
+        json!([]),
+        json!("x"),
+        json!({"spec": null}),
+        json!({"metadata": 1, "spec": []}),
+        spec("machineImages", json!({})),
+        spec("machineImages", json!([null])),
+        spec("machineCapabilities", json!([{"name": 1}])),
+        spec("providerConfig", json!([])),
+        spec("providerConfig", json!("x")),
+        spec("providerConfig", Value::Null),
+        spec("type", json!(["azure"])),
+    ];
+    for resource in ["cloudprofiles", "namespacedcloudprofiles", "shoots", "pods"] {
+        for path in [VALIDATE, "/webhooks/mutate"] {
+            for object in &objects {
+                let answer = connection.post(path, JSON, &review(resource, object)).await?;
+                let body: Value = serde_json::from_str(&answer.body)?;
+                ensure!(answer.status == 200 && body["response"]["uid"] == "1-2-3", "{resource} {object}: {answer:?}");
+                ensure!(body["response"]["allowed"].is_boolean(), "{resource} {object}: {answer:?}");
+            }
+        }
+    }
+    let review = String::from_utf8(review("cloudprofiles", &json!({"deep": "DEEP"})))?.replace("\"DEEP\"", &deep);
+    let answer = connection.post(VALIDATE, JSON, review.as_bytes()).await?;
+    ensure!([200, 400].contains(&answer.status), "{answer:?}");
+    admission.process().ensure_running()
+}
+
+#[tokio::test]
+async fn slow_and_silent_clients_hold_up_nobody() -> Result<()> {
+    let (_, admission) = program::shared().await?;
+    // Never says a word; talks no TLS; begins a request and stops.
+    let mut silent = Vec::new();
+    for _ in 0..50 {
+        silent.push(TcpStream::connect(("127.0.0.1", admission.port)).await?);
+    }
+    let mut plain = TcpStream::connect(("127.0.0.1", admission.port)).await?;
+    plain.write_all(b"GET / HTTP/1.1\r\n\r\n").await?;
+    let mut slow = Connection::open(admission.port).await?;
+    let head = format!("POST {VALIDATE} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\nContent-Length: 100\r\n\r\n{{");
+    slow.send(head.as_bytes()).await?;
+
+    let mut other = Connection::open(admission.port).await?;
+    let body = review("cloudprofiles", &azure_profile("x"));
+    let answer = tokio::time::timeout(Duration::from_secs(5), other.post(VALIDATE, JSON, &body)).await??;
+    ensure!(answer.status == 200 && answer.body.contains(r#""allowed":true"#), "{answer:?}");
+    // It is told that it was too slow.
+    ensure!(slow.answer().await?.status == 408);
+    Ok(())
+}

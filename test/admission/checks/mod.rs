@@ -1,0 +1,11 @@
+//! One file per thing that a user would notice.
+
+mod cloud_profiles;
+mod given_certificates;
+mod huge;
+mod malformed;
+mod namespaced;
+mod registration;
+mod rotation;
+mod shoots;
+mod unreachable_garden;

@@ -1,0 +1,71 @@
+//! Certificates of our own are renewed while requests come in, and none of them fails.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Api;
+
+use crate::cluster::{ADMIN, ControlPlane, eventually};
+use crate::garden::{self, Garden};
+use crate::objects::azure_profile;
+use crate::program::{Admission, NAME, NAMESPACE};
+use crate::raw_client::Connection;
+
+/// Short enough to see a whole life: announcement at 20 s, switch at 25 s, end of the first authority at 30 s.
+const VALIDITY: &str = "30s";
+const ANNOUNCEMENT: &str = "5s";
+
+#[tokio::test]
+async fn certificates_are_renewed_under_load_without_a_failed_request() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    garden::install(&control_plane).await?;
+    let admission = Admission::start(&control_plane, "rotated", |program| {
+        program.flag("certificate-validity", VALIDITY).flag("certificate-announcement", ANNOUNCEMENT)
+    })
+    .await?;
+    admission.ready().await?;
+    let garden = Garden::new(&control_plane).await?;
+    let client = control_plane.client(ADMIN).await?;
+    let secrets = Api::<Secret>::namespaced(client, NAMESPACE);
+    let began = Instant::now();
+    let (done, requests) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let load = async {
+        while !done.load(Ordering::Relaxed) {
+            let after = began.elapsed();
+            garden.try_create(&azure_profile("load")).await.with_context(|| format!("{after:?} after the start"))?;
+            requests.fetch_add(1, Ordering::Relaxed);
+        }
+        anyhow::Ok(())
+    };
+    let presented = Mutex::new(HashSet::new());
+    let has_former = async || {
+        let connection = Connection::open(admission.port).await?;
+        presented.lock().expect("nobody panics with it").insert(connection.certificate().to_vec());
+        let data = secrets.get(NAME).await?.data.unwrap_or_default();
+        anyhow::Ok(data.contains_key("former-authority.crt"))
+    };
+    let watch = async {
+        eventually(Duration::from_secs(90), "another authority signs", async || {
+            ensure!(has_former().await?, "the first one signs");
+            Ok(())
+        })
+        .await?;
+        eventually(Duration::from_secs(90), "the first authority is forgotten", async || {
+            ensure!(!has_former().await?, "it is still trusted");
+            Ok(())
+        })
+        .await?;
+        done.store(true, Ordering::Relaxed);
+        anyhow::Ok(())
+    };
+    tokio::try_join!(load, watch)?;
+    let (requests, presented) = (requests.into_inner(), presented.lock().expect("nobody panics with it").len());
+    ensure!(requests > 100, "only {requests} requests: that is no load");
+    ensure!(presented > 1, "one certificate was presented all the time");
+    admission.stop().await?;
+    control_plane.stop().await
+}

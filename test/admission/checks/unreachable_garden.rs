@@ -1,0 +1,57 @@
+//! A garden that does not answer: the person hears of it before the API server gives up.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::objects::{azure_profile, namespaced_profile, review};
+use crate::program::{self, Admission};
+use crate::raw_client::Connection;
+
+#[tokio::test]
+async fn a_review_that_needs_a_silent_garden_ends_in_time_and_others_go_on() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    // Takes connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").await?;
+    let kubeconfig = tempfile::NamedTempFile::new()?;
+    let server = format!("http://{}", silent.local_addr()?);
+    serde_json::to_writer(
+        &kubeconfig,
+        &json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {}}],
+            "clusters": [{"name": "c", "cluster": {"server": server}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        }),
+    )?;
+    let admission = Admission::start(control_plane, "silent-garden", |program| {
+        program
+            .flag("garden-kubeconfig", kubeconfig.path())
+            .flag("webhook-config-name", "silent-garden")
+            .arg("--webhook-config-unmanaged")
+    })
+    .await?;
+    admission.ready().await?;
+    let ask = async |path: &str, resource: &str, object: &Value| {
+        let mut connection = Connection::open(admission.port).await?;
+        let began = Instant::now();
+        let answer = connection.post(path, "application/json", &review(resource, object)).await?;
+        let body: Value = serde_json::from_str(&answer.body)?;
+        anyhow::Ok((body["response"].clone(), began.elapsed()))
+    };
+    let (profile, parent) = (namespaced_profile("garden-x", "azure"), azure_profile("azure"));
+    let (stuck, quick, hurried) = tokio::try_join!(
+        ask("/webhooks/validate?timeout=10s", "namespacedcloudprofiles", &profile),
+        ask("/webhooks/validate?timeout=10s", "cloudprofiles", &parent),
+        ask("/webhooks/validate?timeout=2s", "namespacedcloudprofiles", &profile),
+    )?;
+    let (response, took) = stuck;
+    let message = response["status"]["message"].as_str().unwrap_or_default();
+    ensure!(response["allowed"] == false && response["status"]["code"] == 500, "{response}");
+    ensure!(message.contains("the garden did not give CloudProfile \"azure\" within 5s"), "{message}");
+    ensure!(took < Duration::from_secs(9), "{took:?}");
+    ensure!(quick.0["allowed"] == true, "{quick:?}");
+    ensure!(hurried.0["status"]["code"] == 504 && hurried.1 < Duration::from_secs(2), "{hurried:?}");
+    admission.stop().await
+}
