@@ -15,6 +15,13 @@ pub(crate) struct TokenRequest {
     pub(crate) proof: Proof,
 }
 
+impl TokenRequest {
+    /// Whether the client has shown that secret.
+    pub(crate) fn shows(&self, secret: &str) -> bool {
+        matches!(&self.proof, Proof::Secret(shown) if shown == secret)
+    }
+}
+
 /// What a client proves with who it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {

@@ -15,6 +15,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end where its own input is not what it expects")]
 
+#[path = "../arm/mod.rs"]
+mod arm;
 #[path = "../cluster/mod.rs"]
 mod cluster;
 

@@ -1,9 +1,11 @@
 //! The program under test: the binary that cargo built, as a process that acts as its own user.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+use super::arm::Arm;
 use super::cluster::{self, CONTROLLER, ControlPlane, Process, Program};
 
 /// More than anybody logs in earnest: what must not be told must not be told here either.
@@ -17,11 +19,27 @@ pub(crate) async fn shared() -> Result<&'static ControlPlane> {
     Ok(control_plane)
 }
 
+/// The Azure of all programs; tests keep apart by resource groups.
+pub(crate) fn azure() -> Result<&'static Arm> {
+    static AZURE: OnceLock<Arm> = OnceLock::new();
+    match AZURE.get() {
+        Some(azure) => Ok(azure),
+        None => {
+            let azure = Arm::start()?;
+            // Whoever comes second takes what the first one has put there.
+            Ok(AZURE.get_or_init(|| azure))
+        }
+    }
+}
+
 /// Starts one more.
 pub(crate) fn start(control_plane: &ControlPlane) -> Result<Process> {
+    let azure = azure()?.url();
     let program = Program::new("controller", env!("CARGO_BIN_EXE_gardener-extension-worker"))
         .arg("controller")
         .flag("kubeconfig", control_plane.kubeconfig_file(CONTROLLER)?)
+        .env("AZURE_RESOURCE_MANAGER_URL", &azure)
+        .env("AZURE_AUTHORITY_HOST", &azure)
         .env("RUST_LOG", LOG)
         .env("NO_COLOR", "1");
     Process::start(program, control_plane.folder())

@@ -13,6 +13,7 @@ mod remove_pool;
 mod restart;
 mod roll;
 mod scale;
+mod scale_sets;
 mod secrecy;
 mod undecodable;
 mod waiting;

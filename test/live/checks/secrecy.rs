@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cluster::eventually;
 use crate::program;
-use crate::shoot::{Kind, SOON, Shoot};
+use crate::shoot::{Kind, SOON, Shoot, ensure_says};
 
 /// What shoot.yaml has in its secrets.
 const SECRETS: [&str; 2] = ["userdata-of-the-live-tests", "clientsecret-of-the-live-tests"];
@@ -40,10 +40,27 @@ async fn secrets_are_told_nowhere() -> Result<()> {
             }
         })
         .await?;
-    let ends = [good.worker().await?, no_key.fails(|_| Ok(())).await?, other_key.fails(|_| Ok(())).await?];
+    // A client that gets no token: the authority's words come with the error.
+    let refused = Shoot::new(cluster, "refused").await?;
+    program::azure()?.refuse_client(&refused.namespace, 7_000_215, "Invalid client secret provided.");
+    refused
+        .create(|documents| {
+            super::scale_sets::without_zones(documents, &refused.namespace);
+            documents.of_kind("Secret")["stringData"]["clientID"] = json!(refused.namespace);
+        })
+        .await?;
+    refused.fails(|worker| ensure_says(&worker["status"]["lastError"]["description"], &["AADSTS7000215"])).await?;
+    ensure!(program::azure()?.token_requests().iter().any(|asked| asked.shows(SECRETS[1])), "nobody showed the secret");
+
+    let ends = [
+        good.worker().await?,
+        no_key.fails(|_| Ok(())).await?,
+        other_key.fails(|_| Ok(())).await?,
+        refused.worker().await?,
+    ];
     println!("{}\n{}", ends[1]["status"]["lastError"], ends[2]["status"]["lastError"]);
 
-    for (worker, shoot) in ends.iter().zip([&good, &no_key, &other_key]) {
+    for (worker, shoot) in ends.iter().zip([&good, &no_key, &other_key, &refused]) {
         nothing_in("the Worker", &worker.to_string())?;
         for event in shoot.list(Kind::Event).await? {
             nothing_in("an event", &event.to_string())?;
@@ -55,9 +72,12 @@ async fn secrets_are_told_nowhere() -> Result<()> {
             nothing_in("a machine class", &class.to_string())?;
         }
     }
-    eventually(SOON, "the log tells of all three", async || {
+    eventually(SOON, "the log tells of all", async || {
         let log = program::log(cluster)?;
-        ensure!([&good, &no_key, &other_key].iter().all(|shoot| log.contains(&shoot.namespace)), "it does not");
+        ensure!(
+            [&good, &no_key, &other_key, &refused].iter().all(|shoot| log.contains(&shoot.namespace)),
+            "it does not"
+        );
         Ok(())
     })
     .await?;
