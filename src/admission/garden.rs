@@ -1,4 +1,4 @@
-//! The garden: parents of NamespacedCloudProfiles.
+//! The garden: profiles that an object refers to.
 
 use std::time::Duration;
 
@@ -6,32 +6,48 @@ use anyhow::Context;
 use kube::Client;
 use kube::api::GetParams;
 use kube::core::Request;
+use serde::Deserialize;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use super::profile_reference::ProfileReference;
 use crate::api::gardener::{ProfileObject, ProfileSpec};
-use crate::api::gotext::json::decode_lenient;
+use crate::api::gotext::json::{DecodeError, decode_lenient, null_as_default};
 
-/// What reading a parent may take; an API server waits ten seconds for the whole answer.
+/// What reading a profile may take; an API server waits ten seconds for the whole answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Where CloudProfiles are.
-const CLOUD_PROFILES: &str = "/apis/core.gardener.cloud/v1beta1/cloudprofiles";
+/// Where the objects are.
+const API: &str = "/apis/core.gardener.cloud/v1beta1";
 
-/// Why a parent can't be had.
+/// Why a profile can't be had.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ParentError {
+pub(super) enum ProfileError {
     /// There is none of that name.
-    #[error("CloudProfile {0:?} does not exist")]
-    Missing(String),
+    #[error("{0} does not exist")]
+    Missing(ProfileReference),
     /// The garden does not answer, or something else.
     #[error("{0:#}")]
     Other(anyhow::Error),
 }
 
-/// Reads from the garden. Parents are read each time, because a NamespacedCloudProfile is rarely written, and often right
-/// after its parent.
+/// Reads from the garden. Profiles are read each time: few requests need one, and then often one that has just been written.
 #[derive(Clone)]
 pub(super) struct Garden {
     client: Client,
+}
+
+/// A NamespacedCloudProfile with the merged profile.
+#[derive(Deserialize)]
+struct Merged {
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: MergedStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MergedStatus {
+    #[serde(default, deserialize_with = "null_as_default")]
+    cloud_profile_spec: ProfileSpec,
 }
 
 impl Garden {
@@ -39,28 +55,41 @@ impl Garden {
         Self { client }
     }
 
-    /// The CloudProfile of that name, which must be a name.
-    pub(super) async fn parent(&self, name: &str) -> Result<ProfileSpec, ParentError> {
+    /// The profile, which must be [a name](ProfileReference::is_a_name).
+    pub(super) async fn profile(&self, reference: &ProfileReference) -> Result<ProfileSpec, ProfileError> {
         let read = async {
-            let request = Request::new(CLOUD_PROFILES).get(name, &GetParams::default()).context("the name")?;
+            let (path, name) = match reference {
+                ProfileReference::CloudProfile(name) => (format!("{API}/cloudprofiles"), name),
+                ProfileReference::Namespaced { namespace, name } => {
+                    (format!("{API}/namespaces/{namespace}/namespacedcloudprofiles"), name)
+                }
+            };
+            let request = Request::new(path).get(name, &GetParams::default()).context("the name")?;
             match self.client.request_text(request).await {
                 Ok(text) => Ok(Some(text)),
                 Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-                Err(error) => {
-                    Err(error).with_context(|| format!("CloudProfile {name:?} can't be read from the garden"))
-                }
+                Err(error) => Err(error).with_context(|| format!("{reference} can't be read from the garden")),
             }
         };
-        let slow =
-            || ParentError::Other(anyhow::anyhow!("the garden did not give CloudProfile {name:?} within {PATIENCE:?}"));
-        let text = timeout(PATIENCE, read).await.map_err(|_| slow())?.map_err(ParentError::Other)?;
-        let text = text.ok_or_else(|| ParentError::Missing(name.to_owned()))?;
-        // Large profiles take milliseconds.
-        let decoded = tokio::task::spawn_blocking(move || decode_lenient::<ProfileObject>(&text)).await;
-        let unreadable = |error: anyhow::Error| {
-            ParentError::Other(error.context(format!("CloudProfile {name:?} can't be understood")))
+        let slow = || ProfileError::Other(anyhow::anyhow!("the garden did not give {reference} within {PATIENCE:?}"));
+        let text = timeout(PATIENCE, read).await.map_err(|_| slow())?.map_err(ProfileError::Other)?;
+        let text = text.ok_or_else(|| ProfileError::Missing(reference.clone()))?;
+        let decode = match reference {
+            ProfileReference::CloudProfile(_) => cloud_profile,
+            ProfileReference::Namespaced { .. } => merged_profile,
         };
-        let profile = decoded.map_err(|error| unreadable(error.into()))?.map_err(|error| unreadable(error.into()))?;
-        Ok(profile.spec)
+        // Large profiles take milliseconds.
+        let decoded = spawn_blocking(move || decode(&text)).await;
+        let unreadable =
+            |error: anyhow::Error| ProfileError::Other(error.context(format!("{reference} can't be understood")));
+        decoded.map_err(|error| unreadable(error.into()))?.map_err(|error| unreadable(error.into()))
     }
+}
+
+fn cloud_profile(text: &str) -> Result<ProfileSpec, DecodeError> {
+    decode_lenient::<ProfileObject>(text).map(|profile| profile.spec)
+}
+
+fn merged_profile(text: &str) -> Result<ProfileSpec, DecodeError> {
+    decode_lenient::<Merged>(text).map(|profile| profile.status.cloud_profile_spec)
 }

@@ -5,25 +5,27 @@
 //!  AdmissionReview ──► reviewers ── parent of a NamespacedCloudProfile, from the garden ──► judgement (pure) ──► Verdict
 //! ```
 //!
-//! * [`cloud_profile`], [`namespaced`], [`shoot`]: the judgements;
-//! * [`flavors`]: the patch that keeps core's half like the provider's;
-//! * [`refusal`]: errors as a person reads them;
-//! * [`reviewers`], [`garden`]: which judgement, with what;
-//! * [`webhooks`], [`process`]: what is registered, and the process around all of it.
+//! * `cloud_profile`, `namespaced`, `shoot` with `image`: the judgements;
+//! * `flavors`: the patch that keeps core's half like the provider's;
+//! * `subject`, `refusal`: what has to be looked at; errors as a person reads them;
+//! * `reviewers`, `garden`: which judgement, with what;
+//! * `webhooks`, `arguments`, `process`: what is registered, and the process around all of it.
 //!
-//! The server under it is [`runtime::webhook`](crate::runtime). Paths, objects and semantics are those of gardener-core
+//! The server under it is `runtime::webhook`. Paths, objects and semantics are those of gardener-core
 //! section 2.9.
 
 mod arguments;
-pub mod cloud_profile;
+mod cloud_profile;
 mod flavors;
 mod garden;
+mod image;
 mod metrics;
-pub mod namespaced;
+mod namespaced;
 mod process;
+mod profile_reference;
 mod refusal;
 mod reviewers;
-pub mod shoot;
+mod shoot;
 mod subject;
 mod webhooks;
 

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::cloud_profile::undecodable;
 use super::flavors::flavor_patch;
+use super::profile_reference::{ProfileReference, is_object_name};
 use super::refusal::verdict;
 use super::subject::Subject;
 use crate::api::gardener::{NamespacedCloudProfile, ParentReference, ProfileSpec};
@@ -14,9 +15,6 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::null_as_default;
 use crate::provider::Providers;
 use crate::runtime::webhook::{PatchOperation, Verdict};
-
-/// Longest name of an object.
-const LONGEST_NAME: usize = 253;
 
 /// The parent that has to be read before a judgement.
 #[derive(Debug, Default, Deserialize)]
@@ -31,8 +29,8 @@ struct SpecWithParent {
     parent: ParentReference,
 }
 
-/// The name of the parent, to read it from the garden; a verdict where there is nothing to read it for.
-pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<String, Verdict> {
+/// The parent, to read it from the garden; a verdict where there is nothing to read it for.
+pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<ProfileReference, Verdict> {
     let WithParent { spec } = if changes { subject.to_change()? } else { subject.to_judge()? };
     let ParentReference { kind, name } = spec.parent;
     let mut errors = FieldErrors::default();
@@ -46,15 +44,7 @@ pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<
         // It becomes part of a path.
         errors.invalid(path.child("name"), &name, "must be the name of a CloudProfile");
     }
-    if errors.is_empty() { Ok(name) } else { Err(verdict(what, &errors, Vec::new())) }
-}
-
-/// Lower-case letters, digits, points and hyphens, with a letter or digit at both ends of each part.
-fn is_object_name(name: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_part =
-        |part: &str| !part.is_empty() && part.bytes().all(is_inner) && !part.starts_with('-') && !part.ends_with('-');
-    name.len() <= LONGEST_NAME && name.split('.').all(is_part)
+    if errors.is_empty() { Ok(ProfileReference::CloudProfile(name)) } else { Err(verdict(what, &errors, Vec::new())) }
 }
 
 /// Judges a NamespacedCloudProfile. `what` is its kind and name.
@@ -129,21 +119,6 @@ pub(crate) fn merge_status(subject: Subject<'_>, what: &str, providers: Provider
         Ok(value) => {
             let path = "/status/cloudProfileSpec/providerConfig".to_owned();
             Verdict::Allowed { patch: vec![PatchOperation::Add { path, value }], warnings: Vec::new() }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_parent_is_named_by_a_name_and_nothing_else() {
-        for name in ["azure", "azure-2", "a.b-c.d"] {
-            assert!(is_object_name(name), "{name}");
-        }
-        for name in ["", "..", "../secrets", "a/b", "A", "a b", "-a", "a-", "a..b", "a?b", &"a".repeat(254)] {
-            assert!(!is_object_name(name), "{name}");
         }
     }
 }

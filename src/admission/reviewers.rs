@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt};
 use tokio::task::spawn_blocking;
 
-use super::garden::{Garden, ParentError};
+use super::garden::{Garden, ProfileError};
+use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::subject::Subject;
-use super::{cloud_profile, namespaced, shoot};
+use super::{cloud_profile, image, namespaced, shoot};
 use crate::api::gardener::ProfileSpec;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::Providers;
@@ -44,9 +45,7 @@ impl Reviewer for Validator {
                 (CLOUD_PROFILES, "") => {
                     on_thread(request, move |subject, _| cloud_profile::validate(subject, providers)).await
                 }
-                (SHOOTS, "") => {
-                    on_thread(request, move |subject, what| shoot::validate(subject, what, providers)).await
-                }
+                (SHOOTS, "") => self.0.shoot(&request).await,
                 (NAMESPACED_CLOUD_PROFILES, "") => {
                     let parent =
                         on_thread_for(&request, |subject, what| namespaced::parent(subject, what, false)).await;
@@ -103,19 +102,43 @@ fn resource(request: &ReviewRequest) -> (&str, &str) {
 }
 
 impl Court {
-    /// The parent of that name, or the verdict that there is without it.
-    async fn parent(&self, request: &ReviewRequest, name: Result<String, Verdict>) -> Result<ProfileSpec, Verdict> {
-        let name = name?;
-        self.garden.parent(&name).await.map_err(|error| match error {
-            ParentError::Missing(_) => {
+    /// The parent, or the verdict that there is without it.
+    async fn parent(
+        &self,
+        request: &ReviewRequest,
+        parent: Result<ProfileReference, Verdict>,
+    ) -> Result<ProfileSpec, Verdict> {
+        self.garden.profile(&parent?).await.map_err(|error| match error {
+            ProfileError::Missing(ProfileReference::CloudProfile(name) | ProfileReference::Namespaced { name, .. }) => {
                 let mut errors = FieldErrors::default();
                 let detail = "no such CloudProfile exists; create it first, or name another one";
                 errors.invalid(FieldPath::new("spec.parent.name"), &name, detail);
                 verdict(&what(request), &errors, Vec::new())
             }
             // It is not the object's fault, so it may be tried again.
-            ParentError::Other(error) => Verdict::Denied(Denial::internal(format!("{}: {error:#}", what(request)))),
+            ProfileError::Other(error) => Verdict::Denied(Denial::internal(format!("{}: {error:#}", what(request)))),
         })
+    }
+
+    /// Judges a Shoot by itself and, if a pool needs another image than before, with its profile. A garden that can't give
+    /// the profile holds up no Shoot: Gardener compares the other half by itself.
+    async fn shoot(&self, request: &Arc<ReviewRequest>) -> Verdict {
+        let providers = self.providers;
+        let judged = on_thread_for(request, move |subject, what| shoot::validate(subject, what, providers)).await;
+        let left = match judged {
+            Ok(left) => left,
+            Err(verdict) => return verdict,
+        };
+        let profile = match self.garden.profile(&left.profile).await {
+            Ok(profile) => profile,
+            Err(error) => {
+                let warning = format!("images of the pools were not compared with machine types: {error}");
+                return Verdict::Allowed { patch: Vec::new(), warnings: vec![warning] };
+            }
+        };
+        let compare =
+            move |what: &str| image::compare(&left.pools, &left.positions, &left.region, &profile, what, providers);
+        on_thread(Arc::clone(request), move |_, what| compare(what)).await
     }
 }
 

@@ -3,9 +3,11 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::image::pools_to_compare;
+use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::subject::{Subject, read, same};
-use crate::api::gardener::OrderedShoot;
+use crate::api::gardener::{OrderedShoot, OrderedShootSpec, ShootPools};
 use crate::provider::Providers;
 use crate::runtime::webhook::Verdict;
 
@@ -22,23 +24,47 @@ struct OutlineSpec<'a> {
     provider: Option<&'a RawValue>,
 }
 
-/// Judges the pools of a Shoot. A change elsewhere in the Shoot is not held up by pools that stay as they are.
-pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Verdict {
-    let shoot: OrderedShoot = match subject.to_judge() {
-        Ok(shoot) => shoot,
-        Err(verdict) => return verdict,
-    };
-    let pools = &shoot.spec.provider;
-    let Ok(provider) = providers.for_worker_type(&pools.provider_type) else { return Verdict::ALLOWED };
+/// What is left to compare with the profile of a Shoot.
+#[derive(Debug)]
+pub(super) struct ToCompare {
+    /// The pools.
+    pub(super) pools: ShootPools,
+    /// Those whose machines need an image that they did not need before.
+    pub(super) positions: Vec<usize>,
+    /// The region.
+    pub(super) region: String,
+    /// The profile.
+    pub(super) profile: ProfileReference,
+}
+
+/// Judges the pools of a Shoot by themselves; a change elsewhere in the Shoot is not held up by pools that stay as they are.
+/// Returns what is left to compare with the profile, or the verdict.
+pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
+    let shoot: OrderedShoot = subject.to_judge()?;
+    let OrderedShootSpec { region, cloud_profile, cloud_profile_name, provider: pools } = shoot.spec;
+    let Ok(provider) = providers.for_worker_type(&pools.provider_type) else { return Err(Verdict::ALLOWED) };
     if pools.workers.is_empty() || keeps_its_pools(subject) {
-        return Verdict::ALLOWED;
+        return Err(Verdict::ALLOWED);
     }
-    let old: Option<OrderedShoot> = match subject.old.map(read).transpose() {
-        Ok(old) => old,
-        Err(verdict) => return verdict,
-    };
+    let old: Option<OrderedShoot> = subject.old.map(read).transpose()?;
     let old = old.as_ref().map(|old| &old.spec.provider);
-    verdict(what, &provider.validate_shoot_pools(pools, old), Vec::new())
+    let errors = provider.validate_shoot_pools(&pools, old);
+    if !errors.is_empty() {
+        return Err(verdict(what, &errors, Vec::new()));
+    }
+    let positions = pools_to_compare(&pools, old);
+    let namespace = shoot.metadata.namespace.unwrap_or_default();
+    let profile = match (cloud_profile, cloud_profile_name) {
+        (Some(reference), _) if reference.kind == "NamespacedCloudProfile" => {
+            ProfileReference::Namespaced { namespace, name: reference.name }
+        }
+        (Some(reference), _) => ProfileReference::CloudProfile(reference.name),
+        (None, name) => ProfileReference::CloudProfile(name.unwrap_or_default()),
+    };
+    if positions.is_empty() || !profile.is_a_name() {
+        return Err(Verdict::ALLOWED);
+    }
+    Ok(ToCompare { pools, positions, region, profile })
 }
 
 fn keeps_its_pools(subject: Subject<'_>) -> bool {

@@ -26,7 +26,9 @@ const ROOMS: &[&str] = &[
 const PURE: &[&str] = &[
     "admission/cloud_profile.rs",
     "admission/flavors.rs",
+    "admission/image.rs",
     "admission/namespaced.rs",
+    "admission/profile_reference.rs",
     "admission/refusal.rs",
     "admission/shoot.rs",
     "admission/subject.rs",

@@ -28,7 +28,7 @@ pub use shoot::{
     LastOperationState, NodeLocalDns, PendingWorkersRollout, RotationTimes, Shoot, ShootCredentials, ShootProvider,
     ShootSpec, ShootStatus, ShootWorker, SystemComponents,
 };
-pub use shoot_pools::{OrderedShoot, OrderedShootSpec, ShootPool, ShootPools, ShootVolume};
+pub use shoot_pools::{OrderedShoot, OrderedShootSpec, PoolMachine, ShootPool, ShootPools, ShootVolume};
 pub use shoot_state::{GardenerData, ShootState, ShootStateSpec};
 pub use worker::{
     ClusterAutoscalerOptions, DataVolume, EvictionHard, InPlaceUpdates, KubeReserved, KubeletConfig, LastError,

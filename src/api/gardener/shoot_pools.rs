@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::{CloudProfileReference, MachineImage};
 use crate::api::gotext::json::null_as_default;
 
 /// A Shoot with its pools. Decode it from text: documents of providers keep their bytes.
@@ -20,7 +21,15 @@ pub struct OrderedShoot {
 
 /// `Shoot.spec`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct OrderedShootSpec {
+    /// Region.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub region: String,
+    /// Which profile the shoot uses …
+    pub cloud_profile: Option<CloudProfileReference>,
+    /// … or, in older shoots, only its name.
+    pub cloud_profile_name: Option<String>,
     /// Pools and the infrastructure for them.
     #[serde(default, deserialize_with = "null_as_default")]
     pub provider: ShootPools,
@@ -47,6 +56,9 @@ pub struct ShootPool {
     /// Its name.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
+    /// Its machines.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub machine: PoolMachine,
     /// Root volume.
     pub volume: Option<ShootVolume>,
     /// Further volumes.
@@ -68,6 +80,18 @@ impl ShootPool {
     pub fn is_updated_in_place(&self) -> bool {
         ["AutoInPlaceUpdate", "ManualInPlaceUpdate"].contains(&self.update_strategy.as_str())
     }
+}
+
+/// The machines of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct PoolMachine {
+    /// Machine type.
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    pub machine_type: String,
+    /// Image.
+    pub image: Option<MachineImage>,
+    /// CPU architecture.
+    pub architecture: Option<String>,
 }
 
 /// A volume of a pool.

@@ -4,8 +4,9 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::garden::{Garden, refusal};
-use crate::objects::{aws_profile, azure_config, azure_profile, labels};
+use crate::objects::{aws_profile, azure_config, azure_profile, labels, review};
 use crate::program;
+use crate::raw_client::Connection;
 
 #[tokio::test]
 async fn a_profile_whose_halves_fit_is_stored_as_it_was_written() -> Result<()> {
@@ -141,5 +142,25 @@ async fn a_dry_run_is_judged_like_the_real_thing() -> Result<()> {
     let mut wrong = azure_profile("dry");
     wrong["spec"]["providerConfig"] = azure_config(json!([]));
     refusal(garden.try_create(&wrong).await)?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn flavors_that_nothing_tells_apart_are_warned_of() -> Result<()> {
+    let (_, admission) = program::shared().await?;
+    let mut profile = azure_profile("repeated");
+    let flavors = &mut profile["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["capabilityFlavors"];
+    let same =
+        json!({"capabilities": {"architecture": ["arm64"], "hypervisorType": ["gen1", "gen2"]}, "urn": "a:b:c:9"});
+    flavors.as_array_mut().expect("a list").push(same);
+    let mut connection = Connection::open(admission.port).await?;
+    let body = review("cloudprofiles", &profile);
+    let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
+    let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+    let warning = response["warnings"][0].as_str().unwrap_or_default();
+    ensure!(
+        response["allowed"] == true && warning.contains("capabilityFlavors[2] lists the same capabilities as"),
+        "{response}"
+    );
     Ok(())
 }

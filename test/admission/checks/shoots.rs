@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::garden::{Garden, refusal};
-use crate::objects::{azure_shoot, labels};
+use crate::objects::{azure_profile, azure_shoot, labels, namespaced_profile};
 use crate::program;
 
 #[tokio::test]
@@ -81,5 +81,54 @@ async fn aws_has_its_own_rules() -> Result<()> {
     ] {
         ensure!(message.contains(part), "{part:?} is missing in: {message}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_machine_type_that_no_image_fits_is_refused_with_both_sides_and_a_way_out() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let mut profile = azure_profile("fitting");
+    profile["spec"]["machineTypes"][0]["capabilities"]["hypervisorType"] = json!(["gen1"]);
+    let add =
+        |list: &mut serde_json::Value, version: serde_json::Value| list.as_array_mut().expect("a list").push(version);
+    let flavors = json!([{"capabilities": {"architecture": ["amd64"], "hypervisorType": ["gen1"]}, "urn": "a:b:c:4"}]);
+    add(&mut profile["spec"]["machineImages"][0]["versions"], json!({"version": "1.1.0"}));
+    let config = &mut profile["spec"]["providerConfig"]["machineImages"][0]["versions"];
+    add(config, json!({"version": "1.1.0", "capabilityFlavors": flavors}));
+    garden.create(&profile).await?;
+
+    let mut shoot = azure_shoot(&control_plane.namespace("garden-fitting").await?);
+    shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": "fitting"});
+    let machine = &mut shoot["spec"]["provider"]["workers"][0]["machine"];
+    machine["image"] = json!({"name": "linux", "version": "1.0.0"});
+    let message = refusal(garden.create(&shoot).await)?;
+    for part in [
+        "workers[0].machine.image.version: Invalid value: \"1.0.0\": no image of linux@1.0.0 fits machine type Standard_D4s_v5",
+        "capabilityFlavors[0]: needs hypervisorType ∩ {gen1}, image has {gen2}",
+        "capabilityFlavors[1]: needs architecture ∩ {amd64}, image has {arm64}",
+        "Versions of linux that fit Standard_D4s_v5: 1.1.0",
+    ] {
+        ensure!(message.contains(part), "{part:?} is missing in: {message}");
+    }
+    shoot["spec"]["provider"]["workers"][0]["machine"]["image"]["version"] = "1.1.0".into();
+    garden.create(&shoot).await?;
+
+    // The same by the merged profile of a project.
+    let namespace = shoot["metadata"]["namespace"].as_str().expect("a namespace").to_owned();
+    let mut own = namespaced_profile(&namespace, "fitting");
+    own["spec"]["machineImages"][0]["versions"][0]["version"] = "2.0.0".into();
+    garden.create(&own).await?;
+    let status = json!({"cloudProfileSpec": profile["spec"]});
+    garden.patch_status(&own, &status).await?;
+    shoot["metadata"]["name"] = "other".into();
+    shoot["spec"]["cloudProfile"] = json!({"kind": "NamespacedCloudProfile", "name": "own"});
+    shoot["spec"]["provider"]["workers"][0]["machine"]["image"]["version"] = "1.0.0".into();
+    let message = refusal(garden.create(&shoot).await)?;
+    ensure!(message.contains("no image of linux@1.0.0 fits machine type Standard_D4s_v5"), "{message}");
+
+    // Without its profile a Shoot is not held up.
+    shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": "nobody"});
+    garden.create(&shoot).await?;
     Ok(())
 }

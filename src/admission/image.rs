@@ -1,0 +1,231 @@
+//! Whether a machine of a pool would find its image: the question that a Worker asks later, asked when the Shoot is written.
+//!
+//! Gardener compares machine types and images by core's half of a profile. What it does not see are flavors that tie, and
+//! regions without an image; and its own refusal does not say what would fit.
+
+use super::refusal::verdict;
+use crate::api::gardener::{
+    Capabilities, CapabilityDefinition, MachineImage, ProfileMachineType, ProfileSpec, ShootPool, ShootPools,
+};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::capabilities::{NoFlavor, architecture_of_machine_type, best_flavor, complete_machine_type};
+use crate::provider::Providers;
+use crate::provider::profile::{ListedFlavor, ProfileConfig};
+use crate::runtime::webhook::Verdict;
+
+/// Versions that are looked at and named as a way out.
+const LOOKED_AT: usize = 50;
+const NAMED: usize = 5;
+
+/// Pools whose machines need an image that they did not need before: positions among the pools.
+pub(super) fn pools_to_compare(pools: &ShootPools, old: Option<&ShootPools>) -> Vec<usize> {
+    let is_new = |pool: &ShootPool| {
+        let before = old.and_then(|old| old.workers.iter().find(|before| before.name == pool.name));
+        before.is_none_or(|before| before.machine != pool.machine)
+    };
+    let names_all = |pool: &ShootPool| {
+        let image = pool.machine.image.as_ref();
+        image.is_some_and(|image| !image.name.is_empty() && !image.version.is_empty())
+            && !pool.machine.machine_type.is_empty()
+    };
+    let positions = pools.workers.iter().enumerate().filter(|(_, pool)| names_all(pool) && is_new(pool));
+    positions.map(|(position, _)| position).collect()
+}
+
+/// Compares pools with the profile of their Shoot. `what` is the Shoot.
+pub(super) fn compare(
+    pools: &ShootPools,
+    positions: &[usize],
+    region: &str,
+    profile: &ProfileSpec,
+    what: &str,
+    providers: Providers,
+) -> Verdict {
+    let Some(format) = providers.profile_format(&profile.provider_type) else { return Verdict::ALLOWED };
+    // Wrong profiles are refused by themselves; they are no fault of the Shoot.
+    let Ok(config) = format.open(profile.provider_config.as_deref()) else { return Verdict::ALLOWED };
+    let old_format = format.old_format_definitions();
+    let declared = &profile.machine_capabilities;
+    let definitions = if declared.is_empty() { &old_format } else { declared };
+    let offer = Offer { profile, config: &*config, definitions, region };
+    let (mut errors, mut warnings) = (FieldErrors::default(), Vec::new());
+    let path = FieldPath::new("spec.provider.workers");
+    for position in positions {
+        let Some(pool) = pools.workers.get(*position) else { continue };
+        offer.compare(pool, path.index(*position), &mut errors, &mut warnings);
+    }
+    verdict(what, &errors, warnings)
+}
+
+/// What a profile offers in a region.
+struct Offer<'a> {
+    profile: &'a ProfileSpec,
+    config: &'a dyn ProfileConfig,
+    definitions: &'a [CapabilityDefinition],
+    region: &'a str,
+}
+
+impl Offer<'_> {
+    fn compare(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors, warnings: &mut Vec<String>) {
+        let machine_types = &mut self.profile.machine_types.iter();
+        // Gardener itself refuses types and versions that its half does not list.
+        let Some(machine_type) = machine_types.find(|known| known.name == pool.machine.machine_type) else { return };
+        let Some(image) = &pool.machine.image else { return };
+        let machine = self.machine(machine_type, pool);
+        let flavors = self.config.flavors(&image.name, &image.version, Some(self.region));
+        let machine_path = path.child("machine");
+        let image_path = machine_path.child("image");
+        let version_path = image_path.child("version");
+        let refused = |problem: String, errors: &mut FieldErrors| {
+            let detail = format!("{problem}. {}", self.way_out(image, &machine, &machine_type.name));
+            errors.invalid(version_path, &image.version, detail);
+        };
+        let (name, version) = (&image.name, &image.version);
+        if flavors.is_empty() {
+            let elsewhere = self.config.flavors(name, version, None);
+            if elsewhere.is_empty() {
+                // Workers may still know it from before.
+                warnings.push(format!(
+                    "{version_path}: the providerConfig of the profile has no image for {name}@{version}"
+                ));
+            } else {
+                let regions = regions(&elsewhere);
+                let problem = format!("{name}@{version} has no image in region {:?}, only in {regions}", self.region);
+                refused(problem, errors);
+            }
+            return;
+        }
+        match best_flavor(&machine, self.definitions, &flavors, |flavor| &*flavor.capabilities) {
+            Ok(_) => {}
+            Err(NoFlavor::NoneCompatible { mismatches }) => {
+                let each: Vec<String> = flavors
+                    .iter()
+                    .zip(&mismatches)
+                    .map(|(flavor, mismatch)| format!("spec.providerConfig.{}: {mismatch}", flavor.place))
+                    .collect();
+                let problem = format!(
+                    "no image of {name}@{version} fits machine type {}: {}",
+                    machine_type.name,
+                    each.join("; ")
+                );
+                refused(problem, errors);
+            }
+            Err(NoFlavor::Ambiguous { tied }) => {
+                let places = tied.iter().filter_map(|position| flavors.get(*position));
+                let places: Vec<String> =
+                    places.map(|flavor| format!("spec.providerConfig.{}", flavor.place)).collect();
+                let problem = format!(
+                    "nothing tells the images of {name}@{version} apart for machine type {}: {} of the profile list the \
+                     same capabilities",
+                    machine_type.name,
+                    places.join(" and ")
+                );
+                refused(problem, errors);
+            }
+        }
+    }
+
+    /// What machines of the pool can do.
+    fn machine(&self, machine_type: &ProfileMachineType, pool: &ShootPool) -> Capabilities {
+        let of_type = || {
+            let field = machine_type.architecture.as_deref();
+            architecture_of_machine_type(&machine_type.capabilities, field, self.definitions)
+        };
+        let architecture = pool.machine.architecture.as_deref().or_else(of_type).unwrap_or_default();
+        complete_machine_type(Some(&machine_type.capabilities), architecture, self.definitions)
+    }
+
+    /// Other versions that would do, the last listed first.
+    fn way_out(&self, image: &MachineImage, machine: &Capabilities, machine_type: &str) -> String {
+        let versions = self.profile.machine_images.iter().filter(|known| known.name == image.name);
+        let versions = versions.flat_map(|known| known.versions.iter().rev()).take(LOOKED_AT);
+        let fits = |version: &str| {
+            let flavors = self.config.flavors(&image.name, version, Some(self.region));
+            best_flavor(machine, self.definitions, &flavors, |flavor| &*flavor.capabilities).is_ok()
+        };
+        let fitting = versions.map(|known| known.version.as_str()).filter(|version| fits(version)).take(NAMED);
+        let fitting: Vec<&str> = fitting.collect();
+        match fitting[..] {
+            [] => format!(
+                "No other version of {} that was looked at fits: choose another image or machine type",
+                image.name
+            ),
+            _ => format!("Versions of {} that fit {machine_type}: {}", image.name, fitting.join(", ")),
+        }
+    }
+}
+
+fn regions(flavors: &[ListedFlavor<'_>]) -> String {
+    let named = flavors.iter().flat_map(|flavor| &flavor.references).filter_map(|reference| reference.region);
+    let mut regions: Vec<&str> = named.collect();
+    regions.sort_unstable();
+    regions.dedup();
+    let more = regions.len().saturating_sub(NAMED);
+    regions.truncate(NAMED);
+    if more > 0 { format!("{} and {more} more", regions.join(", ")) } else { regions.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn profile() -> Value {
+        let flavor =
+            |hyper: &str, id: &str| json!({"capabilities": {"architecture": ["amd64"], "hyper": [hyper]}, "id": id});
+        json!({
+            "type": "azure",
+            "machineCapabilities": [{"name": "architecture", "values": ["amd64"]}, {"name": "hyper", "values": ["gen2", "gen1"]}],
+            "machineTypes": [{"name": "old", "capabilities": {"hyper": ["gen1"]}}, {"name": "any"}],
+            "machineImages": [{"name": "os", "versions": [{"version": "1"}, {"version": "2"}, {"version": "3"}]}],
+            "providerConfig": {"apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1", "kind": "CloudProfileConfig",
+                "machineImages": [{"name": "os", "versions": [
+                    {"version": "1", "capabilityFlavors": [flavor("gen1", "a")]},
+                    {"version": "2", "capabilityFlavors": [flavor("gen2", "b")]},
+                    {"version": "3", "capabilityFlavors": [flavor("gen2", "c"), flavor("gen2", "d")]},
+                ]}]},
+        })
+    }
+
+    fn compared(machine_type: &str, version: &str) -> String {
+        let pool = json!({"name": "a", "machine": {"type": machine_type, "image": {"name": "os", "version": version}}});
+        let pools: ShootPools = serde_json::from_str(&json!({"type": "azure", "workers": [pool]}).to_string()).unwrap();
+        let profile: ProfileSpec = serde_json::from_str(&profile().to_string()).unwrap();
+        let positions = pools_to_compare(&pools, None);
+        match compare(&pools, &positions, "eu", &profile, "Shoot a/b", Providers::SHIPPED) {
+            Verdict::Denied(denial) => denial.message,
+            Verdict::Allowed { warnings, .. } => warnings.concat(),
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_type_version_capability_both_sides_and_a_way_out() {
+        assert_eq!(compared("old", "1"), "");
+        assert_eq!(
+            compared("old", "2"),
+            "Shoot a/b: spec.provider.workers[0].machine.image.version: Invalid value: \"2\": no image of os@2 fits machine \
+             type old: spec.providerConfig.machineImages[0].versions[1].capabilityFlavors[0]: needs hyper ∩ {gen1}, image \
+             has {gen2}. Versions of os that fit old: 1"
+        );
+        let tied = compared("any", "3");
+        assert!(tied.contains("nothing tells the images of os@3 apart for machine type any"), "{tied}");
+        assert!(tied.ends_with("Versions of os that fit any: 2, 1"), "{tied}");
+        assert_eq!(compared("unknown", "2"), "", "that is Gardener's to refuse");
+        assert!(compared("any", "9").contains("has no image for os@9"));
+    }
+
+    #[test]
+    fn only_pools_with_another_machine_are_compared() {
+        let pools =
+            |pools: Value| -> ShootPools { serde_json::from_str(&json!({"workers": pools}).to_string()).unwrap() };
+        let machine = |version: &str| json!({"type": "t", "image": {"name": "os", "version": version}});
+        let old = pools(json!([{"name": "a", "machine": machine("1")}, {"name": "b", "machine": machine("1")}]));
+        let new = pools(json!([
+            {"name": "a", "machine": machine("1"), "maximum": 9},
+            {"name": "b", "machine": machine("2")},
+            {"name": "c", "machine": machine("1")},
+            {"name": "d", "machine": {"type": "t"}},
+        ]));
+        assert_eq!(pools_to_compare(&new, Some(&old)), [1, 2]);
+    }
+}
