@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -19,6 +20,12 @@ impl SecretContent {
     #[must_use]
     pub fn non_empty(&self, key: &str) -> Option<&[u8]> {
         self.data.get(key).map(|value| value.0.as_slice()).filter(|value| !value.is_empty())
+    }
+
+    /// Bytes of all values together.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.data.values().map(|value| value.0.len()).sum()
     }
 
     /// Whether the key is there, even with an empty value.
@@ -42,18 +49,18 @@ impl fmt::Debug for SecretContent {
 
 /// The Secrets that a Worker refers to, by namespace and name.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(BTreeMap<(String, String), SecretContent>);
+pub struct Secrets(BTreeMap<(String, String), Arc<SecretContent>>);
 
 impl Secrets {
     /// Adds a Secret.
-    pub fn insert(&mut self, namespace: &str, name: &str, content: SecretContent) {
-        self.0.insert((namespace.to_owned(), name.to_owned()), content);
+    pub fn insert(&mut self, namespace: &str, name: &str, content: impl Into<Arc<SecretContent>>) {
+        self.0.insert((namespace.to_owned(), name.to_owned()), content.into());
     }
 
     /// The Secret of that namespace and name.
     #[must_use]
     pub fn get(&self, namespace: &str, name: &str) -> Option<&SecretContent> {
-        self.0.get(&(namespace.to_owned(), name.to_owned()))
+        self.0.get(&(namespace.to_owned(), name.to_owned())).map(|content| &**content)
     }
 
     /// These Secrets, and of the others those that are not among them.

@@ -1,20 +1,15 @@
-//! Watches and what they lead to: which Worker is looked at when.
-//!
-//! Watched are Workers, and everything that machine-controller-manager changes while machines come and go
-//! (MachineDeployments, MachineSets, Machines). Each event of the latter leads to the Workers of its namespace; one that
-//! waits for nothing costs no request. Clouds ring a bell when something that a Worker waits for has come to an end.
+//! Which Worker is looked at when: the watches bring news, and kube's scheduler sees to it that each Worker has one look at
+//! a time. Clouds ring a bell when something that a Worker waits for has come to an end.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use futures::StreamExt;
 use futures::channel::mpsc;
-use kube::api::Api;
-use kube::core::PartialObjectMeta;
+use futures::{FutureExt, StreamExt, stream};
+use kube::runtime::Controller;
 use kube::runtime::controller::{Action, Config};
 use kube::runtime::events::{Recorder, Reporter};
-use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::{Controller, watcher};
+use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource, ResourceExt};
 use tokio::sync::watch;
 use tracing::{Instrument, debug, info, info_span, warn};
@@ -23,19 +18,24 @@ use super::ControllerArguments;
 use super::decode_guard::Guarded;
 use super::look::{LookError, look_at_worker};
 use super::metrics::Metrics;
-use super::newest::Written;
+use super::newest::Newest;
+use super::news::WorkerRef;
 use super::pace::Pace;
 use super::readiness::{Need, Readiness};
 use super::retry::Retries;
 use super::served::Served;
 use super::tell::PoolStates;
 use super::undecodable::tell_undecodable;
+use super::watches::Watches;
 use super::write_gate::WriteGate;
 use crate::api::gardener::Worker;
-use crate::api::machine::{Machine, MachineDeployment, MachineSet};
 use crate::cloud::{Bell, Clouds, WorkerName};
 use crate::provider::Providers;
 use crate::worker::garden::Garden;
+use crate::worker::place::{Knowledge, Place};
+
+/// How long the first look waits for all watches. Looks that come before ask for themselves.
+const PATIENCE_WITH_WATCHES: Duration = Duration::from_secs(3);
 
 /// What every look needs.
 pub(super) struct Shared {
@@ -47,8 +47,32 @@ pub(super) struct Shared {
     pub(super) metrics: Arc<Metrics>,
     pub(super) retries: Retries,
     pub(super) pace: Pace,
-    pub(super) written: Written,
+    pub(super) newest: Newest,
     pub(super) pool_states: PoolStates,
+    pub(super) knowledge: Arc<Knowledge>,
+}
+
+impl Shared {
+    /// The Worker is gone.
+    pub(super) fn forget(&self, worker: &Guarded<Worker>) {
+        let uid = worker.meta().uid.as_deref().unwrap_or_default();
+        self.newest.forget(uid);
+        self.pace.forget(uid);
+        self.retries.forget(uid);
+        self.pool_states.forget(uid);
+        if let Ok(worker) = &worker.object {
+            if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
+                cloud.forget(uid);
+            }
+            self.knowledge.clusters.forget(&worker.namespace().unwrap_or_default());
+            self.knowledge.secrets.forget_all(worker);
+        }
+    }
+
+    /// Where the passes of a Worker read and write.
+    pub(super) fn place(&self, worker: &Worker) -> Place {
+        Place::new(self.client.clone(), Arc::clone(&self.knowledge), worker.namespace().unwrap_or_default())
+    }
 }
 
 /// Runs until it is told to stop.
@@ -75,24 +99,21 @@ pub(super) async fn run(
         metrics: Arc::clone(metrics),
         retries: Retries::default(),
         pace: Pace::default(),
-        written: Written::default(),
+        newest: Newest::default(),
         pool_states: PoolStates::default(),
+        knowledge: Arc::default(),
     });
-    let workers: Api<Guarded<Worker>> = Api::all(client.clone());
-    let controller = Controller::new(workers, watcher::Config::default())
-        .with_config(Config::default().concurrency(arguments.worker_max_concurrent_reconciles));
-    let store = controller.store();
-    readiness.misses(Need::Caches, "Workers have not been listed yet");
-    let filled = async {
-        // The store's writer lives in the controller, which ends with the process.
-        if store.wait_until_ready().await.is_ok() {
-            readiness.has(Need::Caches);
-        }
-    };
-    let run = controller
-        .watches(metadata_of::<MachineDeployment>(&client), watcher::Config::default(), workers_of(&store))
-        .watches(metadata_of::<MachineSet>(&client), watcher::Config::default(), workers_of(&store))
-        .watches(metadata_of::<Machine>(&client), watcher::Config::default(), workers_of(&store))
+    readiness.misses(Need::Caches, "the watches have not shown everything yet");
+    let Watches { workers, news, filled, tasks } = Watches::start(&shared);
+    tokio::select! {
+        () = filled.clone() => readiness.has(Need::Caches),
+        () = tokio::time::sleep(PATIENCE_WITH_WATCHES) => warn!("not all watches have begun"),
+        _ = stopped.wait_for(|stopped| *stopped) => return Ok(()),
+    }
+    let news = stream::unfold(news, async |mut news| Some((news.recv().await?, news)));
+    let run = Controller::for_stream(stream::pending(), workers)
+        .with_config(Config::default().concurrency(arguments.worker_max_concurrent_reconciles))
+        .reconcile_on(news)
         .reconcile_on(rings)
         .graceful_shutdown_on(async move {
             // Without a sender there is nobody left to run for.
@@ -104,36 +125,17 @@ pub(super) async fn run(
                 debug!(%error, "watch");
             }
         });
-    futures::join!(run, filled);
+    futures::join!(run, filled.map(|()| readiness.has(Need::Caches)));
+    drop(tasks);
     Ok(())
 }
 
 /// A bell that leads to a look at the Worker for which something has come to an end at a cloud.
-fn ringing(rings: mpsc::UnboundedSender<ObjectRef<Guarded<Worker>>>) -> Bell {
+fn ringing(rings: mpsc::UnboundedSender<WorkerRef>) -> Bell {
     Arc::new(move |worker: WorkerName| {
         // Without a receiver the process is about to end.
         let _ = rings.unbounded_send(ObjectRef::new(&worker.name).within(&worker.namespace));
     })
-}
-
-/// Only the metadata of machine objects is watched: each pass reads what it needs, and an object that can't be decoded
-/// doesn't stop the stream.
-fn metadata_of<K>(client: &Client) -> Api<PartialObjectMeta<K>>
-where
-    K: Resource<DynamicType = ()>,
-{
-    Api::all(client.clone())
-}
-
-/// The Workers in the namespace of a machine object.
-fn workers_of<K: Resource>(store: &Store<Guarded<Worker>>) -> impl Fn(K) -> Vec<ObjectRef<Guarded<Worker>>> + use<K> {
-    let store = store.clone();
-    move |object| {
-        let namespace = object.meta().namespace.as_deref();
-        let state = store.state();
-        let of_namespace = state.iter().filter(|worker| worker.meta().namespace.as_deref() == namespace);
-        of_namespace.map(|worker| ObjectRef::from_obj(&**worker)).collect()
-    }
 }
 
 async fn look_at(guarded: Arc<Guarded<Worker>>, shared: Arc<Shared>) -> Result<Action, LookError> {

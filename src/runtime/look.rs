@@ -1,11 +1,12 @@
 //! One look at a Worker: what it asks for, the pass that does it, and what became of it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
+use serde_json::Value;
 use tracing::{info, warn};
 
 use super::controller::Shared;
@@ -16,7 +17,7 @@ use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
 use crate::worker::decode::is_shoot_failed;
 use crate::worker::delete::delete;
-use crate::worker::observe::{self, ObserveError};
+use crate::worker::observe::ObserveError;
 use crate::worker::operation::{Decision, Operation, decide};
 use crate::worker::place::Place;
 use crate::worker::reconcile::{Hands, Pass, PassError, reconcile};
@@ -29,12 +30,17 @@ pub(super) enum LookError {
     Write(#[from] kube::Error),
 }
 
+/// When a Worker was changed while its operation began, the watch shows it; this is for a watch that has failed.
+const AFTER_A_CONFLICT: Duration = Duration::from_millis(500);
+
 /// Looks at a Worker that can be decoded, and tells when to look again.
 pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<Action, LookError> {
     let Some(provider) = shared.served.provider_of(worker) else { return Ok(Action::await_change()) };
-    if shared.written.is_older(worker) {
+    if shared.newest.is_gone(worker) {
         return Ok(Action::await_change());
     }
+    let newer = shared.newest.newer_than(worker);
+    let worker = newer.as_deref().unwrap_or(worker);
     let (operation, begins) = match decide(worker) {
         Decision::Nothing => return Ok(Action::await_change()),
         Decision::Begin(operation) => (operation, true),
@@ -42,31 +48,41 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     };
     let uid = worker.uid().unwrap_or_default();
     // A request is answered at once.
-    if let Some(wait) = shared.pace.wait(&uid, Instant::now()).filter(|_| !begins) {
+    if let Some(wait) = shared.pace.until_look(&uid, Instant::now()).filter(|_| !begins) {
         return Ok(Action::requeue(wait));
     }
     let began = Instant::now();
-    let cluster = observe::cluster(&shared.client, &worker.namespace().unwrap_or_default()).await;
+    let place = shared.place(worker);
+    let cluster = place.cluster(begins).await;
     // Nothing may be done for a shoot that Gardener has given up, not even a request taken off.
     if cluster.as_ref().ok().and_then(Option::as_ref).is_some_and(|cluster| is_shoot_failed(cluster)) {
         shared.pace.looked(&uid, Instant::now());
         return Ok(Action::await_change());
     }
-    let fresh = if begins { Some(record::begin(worker, operation, shared).await?) } else { None };
-    let worker = fresh.as_ref().unwrap_or(worker);
+    let mut begun = None;
     if begins {
+        begun = record::begin(worker, operation, shared).await?;
+        if begun.is_none() {
+            return Ok(Action::requeue(AFTER_A_CONFLICT));
+        }
         info!(operation = operation.as_str(), "operation begins");
         shared.retries.forget(&uid);
     }
-    let result = pass(worker, cluster, operation, begins, provider, shared).await;
+    let worker = begun.as_deref().unwrap_or(worker);
+    let result = pass(&place, worker, cluster, operation, begins, provider, shared).await;
     shared.pace.looked(&uid, Instant::now());
     let pass = result.unwrap_or_else(|error| Pass::ended(Outcome::Failed(error.failure())));
     measure(&shared.metrics, worker, operation, begins, &pass, began.elapsed());
     tell(&shared.recorder, &shared.metrics, &shared.pool_states, provider, worker, &pass).await;
-    finish(worker, operation, pass, shared).await
+    if pass.plan.as_ref().is_none_or(|plan| plan.errors().next().is_some()) {
+        // It may be a Secret that is missing or wrong.
+        place.forget_secrets(worker);
+    }
+    finish(&place, worker, operation, pass, shared).await
 }
 
 async fn pass(
+    place: &Place,
     worker: &Worker,
     cluster: Result<Option<Arc<Cluster>>, ObserveError>,
     operation: Operation,
@@ -75,8 +91,7 @@ async fn pass(
     shared: &Shared,
 ) -> Result<Pass, PassError> {
     let now = Timestamp::now();
-    let place = Place::new(shared.client.clone(), worker.namespace().unwrap_or_default());
-    let hands = Hands { place: &place, provider, cloud: shared.clouds.for_worker_type(&worker.spec.worker_type) };
+    let hands = Hands { place, provider, cloud: shared.clouds.for_worker_type(&worker.spec.worker_type) };
     match operation {
         Operation::Create | Operation::Reconcile => reconcile(hands, worker, cluster, begins, None, now).await,
         Operation::Restore => reconcile(hands, worker, cluster, begins, Some(&shared.garden), now).await,
@@ -87,7 +102,13 @@ async fn pass(
 }
 
 /// Writes the end of a pass down and tells when to look again.
-async fn finish(worker: &Worker, operation: Operation, pass: Pass, shared: &Shared) -> Result<Action, LookError> {
+async fn finish(
+    place: &Place,
+    worker: &Worker,
+    operation: Operation,
+    pass: Pass,
+    shared: &Shared,
+) -> Result<Action, LookError> {
     let uid = worker.uid().unwrap_or_default();
     let now = Timestamp::now();
     let mut patch = status_patch(worker, operation, &pass.outcome, pass.published.as_ref(), now);
@@ -95,6 +116,12 @@ async fn finish(worker: &Worker, operation: Operation, pass: Pass, shared: &Shar
         patch = with_in_place_updates(worker, plan, pass.progress.as_ref(), patch);
     }
     let patch = with_conditions(worker, &pass.facts, now, patch);
+    if let Some(patch) = &patch
+        && is_only_another_text(worker, &pass.outcome, patch)
+        && let Some(wait) = shared.pace.until_word(&uid, Instant::now())
+    {
+        return Ok(Action::requeue(pass.look_again.map_or(wait, |again| again.min(wait))));
+    }
     let written = record::status(worker, patch, shared).await?;
     match &pass.outcome {
         Outcome::Failed(failure) => {
@@ -108,9 +135,23 @@ async fn finish(worker: &Worker, operation: Operation, pass: Pass, shared: &Shar
         Outcome::Succeeded => {
             shared.retries.forget(&uid);
             info!(operation = operation.as_str(), "operation succeeded");
-            record::end(written.as_ref().unwrap_or(worker), operation, shared).await?;
+            place.rest(worker);
+            record::end(written.as_deref().unwrap_or(worker), operation, shared).await?;
         }
         Outcome::Begun | Outcome::Waiting(..) => shared.retries.forget(&uid),
     }
     Ok(pass.look_again.map_or_else(Action::await_change, Action::requeue))
+}
+
+/// Whether a patch only tells in other words how the operation stands: nobody acts on it.
+fn is_only_another_text(worker: &Worker, outcome: &Outcome, patch: &Value) -> bool {
+    let state = worker.status.last_operation.as_ref().map(|last| last.state.as_str());
+    let is_same_state = match outcome {
+        Outcome::Waiting(..) => state == Some("Processing"),
+        Outcome::Failed(_) => state == Some("Error") && worker.status.observed_generation == worker.metadata.generation,
+        Outcome::Begun | Outcome::Succeeded => false,
+    };
+    let mut members = patch["status"].as_object().into_iter().flat_map(serde_json::Map::keys);
+    is_same_state
+        && members.all(|member| ["lastOperation", "lastError", "observedGeneration"].contains(&member.as_str()))
 }

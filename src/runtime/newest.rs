@@ -1,61 +1,76 @@
-//! The resource version that this process wrote last, by uid of the Worker: what the watch still shows from before is not
-//! acted on.
+//! The newest version of each Worker: what the watch shows, or what this process has written since. Nobody acts on an
+//! older one.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::{Resource, ResourceExt};
 
 use crate::api::gardener::Worker;
 
-/// How long a Worker that is gone may still be shown by the watch.
-const SHOWN_AFTER_ITS_END: Duration = Duration::from_secs(60);
-
-/// What was written last.
+/// What was written last, by uid of the Worker.
 #[derive(Default)]
-pub(super) struct Written(Mutex<HashMap<String, Newest>>);
+pub(super) struct Newest(Mutex<HashMap<String, Written>>);
 
-/// The last that is known of a Worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Newest {
-    /// It was written in this version.
-    Version(u64),
-    /// It was let go then, and nothing held it any more.
-    Gone(Instant),
+struct Written {
+    version: u64,
+    /// The Worker, until the watch shows it.
+    worker: Option<Arc<Worker>>,
 }
 
-impl Written {
+impl Newest {
     /// The answer to a write.
-    pub(super) fn remember(&self, worker: &Worker) {
-        if let (Some(uid), Some(version)) = (worker.uid(), version_of(worker)) {
-            self.lock().insert(uid, Newest::Version(version));
+    pub(super) fn written(&self, worker: Worker) -> Arc<Worker> {
+        let worker = Arc::new(worker);
+        if let (Some(uid), Some(version)) = (worker.uid(), version_of(&*worker)) {
+            let mut known = self.known();
+            if known.get(&uid).is_none_or(|known| known.version < version) {
+                known.insert(uid, Written { version, worker: Some(Arc::clone(&worker)) });
+            }
         }
+        worker
     }
 
-    /// Whether this is from before the last write.
-    pub(super) fn is_older(&self, worker: &impl Resource) -> bool {
-        let uid = worker.meta().uid.as_deref().unwrap_or_default();
-        match self.lock().get(uid) {
-            Some(Newest::Version(written)) => version_of(worker).is_some_and(|seen| seen < *written),
-            Some(Newest::Gone(_)) => true,
-            None => false,
+    /// Whether the watch shows only what this process has written, or what was before.
+    pub(super) fn is_echo(&self, shown: &impl Resource) -> bool {
+        let mut known = self.known();
+        let Some(known) = known.get_mut(uid_of(shown)) else { return false };
+        let shown = version_of(shown).unwrap_or(u64::MAX);
+        if shown >= known.version {
+            known.worker = None;
         }
+        shown <= known.version
     }
 
-    /// The Worker is gone; the watch tells so later. Those that went long before are forgotten.
-    pub(super) fn gone(&self, uid: &str, now: Instant) {
-        let mut all = self.lock();
-        all.retain(|_, newest| match newest {
-            Newest::Version(_) => true,
-            Newest::Gone(then) => now.saturating_duration_since(*then) < SHOWN_AFTER_ITS_END,
-        });
-        all.insert(uid.to_owned(), Newest::Gone(now));
+    /// What was written since the version that the watch shows.
+    pub(super) fn newer_than(&self, shown: &impl Resource) -> Option<Arc<Worker>> {
+        let known = self.known();
+        let known = known.get(uid_of(shown))?;
+        known.worker.clone().filter(|_| version_of(shown).is_some_and(|shown| shown < known.version))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Newest>> {
+    /// The Worker was let go, and nothing held it any more; the watch shows so later.
+    pub(super) fn gone(&self, uid: &str) {
+        self.known().insert(uid.to_owned(), Written { version: u64::MAX, worker: None });
+    }
+
+    /// Whether the Worker is gone, whatever the watch still shows.
+    pub(super) fn is_gone(&self, shown: &impl Resource) -> bool {
+        self.known().get(uid_of(shown)).is_some_and(|known| known.version == u64::MAX)
+    }
+
+    /// The watch shows that the Worker is gone.
+    pub(super) fn forget(&self, uid: &str) {
+        self.known().remove(uid);
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Written>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn uid_of(object: &impl Resource) -> &str {
+    object.meta().uid.as_deref().unwrap_or_default()
 }
 
 /// Resource versions of one kind are numbers that grow (documented since Kubernetes 1.35, true since ever).
@@ -65,24 +80,31 @@ fn version_of(object: &impl Resource) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn worker(version: &str) -> Worker {
-        let document = json!({"metadata": {"uid": "u", "resourceVersion": version}, "spec": {"type": "azure"}});
-        serde_json::from_str(&document.to_string()).unwrap()
+        let text =
+            format!(r#"{{"metadata": {{"uid": "u", "resourceVersion": "{version}"}}, "spec": {{"type": "azure"}}}}"#);
+        serde_json::from_str(&text).unwrap()
     }
 
     #[test]
-    fn what_the_watch_shows_late_is_not_acted_on() {
-        let (written, now) = (Written::default(), Instant::now());
-        assert!(!written.is_older(&worker("7")));
-        written.remember(&worker("9"));
-        assert!(written.is_older(&worker("8")) && !written.is_older(&worker("9")) && !written.is_older(&worker("10")));
-        written.gone("u", now);
-        assert!(written.is_older(&worker("10")), "it is gone, whatever the watch shows");
-        written.gone("other", now + SHOWN_AFTER_ITS_END);
-        assert!(!written.is_older(&worker("10")), "forgotten");
+    fn the_newest_version_is_what_was_written_until_the_watch_shows_it() {
+        let newest = Newest::default();
+        assert!(!newest.is_echo(&worker("3")), "nothing was written");
+        newest.written(worker("5"));
+        newest.written(worker("4"));
+        let version = |shown: &str| newest.newer_than(&worker(shown)).and_then(|worker| worker.resource_version());
+        assert_eq!(version("3").as_deref(), Some("5"), "an answer that came late changes nothing");
+        assert_eq!(version("6"), None);
+        assert!(newest.is_echo(&worker("4")));
+        assert_eq!(version("4").as_deref(), Some("5"));
+        assert!(newest.is_echo(&worker("5")), "the write itself");
+        assert!(!newest.is_echo(&worker("6")), "somebody else's write");
+        assert!(newest.is_echo(&worker("5")), "shown again by a list");
+        newest.gone("u");
+        assert!(newest.is_gone(&worker("7")) && newest.is_echo(&worker("7")), "whatever the watch shows");
+        newest.forget("u");
+        assert!(!newest.is_gone(&worker("7")));
     }
 }

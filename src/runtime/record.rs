@@ -1,11 +1,12 @@
 //! What a look writes into the Worker itself: that an operation begins, the status, and that it lets go.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::controller::Shared;
 use super::look::LookError;
@@ -13,21 +14,42 @@ use crate::api::gardener::Worker;
 use crate::worker::operation::{Operation, begin_patch, end_patch};
 use crate::worker::report::{Outcome, status_patch};
 
-/// Takes the request off the Worker, holds it with the finalizer, and says so in the status: two writes.
-pub(super) async fn begin(worker: &Worker, operation: Operation, shared: &Shared) -> Result<Worker, LookError> {
+/// Says in the status that an operation begins, then takes the request off and holds the Worker with the finalizer: two
+/// writes. In this order, so that a request is never lost: what ends between them begins again. `None` when somebody has
+/// changed the Worker meanwhile: what it says now has not been looked at.
+pub(super) async fn begin(
+    worker: &Worker,
+    operation: Operation,
+    shared: &Shared,
+) -> Result<Option<Arc<Worker>>, LookError> {
     let api = workers(worker, shared);
-    let name = worker.name_any();
-    let mut fresh = None;
-    if let Some(patch) = begin_patch(worker, operation) {
-        let written = api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await?;
-        shared.written.remember(&written);
-        fresh = Some(written);
+    let (name, parameters) = (worker.name_any(), PatchParams::default());
+    let mut begun = Arc::new(worker.clone());
+    if let Some(patch) = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now()) {
+        let written = api.patch_status(&name, &parameters, &Patch::Merge(of_version(patch, worker))).await;
+        let Some(written) = unless_outdated(written)? else { return Ok(None) };
+        begun = shared.newest.written(written);
     }
-    let worker = fresh.as_ref().unwrap_or(worker);
-    let patch = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now());
-    let written = status(worker, patch, shared).await?;
-    // A beginning always has a patch; without one the Worker is as it was.
-    Ok(written.unwrap_or_else(|| worker.clone()))
+    if let Some(patch) = begin_patch(&begun, operation) {
+        let written = api.patch(&name, &parameters, &Patch::Merge(of_version(patch, &begun))).await;
+        let Some(written) = unless_outdated(written)? else { return Ok(None) };
+        begun = shared.newest.written(written);
+    }
+    Ok(Some(begun))
+}
+
+/// The patch of that version only.
+fn of_version(mut patch: Value, worker: &Worker) -> Value {
+    patch["metadata"]["resourceVersion"] = json!(worker.metadata.resource_version);
+    patch
+}
+
+fn unless_outdated<T>(written: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
+    match written {
+        Ok(written) => Ok(Some(written)),
+        Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Writes the status; nothing without a patch, or when the Worker is gone.
@@ -35,13 +57,13 @@ pub(super) async fn status(
     worker: &Worker,
     patch: Option<Value>,
     shared: &Shared,
-) -> Result<Option<Worker>, LookError> {
+) -> Result<Option<Arc<Worker>>, LookError> {
     let Some(patch) = patch else { return Ok(None) };
     let api = workers(worker, shared);
     match api.patch_status(&worker.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await {
         Ok(written) => {
-            shared.written.remember(&written);
-            Ok(Some(written))
+            shared.pace.told(&worker.uid().unwrap_or_default(), Instant::now());
+            Ok(Some(shared.newest.written(written)))
         }
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error.into()),
@@ -57,12 +79,11 @@ pub(super) async fn end(worker: &Worker, operation: Operation, shared: &Shared) 
         match api.patch(&worker.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(written) => {
                 let is_held = written.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
-                if written.metadata.deletion_timestamp.is_some() && !is_held {
-                    latest = None;
-                } else {
-                    shared.written.remember(&written);
+                if is_held || written.metadata.deletion_timestamp.is_none() {
+                    shared.newest.written(written);
                     return Ok(());
                 }
+                latest = None;
             }
             // Somebody else has written the Worker; what they ask for decides.
             Err(kube::Error::Api(status)) if status.is_conflict() => {
@@ -73,12 +94,7 @@ pub(super) async fn end(worker: &Worker, operation: Operation, shared: &Shared) 
         }
     }
     if latest.is_none() {
-        shared.written.gone(&uid, Instant::now());
-        shared.pace.forget(&uid);
-        shared.pool_states.forget(&uid);
-        if let Some(cloud) = shared.clouds.for_worker_type(&worker.spec.worker_type) {
-            cloud.forget(&uid);
-        }
+        shared.newest.gone(&uid);
     }
     Ok(())
 }

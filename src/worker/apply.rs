@@ -1,29 +1,33 @@
 //! I/O step: writes the changes. Secrets and classes go before the deployments that refer to them; placements go side by
 //! side, at most [`PARALLEL_WRITES`] at a time. What fails for one does not stop the others.
 
-use std::collections::BTreeMap;
-
 use futures::StreamExt;
 use futures::stream;
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use serde_json::Value;
 
-use super::changes::{MachineChanges, Write};
+use super::changes::MachineChanges;
 use super::live::{Live, MachineObjects};
-use crate::api::machine::{MachineClass, MachineDeployment};
+use super::machine_apis::{MachineApis, WriteError};
+use crate::api::machine::MachineDeployment;
 
 /// Most writes under way at a time, for one Worker.
-pub const PARALLEL_WRITES: usize = 50;
+pub const PARALLEL_WRITES: usize = 100;
 
 /// What came of the changes. Status can be computed only from this.
 pub struct Applied {
-    /// Deployments as they are after the writes, by name; those that were not written as they were.
-    pub deployments: BTreeMap<String, Live<MachineDeployment>>,
+    /// The machine objects as they are after the writes; of what was written, deployments only.
+    pub live: MachineObjects,
     /// Writes that failed.
     pub errors: Vec<ApplyError>,
     /// Number of writes that were done.
     pub writes: usize,
+}
+
+impl Applied {
+    /// Whether a write was computed from what is not so any more.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        self.errors.iter().any(|error| error.source.is_outdated())
+    }
 }
 
 /// A write that failed.
@@ -41,50 +45,16 @@ pub struct ApplyError {
     pub source: WriteError,
 }
 
-/// Why a write failed.
-#[derive(Debug, thiserror::Error)]
-pub enum WriteError {
-    /// The API server said no, or nothing.
-    #[error(transparent)]
-    Api(#[from] kube::Error),
-    /// The API server's answer can't be read.
-    #[error("unexpected answer of the API server: {0}")]
-    Answer(#[from] serde_json::Error),
-}
-
-/// The APIs that machine objects are written through.
-#[derive(Clone)]
-pub struct MachineApis {
-    /// Secrets of the Worker's namespace.
-    pub secrets: Api<Secret>,
-    /// Machine classes.
-    pub classes: Api<DynamicObject>,
-    /// Machine deployments.
-    pub deployments: Api<DynamicObject>,
-}
-
-impl MachineApis {
-    /// The APIs of a namespace.
-    #[must_use]
-    pub fn new(client: &kube::Client, namespace: &str) -> Self {
-        Self {
-            secrets: Api::namespaced(client.clone(), namespace),
-            classes: Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<MachineClass>(&())),
-            deployments: Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<MachineDeployment>(&())),
-        }
-    }
-}
-
-/// Writes all changes.
-pub async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, live: &MachineObjects) -> Applied {
-    let mut applied = Applied { deployments: live.deployments.clone(), errors: Vec::new(), writes: 0 };
+/// Writes all changes. `live` is what they were computed from.
+pub async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, live: MachineObjects) -> Applied {
+    let mut applied = Applied { live, errors: Vec::new(), writes: 0 };
     let writes: Vec<_> = changes.into_iter().map(|change| apply_machine(apis, change)).collect();
     let mut results = stream::iter(writes).buffer_unordered(PARALLEL_WRITES);
     while let Some((result, writes)) = results.next().await {
         applied.writes += writes;
         match result {
             Ok(Some((name, deployment))) => {
-                applied.deployments.insert(name, deployment);
+                applied.live.deployments.insert(name, deployment);
             }
             Ok(None) => {}
             Err(error) => applied.errors.push(error),
@@ -107,46 +77,20 @@ async fn apply_machine(
         |kind, name: &str, source| ApplyError { pool: wanted.pool_name.clone(), kind, name: name.to_owned(), source };
     let mut writes = 0;
     if let Some(write) = secret {
-        if let Err(source) = write_secret(&apis.secrets, &wanted.secret_name.0, write).await {
+        if let Err(source) = apis.write_secret(&wanted.secret_name.0, write).await {
             return (Err(failed("Secret", &wanted.secret_name.0, source)), writes);
         }
         writes += 1;
     }
     if let Some(write) = class {
-        if let Err(source) = write_document(&apis.classes, &wanted.class_name.0, write).await {
+        if let Err(source) = apis.write_class(&wanted.class_name.0, write).await {
             return (Err(failed("MachineClass", &wanted.class_name.0, source)), writes);
         }
         writes += 1;
     }
     let Some(write) = deployment else { return (Ok(None), writes) };
-    let written = async {
-        let document = write_document(&apis.deployments, &wanted.name.0, write).await?;
-        Ok(Live::read(serde_json::to_value(document)?)?)
-    };
-    match written.await {
+    match apis.write_deployment(&wanted.name.0, write).await {
         Ok(live) => (Ok(Some((wanted.name.0.clone(), live))), writes + 1),
         Err(source) => (Err(failed("MachineDeployment", &wanted.name.0, source)), writes),
     }
-}
-
-async fn write_secret(api: &Api<Secret>, name: &str, write: Write<Secret>) -> Result<(), WriteError> {
-    match write {
-        Write::Create(secret) => api.create(&PostParams::default(), &secret).await?,
-        Write::Replace(secret) => api.replace(name, &PostParams::default(), &secret).await?,
-        Write::Patch { patch, .. } => api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?,
-    };
-    Ok(())
-}
-
-async fn write_document(
-    api: &Api<DynamicObject>,
-    name: &str,
-    write: Write<Value>,
-) -> Result<DynamicObject, WriteError> {
-    let parameters = PostParams::default();
-    Ok(match write {
-        Write::Create(document) => api.create(&parameters, &serde_json::from_value(document)?).await?,
-        Write::Replace(document) => api.replace(name, &parameters, &serde_json::from_value(document)?).await?,
-        Write::Patch { patch, .. } => api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?,
-    })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::live::MachineObjects;
+use super::live::{Digested, MachineObjects};
 use super::plan::Plan;
 use crate::api::machine::MachineDeployment;
 use crate::worker::live::Live;
@@ -27,6 +27,15 @@ impl Garbage {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether anything of it is to be deleted that nobody deletes yet.
+    #[must_use]
+    pub fn is_to_delete(&self, live: &MachineObjects) -> bool {
+        let deployments = live.deployments.iter().filter(|(_, live)| !is_being_deleted(&live.document));
+        deployments.into_iter().any(|(name, _)| self.deployments.contains(name))
+            || !Digested::still_to_delete(&live.classes, |name| self.classes.contains(name)).is_empty()
+            || !Digested::still_to_delete(&live.class_secrets, |name| self.class_secrets.contains(name)).is_empty()
     }
 }
 
@@ -93,7 +102,6 @@ mod tests {
 
     use super::*;
     use crate::provider::{PoolPlan, PoolProblem};
-    use crate::worker::live::Digested;
 
     /// A plan in which pool `b` could not be planned and pool `a` wants nothing.
     fn plan_with_failed_pool_b() -> Plan {

@@ -10,14 +10,16 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::Api;
+use serde_json::Value;
 
-use super::apply::MachineApis;
 use super::cleanup::is_being_deleted;
 use super::decode;
-use super::deletion::{Doomed, delete_all};
+use super::deletion::delete_all;
 use super::dependencies::{CleanUp, write_provider_status};
 use super::force_deletion::mark_machines;
-use super::live::MachineObjects;
+use super::live::{Digested, MachineObjects};
+use super::machine_apis::MachineApis;
+use super::mirror::DeploymentText;
 use super::observe::{self, ObserveError};
 use super::reconcile::{Hands, Pass, PassError};
 use super::report::{Failure, Outcome, PATIENCE};
@@ -46,7 +48,8 @@ pub async fn delete(
         return Ok(pass(Outcome::Succeeded, None));
     }
     let mut live = place.machine_objects().await?;
-    if live.is_empty() {
+    if !live.uses_classes() {
+        // Neither classes nor the Worker may go while a machine is left that the watches have not shown.
         live = place.machine_objects_anew().await?;
     }
     if live.is_empty() {
@@ -74,7 +77,7 @@ async fn remove_dependencies(
     now: Timestamp,
 ) -> Result<Pass, PassError> {
     let Some(cloud) = hands.cloud else { return Ok(pass(Outcome::Succeeded, None)) };
-    let secrets = observe::credentials(hands.place.client(), worker).await?;
+    let secrets = hands.place.credentials(worker).await?;
     Ok(match cloud.remove(worker, cluster, &secrets).await? {
         CleanUp::Done(records) => {
             if let Some(records) = records {
@@ -111,24 +114,16 @@ fn waiting(worker: &Worker, text: String, progress: i32, now: Timestamp, look_ag
 /// Deletes deployments; when they, machine sets and machines are gone, classes; when those are gone, their Secrets.
 async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), PassError> {
     let deployments = live.deployments.iter().filter(|(_, deployment)| !is_being_deleted(&deployment.document));
-    let doomed = deployments.map(|(name, live)| doomed(name, live.object.metadata.uid.as_ref()));
-    delete_all(&apis.deployments, "MachineDeployment", doomed.collect()).await?;
-    if !(live.deployments.is_empty() && live.machine_sets.is_empty() && live.machines.is_empty()) {
+    let doomed = deployments.map(|(name, live)| (name.as_str(), live.object.metadata.uid.as_deref()));
+    delete_all::<DeploymentText>(apis, doomed.collect()).await?;
+    if live.uses_classes() {
         return Ok(());
     }
-    let classes = live.classes.iter().filter(|(_, class)| !class.is_being_deleted());
-    let doomed = classes.map(|(name, class)| self::doomed(name, class.metadata.uid.as_ref()));
-    delete_all(&apis.classes, "MachineClass", doomed.collect()).await?;
+    delete_all::<Digested<Value>>(apis, Digested::still_to_delete(&live.classes, |_| true)).await?;
     if !live.classes.is_empty() {
         return Ok(());
     }
-    let secrets = live.class_secrets.iter().filter(|(_, secret)| !secret.is_being_deleted());
-    let doomed = secrets.map(|(name, secret)| self::doomed(name, secret.metadata.uid.as_ref()));
-    delete_all(&apis.secrets, "Secret", doomed.collect()).await
-}
-
-fn doomed(name: &str, uid: Option<&String>) -> Doomed {
-    Doomed { name: name.to_owned(), uid: uid.cloned() }
+    delete_all::<Digested<Secret>>(apis, Digested::still_to_delete(&live.class_secrets, |_| true)).await
 }
 
 fn failed_machines(provider: &dyn Provider, live: &MachineObjects) -> Vec<Failure> {

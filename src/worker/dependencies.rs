@@ -107,7 +107,9 @@ pub(super) async fn write_provider_status(place: &Place, worker: &Worker, member
     let api: Api<Worker> = Api::namespaced(place.client().clone(), place.namespace());
     let patch = Patch::Merge(json!({"status": {"providerStatus": members}}));
     let written = api.patch_status(&worker.name_any(), &PatchParams::default(), &patch).await;
-    written.map(drop).map_err(|source| PassError::Write { what: "what pools depend on".to_owned(), source })
+    written
+        .map(drop)
+        .map_err(|source| PassError::Write { what: "what pools depend on".to_owned(), source: source.into() })
 }
 
 /// The end of a pass that has succeeded: what nobody needs goes from the cloud. How the operation stands then, and when to

@@ -3,10 +3,10 @@
 
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
-use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use super::apply::PARALLEL_WRITES;
+use super::machine_apis::MachineApis;
 use super::place::Place;
 use super::reconcile::PassError;
 use crate::api::machine::Machine;
@@ -19,12 +19,12 @@ const LABEL: (&str, &str) = ("force-deletion", "True");
 /// # Errors
 /// When one can't be marked; the others are, all the same.
 pub async fn mark_machines(place: &Place, machines: &[Machine]) -> Result<(), PassError> {
-    let api: Api<Machine> = Api::namespaced(place.client().clone(), place.namespace());
+    let apis = place.apis();
     let unmarked = machines.iter().filter(|machine| {
         let labels = machine.metadata.labels.as_ref();
         labels.and_then(|labels| labels.get(LABEL.0)).is_none_or(|value| value != LABEL.1)
     });
-    let patches: Vec<_> = unmarked.map(|machine| mark(&api, machine.name_any())).collect();
+    let patches: Vec<_> = unmarked.map(|machine| mark(&apis, machine.name_any())).collect();
     let mut results = stream::iter(patches).buffer_unordered(PARALLEL_WRITES);
     let mut outcome = Ok(());
     while let Some(result) = results.next().await {
@@ -33,11 +33,8 @@ pub async fn mark_machines(place: &Place, machines: &[Machine]) -> Result<(), Pa
     outcome
 }
 
-async fn mark(api: &Api<Machine>, name: String) -> Result<(), PassError> {
+async fn mark(apis: &MachineApis, name: String) -> Result<(), PassError> {
     let patch = json!({"metadata": {"labels": {LABEL.0: LABEL.1}}});
-    match api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(source) => Err(PassError::Write { what: format!("Machine {name:?}"), source }),
-    }
+    let written = apis.patch::<Machine>(&name, patch).await;
+    written.map_err(|source| PassError::Write { what: format!("Machine {name:?}"), source })
 }

@@ -83,6 +83,15 @@ impl<T> Digested<T> {
         Self { whole: None, ..self }
     }
 
+    /// Name and uid of those objects that are meant and that nobody deletes yet.
+    pub fn still_to_delete<'a>(
+        objects: &'a BTreeMap<String, Self>,
+        is_meant: impl Fn(&String) -> bool,
+    ) -> Vec<(&'a str, Option<&'a str>)> {
+        let objects = objects.iter().filter(|(name, object)| is_meant(name) && !object.is_being_deleted());
+        objects.map(|(name, object)| (name.as_str(), object.metadata.uid.as_deref())).collect()
+    }
+
     /// Whether somebody has asked for its deletion.
     #[must_use]
     pub fn is_being_deleted(&self) -> bool {
@@ -112,6 +121,12 @@ pub struct MachineObjects {
 }
 
 impl MachineObjects {
+    /// Whether there is anything that classes are needed for.
+    #[must_use]
+    pub fn uses_classes(&self) -> bool {
+        !(self.deployments.is_empty() && self.machine_sets.is_empty() && self.machines.is_empty())
+    }
+
     /// Whether no machine object is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {

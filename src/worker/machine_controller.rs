@@ -39,7 +39,7 @@ pub async fn scale(place: &Place, wanted: MachineController) -> Result<(), PassE
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(source) => {
             let what = format!("the scale of Deployment {MACHINE_CONTROLLER_MANAGER:?}");
-            return Err(PassError::Write { what, source });
+            return Err(PassError::Write { what, source: source.into() });
         }
     }
     Ok(())
@@ -68,7 +68,7 @@ pub async fn restart_stuck(place: &Place, stuck: &Stuck) -> Result<bool, PassErr
                 restarted = true;
             }
             Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(source) => return Err(PassError::Delete { kind: "Pod", name, source }),
+            Err(source) => return Err(PassError::Delete { kind: "Pod", name, source: source.into() }),
         }
     }
     Ok(restarted)

@@ -1,21 +1,19 @@
 //! I/O step: reads what a pass needs. Once per pass, side by side.
 
-use std::sync::Arc;
-
-use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, GetParams, ListParams, Request};
+use kube::api::{Api, ListParams, Request};
 use kube::{Client, Resource, ResourceExt};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::apply::MachineApis;
 use super::cleanup::MachineController;
-use super::live::{Digested, Live, MachineObjects, PURPOSE_LABEL};
-use crate::api::gardener::{Cluster, Worker};
+use super::live::{Digested, Live, MachineObjects};
+use super::mirror::{self, DeploymentText, Mirror, Mirrored};
 use crate::api::gotext::json::{DecodeError, decode_lenient};
 use crate::api::machine::{Machine, MachineSet};
-use crate::api::secret::{SecretContent, Secrets};
 
 /// Name of the Deployment that runs machine-controller-manager, in each shoot namespace.
 pub const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
@@ -32,12 +30,12 @@ pub enum ObserveError {
         source: kube::Error,
     },
     /// An object is not what its kind says.
-    #[error("{what} can't be decoded: {source}")]
+    #[error("{what} can't be decoded: {reason}")]
     Decode {
         /// What was read.
         what: String,
-        /// Why.
-        source: serde_json::Error,
+        /// Where and why.
+        reason: String,
     },
     /// A member of the Cluster has the wrong type.
     #[error("Cluster {name:?} can't be decoded: {source}")]
@@ -54,111 +52,108 @@ fn api_error(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ObserveErro
     move |source| ObserveError::Api { what, source }
 }
 
-/// The Cluster of a Worker, `None` when there is none. Read as text, because it holds raw JSON and its errors name a path.
-///
-/// # Errors
-/// When it can't be read or decoded.
-pub async fn cluster(client: &Client, name: &str) -> Result<Option<Arc<Cluster>>, ObserveError> {
-    let what = || format!("Cluster {name:?}");
-    let request = Request::new(Cluster::url_path(&(), None))
-        .get(name, &GetParams::default())
-        .map_err(|error| api_error(what())(kube::Error::BuildRequest(error)))?;
-    match client.request_text(request).await {
-        Ok(text) => {
-            let decoded = decode_lenient(&text);
-            let cluster = decoded.map_err(|source| ObserveError::Cluster { name: name.to_owned(), source })?;
-            Ok(Some(Arc::new(cluster)))
-        }
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-        Err(error) => Err(api_error(what())(error)),
-    }
-}
-
-/// The Secrets that a Worker refers to: credentials and user data, each once. Missing ones are left out.
-///
-/// # Errors
-/// When one can't be read.
-pub async fn secrets(client: &Client, worker: &Worker) -> Result<Secrets, ObserveError> {
-    let namespace = worker.namespace().unwrap_or_default();
-    let credentials = &worker.spec.secret_ref;
-    let mut references =
-        vec![(credentials.namespace.clone().unwrap_or_default(), credentials.name.clone().unwrap_or_default())];
-    references.extend(worker.spec.pools.iter().map(|pool| (namespace.clone(), pool.user_data_secret_ref.name.clone())));
-    references.retain(|(namespace, name)| !namespace.is_empty() && !name.is_empty());
-    references.sort();
-    references.dedup();
-    let reads = references.into_iter().map(|(namespace, name)| async move {
-        let api: Api<Secret> = Api::namespaced(client.clone(), &namespace);
-        let secret = api.get_opt(&name).await.map_err(api_error(format!("Secret {namespace}/{name}")))?;
-        Ok::<_, ObserveError>((namespace, name, secret))
-    });
-    let mut secrets = Secrets::default();
-    for (namespace, name, secret) in try_join_all(reads).await? {
-        if let Some(secret) = secret {
-            secrets.insert(&namespace, &name, SecretContent::from(secret));
-        }
-    }
-    Ok(secrets)
-}
-
-/// The credentials of a Worker; nothing when they are missing.
-///
-/// # Errors
-/// When they can't be read.
-pub async fn credentials(client: &Client, worker: &Worker) -> Result<Secrets, ObserveError> {
-    let mut secrets = Secrets::default();
-    let reference = &worker.spec.secret_ref;
-    if let (Some(namespace), Some(name)) = (&reference.namespace, &reference.name) {
-        let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-        let secret = api.get_opt(name).await.map_err(api_error(format!("Secret {namespace}/{name}")))?;
-        if let Some(secret) = secret {
-            secrets.insert(namespace, name, SecretContent::from(secret));
-        }
-    }
-    Ok(secrets)
-}
-
-/// All machine objects of a namespace.
+/// All machine objects of a namespace, with everything that is in them.
 ///
 /// # Errors
 /// When a list can't be read or an object can't be decoded.
 pub async fn machine_objects(client: &Client, namespace: &str) -> Result<MachineObjects, ObserveError> {
-    let apis = MachineApis::new(client, namespace);
-    let all = ListParams::default();
-    let class_secrets = ListParams::default().labels(&format!("{}={}", PURPOSE_LABEL.0, PURPOSE_LABEL.1));
-    let (deployments, classes, secrets, machine_sets, machines) = tokio::try_join!(
-        async { apis.deployments.list(&all).await.map_err(api_error("MachineDeployments")) },
-        async { apis.classes.list(&all).await.map_err(api_error("MachineClasses")) },
-        async { apis.secrets.list(&class_secrets).await.map_err(api_error("Secrets of machine classes")) },
-        list::<MachineSet>(client, namespace, "MachineSets"),
-        list::<Machine>(client, namespace, "Machines"),
+    let (deployments, classes, class_secrets, machine_sets, machines) = tokio::try_join!(
+        list::<DeploymentText>(client, namespace),
+        list::<Digested<Value>>(client, namespace),
+        list::<Digested<Secret>>(client, namespace),
+        list::<MachineSet>(client, namespace),
+        list::<Machine>(client, namespace),
     )?;
-    let mut objects = MachineObjects { machine_sets, machines, ..MachineObjects::default() };
-    for deployment in deployments {
-        let name = deployment.name_any();
-        let decode = |source| ObserveError::Decode { what: format!("MachineDeployment {name:?}"), source };
-        let live = serde_json::to_value(deployment).and_then(Live::read).map_err(decode)?;
-        objects.deployments.insert(name, live);
+    let mut objects = MachineObjects::default();
+    for document in deployments.decoded::<Value>()? {
+        let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        objects.deployments.insert(name, deployments.readable(Live::read(document))?);
     }
-    for class in classes {
-        let name = class.name_any();
-        let decode = |source| ObserveError::Decode { what: format!("MachineClass {name:?}"), source };
-        let class = serde_json::to_value(class).and_then(Digested::class).map_err(decode)?;
-        objects.classes.insert(name.clone(), class);
+    for document in classes.decoded::<Value>()? {
+        let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        objects.classes.insert(name, classes.readable(Digested::class(document))?);
     }
-    objects.class_secrets = secrets.into_iter().map(|secret| (secret.name_any(), Digested::secret(secret))).collect();
+    let secrets = class_secrets.decoded::<Secret>()?.into_iter();
+    objects.class_secrets = secrets.map(|secret| (secret.name_any(), Digested::secret(secret))).collect();
+    objects.machine_sets = machine_sets.decoded()?;
+    objects.machines = machines.decoded()?;
     Ok(objects)
 }
 
-async fn list<K>(client: &Client, namespace: &str, what: &str) -> Result<Vec<K>, ObserveError>
-where
-    K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + DeserializeOwned
-        + std::fmt::Debug,
-{
-    let api: Api<K> = Api::namespaced(client.clone(), namespace);
-    Ok(api.list(&ListParams::default()).await.map_err(api_error(what))?.items)
+/// Reads the machine objects of a namespace into the mirror.
+///
+/// # Errors
+/// When a list can't be read.
+pub async fn renew(client: &Client, namespace: &str, mirror: &Mirror) -> Result<(), ObserveError> {
+    tokio::try_join!(
+        renew_kind::<DeploymentText>(client, namespace, mirror),
+        renew_kind::<Digested<Value>>(client, namespace, mirror),
+        renew_kind::<Digested<Secret>>(client, namespace, mirror),
+        renew_kind::<MachineSet>(client, namespace, mirror),
+        renew_kind::<Machine>(client, namespace, mirror),
+    )?;
+    Ok(())
+}
+
+/// Reads into the mirror who uses the classes of a namespace: its deployments, machine sets and machines.
+///
+/// # Errors
+/// When a list can't be read.
+pub async fn renew_users_of_classes(client: &Client, namespace: &str, mirror: &Mirror) -> Result<(), ObserveError> {
+    tokio::try_join!(
+        renew_kind::<DeploymentText>(client, namespace, mirror),
+        renew_kind::<MachineSet>(client, namespace, mirror),
+        renew_kind::<Machine>(client, namespace, mirror),
+    )?;
+    Ok(())
+}
+
+async fn renew_kind<T: Mirrored>(client: &Client, namespace: &str, mirror: &Mirror) -> Result<(), ObserveError> {
+    let list = list::<T>(client, namespace).await?;
+    let objects = list.items.iter().map(|item| mirror::read::<T>(item.get())).collect::<Result<_, _>>();
+    T::shelf(mirror).replace(namespace, list.version, list.readable(objects)?);
+    Ok(())
+}
+
+/// Objects of one kind, as text.
+struct ObjectTexts {
+    kind: &'static str,
+    version: u64,
+    items: Vec<Box<RawValue>>,
+}
+
+impl ObjectTexts {
+    fn decoded<T: DeserializeOwned>(&self) -> Result<Vec<T>, ObserveError> {
+        self.items.iter().map(|item| self.readable(decode_lenient(item.get()))).collect()
+    }
+
+    fn readable<T, E: std::fmt::Display>(&self, result: Result<T, E>) -> Result<T, ObserveError> {
+        result.map_err(|reason| ObserveError::Decode { what: format!("a {}", self.kind), reason: reason.to_string() })
+    }
+}
+
+async fn list<T: Mirrored>(client: &Client, namespace: &str) -> Result<ObjectTexts, ObserveError> {
+    #[derive(Deserialize)]
+    struct List {
+        metadata: ListMetadata,
+        items: Vec<Box<RawValue>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ListMetadata {
+        resource_version: String,
+    }
+    let kind = <T::Kind as k8s_openapi::Resource>::KIND;
+    let what = || format!("{kind}s");
+    let unreadable = |reason: String| ObserveError::Decode { what: what(), reason };
+    let parameters = T::SELECTOR.map_or_else(ListParams::default, |selector| ListParams::default().labels(selector));
+    let request = Request::new(<T::Kind as Resource>::url_path(&(), Some(namespace)))
+        .list(&parameters)
+        .map_err(|error| api_error(what())(kube::Error::BuildRequest(error)))?;
+    let text = client.request_text(request).await.map_err(api_error(what()))?;
+    let List { metadata, items } = decode_lenient(&text).map_err(|error| unreadable(error.to_string()))?;
+    let version = metadata.resource_version.parse().map_err(|_| unreadable("its version is no number".to_owned()))?;
+    Ok(ObjectTexts { kind, version, items })
 }
 
 /// Whether machine-controller-manager is meant to run.

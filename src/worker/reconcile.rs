@@ -1,25 +1,28 @@
 //! One pass over a Worker that shall exist: the list of the steps. It never waits; watches bring it back.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::Value;
 
 use tracing::warn;
 
-use super::apply::{Applied, ApplyError, MachineApis, apply};
+use super::apply::{Applied, ApplyError, apply};
 use super::changes::changes;
 use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
 use super::conditions::{Fact, every_node_ready, facts_of_pools};
 use super::decode;
-use super::deletion::{Doomed, delete_all};
+use super::deletion::delete_all;
 use super::dependencies::{Asked, Cloud, Provided, clean_up_cloud, keep_records};
 use super::force_deletion::mark_machines;
 use super::garden::Garden;
 use super::live::{Digested, MachineObjects};
+use super::machine_apis::{MachineApis, WriteError};
 use super::machine_controller;
-use super::observe::{self, ObserveError};
+use super::mirror::DeploymentText;
+use super::observe::ObserveError;
 use super::place::Place;
 use super::plan::{Plan, plan};
 use super::progress::{Progress, Sleep, Stuck, progress};
@@ -120,7 +123,7 @@ pub enum PassError {
         /// Name of the object.
         name: String,
         /// Why.
-        source: kube::Error,
+        source: WriteError,
     },
     /// The machines of a shoot that has moved can't be had or made.
     #[error(transparent)]
@@ -131,7 +134,7 @@ pub enum PassError {
         /// What was written.
         what: String,
         /// Why.
-        source: kube::Error,
+        source: WriteError,
     },
 }
 
@@ -168,7 +171,7 @@ pub async fn reconcile(
     // What is there decides over what is brought back.
     let live =
         async { if moved.is_some() { place.machine_objects_anew().await } else { place.machine_objects().await } };
-    let (secrets, mut live) = tokio::try_join!(observe::secrets(place.client(), worker), live)?;
+    let (secrets, mut live) = tokio::try_join!(place.secrets(worker, begins), live)?;
     let mut context = decode::context(worker, &cluster, &secrets)?;
     let provided = match cloud {
         Some(cloud) => {
@@ -189,10 +192,7 @@ pub async fn reconcile(
     if sleeps {
         mark_machines(place, &live.machines).await?;
     }
-    let apis = place.apis();
-    let changes = changes(&context, &plan, &live, now);
-    let rolls = rolls(&changes, &live);
-    let applied = apply(&apis, changes, &live).await;
+    let (applied, rolls) = apply_to_present(place, &context, &plan, live, now).await?;
     // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
     let is_all_back = plan.unplanned().next().is_none() && applied.errors.is_empty();
     if moved.is_some() && is_all_back {
@@ -204,9 +204,12 @@ pub async fn reconcile(
         true if place.machine_controller().await? == MachineController::Stopped => Sleep::Asleep,
         true => Sleep::FallsAsleep,
     };
-    let progress = progress(&plan, &applied.deployments, &live, sleep);
-    let left = clean_up(place, &plan, &progress, &applied, &live).await?;
-    let stuck = progress.without_machine_set(&applied.deployments);
+    let mut progress = progress(&plan, &applied.live.deployments, &applied.live, sleep);
+    let left = match applied.errors.is_empty() {
+        true => clean_up(place, &plan, &mut progress, &applied.live, sleep).await?,
+        false => Left::default(),
+    };
+    let stuck = progress.without_machine_set(&applied.live.deployments);
     let restart_in = stuck.as_ref().map(|stuck| until(stuck.since, machine_controller::PATIENCE, now));
     let restarted = match &stuck {
         // What fails here must not hide what the pools wait for.
@@ -223,10 +226,10 @@ pub async fn reconcile(
         machine_controller::scale(place, MachineController::Stopped).await?;
     }
     steps.done("clean-up");
-    let mut published = published(&context, &plan, publishes_anew, &live);
+    let mut published = published(&context, &plan, publishes_anew, &applied.live);
     let write_errors: Vec<String> = applied.errors.iter().map(ToString::to_string).collect();
     let mut facts = facts_of_pools(&plan, &write_errors, &progress).to_vec();
-    facts.push(every_node_ready(&applied.deployments, sleeps, |code, text| provider.error_codes(code, text)));
+    facts.push(every_node_ready(&applied.live.deployments, sleeps, |code, text| provider.error_codes(code, text)));
     let (mut outcome, mut look_again) =
         outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
     if let (Outcome::Succeeded, Some(cloud)) = (&outcome, cloud.filter(|_| provided.has_something)) {
@@ -282,28 +285,60 @@ fn until(since: Timestamp, patience: SignedDuration, now: Timestamp) -> Duration
     Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
+/// Writes what differs from the live objects; again, after a look at them as they are now, where somebody else was faster.
+/// Tells besides whose machines are replaced from now on.
+async fn apply_to_present(
+    place: &Place,
+    context: &WorkerContext<'_>,
+    plan: &Plan,
+    live: MachineObjects,
+    now: Timestamp,
+) -> Result<(Applied, Vec<Roll>), ObserveError> {
+    let (apis, moved_replicas) = (place.apis(), live.moved_replicas.clone());
+    let first = changes(context, plan, &live, now);
+    let mut begun = rolls(&first, &live);
+    let mut applied = apply(&apis, first, live).await;
+    for _ in 0..MOST_CONFLICTS {
+        if !applied.is_outdated() {
+            break;
+        }
+        let live = MachineObjects { moved_replicas: moved_replicas.clone(), ..place.machine_objects_anew().await? };
+        let (writes, changes) = (applied.writes, changes(context, plan, &live, now));
+        for roll in rolls(&changes, &live) {
+            if !begun.contains(&roll) {
+                begun.push(roll);
+            }
+        }
+        applied = apply(&apis, changes, live).await;
+        applied.writes += writes;
+    }
+    Ok((applied, begun))
+}
+
 /// Deletes what nothing needs any more, once every planned machine is there. Old deployments carry the workload until
 /// then.
 async fn clean_up(
     place: &Place,
     plan: &Plan,
-    progress: &Progress,
-    applied: &Applied,
+    progress: &mut Progress,
     live: &MachineObjects,
+    sleep: Sleep,
 ) -> Result<Left, PassError> {
-    if !progress.is_ready() || !applied.errors.is_empty() {
-        return Ok(Left::default());
-    }
-    let present = MachineObjects { deployments: applied.deployments.clone(), ..live.clone() };
-    let mut found = garbage(plan, &present, MachineController::Running);
-    if found.is_empty() {
+    if !progress.is_ready() || garbage(plan, live, MachineController::Running).is_empty() {
         return Ok(Left::default());
     }
     let machine_controller = place.machine_controller().await?;
-    if machine_controller == MachineController::Stopped {
-        found = garbage(plan, &present, machine_controller);
+    let mut found = garbage(plan, live, machine_controller);
+    if found.is_to_delete(live) {
+        // What is deleted is gone for good: it is judged by what is there now, not by what watches have shown.
+        let live = place.users_of_classes_anew().await?;
+        *progress = self::progress(plan, &live.deployments, &live, sleep);
+        if !progress.is_ready() {
+            return Ok(Left::default());
+        }
+        found = garbage(plan, &live, machine_controller);
+        delete_garbage(&place.apis(), &found, &live).await?;
     }
-    delete_garbage(&place.apis(), &found, live).await?;
     Ok(match machine_controller {
         MachineController::Stopped => Left::default(),
         MachineController::Running => Left {
@@ -315,21 +350,14 @@ async fn clean_up(
 
 async fn delete_garbage(apis: &MachineApis, found: &Garbage, live: &MachineObjects) -> Result<(), PassError> {
     let deployments = found.deployments.iter().filter_map(|name| {
-        let document = live.deployments.get(name).map(|live| &live.document);
-        let uid = document.and_then(|document| document["metadata"]["uid"].as_str()).map(str::to_owned);
-        (!document.is_some_and(is_being_deleted)).then(|| Doomed { name: name.clone(), uid })
+        let deployment = live.deployments.get(name).filter(|deployment| !is_being_deleted(&deployment.document))?;
+        Some((name.as_str(), deployment.object.metadata.uid.as_deref()))
     });
-    delete_all(&apis.deployments, "MachineDeployment", deployments.collect()).await?;
-    delete_all(&apis.classes, "MachineClass", doomed(&found.classes, &live.classes)).await?;
-    delete_all(&apis.secrets, "Secret", doomed(&found.class_secrets, &live.class_secrets)).await
-}
-
-fn doomed<T>(names: &BTreeSet<String>, live: &BTreeMap<String, Digested<T>>) -> Vec<Doomed> {
-    let seen = names.iter().map(|name| (name, live.get(name)));
-    let doomed = seen.filter(|(_, object)| !object.is_some_and(Digested::is_being_deleted));
-    doomed
-        .map(|(name, object)| Doomed { name: name.clone(), uid: object.and_then(|object| object.metadata.uid.clone()) })
-        .collect()
+    delete_all::<DeploymentText>(apis, deployments.collect()).await?;
+    let classes = Digested::still_to_delete(&live.classes, |name| found.classes.contains(name));
+    delete_all::<Digested<Value>>(apis, classes).await?;
+    let secrets = Digested::still_to_delete(&live.class_secrets, |name| found.class_secrets.contains(name));
+    delete_all::<Digested<Secret>>(apis, secrets).await
 }
 
 /// How the operation stands: errors first, then what is waited for.
@@ -368,6 +396,9 @@ fn outcome(
         None => (Outcome::Succeeded, None),
     }
 }
+
+/// How often in one pass somebody else may be faster.
+const MOST_CONFLICTS: usize = 4;
 
 /// How long machines may take, from the beginning of the operation.
 pub(super) const PATIENCE_OF_A_NEW_OPERATION: Duration = Duration::from_secs(5 * 60);

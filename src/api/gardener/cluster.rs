@@ -1,5 +1,7 @@
 //! `Cluster` of `extensions.gardener.cloud/v1alpha1`: Shoot, Seed and CloudProfile mirrored into the seed.
 
+use std::sync::Arc;
+
 use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -26,7 +28,7 @@ kubernetes_kind!(Cluster, "extensions.gardener.cloud", "v1alpha1", "Cluster", "c
 #[serde(rename_all = "camelCase")]
 pub struct ClusterSpec {
     /// The CloudProfile, merged with a NamespacedCloudProfile where the shoot uses one.
-    pub cloud_profile: Option<CloudProfile>,
+    pub cloud_profile: Option<Arc<CloudProfile>>,
     /// The Shoot.
     pub shoot: Option<Shoot>,
 }

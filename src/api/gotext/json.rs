@@ -119,6 +119,15 @@ pub struct DecodeError {
     pub message: String,
 }
 
+impl DecodeError {
+    /// The same error in a document of which the decoded one is a member.
+    #[must_use]
+    pub fn within(self, member: &str) -> Self {
+        let separator = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        Self { path: format!("{member}{separator}{}", self.path), ..self }
+    }
+}
+
 /// A path with the text between it and a message.
 struct Prefix<'a>(&'a str);
 

@@ -17,6 +17,7 @@ use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::cli::input::{files, text_of_file};
 use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
 use crate::runtime::Seed;
+use crate::worker::known_secrets::KnownSecrets;
 use crate::worker::observe;
 
 /// Workers that are read at the same time.
@@ -97,7 +98,7 @@ async fn observe_workers(
                 let cluster = clusters.get_opt(&key.0).await.with_context(|| format!("Cluster {:?}", key.0))?;
                 let worker = serde_json::to_value(worker)?;
                 let typed: Worker = decode_lenient(&to_go_json(&worker))?;
-                let secrets = observe::secrets(client, &typed).await?;
+                let secrets = KnownSecrets::default().read(client, &typed).await?;
                 let live = observe::machine_objects(client, &key.0).await?;
                 let cluster: Option<Value> = cluster.map(serde_json::to_value).transpose()?;
                 let inputs = Inputs::new(worker, cluster, secrets, profiles)

@@ -1,0 +1,162 @@
+//! I/O: machine objects of one namespace are written and deleted here, and the mirror learns of it at once. Else the next
+//! look could see what was before, and write it again.
+
+use std::sync::Arc;
+
+use k8s_openapi::Resource;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, Request};
+use kube::core::request;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::changes::Write;
+use super::live::{Digested, Live};
+use super::mirror::{self, DeploymentText, Mirrored};
+use super::place::Knowledge;
+use crate::api::machine::MachineDeployment;
+
+/// Why a write failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The API server said no, or nothing.
+    #[error(transparent)]
+    Api(#[from] kube::Error),
+    /// The request can't be made.
+    #[error("no request can be made: {0}")]
+    Request(#[from] request::Error),
+    /// An object can't be written as text, or the API server's answer can't be read.
+    #[error("unexpected document: {0}")]
+    Document(#[from] serde_json::Error),
+}
+
+impl WriteError {
+    /// Whether the write was computed from what is not so any more: somebody has changed, made or deleted the object.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        matches!(self, Self::Api(kube::Error::Api(status)) if matches!(status.code, 404 | 409))
+    }
+}
+
+/// Writes and deletes machine objects of one namespace.
+#[derive(Clone)]
+pub struct MachineApis {
+    client: Client,
+    namespace: String,
+    knowledge: Arc<Knowledge>,
+}
+
+impl MachineApis {
+    /// Those of a namespace.
+    #[must_use]
+    pub fn new(client: Client, namespace: String, knowledge: Arc<Knowledge>) -> Self {
+        Self { client, namespace, knowledge }
+    }
+
+    /// Writes the Secret of a class.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn write_secret(&self, name: &str, write: Write<Secret>) -> Result<(), WriteError> {
+        self.write::<Digested<Secret>, _>(name, write).await.map(drop)
+    }
+
+    /// Writes a machine class.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn write_class(&self, name: &str, write: Write<Value>) -> Result<(), WriteError> {
+        self.write::<Digested<Value>, _>(name, write).await.map(drop)
+    }
+
+    /// Writes a machine deployment. Returns it as the API server has it now.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn write_deployment(
+        &self,
+        name: &str,
+        write: Write<Value>,
+    ) -> Result<Live<MachineDeployment>, WriteError> {
+        let text = self.write::<DeploymentText, _>(name, write).await?;
+        Ok(Live::read(serde_json::from_str(&text)?)?)
+    }
+
+    /// Changes an object by a JSON merge patch; one that is gone needs no change.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn patch<T: Mirrored>(&self, name: &str, patch: Value) -> Result<(), WriteError> {
+        match self.write::<T, Value>(name, Write::Patch { patch, after: Value::Null }).await {
+            Err(WriteError::Api(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
+            result => result.map(drop),
+        }
+    }
+
+    /// Deletes an object of that uid; one that is gone is deleted already.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn delete<T: Mirrored>(&self, name: &str, uid: Option<&str>) -> Result<(), WriteError> {
+        let mut parameters = DeleteParams::default();
+        if let Some(uid) = uid {
+            let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+            parameters = parameters.preconditions(preconditions);
+        }
+        match self.send(self.requests_of::<T>().delete(name, &parameters)?).await {
+            // Finalizers hold it: the answer is the object as it is now.
+            Ok(text) if is_object_of::<T>(&text) => self.note::<T>(&text)?,
+            Ok(_) => self.note_deleted::<T>(name, uid),
+            Err(kube::Error::Api(status)) if status.is_not_found() => self.note_deleted::<T>(name, uid),
+            // The object with that uid is gone, and another one has its name.
+            Err(kube::Error::Api(status)) if uid.is_some() && status.is_conflict() => self.note_deleted::<T>(name, uid),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    async fn write<T: Mirrored, D: Serialize>(&self, name: &str, write: Write<D>) -> Result<String, WriteError> {
+        let requests = self.requests_of::<T>();
+        let parameters = PostParams::default();
+        let request = match write {
+            Write::Create(document) => requests.create(&parameters, serde_json::to_vec(&document)?)?,
+            Write::Replace(document) => requests.replace(name, &parameters, serde_json::to_vec(&document)?)?,
+            Write::Patch { patch, .. } => requests.patch(name, &PatchParams::default(), &Patch::Merge(patch))?,
+        };
+        let text = self.send(request).await?;
+        self.note::<T>(&text)?;
+        Ok(text)
+    }
+
+    fn requests_of<T: Mirrored>(&self) -> Request {
+        Request::new(<T::Kind as kube::Resource>::url_path(&(), Some(&self.namespace)))
+    }
+
+    async fn send(&self, request: axum::http::Request<Vec<u8>>) -> Result<String, kube::Error> {
+        // It is closed only when nobody is left who could ask.
+        let _permit = self.knowledge.writes.acquire().await.ok();
+        self.client.request_text(request).await
+    }
+
+    fn note<T: Mirrored>(&self, text: &str) -> Result<(), serde_json::Error> {
+        let (identity, object) = mirror::read::<T>(text)?;
+        T::shelf(&self.knowledge.mirror).written(identity, object);
+        Ok(())
+    }
+
+    fn note_deleted<T: Mirrored>(&self, name: &str, uid: Option<&str>) {
+        if let Some(uid) = uid {
+            T::shelf(&self.knowledge.mirror).deleted(&self.namespace, name, uid);
+        }
+    }
+}
+
+/// Whether an answer is the object rather than a word about it.
+fn is_object_of<T: Mirrored>(text: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    serde_json::from_str::<Kind>(text).is_ok_and(|answer| answer.kind == T::Kind::KIND)
+}
