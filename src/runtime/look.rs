@@ -73,7 +73,7 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     shared.pace.looked(&uid, Instant::now());
     let pass = result.unwrap_or_else(|error| Pass::ended(Outcome::Failed(error.failure())));
     measure(&shared.metrics, worker, operation, begins, &pass, began.elapsed());
-    tell(&shared.recorder, &shared.metrics, &shared.pool_states, provider, worker, &pass).await;
+    tell(shared, provider, worker, operation, &pass).await;
     if pass.plan.as_ref().is_none_or(|plan| plan.errors().next().is_some()) {
         // It may be a Secret that is missing or wrong.
         place.forget_secrets(worker);
@@ -153,5 +153,6 @@ fn is_only_another_text(worker: &Worker, outcome: &Outcome, patch: &Value) -> bo
     };
     let mut members = patch["status"].as_object().into_iter().flat_map(serde_json::Map::keys);
     is_same_state
-        && members.all(|member| ["lastOperation", "lastError", "observedGeneration"].contains(&member.as_str()))
+        && members
+            .all(|member| ["lastOperation", "lastError", "observedGeneration", "conditions"].contains(&member.as_str()))
 }

@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use kube::runtime::events::Recorder;
 use kube::{Resource, ResourceExt};
 
-use super::metrics::Metrics;
+use super::controller::Shared;
 use super::worker_events;
 use crate::api::gardener::Worker;
 use crate::provider::Provider;
 use crate::worker::conditions::{PoolState, pool_states};
+use crate::worker::operation::Operation;
 use crate::worker::reconcile::Pass;
 use crate::worker::roll::Roll;
 
@@ -36,38 +36,36 @@ impl PoolStates {
     }
 }
 
-/// Writes the events of a look.
-pub(super) async fn tell(
-    recorder: &Recorder,
-    metrics: &Metrics,
-    known: &PoolStates,
-    provider: &dyn Provider,
-    worker: &Worker,
-    pass: &Pass,
-) {
-    let reference = worker.object_ref(&());
+/// Writes the events of a look: at most one for each reason, but for pools that fail.
+pub(super) async fn tell(shared: &Shared, provider: &dyn Provider, worker: &Worker, operation: Operation, pass: &Pass) {
+    let (recorder, reference) = (&shared.recorder, worker.object_ref(&()));
     let mut rolls: BTreeMap<&str, Vec<&Roll>> = BTreeMap::new();
     for roll in &pass.rolls {
-        metrics.rolled(roll.cause.as_str());
+        shared.metrics.rolled(roll.cause.as_str());
         rolls.entry(&roll.pool).or_default().push(roll);
     }
-    for (pool, rolls) in rolls {
-        worker_events::roll_started(recorder, &reference, pool, &rolls).await;
+    if !rolls.is_empty() {
+        worker_events::roll_started(recorder, &reference, &rolls).await;
     }
     if let Some(stuck) = &pass.restarted {
         worker_events::machine_controller_restarted(recorder, &reference, stuck).await;
     }
     let (Some(plan), Some(progress)) = (&pass.plan, &pass.progress) else { return };
     let states = pool_states(plan, progress, |code, text| provider.error_codes(code, text));
-    for (pool, state) in known.transitions(&worker.uid().unwrap_or_default(), states) {
+    let mut ready = Vec::new();
+    for (pool, state) in shared.pool_states.transitions(&worker.uid().unwrap_or_default(), states) {
         match state {
-            PoolState::Ready => worker_events::pool_ready(recorder, &reference, &pool).await,
+            PoolState::Ready => ready.push(pool),
             PoolState::Waiting => {}
             PoolState::Failed { message, codes } => {
                 let codes: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
                 worker_events::pool_failed(recorder, &reference, &pool, &message, &codes.join(", ")).await;
             }
         }
+    }
+    // Of a new Worker the end of its operation tells the same.
+    if !ready.is_empty() && operation != Operation::Create {
+        worker_events::pools_ready(recorder, &reference, &ready).await;
     }
 }
 

@@ -1,5 +1,7 @@
 //! Events on Workers: one function per reason.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder};
 use tracing::warn;
@@ -13,18 +15,22 @@ pub(super) async fn undecodable(recorder: &Recorder, worker: &ObjectReference, r
     publish(recorder, worker, EventType::Warning, "WorkerUndecodable", "Decode", note).await;
 }
 
-/// Machines of a pool begin to be replaced.
-pub(super) async fn roll_started(recorder: &Recorder, worker: &ObjectReference, pool: &str, rolls: &[&Roll]) {
-    let deployments: Vec<&str> = rolls.iter().map(|roll| roll.deployment.as_str()).collect();
-    let cause = rolls.first().map(|roll| roll.inputs.join(", ")).filter(|inputs| !inputs.is_empty());
-    let cause = cause.unwrap_or_else(|| "not recorded, another program made the class before".to_owned());
-    let note = format!("Pool {pool:?} replaces its machines ({}); cause: {cause}", deployments.join(", "));
+/// Machines of pools begin to be replaced.
+pub(super) async fn roll_started(recorder: &Recorder, worker: &ObjectReference, rolls: &BTreeMap<&str, Vec<&Roll>>) {
+    let of_pools = rolls.iter().map(|(pool, rolls)| {
+        let deployments: Vec<&str> = rolls.iter().map(|roll| roll.deployment.as_str()).collect();
+        let cause = rolls.first().map(|roll| roll.inputs.join(", ")).filter(|inputs| !inputs.is_empty());
+        let cause = cause.unwrap_or_else(|| "not recorded, another program made the class before".to_owned());
+        format!("Pool {pool:?} replaces its machines ({}); cause: {cause}", deployments.join(", "))
+    });
+    let note = of_pools.collect::<Vec<_>>().join(". ");
     publish(recorder, worker, EventType::Normal, "RollStarted", "Deploy", note).await;
 }
 
-/// All machines of a pool run as wanted.
-pub(super) async fn pool_ready(recorder: &Recorder, worker: &ObjectReference, pool: &str) {
-    let note = format!("All machines of pool {pool:?} run as wanted");
+/// All machines of pools run as wanted.
+pub(super) async fn pools_ready(recorder: &Recorder, worker: &ObjectReference, pools: &[String]) {
+    let pools: Vec<String> = pools.iter().map(|pool| format!("{pool:?}")).collect();
+    let note = format!("All machines of pool {} run as wanted", pools.join(", "));
     publish(recorder, worker, EventType::Normal, "PoolReady", "Follow", note).await;
 }
 
