@@ -12,7 +12,7 @@ use super::input::{self, WorkerInput};
 use super::render::described_dependencies;
 use super::terminal::{complain, exit_code, print, width};
 use crate::api::gardener::ErrorCode;
-use crate::explain::{Explanation, explain};
+use crate::explain::{Explanation, explain, explain_images};
 use crate::provider::{Providers, WorkerError};
 use crate::worker::decode;
 
@@ -114,7 +114,11 @@ fn explain_worker(input: &WorkerInput, pool: Option<&str>, providers: Providers)
         cluster: input.worker.metadata.namespace.clone().unwrap_or_default(),
     })?;
     let mut context = decode::context(&input.worker, cluster, &input.secrets)?;
-    let provider = providers.for_worker_type(&input.worker.spec.worker_type)?;
+    let worker_type = &input.worker.spec.worker_type;
+    if let Some(provider) = providers.image_provider(worker_type) {
+        return explain_images(provider, context, pool);
+    }
+    let provider = providers.for_worker_type(worker_type)?;
     let dependencies = described_dependencies(provider, &context, input.cloud.as_ref())?;
     context.dependencies = dependencies.as_ref();
     explain(provider, context, &input.live, pool)

@@ -27,6 +27,11 @@ pub const EXPLAIN: &[Field] = &[
     always("workers[].input", "string", "the file, and `#namespace/name` of the Worker where the file has several"),
     always("workers[].worker", "string", "`namespace/name`"),
     always("workers[].provider", "string", "`spec.type`"),
+    sometimes(
+        "workers[].imagesOnly",
+        "boolean",
+        "`true` for clouds whose Workers are not served: only images are explained",
+    ),
     always("workers[].pools[].pool", "string", "name of the pool"),
     sometimes("workers[].pools[].error.code", "string", "Gardener's error code"),
     sometimes("workers[].pools[].error.message", "string", "why the pool can't be planned"),

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::api::gardener::{ErrorCode, WorkerPool};
 use crate::pool::settings::cluster_autoscaler_annotations;
 use crate::provider::explanation::{EffectiveInput, ImageExplanation, Placement};
+use crate::provider::image_provider::{ImageProvider, WorkerImages};
 use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
 use crate::worker::live::MachineObjects;
 
@@ -33,12 +34,15 @@ pub struct Explanation {
     pub worker: String,
     /// Its type.
     pub provider: String,
+    /// Whether Workers of this type are not served here, and only their images can be explained.
+    #[serde(rename = "imagesOnly", skip_serializing_if = "std::ops::Not::not")]
+    pub images_only: bool,
     /// One explanation per pool, in the order of the Worker.
     pub pools: Vec<PoolExplanation>,
 }
 
 /// Why the machines of a pool are what they are.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolExplanation {
     /// Name of the pool.
@@ -80,19 +84,51 @@ pub fn explain(
     live: &MachineObjects,
     only: Option<&str>,
 ) -> Result<Explanation, WorkerError> {
-    let metadata = &context.worker.metadata;
-    let spec = &context.worker.spec;
     let planner = provider.planner(context)?;
+    let explain = |pool: &WorkerPool| explain_pool(context, planner.as_ref(), live, pool);
+    Ok(explanation(context, only, explain))
+}
+
+/// Explains the images of the pools of a Worker whose provider makes no machines here; only that of the given name, if one
+/// is given.
+///
+/// # Errors
+/// When a document that all pools share can't be read.
+pub fn explain_images(
+    provider: &dyn ImageProvider,
+    context: WorkerContext<'_>,
+    only: Option<&str>,
+) -> Result<Explanation, WorkerError> {
+    let images = WorkerImages::open(provider, context)?;
+    let explain = |pool: &WorkerPool| {
+        let image = images.explain(pool);
+        let failure =
+            |message: &String| PoolFailure { code: Some(ErrorCode::ConfigurationProblem), message: message.clone() };
+        PoolExplanation {
+            pool: pool.name.clone(),
+            error: image.problem.as_ref().map(failure),
+            inputs: inputs::of_image(context, pool),
+            image,
+            ..PoolExplanation::default()
+        }
+    };
+    Ok(Explanation { images_only: true, ..explanation(context, only, explain) })
+}
+
+fn explanation(
+    context: WorkerContext<'_>,
+    only: Option<&str>,
+    explain: impl Fn(&WorkerPool) -> PoolExplanation,
+) -> Explanation {
+    let (metadata, spec) = (&context.worker.metadata, &context.worker.spec);
+    let name = |name: &Option<String>| name.clone().unwrap_or_default();
     let pools = spec.pools.iter().filter(|pool| only.is_none_or(|only| pool.name == only));
-    Ok(Explanation {
-        worker: format!(
-            "{}/{}",
-            metadata.namespace.as_deref().unwrap_or_default(),
-            metadata.name.as_deref().unwrap_or_default()
-        ),
+    Explanation {
+        worker: format!("{}/{}", name(&metadata.namespace), name(&metadata.name)),
         provider: spec.worker_type.clone(),
-        pools: pools.map(|pool| explain_pool(context, planner.as_ref(), live, pool)).collect(),
-    })
+        images_only: false,
+        pools: pools.map(explain).collect(),
+    }
 }
 
 fn explain_pool(

@@ -9,9 +9,7 @@ use serde_json::Value;
 use super::offered::{Offer, OfferedFlavor, OfferedType, OfferedVersion};
 use crate::api::gardener::{CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
-use crate::capabilities::{
-    DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version, complete_machine_type,
-};
+use crate::capabilities::{DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version};
 use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::explanation::ImageName;
@@ -102,12 +100,30 @@ impl Profile {
             name: self.name().to_owned(),
             provider: self.spec.provider_type.clone(),
             machine_types: types
-                .map(|(position, machine_type)| offered_type(position, machine_type, &definitions))
+                .map(|(position, machine_type)| self.offered_type(position, machine_type, &definitions))
                 .collect(),
             declares_capabilities: !self.spec.machine_capabilities.is_empty(),
             definitions,
             regions,
             images,
+        }
+    }
+
+    fn offered_type(
+        &self,
+        position: usize,
+        machine_type: &ProfileMachineType,
+        definitions: &[CapabilityDefinition],
+    ) -> OfferedType {
+        let field = machine_type.architecture.as_deref();
+        let architecture = architecture_of_machine_type(&machine_type.capabilities, field, definitions);
+        let architecture = architecture.unwrap_or(DEFAULT_ARCHITECTURE);
+        let listed = Some(&machine_type.capabilities);
+        OfferedType {
+            name: machine_type.name.clone(),
+            path: format!("spec.machineTypes[{position}]"),
+            capabilities: self.format.machine_capabilities(listed, architecture, definitions),
+            usable: machine_type.usable.unwrap_or(true),
         }
     }
 
@@ -169,22 +185,6 @@ pub(super) fn config_path(place: Place) -> String {
 
 fn image_name(reference: &ListedReference<'_>) -> ImageName {
     ImageName { member: reference.member.to_owned(), value: reference.value.to_owned() }
-}
-
-fn offered_type(
-    position: usize,
-    machine_type: &ProfileMachineType,
-    definitions: &[CapabilityDefinition],
-) -> OfferedType {
-    let field = machine_type.architecture.as_deref();
-    let architecture = architecture_of_machine_type(&machine_type.capabilities, field, definitions);
-    let architecture = architecture.unwrap_or(DEFAULT_ARCHITECTURE);
-    OfferedType {
-        name: machine_type.name.clone(),
-        path: format!("spec.machineTypes[{position}]"),
-        capabilities: complete_machine_type(Some(&machine_type.capabilities), architecture, definitions),
-        usable: machine_type.usable.unwrap_or(true),
-    }
 }
 
 /// The architectures of a version for Gardener; one that names none is for `amd64`.

@@ -149,6 +149,13 @@ pub struct ImageName {
     pub value: String,
 }
 
+impl ImageName {
+    /// `None` where nothing is named.
+    pub(crate) fn of(member: &str, value: &str) -> Option<Self> {
+        (!value.is_empty()).then(|| Self { member: member.to_owned(), value: value.to_owned() })
+    }
+}
+
 /// What became of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "is")]

@@ -25,6 +25,12 @@ pub enum NotInProfile {
         /// The region.
         region: String,
     },
+    /// It is not asked.
+    #[error("the CloudProfile is not asked: {why}")]
+    NotAsked {
+        /// Why.
+        why: &'static str,
+    },
     /// It is listed, but no flavor can be chosen.
     #[error("the CloudProfile lists it, but {0}")]
     NoFlavor(NoFlavor),

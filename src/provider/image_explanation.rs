@@ -40,6 +40,11 @@ pub(super) trait ImageChoice {
     /// What the provider status keeps, in its order.
     fn kept(&self, image: &MachineImage) -> Vec<KnownImage<'_>>;
 
+    /// The object that keeps images.
+    fn kept_origin(&self) -> Origin {
+        Origin::ProviderStatus
+    }
+
     /// Whether the CloudProfile has an image for a machine.
     fn is_in_profile(&self, image: &MachineImage, machine: &Capabilities) -> bool;
 
@@ -95,7 +100,7 @@ fn judge(
             let chosen = explanation.candidates.iter().position(|candidate| candidate.verdict == Verdict::Chosen);
             explanation.chosen = chosen.map(|candidate| ChosenImage {
                 candidate,
-                origin: if found.kept.is_some() { Origin::ProviderStatus } else { Origin::CloudProfile },
+                origin: if found.kept.is_some() { choice.kept_origin() } else { Origin::CloudProfile },
                 reference: found.reference,
             });
         }
@@ -145,7 +150,7 @@ fn judge_kept(
             true => Verdict::NotReached,
             false => Verdict::Rejected { mismatches },
         };
-        candidate(image, Origin::ProviderStatus, verdict)
+        candidate(image, choice.kept_origin(), verdict)
     });
     kept.collect()
 }

@@ -18,6 +18,7 @@ use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, ShootPools, Worker, W
 use crate::api::gotext::field::FieldErrors;
 use crate::api::secret::Secrets;
 
+pub mod alicloud;
 pub mod aws;
 pub mod azure;
 mod cloud_error;
@@ -28,10 +29,13 @@ mod documents;
 mod error;
 mod error_texts;
 pub mod explanation;
+pub mod gcp;
 pub mod image;
 pub(crate) mod image_explanation;
+pub mod image_provider;
 mod machine_class;
 pub mod node_template;
+pub mod openstack;
 mod plan;
 pub mod profile;
 mod shoot_pools;
@@ -43,6 +47,7 @@ mod user_data;
 pub use dependencies::{Dependencies, DependencyFailure};
 pub use error::{PoolError, PoolProblem, WorkerError};
 pub use explanation::ProviderExplanation;
+use image_provider::ImageProvider;
 use profile::ProfileFormat;
 
 pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
@@ -133,12 +138,15 @@ pub struct Providers {
     /// Those that serve Workers.
     pub of_machines: &'static [&'static dyn Provider],
     /// Those that only know images: their CloudProfiles are understood, their Workers are not served.
-    pub of_images: &'static [&'static dyn ProfileFormat],
+    pub of_images: &'static [&'static dyn ImageProvider],
 }
 
 impl Providers {
     /// Those of `gardener-extension-worker`.
-    pub const SHIPPED: Self = Self { of_machines: &[&azure::Azure, &aws::Aws], of_images: &[] };
+    pub const SHIPPED: Self = Self {
+        of_machines: &[&azure::Azure, &aws::Aws],
+        of_images: &[&gcp::Gcp, &openstack::OpenStack, &alicloud::AliCloud],
+    };
 
     /// `spec.type` of all Workers that are served.
     pub fn worker_types(self) -> impl Iterator<Item = &'static str> {
@@ -148,13 +156,19 @@ impl Providers {
     /// How every provider writes its half of CloudProfiles.
     pub fn profile_formats(self) -> impl Iterator<Item = &'static dyn ProfileFormat> {
         let of_machines = self.of_machines.iter().map(|provider| *provider as &dyn ProfileFormat);
-        of_machines.chain(self.of_images.iter().copied())
+        of_machines.chain(self.of_images.iter().map(|provider| *provider as &dyn ProfileFormat))
     }
 
     /// The format of CloudProfiles of that type; `None` when no provider knows them.
     #[must_use]
     pub fn profile_format(self, provider_type: &str) -> Option<&'static dyn ProfileFormat> {
         self.profile_formats().find(|format| format.provider_type() == provider_type)
+    }
+
+    /// The provider of images of that type; `None` also for those that make machines.
+    #[must_use]
+    pub fn image_provider(self, provider_type: &str) -> Option<&'static dyn ImageProvider> {
+        self.of_images.iter().copied().find(|provider| provider.provider_type() == provider_type)
     }
 
     /// The provider of Workers of that type.

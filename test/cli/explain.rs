@@ -22,6 +22,16 @@ fn a_healthy_worker_of_aws() {
 }
 
 #[test]
+fn a_worker_of_a_cloud_with_images_only() {
+    let shown = run(&["explain", "test/cli/gcp.yaml"]).succeeded();
+    assert_eq!(shown.stderr, "");
+    assert_same("test/cli/golden/explain-gcp.txt", &shown.stdout);
+    let rendered = run(&["render", "test/cli/gcp.yaml"]);
+    assert_eq!(rendered.code, 1);
+    assert!(rendered.stderr.contains("no provider for type \"gcp\""), "{}", rendered.stderr);
+}
+
+#[test]
 fn an_image_that_fits_no_machine() {
     // gen1 only, on a machine type that is arm64 and gen2.
     let text = example(&[

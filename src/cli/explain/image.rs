@@ -47,8 +47,8 @@ fn candidates_table(image: &ImageExplanation) -> Table {
             if capabilities.is_empty() { "every machine".into() } else { capabilities.into() },
             match reference {
                 None => Cell::styled("no reference", BAD),
-                Some(reference) if candidate.origin == Origin::ProviderStatus => {
-                    format!("{} {} (kept in the provider status)", reference.member, reference.value).into()
+                Some(reference) if candidate.origin != Origin::CloudProfile => {
+                    format!("{} {} (kept in the {})", reference.member, reference.value, candidate.origin).into()
                 }
                 Some(reference) => format!("{} {}", reference.member, reference.value).into(),
             },

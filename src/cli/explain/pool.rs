@@ -16,7 +16,16 @@ pub(super) fn worker_text(explanation: &Explanation, width: usize) -> String {
     let provider = printable(&explanation.provider);
     let pools = explanation.pools.iter().map(|pool| pool_text(pool, width)).collect::<Vec<_>>().join("\n");
     let none = if explanation.pools.is_empty() { "\nThe Worker has no pools.\n" } else { "\n" };
-    format!("{HEADING}Worker {worker}{HEADING:#} ({provider})\n{none}{pools}")
+    let only = match explanation.images_only {
+        true => paragraph(
+            &format!("Workers of type {provider} are not served: only their images are known."),
+            ASIDE,
+            0,
+            width,
+        ),
+        false => String::new(),
+    };
+    format!("{HEADING}Worker {worker}{HEADING:#} ({provider})\n{only}{none}{pools}")
 }
 
 fn pool_text(pool: &PoolExplanation, width: usize) -> String {
@@ -42,7 +51,9 @@ fn pool_text(pool: &PoolExplanation, width: usize) -> String {
             text.push_str(&other_hash_text(hash, first, width));
         }
     }
-    text.push_str(&autoscaler_text(pool, width));
+    if !pool.autoscaler_annotations.is_empty() {
+        text.push_str(&autoscaler_text(pool, width));
+    }
     text
 }
 

@@ -43,6 +43,9 @@ pub trait VersionEntry: Send + Sync {
     /// Which entries count for Workers: all of them, or the first one with an image for the region.
     const CANDIDATES: Repeated = Repeated::All;
 
+    /// Whether the old format tells architectures apart where no capabilities are declared.
+    const TELLS_ARCHITECTURES: bool = true;
+
     /// The version.
     fn version(&self) -> &str;
 

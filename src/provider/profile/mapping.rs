@@ -17,6 +17,9 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
     let definitions = &profile.machine_capabilities;
     for (position, image) in profile.machine_images.iter().enumerate() {
         let path = path.index(position);
+        if image.versions.is_empty() {
+            continue;
+        }
         if !index.has_image(&image.name) {
             let name = &image.name;
             let detail = format!(
@@ -86,7 +89,8 @@ pub(super) fn missing_architectures<'a, Version: VersionEntry>(
     let listed: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
     let missing = version.architectures.iter().filter({
         let listed = listed.clone();
-        move |architecture| !listed.contains(&architecture.as_str())
+        let any = !Version::TELLS_ARCHITECTURES && !entries.is_empty();
+        move |architecture| !any && !listed.contains(&architecture.as_str())
     });
     missing.map(move |architecture| MissingArchitecture { architecture, listed: listed.clone() })
 }

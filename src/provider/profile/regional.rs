@@ -50,6 +50,9 @@ pub trait RegionImage: Send + Sync {
     /// Which entries count for Workers; see [`VersionEntry::CANDIDATES`].
     const CANDIDATES: Repeated = Repeated::All;
 
+    /// See [`VersionEntry::TELLS_ARCHITECTURES`].
+    const TELLS_ARCHITECTURES: bool = true;
+
     /// The region.
     fn region(&self) -> &str;
 
@@ -65,6 +68,7 @@ pub trait RegionImage: Send + Sync {
 impl<Image: RegionImage> VersionEntry for RegionalVersion<Image> {
     const REPEATED: Repeated = Image::REPEATED_VERSIONS;
     const CANDIDATES: Repeated = Image::CANDIDATES;
+    const TELLS_ARCHITECTURES: bool = Image::TELLS_ARCHITECTURES;
 
     fn version(&self) -> &str {
         &self.version

@@ -50,6 +50,25 @@ fn a_clean_profile() {
 }
 
 #[test]
+fn clean_profiles_of_clouds_with_images_only() {
+    for cloud in ["alicloud", "gcp", "openstack"] {
+        let path = format!("example/cloudprofiles/{cloud}.yaml");
+        let shown = run(&[&["cloudprofile", "lint", &path][..], &AT].concat()).succeeded();
+        assert!(shown.stdout.contains("Nothing found."), "{}", shown.stdout);
+    }
+    // One of the two halves lists another version.
+    for (cloud, image) in [("alicloud", "regions:"), ("gcp", "capabilityFlavors:"), ("openstack", "capabilityFlavors:")]
+    {
+        let listed = format!("      - version: 1877.3.0\n        {image}");
+        let other = listed.replace("1877", "1878");
+        let text = replaced(&example(cloud), &[(listed.as_str(), other.as_str())]);
+        let shown = lint(&text, &[]);
+        assert_eq!(shown.code, 2, "{cloud}");
+        assert!(shown.stdout.contains("spec.machineImages[0].versions[0]"), "{cloud}: {}", shown.stdout);
+    }
+}
+
+#[test]
 fn the_first_finding_is_the_one_that_helps() {
     let shown = lint(&defective(), &[]);
     assert_eq!(shown.code, 2);

@@ -22,6 +22,22 @@ fn the_matrix_of_a_profile_in_the_old_format() {
 }
 
 #[test]
+fn the_matrices_of_clouds_with_images_only() {
+    for (cloud, region, lines) in [
+        ("gcp", "europe-west1", vec!["c4a-standard-4", "gardenlinux-1877-3-0-arm64"]),
+        ("openstack", "north", vec!["g4", "image gardenlinux-1877.3.0-uefi"]),
+        ("openstack", "south", vec!["g4", "id 6f0c4e0e-9b1a-4c44-8a3c-000000000001"]),
+        ("alicloud", "cn-beijing", vec!["ecs.g7.xlarge", "id m-2zeexample1"]),
+    ] {
+        let path = format!("example/cloudprofiles/{cloud}.yaml");
+        let shown = matrix(&[&path, "--type", lines[0], "--region", region]).succeeded();
+        // Long references are cut into lines.
+        let text: String = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(lines.iter().all(|line| text.contains(line)), "{cloud} {region}: {}", shown.stdout);
+    }
+}
+
+#[test]
 fn who_gets_an_image() {
     let shown = matrix(&["example/cloudprofiles/aws.yaml", "--reference", "00000003"]).succeeded();
     assert_same("test/cli/golden/cloudprofile-matrix-reference.txt", &shown.stdout);

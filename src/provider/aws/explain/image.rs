@@ -70,5 +70,5 @@ impl AwsWorker<'_> {
 }
 
 fn image_name(ami: &str) -> Option<ImageName> {
-    (!ami.is_empty()).then(|| ImageName { member: "ami".to_owned(), value: ami.to_owned() })
+    ImageName::of("ami", ami)
 }

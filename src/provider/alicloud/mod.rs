@@ -1,0 +1,33 @@
+//! AliCloud: images of `spec.type: alicloud` (spec/other-providers.md sections 1 and 2). Its Workers are not served.
+//!
+//! * [`documents`]: what stands in `providerConfig` and its relatives;
+//! * `profile`: its half of CloudProfiles.
+
+use super::image_provider::{ImageProvider, KeptImages};
+use super::{WorkerContext, WorkerError};
+use crate::api::gardener::WorkerPool;
+
+pub mod documents;
+mod profile;
+
+use documents::{InfrastructureImage, InfrastructureStatus};
+
+/// The provider of CloudProfiles of type `alicloud`.
+pub struct AliCloud;
+
+impl ImageProvider for AliCloud {
+    fn image_members(&self) -> &'static str {
+        "id"
+    }
+
+    /// The infrastructure controller copies images into the account, encrypts them if need be, and records the copies.
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
+        let status: InfrastructureStatus = context.infrastructure_status()?;
+        Ok(KeptImages::of_infrastructure(status.machine_images.iter().map(InfrastructureImage::to_kept).collect()))
+    }
+
+    fn bypasses_profile(&self, pool: &WorkerPool) -> Option<&'static str> {
+        let encrypted = pool.volume.as_ref().and_then(|volume| volume.encrypted).unwrap_or_default();
+        encrypted.then_some("an encrypted root volume needs the encrypted copy in the account of the shoot")
+    }
+}

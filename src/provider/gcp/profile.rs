@@ -1,0 +1,101 @@
+//! GCP's half of CloudProfiles (spec/other-providers.md section 1).
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Gcp;
+use super::documents::{CloudProfileConfig, ImageVersion};
+use crate::api::gardener::Capabilities;
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
+use crate::provider::document::DocumentError;
+use crate::provider::profile::{
+    EntryFlavor, ImageDocument, ImageVersions, ListedReference, ProfileConfig, ProfileFormat, Repeated, SameVersion,
+    VersionEntry, merge_documents, neither_format, open_config, validate_architecture,
+};
+
+impl ProfileFormat for Gcp {
+    fn provider_type(&self) -> &'static str {
+        "gcp"
+    }
+
+    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
+        open_config::<CloudProfileConfig>(raw)
+    }
+
+    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
+        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Added, |_| {})
+    }
+}
+
+impl ImageDocument for CloudProfileConfig {
+    type Version = ImageVersion;
+
+    fn machine_images(&self) -> &[ImageVersions<ImageVersion>] {
+        &self.machine_images
+    }
+}
+
+impl VersionEntry for ImageVersion {
+    const REPEATED: Repeated = Repeated::All;
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn listed_capabilities(&self) -> impl ExactSizeIterator<Item = &Capabilities> {
+        self.capability_flavors.iter().map(|flavor| &flavor.capabilities)
+    }
+
+    fn architectures(&self) -> Vec<&str> {
+        vec![self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE)]
+    }
+
+    fn flavors(&self, _region: Option<&str>) -> Vec<EntryFlavor<'_>> {
+        if !self.has_flavors() {
+            let architecture = self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
+            return vec![EntryFlavor {
+                position: None,
+                capabilities: Cow::Owned(only_architecture(architecture)),
+                references: reference(&self.image),
+            }];
+        }
+        let flavors = self.capability_flavors.iter().enumerate().map(|(position, flavor)| EntryFlavor {
+            position: Some(position),
+            capabilities: Cow::Borrowed(&flavor.capabilities),
+            references: reference(&flavor.image),
+        });
+        flavors.collect()
+    }
+
+    fn old_format_members(&self) -> Vec<&'static str> {
+        let members = [("image", !self.image.is_empty()), ("architecture", self.architecture.is_some())];
+        members.into_iter().filter_map(|(member, is_set)| is_set.then_some(member)).collect()
+    }
+
+    fn validate_old_format(&self, image: &str, has_choice: bool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        if self.image.is_empty() {
+            let detail = if has_choice { neither_format(image, &self.version) } else { no_image(image, &self.version) };
+            errors.required(path.child("image"), detail);
+        }
+        if let Some(architecture) = &self.architecture {
+            validate_architecture(architecture, path, errors);
+        }
+    }
+
+    fn validate_flavor(&self, index: usize, image: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        if self.capability_flavors.get(index).is_some_and(|flavor| flavor.image.is_empty()) {
+            errors.required(path.child("image"), no_image(image, &self.version));
+        }
+    }
+}
+
+fn reference(image: &str) -> Vec<ListedReference<'_>> {
+    if image.is_empty() { vec![] } else { vec![ListedReference { region: None, member: "image", value: image }] }
+}
+
+fn no_image(image: &str, version: &str) -> String {
+    format!("must provide the path of the image for machine image {image}@{version}")
+}

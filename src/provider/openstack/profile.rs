@@ -1,0 +1,145 @@
+//! OpenStack's half of CloudProfiles (spec/other-providers.md section 1).
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::documents::{CloudProfileConfig, ImageRegion, ImageVersion};
+use super::{OpenStack, settings};
+use crate::api::gardener::Capabilities;
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
+use crate::provider::document::DocumentError;
+use crate::provider::profile::{
+    ArchitectureOf, EntryFlavor, ImageDocument, ImageVersions, ListedReference, ProfileConfig, ProfileFormat,
+    RegionImage, Repeated, SameVersion, VersionEntry, architectures, flavors_by_architecture, merge_documents,
+    neither_format, open_config, references, validate_regions,
+};
+
+impl ProfileFormat for OpenStack {
+    fn provider_type(&self) -> &'static str {
+        "openstack"
+    }
+
+    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
+        open_config::<CloudProfileConfig>(raw)
+    }
+
+    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
+        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Replaced, |_| {})
+    }
+}
+
+impl ImageDocument for CloudProfileConfig {
+    type Version = ImageVersion;
+
+    fn machine_images(&self) -> &[ImageVersions<ImageVersion>] {
+        &self.machine_images
+    }
+
+    fn validate_settings(&self, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        settings::validate(self, path, errors);
+    }
+}
+
+impl VersionEntry for ImageVersion {
+    const REPEATED: Repeated = Repeated::All;
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn listed_capabilities(&self) -> impl ExactSizeIterator<Item = &Capabilities> {
+        self.capability_flavors.iter().map(|flavor| &flavor.capabilities)
+    }
+
+    /// An image that is only named is for `amd64`.
+    fn architectures(&self) -> Vec<&str> {
+        if self.regions.is_empty() { vec![DEFAULT_ARCHITECTURE] } else { architectures(&self.regions) }
+    }
+
+    fn flavors(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>> {
+        let mut flavors = if self.has_flavors() {
+            let listed = self.capability_flavors.iter().enumerate().map(|(position, flavor)| EntryFlavor {
+                position: Some(position),
+                capabilities: Cow::Borrowed(&flavor.capabilities),
+                references: with_global(references(&flavor.regions, region), &flavor.image, region),
+            });
+            listed.collect()
+        } else {
+            self.flavors_of_old_format(region)
+        };
+        flavors.retain(|flavor| !flavor.references.is_empty());
+        flavors
+    }
+
+    fn old_format_members(&self) -> Vec<&'static str> {
+        let members = [("image", !self.image.is_empty()), ("regions", !self.regions.is_empty())];
+        members.into_iter().filter_map(|(member, is_set)| is_set.then_some(member)).collect()
+    }
+
+    fn validate_old_format(&self, image: &str, has_choice: bool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        if self.old_format_members().is_empty() {
+            let detail = if has_choice { neither_format(image, &self.version) } else { no_image(image, &self.version) };
+            errors.required(path.child("image"), detail);
+        }
+        validate_regions(&self.regions, ArchitectureOf::Entry, path.child("regions"), errors);
+    }
+
+    fn validate_flavor(&self, index: usize, image: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        let Some(flavor) = self.capability_flavors.get(index) else { return };
+        if flavor.image.is_empty() && flavor.regions.is_empty() {
+            errors.required(path.child("image"), no_image(image, &self.version));
+        }
+        validate_regions(&flavor.regions, ArchitectureOf::Flavor, path.child("regions"), errors);
+    }
+}
+
+impl ImageVersion {
+    /// One flavor for each architecture of the regions; each may fall back to the image that is named for all.
+    fn flavors_of_old_format(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>> {
+        let mut flavors = flavors_by_architecture(&self.regions, region);
+        if flavors.is_empty() {
+            let capabilities = Cow::Owned(only_architecture(DEFAULT_ARCHITECTURE));
+            flavors.push(EntryFlavor { position: None, capabilities, references: Vec::new() });
+        }
+        for flavor in &mut flavors {
+            flavor.references = with_global(std::mem::take(&mut flavor.references), &self.image, region);
+        }
+        flavors
+    }
+}
+
+/// The image that is named for all regions, where a region has none; asked for all regions, it comes last.
+fn with_global<'a>(
+    mut references: Vec<ListedReference<'a>>,
+    image: &'a str,
+    region: Option<&str>,
+) -> Vec<ListedReference<'a>> {
+    if !image.is_empty() && (region.is_none() || references.is_empty()) {
+        references.push(ListedReference { region: None, member: "image", value: image });
+    }
+    references
+}
+
+impl RegionImage for ImageRegion {
+    const MEMBER: &'static str = "id";
+    const REPEATED_VERSIONS: Repeated = Repeated::All;
+
+    fn region(&self) -> &str {
+        &self.name
+    }
+
+    fn image(&self) -> &str {
+        &self.id
+    }
+
+    fn architecture(&self) -> Option<&str> {
+        self.architecture.as_deref()
+    }
+}
+
+fn no_image(image: &str, version: &str) -> String {
+    format!("must provide an image or at least one region for machine image {image}@{version}")
+}

@@ -1,0 +1,111 @@
+//! What stands in OpenStack's half of a CloudProfile beside images.
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::documents::CloudProfileConfig;
+use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::json::null_as_default;
+
+/// What shoots may choose from.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Constraints {
+    /// Pools of floating addresses.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub floating_pools: Vec<FloatingPool>,
+    /// Providers of load balancers.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub load_balancer_providers: Vec<LoadBalancerProvider>,
+}
+
+/// A pool of floating addresses.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FloatingPool {
+    /// Its name.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    #[serde(rename = "region")]
+    _region: Option<String>,
+    #[serde(rename = "domain")]
+    _domain: Option<String>,
+    #[serde(rename = "defaultFloatingSubnet")]
+    _default_floating_subnet: Option<String>,
+    #[serde(rename = "nonConstraining")]
+    _non_constraining: Option<bool>,
+    /// Not looked into: no image depends on it.
+    #[serde(rename = "loadBalancerClasses")]
+    _load_balancer_classes: Option<Vec<Value>>,
+}
+
+/// A provider of load balancers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadBalancerProvider {
+    /// Its name.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    #[serde(rename = "region")]
+    _region: Option<String>,
+}
+
+/// Where the tokens of a region come from.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KeystoneUrl {
+    /// The region.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub region: String,
+    /// The address.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub url: String,
+    #[serde(rename = "caCert")]
+    _ca_cert: Option<String>,
+}
+
+/// What is wrong with the settings. Classes of load balancers and duplicates are the Go extension's to refuse.
+pub(super) fn validate(config: &CloudProfileConfig, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let constraints = path.child("constraints");
+    let pools = config.constraints.floating_pools.iter().map(|pool| pool.name.as_str());
+    validate_names(pools, "floating pool", constraints.child("floatingPools"), errors);
+    let providers = config.constraints.load_balancer_providers.iter().map(|provider| provider.name.as_str());
+    validate_names(providers, "load balancer provider", constraints.child("loadBalancerProviders"), errors);
+    if config.keystone_url.is_empty() && config.keystone_urls.is_empty() {
+        errors.required(path.child("keystoneURL"), "must provide the URL of Keystone, for all regions or for each");
+    }
+    let urls = path.child("keystoneURLs");
+    for (index, keystone) in config.keystone_urls.iter().enumerate() {
+        let path = urls.index(index);
+        if keystone.region.is_empty() {
+            errors.required(path.child("region"), "must provide a region");
+        }
+        if keystone.url.is_empty() {
+            errors.required(path.child("url"), "must provide a URL");
+        }
+    }
+    let servers = path.child("dnsServers");
+    for (index, server) in config.dns_servers.iter().enumerate() {
+        if server.parse::<IpAddr>().is_err() {
+            errors.invalid(servers.index(index), server, "must provide a valid IP");
+        }
+    }
+}
+
+fn validate_names<'a>(
+    names: impl ExactSizeIterator<Item = &'a str>,
+    what: &str,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    if names.len() == 0 {
+        errors.required(path, format!("must provide at least one {what}"));
+    }
+    for (index, name) in names.enumerate() {
+        if name.is_empty() {
+            errors.required(path.index(index).child("name"), "must provide a name");
+        }
+    }
+}
