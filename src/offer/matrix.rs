@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
-use super::offered::{OfferedFlavor, OfferedVersion};
+use super::offered::{Defect, OfferedFlavor, OfferedVersion};
 use super::resolution::{Availability, Decision, Outcome, Resolution};
 use super::selection::Selection;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
@@ -84,6 +84,9 @@ pub struct Image<'a> {
 pub struct Flavor<'a> {
     /// What machines must be able to do; a capability that is not named means every value.
     pub capabilities: &'a Capabilities,
+    /// Why machines can't start from it although it can be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defect: Option<Defect>,
     /// The image where no region has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<&'a ImageName>,
@@ -120,6 +123,8 @@ pub struct Choice<'a> {
 pub enum OutcomeWord {
     /// A flavor.
     Chosen,
+    /// A flavor that machines can't start from.
+    Unusable,
     /// Several flavors that list the same.
     Tied,
     /// No flavor fits.
@@ -134,6 +139,7 @@ impl OutcomeWord {
     pub fn text(self) -> &'static str {
         match self {
             Self::Chosen => "chosen",
+            Self::Unusable => "unusable flavor",
             Self::Tied => "tied",
             Self::NoneFits => "no flavor fits",
             Self::NoFlavors => "no image",
@@ -145,6 +151,7 @@ impl From<&Outcome> for OutcomeWord {
     fn from(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Chosen(_) => Self::Chosen,
+            Outcome::Unusable(_) => Self::Unusable,
             Outcome::Tied(_) => Self::Tied,
             Outcome::NoneFits => Self::NoneFits,
             Outcome::NoFlavors => Self::NoFlavors,
@@ -316,5 +323,5 @@ fn shown<'a>(flavor: &'a OfferedFlavor, offer: &'a super::Offer, selection: &Sel
     let wanted = offer.regions.iter().filter(|region| is_regional && selection.wants_region(region));
     let named = wanted.filter_map(|region| Some((region.as_str(), flavor.in_region(region)?)));
     let regions = named.filter(|(_, name)| selection.wants_reference(name)).collect();
-    Flavor { capabilities: &flavor.capabilities, reference: flavor.anywhere.as_ref(), regions }
+    Flavor { capabilities: &flavor.capabilities, defect: flavor.defect, reference: flavor.anywhere.as_ref(), regions }
 }

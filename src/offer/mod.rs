@@ -10,12 +10,17 @@
 //! * [`profile`]: the document and its typed halves; [`offered`]: machine types, image versions and flavors of both;
 //! * [`resolution`]: the image that every machine type gets of every version in every region;
 //! * [`selection`], [`matrix`]: the part of it that was asked for;
-//! * [`mod@lint`]: what is wrong with a profile, or will be.
+//! * [`mod@lint`]: what is wrong with a profile, or will be;
+//! * [`convert`]: from the old format to capabilities and back; [`minimize`]: the same in fewer bytes;
+//! * [`proof`]: whether two profiles give the same machine types the same images.
 
+pub mod convert;
 pub mod lint;
 pub mod matrix;
+pub mod minimize;
 pub mod offered;
 pub mod profile;
+pub mod proof;
 pub mod resolution;
 pub mod selection;
 mod suffix;

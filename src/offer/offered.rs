@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
+use serde::Serialize;
 
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{ARCHITECTURE, Classification, is_supported_by_image};
@@ -22,6 +23,8 @@ pub struct Offer {
     pub definitions: Vec<CapabilityDefinition>,
     /// Whether the profile itself declares capabilities.
     pub declares_capabilities: bool,
+    /// Capabilities that change the machine itself, by what machine type and image have in common of them.
+    pub effects: Vec<String>,
     /// Names of the regions, in the order of the profile.
     pub regions: Vec<String>,
     /// Machine types in the order of the profile.
@@ -39,6 +42,8 @@ pub struct OfferedType {
     pub path: String,
     /// What machines of it can do, as the provider completes it for a pool that names no architecture of its own.
     pub capabilities: Capabilities,
+    /// What the provider's half says of it in the old format: it changes the machine, not the choice of the image.
+    pub of_old_format: Capabilities,
     /// Whether shoots may use it.
     pub usable: bool,
 }
@@ -75,6 +80,29 @@ pub struct OfferedFlavor {
     pub anywhere: Option<ImageName>,
     /// The image of each region.
     pub by_region: BTreeMap<String, ImageName>,
+    /// Why machines can't start from it although it can be chosen.
+    pub defect: Option<Defect>,
+}
+
+/// Why a flavor that is chosen leads to no machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Defect {
+    /// It names no image.
+    NoImage,
+    /// It does not name its architecture, and the provider needs that.
+    NoArchitecture,
+}
+
+impl Defect {
+    /// For people.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NoImage => "it names no image",
+            Self::NoArchitecture => "it does not name its architecture",
+        }
+    }
 }
 
 impl OfferedFlavor {

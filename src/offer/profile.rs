@@ -6,14 +6,16 @@ use std::fmt;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::offered::{Offer, OfferedFlavor, OfferedType, OfferedVersion};
-use crate::api::gardener::{CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
+use super::offered::{Defect, Offer, OfferedFlavor, OfferedType, OfferedVersion};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
-use crate::capabilities::{DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version};
+use crate::capabilities::{
+    ARCHITECTURE, DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version,
+};
 use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::explanation::ImageName;
-use crate::provider::profile::{ListedReference, Place, ProfileConfig, ProfileFormat};
+use crate::provider::profile::{ListedFlavor, ListedReference, Place, ProfileConfig, ProfileFormat};
 
 /// A CloudProfile that can be read.
 pub struct Profile {
@@ -74,6 +76,20 @@ impl Profile {
         }
     }
 
+    /// Gives versions without flavors those of the provider config, as the provider's webhook does.
+    pub(super) fn fill_in_flavors(&mut self) {
+        if self.spec.machine_capabilities.is_empty() {
+            return;
+        }
+        for listed in self.config.core_flavors(&self.spec.machine_images) {
+            let image = self.spec.machine_images.get_mut(listed.image);
+            let version = image.and_then(|image| image.versions.get_mut(listed.version));
+            if let Some(version) = version.filter(|version| version.capability_flavors.is_empty()) {
+                version.capability_flavors = listed.flavors;
+            }
+        }
+    }
+
     /// What it offers at a moment.
     #[must_use]
     pub fn offer(&self, now: Timestamp) -> Offer {
@@ -102,11 +118,26 @@ impl Profile {
             machine_types: types
                 .map(|(position, machine_type)| self.offered_type(position, machine_type, &definitions))
                 .collect(),
+            effects: self.effects(),
             declares_capabilities: !self.spec.machine_capabilities.is_empty(),
             definitions,
             regions,
             images,
         }
+    }
+
+    fn defect(&self, flavor: &ListedFlavor<'_>) -> Option<Defect> {
+        if flavor.references.is_empty() {
+            return Some(Defect::NoImage);
+        }
+        let named = flavor.capabilities.values(ARCHITECTURE).is_some_and(|values| !values.is_empty());
+        (self.format.needs_architecture() && !named).then_some(Defect::NoArchitecture)
+    }
+
+    /// What the old format has words for besides the architecture: that is what changes a machine.
+    fn effects(&self) -> Vec<String> {
+        let definitions = self.format.old_format_definitions().into_iter();
+        definitions.map(|definition| definition.name).filter(|name| name != ARCHITECTURE).collect()
     }
 
     fn offered_type(
@@ -118,11 +149,17 @@ impl Profile {
         let field = machine_type.architecture.as_deref();
         let architecture = architecture_of_machine_type(&machine_type.capabilities, field, definitions);
         let architecture = architecture.unwrap_or(DEFAULT_ARCHITECTURE);
-        let listed = Some(&machine_type.capabilities);
+        let of_old_format = if self.spec.machine_capabilities.is_empty() {
+            let config = self.document.pointer("/spec/providerConfig").unwrap_or(&Value::Null);
+            self.format.machine_type_of_old_format(config, &machine_type.name)
+        } else {
+            Capabilities::default()
+        };
         OfferedType {
             name: machine_type.name.clone(),
             path: format!("spec.machineTypes[{position}]"),
-            capabilities: self.format.machine_capabilities(listed, architecture, definitions),
+            capabilities: self.format.machine_capabilities(Some(&machine_type.capabilities), architecture, definitions),
+            of_old_format,
             usable: machine_type.usable.unwrap_or(true),
         }
     }
@@ -135,9 +172,10 @@ impl Profile {
         if !is_regional {
             let flavors = in_any.into_iter().map(|flavor| OfferedFlavor {
                 path: config_path(flavor.place),
-                capabilities: flavor.capabilities.into_owned(),
+                defect: self.defect(&flavor),
                 anywhere: flavor.references.first().map(image_name),
                 by_region: BTreeMap::new(),
+                capabilities: flavor.capabilities.into_owned(),
             });
             return flavors.collect();
         }
@@ -149,8 +187,10 @@ impl Profile {
                     *place == flavor.place && known.capabilities == *flavor.capabilities
                 };
                 let position = found.iter().position(same).unwrap_or_else(|| {
-                    let (path, capabilities) = (config_path(flavor.place), flavor.capabilities.clone().into_owned());
-                    found.push((flavor.place, OfferedFlavor { path, capabilities, ..OfferedFlavor::default() }));
+                    let (path, defect) = (config_path(flavor.place), self.defect(&flavor));
+                    let capabilities = flavor.capabilities.clone().into_owned();
+                    found
+                        .push((flavor.place, OfferedFlavor { path, capabilities, defect, ..OfferedFlavor::default() }));
                     found.len() - 1
                 });
                 if let Some((_, known)) = found.get_mut(position) {

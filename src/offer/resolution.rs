@@ -35,6 +35,8 @@ pub struct Availability {
     pub regions: Vec<usize>,
     /// Positions of the flavors in the version.
     pub flavors: Vec<usize>,
+    /// Those of them that machines can't start from.
+    unusable: Vec<usize>,
     /// The list of their capabilities, shared with versions that have the same.
     list: usize,
 }
@@ -44,6 +46,8 @@ pub struct Availability {
 pub enum Outcome {
     /// This flavor; its position in the version.
     Chosen(usize),
+    /// Nothing, because this flavor is chosen and machines can't start from it; its position in the version.
+    Unusable(usize),
     /// Nothing, because these list the same; their positions in the version.
     Tied(Vec<usize>),
     /// Nothing, because none fits.
@@ -131,7 +135,10 @@ impl<'a> Resolution<'a> {
         }
         let in_version = |position: &usize| available.flavors.get(*position).copied().unwrap_or_default();
         match self.outcomes.get(available.list).and_then(|of_list| of_list.get(group)) {
-            Some(Ranked::Chosen(position)) => Outcome::Chosen(in_version(position)),
+            Some(Ranked::Chosen(position)) => match in_version(position) {
+                unusable if available.unusable.contains(&unusable) => Outcome::Unusable(unusable),
+                usable => Outcome::Chosen(usable),
+            },
             Some(Ranked::Tied(positions)) => Outcome::Tied(positions.iter().map(in_version).collect()),
             Some(Ranked::NoneFits) | None => Outcome::NoneFits,
         }
@@ -223,10 +230,15 @@ fn availability(offer: &Offer, version: &OfferedVersion, lists: &mut Interned) -
         let list = available.map(|flavor| with_defaults(&flavor.capabilities, &offer.definitions)).collect();
         lists.number(list)
     };
+    let unusable = |flavors: &[usize]| -> Vec<usize> {
+        let has_defect =
+            |position: &&usize| version.flavors.get(**position).is_some_and(|flavor| flavor.defect.is_some());
+        flavors.iter().filter(has_defect).copied().collect()
+    };
     let is_regional = version.flavors.iter().any(|flavor| !flavor.by_region.is_empty());
     if !is_regional {
         let flavors: Vec<usize> = (0..version.flavors.len()).collect();
-        return vec![Availability { regions: Vec::new(), list: list(&flavors), flavors }];
+        return vec![Availability { regions: Vec::new(), unusable: unusable(&flavors), list: list(&flavors), flavors }];
     }
     let mut found: Vec<Availability> = Vec::new();
     for (region, name) in offer.regions.iter().enumerate() {
@@ -236,7 +248,12 @@ fn availability(offer: &Offer, version: &OfferedVersion, lists: &mut Interned) -
         let flavors: Vec<usize> = version.flavors.iter().enumerate().filter_map(there).collect();
         match found.iter_mut().find(|known| known.flavors == flavors) {
             Some(known) => known.regions.push(region),
-            None => found.push(Availability { regions: vec![region], list: list(&flavors), flavors }),
+            None => found.push(Availability {
+                regions: vec![region],
+                unusable: unusable(&flavors),
+                list: list(&flavors),
+                flavors,
+            }),
         }
     }
     found

@@ -141,7 +141,7 @@ pub struct Candidate {
 }
 
 /// How a cloud calls an image.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ImageName {
     /// The member that names it, such as `urn`.
     pub member: String,

@@ -83,7 +83,9 @@ fn the_matrix_prints_what_is_described() {
     let a_region_less = aws.replace("          - {name: eu-west-1, ami: ami-0a11aaaa00000004}\n", "");
     assert!(several_fit != azure && a_region_less != aws);
     let shown = |text: &str| outcome(command(&["cloudprofile", "matrix", "-", "-o", "json"]), text).json();
-    let samples = [shown(&several_fit), shown(&a_region_less)];
+    let no_image = azure.replace("          urn: example:gardenlinux:gen1:1592.9.0\n", "");
+    assert_ne!(no_image, azure);
+    let samples = [shown(&several_fit), shown(&a_region_less), shown(&no_image)];
     assert_eq!(samples[0]["schema"], "cloudprofile-matrix/v1");
     assert_described(&samples, MATRIX);
 }

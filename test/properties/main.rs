@@ -1,5 +1,6 @@
 //! What holds for every input, not only for the measured ones.
 //!
+//! * [`cloud_profiles`]: converted and shortened profiles make the same machines;
 //! * [`provider_config`]: which bytes of a provider config are hashed;
 //! * [`zones`]: numbers and percentages of a pool spread over its zones;
 //! * [`mutations`]: inputs that were damaged at random give objects or an error, never a panic.
@@ -8,6 +9,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod cloud_profiles;
 mod mutations;
 mod parity_inputs;
 mod provider_config;

@@ -6,9 +6,12 @@ use clap::{Args, Subcommand};
 
 use crate::provider::Providers;
 
+mod convert;
 mod lint;
 mod matrix;
+mod minimize;
 mod source;
+mod written;
 
 /// Exit code where something can't be read.
 const UNREADABLE: u8 = 1;
@@ -19,7 +22,9 @@ const UNREADABLE: u8 = 1;
 Examples:
   gardener-extension-worker cloudprofile lint example/cloudprofiles/azure.yaml
   gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --type Standard_D4s_v5
-  gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --html > matrix.html")]
+  gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --html > matrix.html
+  gardener-extension-worker cloudprofile convert example/cloudprofiles/azure-legacy.yaml > azure.yaml
+  gardener-extension-worker cloudprofile minimize example/cloudprofiles/azure.yaml > shorter.yaml")]
 pub(super) struct CloudProfileArguments {
     #[command(subcommand)]
     command: CloudProfileCommand,
@@ -31,11 +36,17 @@ enum CloudProfileCommand {
     Lint(lint::LintArguments),
     /// Show which image every machine type gets of every image version, or why it gets none.
     Matrix(matrix::MatrixArguments),
+    /// Convert a CloudProfile from the old format to capabilities, or back, with a proof that everybody gets the same.
+    Convert(convert::ConvertArguments),
+    /// Write a CloudProfile shorter, with a proof that everybody gets the same.
+    Minimize(minimize::MinimizeArguments),
 }
 
 pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> ExitCode {
     match &arguments.command {
         CloudProfileCommand::Lint(arguments) => lint::run(arguments, providers),
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),
+        CloudProfileCommand::Convert(arguments) => convert::run(arguments, providers),
+        CloudProfileCommand::Minimize(arguments) => minimize::run(arguments, providers),
     }
 }

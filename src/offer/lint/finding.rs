@@ -77,6 +77,8 @@ pub enum Rule {
     MappingMissing,
     /// Several flavors are equally good for a machine type.
     Tie,
+    /// Machines can't start from a flavor that is chosen.
+    UnusableFlavor,
     /// Gardener admits machines for which the provider has no image.
     AdmittedWithoutImage,
     /// No image fits a machine type.
@@ -113,7 +115,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Unreadable,
         Self::ProfileRefused,
         Self::DefinitionRefused,
@@ -122,6 +124,7 @@ impl Rule {
         Self::ProviderConfigRefused,
         Self::MappingMissing,
         Self::Tie,
+        Self::UnusableFlavor,
         Self::AdmittedWithoutImage,
         Self::MachineTypeWithoutImage,
         Self::EmptyCapability,
@@ -152,6 +155,7 @@ impl Rule {
             Self::ProviderConfigRefused => "provider-config-refused",
             Self::MappingMissing => "mapping-missing",
             Self::Tie => "tie",
+            Self::UnusableFlavor => "unusable-flavor",
             Self::AdmittedWithoutImage => "admitted-without-image",
             Self::MachineTypeWithoutImage => "machine-type-without-image",
             Self::EmptyCapability => "empty-capability",
@@ -183,6 +187,7 @@ impl Rule {
             Self::ProviderConfigRefused => "The provider refuses its half",
             Self::MappingMissing => "An image has no counterpart in the provider config",
             Self::Tie => "Several flavors are equally good",
+            Self::UnusableFlavor => "Machines can't start from a flavor",
             Self::AdmittedWithoutImage => "Admitted, and then no image",
             Self::MachineTypeWithoutImage => "No image fits a machine type",
             Self::EmptyCapability => "An empty list fits nothing",
@@ -216,7 +221,7 @@ impl fmt::Display for Rule {
 }
 
 /// Names in a sentence: the first few, and how many more.
-pub(super) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub(in crate::offer) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const NAMED: usize = 4;
     let names: Vec<&str> = names.into_iter().collect();
     match names.len() {

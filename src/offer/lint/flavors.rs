@@ -6,7 +6,7 @@ use super::Lint;
 use super::finding::{Rule, Severity, and, count, some_of};
 use crate::api::gardener::Capabilities;
 use crate::capabilities::{Classification, are_equal, with_defaults};
-use crate::offer::offered::{OfferedFlavor, OfferedVersion};
+use crate::offer::offered::{Defect, OfferedFlavor, OfferedVersion};
 use crate::offer::resolution::{Availability, Outcome};
 use crate::provider::explanation::{Verdict, capabilities_text};
 
@@ -14,6 +14,8 @@ use crate::provider::explanation::{Verdict, capabilities_text};
 #[derive(Default)]
 struct Fates {
     chosen: BTreeSet<usize>,
+    /// Flavors that machines can't start from, with the groups that would.
+    unusable: BTreeMap<usize, BTreeSet<usize>>,
     /// Flavors that tie, with the groups that get nothing because of it.
     tied: BTreeMap<Vec<usize>, BTreeSet<usize>>,
 }
@@ -26,7 +28,11 @@ impl Lint<'_> {
             let fates = self.fates(*position);
             let version = offer.images.get(*position);
             let has_flavors = version.is_some_and(|version| !version.flavors.is_empty());
-            has_flavors && fates.chosen.is_empty() && fates.tied.is_empty() && !self.is_over(*position)
+            has_flavors
+                && fates.chosen.is_empty()
+                && fates.tied.is_empty()
+                && fates.unusable.is_empty()
+                && !self.is_over(*position)
         };
         let unused: BTreeSet<usize> = (0..offer.images.len()).filter(is_unused).collect();
         for version in unused.iter().filter_map(|position| offer.images.get(*position)) {
@@ -53,6 +59,9 @@ impl Lint<'_> {
             for (tied, groups) in &fates.tied {
                 self.tie(version, tied, groups);
             }
+            for (flavor, groups) in &fates.unusable {
+                self.unusable(version, *flavor, groups);
+            }
             let tied: BTreeSet<usize> = fates.tied.keys().flatten().copied().collect();
             let equal = self.equal_flavors(position, version);
             for (earlier, later) in
@@ -76,7 +85,8 @@ impl Lint<'_> {
             let in_pairs: BTreeSet<usize> = equal.iter().flat_map(|(earlier, later)| [*earlier, *later]).collect();
             for (flavor, offered) in version.flavors.iter().enumerate() {
                 let is_told_otherwise = tied.contains(&flavor) || in_pairs.contains(&flavor) || has_empty_list(offered);
-                if !fates.chosen.contains(&flavor) && !is_told_otherwise {
+                let is_chosen = fates.chosen.contains(&flavor) || fates.unusable.contains_key(&flavor);
+                if !is_chosen && !is_told_otherwise {
                     self.unreachable(position, version, flavor, offered);
                 }
             }
@@ -95,12 +105,29 @@ impl Lint<'_> {
             for group in 0..self.resolution.groups().len() {
                 match self.resolution.outcome(group, available) {
                     Outcome::Chosen(flavor) => drop(fates.chosen.insert(flavor)),
+                    Outcome::Unusable(flavor) => drop(fates.unusable.entry(flavor).or_default().insert(group)),
                     Outcome::Tied(tied) => drop(fates.tied.entry(tied).or_default().insert(group)),
                     Outcome::NoneFits | Outcome::NoFlavors => {}
                 }
             }
         }
         fates
+    }
+
+    fn unusable(&mut self, version: &OfferedVersion, flavor: usize, groups: &BTreeSet<usize>) {
+        let names = || groups.iter().flat_map(|group| self.resolution.type_names(*group));
+        let defect = version.flavors.get(flavor).and_then(|flavor| flavor.defect);
+        let reason = format!(
+            "Flavor {flavor} is chosen for {} ({}), but {}: Gardener admits such machines, and the pool fails.",
+            count(names().count(), "machine type"),
+            some_of(names()),
+            defect.map(Defect::text).unwrap_or_default()
+        );
+        let advice = match defect {
+            Some(Defect::NoArchitecture) => "Name the architecture, also where spec.machineCapabilities has only one.",
+            _ => "Name the image, or remove the flavor.",
+        };
+        self.find(Severity::Error, Rule::UnusableFlavor, path(version, flavor), version.title(), reason, advice);
     }
 
     fn tie(&mut self, version: &OfferedVersion, tied: &[usize], groups: &BTreeSet<usize>) {

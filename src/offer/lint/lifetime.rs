@@ -89,7 +89,11 @@ impl Lint<'_> {
                  newer ones: a pool without the suffix can be moved to a version with it, whatever its machine type can run.",
                 and(&titles)
             );
-            let advice = "Make flavors of the variants: cloudprofile convert does it for old profiles.";
+            let advice = if offer.declares_capabilities {
+                "Make flavors of the variants, and remove the versions with the suffix once no Shoot uses them."
+            } else {
+                "Make flavors of the variants: cloudprofile convert does it."
+            };
             self.find(Severity::Warning, Rule::VersionSuffix, &first.path, image, reason, advice);
         }
     }

@@ -24,7 +24,9 @@ mod refusals;
 mod regions;
 mod size;
 
+pub(super) use finding::some_of;
 pub use finding::{Finding, Rule, Severity};
+pub(super) use size::stored_bytes;
 pub use size::{ImageCost, Prunable, Size};
 
 /// How to judge.
@@ -67,7 +69,9 @@ pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Resul
         Err(error @ ProfileError::Type { .. }) => return Err(error),
         Err(error) => return Ok(unreadable(document, &error)),
     };
-    as_admitted(&mut profile);
+    // As it comes to validation.
+    apply_defaults(&mut profile.spec);
+    profile.fill_in_flavors();
     let offer: Offer = profile.offer(settings.now);
     let resolution = Resolution::of(&offer);
     let mut lint = Lint { settings, profile: &profile, resolution: &resolution, findings: Vec::new() };
@@ -84,22 +88,6 @@ pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Resul
     findings.sort_by_cached_key(Finding::place);
     findings.dedup();
     Ok(Report { profile: profile.name().to_owned(), findings, size })
-}
-
-/// The profile as it comes to validation: defaults are filled in, and versions without flavors have got those of the
-/// provider config from the webhook.
-fn as_admitted(profile: &mut Profile) {
-    apply_defaults(&mut profile.spec);
-    if profile.spec.machine_capabilities.is_empty() {
-        return;
-    }
-    for listed in profile.config.core_flavors(&profile.spec.machine_images) {
-        let image = profile.spec.machine_images.get_mut(listed.image);
-        let version = image.and_then(|image| image.versions.get_mut(listed.version));
-        if let Some(version) = version.filter(|version| version.capability_flavors.is_empty()) {
-            version.capability_flavors = listed.flavors;
-        }
-    }
 }
 
 fn unreadable(document: &Value, error: &ProfileError) -> Report {

@@ -16,6 +16,11 @@ impl ProfileFormat for Aws {
         "aws"
     }
 
+    /// An AMI is for one architecture, and machine classes name it (aws-worker section 3.2).
+    fn needs_architecture(&self) -> bool {
+        true
+    }
+
     fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
         open_config::<CloudProfileConfig>(raw)
     }

@@ -22,12 +22,13 @@ use serde_json::value::RawValue;
 use super::document::DocumentError;
 use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec};
 use crate::api::gotext::field::FieldErrors;
-use crate::capabilities::{architecture_definition, complete_machine_type};
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type};
 
 mod document;
 mod images;
 mod mapping;
 mod namespaced;
+pub mod old_format;
 mod regional;
 mod repeated;
 mod status_merge;
@@ -36,6 +37,7 @@ pub use document::{ImageDocument, open_config};
 pub use images::{
     EntryFlavor, ImageVersions, Repeated, VersionEntry, listed_flavors, neither_format, validate_architecture,
 };
+pub use old_format::Members;
 pub use regional::{
     ArchitectureOf, RegionImage, RegionalFlavor, RegionalVersion, architectures, flavors_by_architecture, references,
     validate_regions,
@@ -73,6 +75,35 @@ pub trait ProfileFormat: Send + Sync {
     /// # Errors
     /// When one can't be read.
     fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError>;
+
+    /// The flavors that a version in the old format stands for, as documents.
+    fn flavors_of_old_format(&self, version: &Members) -> Vec<Members> {
+        old_format::flavors_of_old_format(version)
+    }
+
+    /// The entries of the old format for flavors of a version, each for one architecture. Capabilities that the old format
+    /// can't express are lost.
+    fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
+        old_format::old_format_of_flavors(version, flavors)
+    }
+
+    /// Whether machines can start only from flavors that name their architecture, also where a profile defines only one.
+    fn needs_architecture(&self) -> bool {
+        false
+    }
+
+    /// Whether a member of a version, flavor or machine type says nothing that would not count without it.
+    fn says_nothing(&self, member: &str, value: &Value) -> bool {
+        member == ARCHITECTURE && value == DEFAULT_ARCHITECTURE
+    }
+
+    /// What the document says of a machine type in the old format, as capabilities; nothing where it has no word for it.
+    fn machine_type_of_old_format(&self, _config: &Value, _machine_type: &str) -> Capabilities {
+        Capabilities::default()
+    }
+
+    /// Writes into the document what the old format says there of machine types; without any, takes it out.
+    fn set_machine_types_of_old_format(&self, _config: &mut Members, _machine_types: &[(&str, &Capabilities)]) {}
 }
 
 /// The decoded `spec.providerConfig` of a CloudProfile or NamespacedCloudProfile.

@@ -1,5 +1,6 @@
 //! `cloudprofile` as a person reads it.
 
+mod convert;
 mod documentation;
 mod lint;
 mod matrix;

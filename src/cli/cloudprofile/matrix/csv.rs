@@ -37,7 +37,7 @@ pub(super) fn text(matrix: &Matrix<'_>) -> String {
 fn of_choice(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> Vec<String> {
     let flavor = choice.flavor.and_then(|position| image.flavors.get(position));
     let reference = match flavor {
-        None => reason(matrix, choice),
+        None => reason(matrix, image, choice),
         Some(flavor) => {
             let regions = if choice.regions.is_empty() { &matrix.regions } else { &choice.regions };
             let of_regions = regions.iter().filter_map(|region| {

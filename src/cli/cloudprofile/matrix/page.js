@@ -82,6 +82,11 @@
     parts(image, group).some((choice) => choice.outcome === "chosen" && choice.admitted);
 
   const reasonOf = (image, choice) => {
+    if (choice.outcome === "unusable") {
+      const chosen = verdictsOf(choice).find((one) => one.verdict.is === "chosen").flavor;
+      const why = { noImage: "it names no image", noArchitecture: "it does not name its architecture" };
+      return `flavor ${chosen} is chosen, but ${why[data.images[image].flavors[chosen].defect]}`;
+    }
     if (choice.outcome === "noFlavors") return choice.regions ? "no image in this region" : "the provider config lists no image";
     if (choice.outcome === "tied") {
       const tied = verdictsOf(choice).filter((one) => one.verdict.is === "tied").map((one) => one.flavor);
@@ -122,7 +127,7 @@
     if (!first.admitted) return { kind: "refused", head: `${head}, refused`, tail, spoken: `${spoken}, but Gardener refuses it` };
     return { kind: version.classification, head, tail, spoken };
   };
-  const outcomeText = (choice) => ({ tied: "tie", noneFits: "no flavor fits", noFlavors: "no image" })[choice.outcome] || "";
+  const outcomeText = (choice) => ({ unusable: "unusable flavor", tied: "tie", noneFits: "no flavor fits", noFlavors: "no image" })[choice.outcome] || "";
 
   const layout = () => {
     columns = data.groups.map((_, group) => group).filter((group) =>

@@ -102,7 +102,7 @@ fn answer(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String
     let of_regions = if choice.regions.is_empty() { &matrix.regions } else { &choice.regions };
     let text = match choice.flavor.and_then(|position| image.flavors.get(position)) {
         Some(flavor) => reference_in(flavor, of_regions),
-        None => reason(matrix, choice),
+        None => reason(matrix, image, choice),
     };
     if choice.regions.is_empty() { text } else { format!("{text} [{}]", choice.regions.join(", ")) }
 }
@@ -125,11 +125,17 @@ pub(super) fn reference_in(flavor: &Flavor<'_>, regions: &[&str]) -> String {
 }
 
 /// Why there is no image: the flavor that misses least, or those that tie.
-pub(super) fn reason(matrix: &Matrix<'_>, choice: &Choice<'_>) -> String {
+pub(super) fn reason(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String {
     let verdicts = matrix.decisions.get(choice.decision).map(|decision| decision.verdicts.as_slice());
     let verdicts = || choice.candidates.iter().zip(verdicts.unwrap_or_default());
     match choice.outcome {
         OutcomeWord::Chosen => String::new(),
+        OutcomeWord::Unusable => {
+            let chosen = verdicts().find(|(_, verdict)| **verdict == Verdict::Chosen).map(|(flavor, _)| *flavor);
+            let defect = chosen.and_then(|flavor| image.flavors.get(flavor)).and_then(|flavor| flavor.defect);
+            let defect = defect.map(|defect| defect.text()).unwrap_or_default();
+            format!("flavor {} is chosen, but {defect}", chosen.unwrap_or_default())
+        }
         OutcomeWord::NoFlavors => "the provider config lists no image".to_owned(),
         OutcomeWord::Tied => {
             let tied = verdicts().filter(|(_, verdict)| **verdict == Verdict::Tied);

@@ -1,6 +1,7 @@
 //! Azure's half of CloudProfiles (gardener-core section 2).
 //!
 //! * `images`: versions of images, and what core's half has to list for them;
+//! * `networking`: what the old format says of it, and capabilities say instead;
 //! * `references`: how images may be named.
 
 use serde_json::Value;
@@ -9,15 +10,16 @@ use serde_json::value::RawValue;
 use super::Azure;
 use super::documents::{CloudProfileConfig, FaultDomainCount, ImageVersion};
 use super::image::old_format_definitions;
-use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::capabilities::DEFAULT_ARCHITECTURE;
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
 use crate::provider::document::DocumentError;
 use crate::provider::profile::{
-    ImageDocument, ImageVersions, ProfileConfig, ProfileFormat, SameVersion, merge_documents, open_config,
+    ImageDocument, ImageVersions, Members, ProfileConfig, ProfileFormat, SameVersion, merge_documents, open_config,
 };
 
 mod images;
+mod networking;
 mod references;
 
 impl ProfileFormat for Azure {
@@ -35,6 +37,30 @@ impl ProfileFormat for Azure {
 
     fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
         merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Added, name_architectures)
+    }
+
+    fn flavors_of_old_format(&self, version: &Members) -> Vec<Members> {
+        networking::flavors_of_old_format(version)
+    }
+
+    fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
+        networking::old_format_of_flavors(version, flavors)
+    }
+
+    fn says_nothing(&self, member: &str, value: &Value) -> bool {
+        match member {
+            ARCHITECTURE => value == DEFAULT_ARCHITECTURE,
+            "acceleratedNetworking" | "skipMarketplaceAgreement" => value == false,
+            _ => false,
+        }
+    }
+
+    fn machine_type_of_old_format(&self, config: &Value, machine_type: &str) -> Capabilities {
+        networking::machine_type_of_old_format(config, machine_type)
+    }
+
+    fn set_machine_types_of_old_format(&self, config: &mut Members, machine_types: &[(&str, &Capabilities)]) {
+        networking::set_machine_types_of_old_format(config, machine_types);
     }
 }
 

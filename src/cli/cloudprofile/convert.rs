@@ -1,0 +1,101 @@
+//! `cloudprofile convert`: from the old format to capabilities and back.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+
+use super::UNREADABLE;
+use super::source::OneSource;
+use super::written::{json, say, say_differences, say_proof, yaml};
+use crate::cli::terminal::{exit_code_or, print, width};
+use crate::offer::convert::{Conversion, ConvertError, Format, Knowledge, SuffixMeaning, TypeDecision, convert};
+use crate::provider::Providers;
+
+/// Exit code where a person has to decide something.
+const UNDECIDED: u8 = 2;
+
+/// Arguments of `cloudprofile convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardener-extension-worker cloudprofile convert example/cloudprofiles/azure-legacy.yaml > azure.yaml
+  gardener-extension-worker cloudprofile convert old.yaml --decide 'Standard_D*_v5=hypervisorType:gen2'
+  gardener-extension-worker cloudprofile convert old.yaml --suffix fips=cryptography:fips/standard
+  gardener-extension-worker cloudprofile convert --to old-format azure.yaml > azure-old.yaml
+
+The profile goes to stdout, what was compared and what is undecided to stderr. Nothing is printed when a machine type would
+get another image than before, or none, without --decide saying so. Comments of the file are lost.
+
+Exit codes: 0 converted, 2 converted and something is undecided, 1 it can't be read or converted.")]
+pub(super) struct ConvertArguments {
+    #[command(flatten)]
+    source: OneSource,
+    /// Which format to write.
+    #[arg(long, value_enum, default_value_t = To::Capabilities)]
+    to: To,
+    /// What machine types can do, where the old format does not say it; `*` stands for any text. The last one counts.
+    #[arg(long = "decide", value_name = "TYPES=CAPABILITY:VALUES")]
+    decisions: Vec<TypeDecision>,
+    /// What a version suffix stands for. Known are gen1, gen2 (hypervisorType), amd64 and arm64 (architecture).
+    #[arg(long = "suffix", value_name = "SUFFIX=CAPABILITY:VALUE/VALUE_WITHOUT")]
+    suffixes: Vec<SuffixMeaning>,
+    /// How to print: the profile alone, or one document with everything about it.
+    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum To {
+    Capabilities,
+    OldFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Yaml,
+    Json,
+}
+
+pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> ExitCode {
+    exit_code_or(UNREADABLE, convert_one(arguments, providers))
+}
+
+fn convert_one(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<u8> {
+    let found = arguments.source.read()?;
+    let format = match arguments.to {
+        To::Capabilities => Format::Capabilities,
+        To::OldFormat => Format::Old,
+    };
+    let knowledge = Knowledge { suffixes: arguments.suffixes.clone(), machine_types: arguments.decisions.clone() };
+    let conversion = match convert(&found.document, format, &knowledge, providers) {
+        Err(ConvertError::NotEquivalent(proof)) => {
+            say_differences(&proof.differences, &proof.lost, width());
+            return Err(ConvertError::NotEquivalent(proof)).context(found.source);
+        }
+        converted => converted.context(found.source)?,
+    };
+    match arguments.output {
+        Output::Yaml => {
+            print(&yaml(&conversion.profile)?)?;
+            say_everything(&conversion, width());
+        }
+        Output::Json => print(&json(&conversion)?)?,
+    }
+    Ok(if conversion.undecided.is_empty() { 0 } else { UNDECIDED })
+}
+
+fn say_everything(conversion: &Conversion, width: usize) {
+    let has_exceptions = !conversion.intended.is_empty() || !conversion.given_up.is_empty();
+    say_proof(&conversion.proof, has_exceptions, width);
+    if has_exceptions {
+        say("Different from before, as it is meant:", 0, width);
+        say_differences(&conversion.intended, &conversion.given_up, width);
+    }
+    if !conversion.undecided.is_empty() {
+        say("Undecided:", 0, width);
+    }
+    for undecided in &conversion.undecided {
+        say(&format!("{}: {} {}", undecided.subject, undecided.open, undecided.advice), 2, width);
+    }
+}

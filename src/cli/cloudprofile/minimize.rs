@@ -1,0 +1,69 @@
+//! `cloudprofile minimize`: the same profile in fewer bytes.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+
+use super::UNREADABLE;
+use super::source::OneSource;
+use super::written::{json, say, say_proof, yaml};
+use crate::cli::terminal::{exit_code_or, print, width};
+use crate::offer::minimize::{Bytes, Minimized, minimize};
+use crate::provider::Providers;
+
+/// Arguments of `cloudprofile minimize`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardener-extension-worker cloudprofile minimize example/cloudprofiles/aws.yaml > shorter.yaml
+  gardener-extension-worker cloudprofile minimize profile.yaml -o json | jq .steps
+
+The profile goes to stdout, what was done and compared to stderr. Comments of the file are lost.
+
+Exit codes: 0 done, 1 it can't be read.")]
+pub(super) struct MinimizeArguments {
+    #[command(flatten)]
+    source: OneSource,
+    /// How to print: the profile alone, or one document with everything about it.
+    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Yaml,
+    Json,
+}
+
+pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> ExitCode {
+    exit_code_or(UNREADABLE, minimize_one(arguments, providers).map(|()| 0))
+}
+
+fn minimize_one(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<()> {
+    let found = arguments.source.read()?;
+    let minimized = minimize(&found.document, providers).context(found.source)?;
+    match arguments.output {
+        Output::Yaml => {
+            print(&yaml(&minimized.profile)?)?;
+            say_everything(&minimized, width());
+        }
+        Output::Json => print(&json(&minimized)?)?,
+    }
+    Ok(())
+}
+
+fn say_everything(minimized: &Minimized, width: usize) {
+    for step in &minimized.steps {
+        say(&format!("{}: {} bytes", step.step, step.bytes), 0, width);
+    }
+    say(&format!("As JSON {}; as Gardener stores it {}.", change(minimized.bytes), change(minimized.stored)), 0, width);
+    say_proof(&minimized.proof, false, width);
+    if minimized.every_machine {
+        say("So does every other machine that the capabilities of the profile can describe.", 0, width);
+    }
+}
+
+fn change(bytes: Bytes) -> String {
+    format!("{} → {} bytes", bytes.before, bytes.after)
+}

@@ -1,0 +1,85 @@
+//! Profiles that commands write, and what they say about them beside.
+
+use anstyle::Style;
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli::table::paragraph;
+use crate::cli::terminal::complain;
+use crate::offer::proof::{Answer, Difference, Lost, Proof};
+
+const INDENT: usize = 2;
+/// At most this many machine types are named, and this many differences listed; JSON has all.
+const NAMED: usize = 4;
+const LISTED: usize = 20;
+
+/// A profile as YAML.
+pub(super) fn yaml(profile: &Value) -> anyhow::Result<String> {
+    serde_saphyr::to_string(profile).context("the profile can't be written as YAML")
+}
+
+/// A document as JSON.
+pub(super) fn json(document: &impl Serialize) -> anyhow::Result<String> {
+    Ok(format!("{}\n", serde_json::to_string_pretty(document).context("the result can't be written as JSON")?))
+}
+
+/// Says something on stderr, where it does not come between the lines of the profile.
+pub(super) fn say(text: &str, indent: usize, width: usize) {
+    complain(paragraph(text, Style::new(), indent, width).trim_end_matches('\n'));
+}
+
+/// Says what was compared, and whether there are exceptions that are listed.
+pub(super) fn say_proof(proof: &Proof, exceptions: bool, width: usize) {
+    let text = format!(
+        "Compared: {} machine types with {} image versions, {} questions; everybody gets the same image as before{}.",
+        proof.machine_types,
+        proof.versions,
+        proof.questions,
+        if exceptions { ", but for what is listed" } else { "" }
+    );
+    say(&text, 0, width);
+}
+
+/// Says where answers differ.
+pub(super) fn say_differences(differences: &[Difference], lost: &[Lost], width: usize) {
+    for difference in differences.iter().take(LISTED) {
+        let regions = if difference.regions.is_empty() {
+            String::new()
+        } else {
+            format!(" in {}", difference.regions.join(", "))
+        };
+        let with_effect = difference.before.effect != difference.after.effect
+            && difference.before.image.is_some() == difference.after.image.is_some();
+        let text = format!(
+            "{} {} for {}{regions}: before {}, now {}",
+            difference.image,
+            difference.version,
+            some(&difference.machine_types),
+            answer(&difference.before, with_effect),
+            answer(&difference.after, with_effect)
+        );
+        say(&text, INDENT, width);
+    }
+    if differences.len() > LISTED {
+        say(&format!("and {} more (-o json has all)", differences.len() - LISTED), INDENT, width);
+    }
+    for lost in lost.iter().take(LISTED) {
+        let text = format!("{} can't have {} any more, with any version", some(&lost.machine_types), lost.image.value);
+        say(&text, INDENT, width);
+    }
+}
+
+fn some(names: &[String]) -> String {
+    let named = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > NAMED { format!("{named} and {} more", names.len() - NAMED) } else { named }
+}
+
+fn answer(answer: &Answer, with_effect: bool) -> String {
+    let image = answer.image.as_ref().map_or("no image", |image| image.value.as_str());
+    let admitted = if answer.admitted || answer.image.is_none() { "" } else { ", which Gardener refuses" };
+    let effect = answer.effect.iter().filter(|_| with_effect).map(|(name, values)| {
+        format!(" ({name}: {})", values.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+    });
+    format!("{image}{admitted}{}", effect.collect::<String>())
+}

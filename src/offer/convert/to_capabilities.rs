@@ -1,0 +1,358 @@
+//! From the old format to capabilities.
+//!
+//! No version disappears, because Shoots use them: a version with a suffix keeps its name and gets flavors with the
+//! capability that the suffix stands for. The version without it gets these flavors as well, behind its own ones, so that
+//! machine types which can't run its own image have one there, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::decisions::TypeDecision;
+use super::document::{CORE_IMAGES, PROVIDER_IMAGES, flavors, objects, objects_mut, text, versions, versions_mut};
+use super::suffixes::{SuffixMeaning, meaning};
+use super::{Before, Conversion, ConvertError, Knowledge, Undecided};
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, DEFAULT_ARCHITECTURE};
+use crate::offer::lint::some_of;
+use crate::offer::proof::{Difference, Lost, Proof};
+use crate::offer::suffix::suffix_of;
+use crate::provider::Providers;
+use crate::provider::profile::Members;
+use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
+
+/// The flavors of a version in one image entry of the provider's half.
+type FlavorsOfVersion = Vec<(String, Vec<Members>)>;
+
+/// What is made of a profile.
+struct Conversing<'a> {
+    before: &'a Before,
+    knowledge: &'a Knowledge,
+    /// Images whose versions with and without a suffix are left apart.
+    apart: &'a BTreeSet<String>,
+    /// Capabilities that suffixes stand for, with their values in order of preference.
+    of_suffixes: Vec<CapabilityDefinition>,
+    /// The architectures of flavors that suffixes say something about.
+    suffixed: BTreeSet<String>,
+    undecided: Vec<Undecided>,
+}
+
+pub(super) fn convert(
+    before: &Before,
+    knowledge: &Knowledge,
+    providers: Providers,
+) -> Result<Conversion, ConvertError> {
+    let mut apart = BTreeSet::new();
+    loop {
+        let mut conversing = Conversing {
+            before,
+            knowledge,
+            apart: &apart,
+            of_suffixes: Vec::new(),
+            suffixed: BTreeSet::new(),
+            undecided: Vec::new(),
+        };
+        let document = conversing.document();
+        let undecided = std::mem::take(&mut conversing.undecided);
+        check_decisions(&document, &knowledge.machine_types)?;
+        let proof = before.proof(&document, providers)?;
+        let judged = Judged::of(proof, &knowledge.machine_types);
+        if judged.wrong.is_equal() {
+            return Ok(Conversion {
+                profile: document,
+                undecided,
+                intended: judged.intended,
+                given_up: judged.given_up,
+                proof: judged.wrong,
+            });
+        }
+        // Where a version and its variant can't be brought together, they stay apart.
+        let images: BTreeSet<String> =
+            judged.wrong.differences.iter().map(|difference| difference.image.clone()).collect();
+        let known = apart.len();
+        apart.extend(images);
+        if apart.len() == known {
+            return Err(ConvertError::NotEquivalent(Box::new(judged.wrong)));
+        }
+    }
+}
+
+fn check_decisions(document: &Value, decisions: &[TypeDecision]) -> Result<(), ConvertError> {
+    let defined: Vec<&str> =
+        objects(document, "/spec/machineCapabilities").map(|definition| text(definition, "name")).collect();
+    match decisions.iter().find(|decision| !defined.contains(&decision.capability.as_str())) {
+        Some(decision) => Err(ConvertError::UnknownCapability(decision.capability.clone())),
+        None => Ok(()),
+    }
+}
+
+impl Conversing<'_> {
+    fn document(&mut self) -> Value {
+        let mut document = self.before.profile.document.clone();
+        let listed: Vec<(String, FlavorsOfVersion)> = objects(&document, PROVIDER_IMAGES)
+            .map(|image| (text(image, "name").to_owned(), self.flavors_of_image(image)))
+            .collect();
+        let listed: Vec<(String, FlavorsOfVersion)> = listed
+            .into_iter()
+            .map(|(image, versions)| {
+                let versions = self.with_suffixes(&image, versions);
+                (image, versions)
+            })
+            .collect();
+        let definitions = self.definitions(&listed);
+        self.write_machine_types(&mut document);
+        self.write_core_images(&mut document, &listed);
+        for (image, (_, versions)) in objects_mut(&mut document, PROVIDER_IMAGES).zip(listed) {
+            let versions = versions.into_iter().map(|(version, flavors)| {
+                let flavors: Vec<Value> = flavors.into_iter().map(Value::from).collect();
+                json!({"version": version, "capabilityFlavors": flavors})
+            });
+            image.insert("versions".to_owned(), versions.collect());
+        }
+        let format = self.before.profile.format;
+        if let Some(config) = document.pointer_mut("/spec/providerConfig").and_then(Value::as_object_mut) {
+            format.set_machine_types_of_old_format(config, &[]);
+        }
+        if let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.insert("machineCapabilities".to_owned(), json!(definitions));
+        }
+        document
+    }
+
+    /// The flavors of every version of an image entry, several entries of a version in one.
+    fn flavors_of_image(&self, image: &Members) -> FlavorsOfVersion {
+        let mut of_versions: FlavorsOfVersion = Vec::new();
+        for version in versions(image) {
+            let listed = flavors(version);
+            let flavors =
+                if listed.is_empty() { self.before.profile.format.flavors_of_old_format(version) } else { listed };
+            let name = text(version, "version");
+            match of_versions.iter_mut().find(|(known, _)| known == name) {
+                Some((_, known)) => known.extend(flavors),
+                None => of_versions.push((name.to_owned(), flavors)),
+            }
+        }
+        of_versions
+    }
+
+    /// The versions of an image with the capabilities that their suffixes stand for.
+    fn with_suffixes(&mut self, image: &str, mut listed: FlavorsOfVersion) -> FlavorsOfVersion {
+        let names: Vec<String> = listed.iter().map(|(version, _)| version.clone()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut unknown: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (position, name) in names.iter().enumerate() {
+            let Some((base, suffix)) = suffix_of(name, &names) else { continue };
+            let Some(meaning) = self.usable_meaning(suffix) else {
+                unknown.entry(suffix).or_default().push(name);
+                continue;
+            };
+            self.define(&meaning);
+            let Some((_, variants)) = listed.get_mut(position) else { continue };
+            variants.iter_mut().for_each(|flavor| name_value(flavor, &meaning.capability, &meaning.value));
+            let variants = variants.clone();
+            self.suffixed.extend(variants.iter().flat_map(architectures));
+            let base = names.iter().position(|known| *known == base).and_then(|base| listed.get_mut(base));
+            let Some((_, own)) = base else { continue };
+            if self.apart.contains(image) {
+                self.undecided.push(Undecided {
+                    subject: format!("{image} {name}"),
+                    open: "It stays a version of its own: together with the version without its suffix, machine types would \
+                           get another image."
+                        .to_owned(),
+                    advice: "Say what machine types can do (--decide), or bring the two together by hand.".to_owned(),
+                });
+                continue;
+            }
+            join(own, &variants, &meaning);
+        }
+        for (suffix, versions) in unknown {
+            self.undecided.push(Undecided {
+                subject: format!("{image}: {}", some_of(versions)),
+                open: format!("Nobody knows what the suffix -{suffix} stands for; the versions stay as they are."),
+                advice: format!("Say it: --suffix {suffix}=CAPABILITY:VALUE/VALUE_WITHOUT."),
+            });
+        }
+        listed
+    }
+
+    /// What a suffix means, if the profile may say so: one that has capabilities already must have this one.
+    fn usable_meaning(&self, suffix: &str) -> Option<SuffixMeaning> {
+        let meaning = meaning(suffix, &self.knowledge.suffixes)?;
+        let declared = &self.before.profile.spec.machine_capabilities;
+        let has = |value: &String| {
+            declared.iter().any(|known| known.name == meaning.capability && known.values.contains(value))
+        };
+        (declared.is_empty() || (has(&meaning.value) && has(&meaning.without))).then_some(meaning)
+    }
+
+    /// The value of the version without a suffix is preferred: then nothing changes for machine types of which nothing is
+    /// said.
+    fn define(&mut self, meaning: &SuffixMeaning) {
+        if meaning.capability == ARCHITECTURE {
+            return;
+        }
+        let known = self.of_suffixes.iter().position(|known| known.name == meaning.capability);
+        let position = known.unwrap_or_else(|| {
+            self.of_suffixes.push(CapabilityDefinition { name: meaning.capability.clone(), values: Vec::new() });
+            self.of_suffixes.len() - 1
+        });
+        let Some(definition) = self.of_suffixes.get_mut(position) else { return };
+        for value in [&meaning.without, &meaning.value] {
+            if !definition.values.contains(value) {
+                definition.values.push(value.clone());
+            }
+        }
+    }
+
+    /// Architectures in use, what suffixes stand for, what else the old format has words for, what was said of machine types.
+    fn definitions(&self, listed: &[(String, FlavorsOfVersion)]) -> Vec<CapabilityDefinition> {
+        let declared = &self.before.profile.spec.machine_capabilities;
+        if !declared.is_empty() {
+            return declared.clone();
+        }
+        let of_flavors = listed.iter().flat_map(|(_, versions)| versions).flat_map(|(_, flavors)| flavors);
+        let of_flavors = of_flavors.map(capabilities_of);
+        let of_types = self.before.profile.spec.machine_types.iter();
+        let used: BTreeSet<String> = of_flavors
+            .flat_map(|capabilities| capabilities.values(ARCHITECTURE).unwrap_or_default().to_vec())
+            .chain(of_types.map(|known| known.architecture.clone().unwrap_or_else(|| DEFAULT_ARCHITECTURE.to_owned())))
+            .collect();
+        let architectures =
+            ARCHITECTURES.iter().filter(|known| used.contains(**known)).map(|known| (*known).to_owned());
+        let mut definitions =
+            vec![CapabilityDefinition { name: ARCHITECTURE.to_owned(), values: architectures.collect() }];
+        definitions.extend(self.of_suffixes.clone());
+        let of_provider = self.before.profile.format.old_format_definitions();
+        definitions.extend(of_provider.into_iter().filter(|known| known.name != ARCHITECTURE));
+        for decision in &self.knowledge.machine_types {
+            if let Some(known) = definitions.iter_mut().find(|known| known.name == decision.capability) {
+                let new = decision.values.iter().filter(|value| !known.values.contains(value)).cloned();
+                let new: Vec<String> = new.collect();
+                known.values.extend(new);
+            }
+        }
+        definitions
+    }
+
+    fn write_machine_types(&mut self, document: &mut Value) {
+        let profile = &self.before.profile;
+        let config = profile.document.pointer("/spec/providerConfig").unwrap_or(&Value::Null);
+        let was_old = profile.spec.machine_capabilities.is_empty();
+        let mut open: Vec<String> = Vec::new();
+        for machine_type in objects_mut(document, "/spec/machineTypes") {
+            let name = text(machine_type, "name").to_owned();
+            let field = machine_type.remove(ARCHITECTURE).and_then(|field| field.as_str().map(str::to_owned));
+            let mut capabilities: Capabilities = capabilities_of(machine_type);
+            if was_old {
+                let architecture = field.unwrap_or_else(|| DEFAULT_ARCHITECTURE.to_owned());
+                capabilities.0.entry(ARCHITECTURE.to_owned()).or_insert_with(|| vec![architecture]);
+                capabilities.0.extend(profile.format.machine_type_of_old_format(config, &name).0);
+            }
+            let decided = self.knowledge.machine_types.iter().filter(|decision| decision.is_about(&name));
+            for decision in decided {
+                capabilities.0.insert(decision.capability.clone(), decision.values.clone());
+            }
+            let architecture = capabilities.values(ARCHITECTURE).unwrap_or_default();
+            let is_open = self.of_suffixes.iter().any(|definition| capabilities.values(&definition.name).is_none());
+            if is_open && architecture.iter().any(|architecture| self.suffixed.contains(architecture)) {
+                open.push(name);
+            }
+            set_capabilities(machine_type, &capabilities);
+        }
+        for definition in &self.of_suffixes {
+            if let (Some(first), false) = (definition.values.first(), open.is_empty()) {
+                self.undecided.push(Undecided {
+                    subject: some_of(open.iter().map(String::as_str)),
+                    open: format!(
+                        "The profile does not say which {} they have; they are taken to have every value, and get the \
+                         images for {first} where there are several.",
+                        definition.name
+                    ),
+                    advice: format!("Say it: --decide 'TYPES={}:{}'.", definition.name, definition.values.join(",")),
+                });
+            }
+        }
+    }
+
+    fn write_core_images(&mut self, document: &mut Value, listed: &[(String, FlavorsOfVersion)]) {
+        let mut missing = Vec::new();
+        for image in objects_mut(document, CORE_IMAGES) {
+            let name = text(image, "name").to_owned();
+            for version in versions_mut(image).into_iter().flatten().filter_map(Value::as_object_mut) {
+                let title = text(version, "version").to_owned();
+                let of_image = listed.iter().filter(|(image, _)| *image == name).flat_map(|(_, versions)| versions);
+                let flavors = of_image.filter(|(version, _)| *version == title).map(|(_, flavors)| flavors).next();
+                let Some(flavors) = flavors else {
+                    missing.push(format!("{name} {title}"));
+                    continue;
+                };
+                version.remove("architectures");
+                let flavors: Vec<Capabilities> = flavors.iter().map(capabilities_of).collect();
+                version.insert("capabilityFlavors".to_owned(), json!(flavors));
+            }
+        }
+        if !missing.is_empty() {
+            self.undecided.push(Undecided {
+                subject: some_of(missing.iter().map(String::as_str)),
+                open: "spec.providerConfig has no image for it, so nobody can have it, before and after.".to_owned(),
+                advice: "Add the image, or remove the version.".to_owned(),
+            });
+        }
+    }
+}
+
+/// Puts the variants behind a version's own flavors. Where both have one for an architecture, the own one is named by what
+/// it is without the suffix; a variant for an architecture of its own comes along where the suffix says just that.
+fn join(own: &mut Vec<Members>, variants: &[Members], meaning: &SuffixMeaning) {
+    let by_architecture = meaning.capability == ARCHITECTURE;
+    let mut joined = Vec::new();
+    for variant in variants {
+        let meets = |flavor: &&mut Members| architectures(flavor) == architectures(variant);
+        let mut met = false;
+        for flavor in own.iter_mut().filter(meets) {
+            met = true;
+            if !by_architecture && capabilities_of(flavor).values(&meaning.capability).is_none() {
+                name_value(flavor, &meaning.capability, &meaning.without);
+            }
+        }
+        if met != by_architecture {
+            joined.push(variant.clone());
+        }
+    }
+    own.append(&mut joined);
+}
+
+fn architectures(flavor: &Members) -> Vec<String> {
+    capabilities_of(flavor).0.remove(ARCHITECTURE).unwrap_or_default()
+}
+
+/// Names one value of a capability in a flavor that does not name it.
+fn name_value(flavor: &mut Members, capability: &str, value: &str) {
+    let mut capabilities = capabilities_of(flavor);
+    capabilities.0.entry(capability.to_owned()).or_insert_with(|| vec![value.to_owned()]);
+    set_capabilities(flavor, &capabilities);
+}
+
+/// A comparison, sorted by whether anybody meant it.
+struct Judged {
+    intended: Vec<Difference>,
+    given_up: Vec<Lost>,
+    /// What is left.
+    wrong: Proof,
+}
+
+impl Judged {
+    fn of(mut proof: Proof, decisions: &[TypeDecision]) -> Self {
+        let decided =
+            |names: &[String]| names.iter().all(|name| decisions.iter().any(|decision| decision.is_about(name)));
+        let differences = std::mem::take(&mut proof.differences);
+        let (intended, differences) = differences.into_iter().partition(|difference: &Difference| {
+            // What nobody could have before is gained.
+            let had = difference.before.image.is_some() && difference.before.admitted;
+            !had || decided(&difference.machine_types)
+        });
+        let lost = std::mem::take(&mut proof.lost);
+        let (given_up, lost) = lost.into_iter().partition(|lost: &Lost| decided(&lost.machine_types));
+        Self { intended, given_up, wrong: Proof { differences, lost, ..proof } }
+    }
+}

@@ -1,0 +1,325 @@
+//! From capabilities back to the old format, for providers that do not know capabilities yet.
+//!
+//! The old format has one image per version and architecture. Where machine types get several, the version keeps the image
+//! that most of them get, and the others go to versions with a suffix.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::document::{
+    CORE_IMAGES, PROVIDER_IMAGES, at_path, flavors, objects, objects_mut, text, versions, versions_mut,
+    without_capabilities,
+};
+use super::{Before, Conversion, ConvertError, Undecided};
+use crate::api::gardener::Capabilities;
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, with_defaults};
+use crate::offer::Resolution;
+use crate::offer::lint::some_of;
+use crate::offer::offered::OfferedVersion;
+use crate::offer::proof::{Difference, Proof};
+use crate::offer::resolution::Outcome;
+use crate::provider::Providers;
+use crate::provider::profile::Members;
+use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
+
+/// The image that some machine types of an architecture get of a version: one flavor, or one for each region.
+struct Variant {
+    architecture: String,
+    flavor: Members,
+    /// How many machine types get it.
+    types: usize,
+}
+
+/// What a version becomes.
+struct Written {
+    version: String,
+    entries: Vec<(String, Members)>,
+}
+
+pub(super) fn convert(before: &Before, providers: Providers) -> Result<Conversion, ConvertError> {
+    let resolution = Resolution::of(&before.offer);
+    let mut conversing = Conversing { before, resolution: &resolution, undecided: Vec::new() };
+    let document = conversing.document();
+    let undecided = conversing.undecided;
+    let mut proof = before.proof(&document, providers)?;
+    let differences = std::mem::take(&mut proof.differences);
+    if !proof.lost.is_empty() {
+        return Err(ConvertError::NotEquivalent(Box::new(Proof { differences, ..proof })));
+    }
+    let intended: Vec<Difference> = differences;
+    Ok(Conversion { profile: document, undecided, intended, given_up: Vec::new(), proof })
+}
+
+struct Conversing<'a> {
+    before: &'a Before,
+    resolution: &'a Resolution<'a>,
+    undecided: Vec<Undecided>,
+}
+
+impl Conversing<'_> {
+    fn document(&mut self) -> Value {
+        let mut document = self.before.profile.document.clone();
+        let mut written: BTreeMap<(String, String), Vec<Written>> = BTreeMap::new();
+        for position in 0..self.before.offer.images.len() {
+            let Some(version) = self.before.offer.images.get(position) else { continue };
+            written.insert((version.image.clone(), version.version.clone()), self.versions(position, version));
+        }
+        self.write_core(&mut document, &written);
+        self.write_provider(&mut document, &written);
+        self.write_machine_types(&mut document);
+        if let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.remove("machineCapabilities");
+        }
+        self.say_what_is_lost();
+        document
+    }
+
+    /// The versions that one version becomes: itself, and one with a suffix for each further image of an architecture.
+    fn versions(&mut self, position: usize, version: &OfferedVersion) -> Vec<Written> {
+        let variants = self.variants(position, version);
+        let mut own: Vec<(String, Members)> = Vec::new();
+        let mut further: BTreeMap<String, Vec<(String, Members)>> = BTreeMap::new();
+        let architectures: BTreeSet<String> = variants.iter().map(|variant| variant.architecture.clone()).collect();
+        for architecture in architectures {
+            let mut of_architecture: Vec<&Variant> =
+                variants.iter().filter(|variant| variant.architecture == architecture).collect();
+            // What another version has anyway can be left to it; then the image that most machine types get.
+            of_architecture
+                .sort_by_key(|variant| (self.is_elsewhere(version, &variant.flavor), std::cmp::Reverse(variant.types)));
+            let Some((kept, others)) = of_architecture.split_first() else { continue };
+            own.push((architecture.clone(), kept.flavor.clone()));
+            for other in others.iter().filter(|other| !self.is_elsewhere(version, &other.flavor)) {
+                let suffix = self.suffix(&kept.flavor, &other.flavor);
+                further.entry(suffix).or_default().push((architecture.clone(), other.flavor.clone()));
+            }
+        }
+        self.left_out(version, &variants);
+        let mut written = vec![Written { version: version.version.clone(), entries: own }];
+        for (suffix, entries) in further {
+            written.push(Written { version: format!("{}-{suffix}", version.version), entries });
+        }
+        written
+    }
+
+    /// The images of a version by architecture, each once.
+    fn variants(&self, position: usize, version: &OfferedVersion) -> Vec<Variant> {
+        let mut variants: Vec<Variant> = Vec::new();
+        for (number, group) in self.resolution.groups().iter().enumerate() {
+            let Some(architecture) = group.capabilities.values(ARCHITECTURE).and_then(<[String]>::first) else {
+                continue;
+            };
+            let Some(flavor) = self.flavor_of(position, version, number) else { continue };
+            let known = variants.iter_mut().find(|known| {
+                known.architecture == *architecture
+                    && without_capabilities(&known.flavor) == without_capabilities(&flavor)
+            });
+            match known {
+                Some(known) => known.types += group.types.len(),
+                None => {
+                    variants.push(Variant { architecture: architecture.clone(), flavor, types: group.types.len() });
+                }
+            }
+        }
+        variants
+    }
+
+    /// What a group gets of a version, as one flavor: in each region its image there.
+    fn flavor_of(&self, position: usize, version: &OfferedVersion, group: usize) -> Option<Members> {
+        let mut joined: Option<Members> = None;
+        for available in self.resolution.availability(position) {
+            let Outcome::Chosen(chosen) = self.resolution.outcome(group, available) else { continue };
+            let mut flavor = self.document_of(version, chosen)?;
+            if let Some(Value::Array(regions)) = flavor.get_mut("regions") {
+                let offered = &self.before.offer.regions;
+                let here: BTreeSet<&str> =
+                    available.regions.iter().filter_map(|region| offered.get(*region)).map(String::as_str).collect();
+                regions.retain(|region| region["name"].as_str().is_some_and(|name| here.contains(name)));
+            }
+            match &mut joined {
+                None => joined = Some(flavor),
+                Some(joined) => {
+                    let more = flavor.get_mut("regions").and_then(Value::as_array_mut).map(std::mem::take);
+                    if let (Some(Value::Array(regions)), Some(mut more)) = (joined.get_mut("regions"), more) {
+                        regions.append(&mut more);
+                    }
+                }
+            }
+        }
+        joined
+    }
+
+    /// A flavor as it stands in the provider's half; of an old-format version the one that it stands for.
+    fn document_of(&self, version: &OfferedVersion, flavor: usize) -> Option<Members> {
+        let offered = version.flavors.get(flavor)?;
+        let members = at_path(&self.before.profile.document, &offered.path)?.as_object()?;
+        if offered.path.ends_with(']') && offered.path.contains("capabilityFlavors") {
+            return Some(members.clone());
+        }
+        let flavors = self.before.profile.format.flavors_of_old_format(members);
+        let architecture = offered.capabilities.values(ARCHITECTURE);
+        flavors.into_iter().find(|flavor| capabilities_of(flavor).values(ARCHITECTURE) == architecture)
+    }
+
+    /// Whether another version of the image has this image as its only one for an architecture.
+    fn is_elsewhere(&self, version: &OfferedVersion, flavor: &Members) -> bool {
+        let image = without_capabilities(flavor);
+        let entries = objects(&self.before.profile.document, PROVIDER_IMAGES)
+            .filter(|entry| text(entry, "name") == version.image);
+        let mut others = entries.flat_map(versions).filter(|entry| text(entry, "version") != version.version);
+        others.any(|other| {
+            let flavors = flavors(other);
+            let architecture = |flavor: &Members| capabilities_of(flavor).0.remove(ARCHITECTURE);
+            let same: Vec<&Members> =
+                flavors.iter().filter(|known| architecture(known) == architecture(flavor)).collect();
+            matches!(same[..], [only] if without_capabilities(only) == image)
+        })
+    }
+
+    /// A suffix for an image beside another: the first value that it lists and the other does not.
+    fn suffix(&self, kept: &Members, other: &Members) -> String {
+        let definitions = &self.before.offer.definitions;
+        let [kept, other] = [kept, other].map(|flavor| with_defaults(&capabilities_of(flavor), definitions));
+        for definition in definitions.iter().filter(|definition| definition.name != ARCHITECTURE) {
+            let [kept, other] = [&kept, &other].map(|side| side.values(&definition.name).unwrap_or_default());
+            if let Some(value) = other
+                .iter()
+                .find(|value| !kept.contains(value))
+                .or_else(|| other.first().filter(|_| kept.len() > other.len()))
+            {
+                return value.chars().map(|kept| if kept.is_ascii_alphanumeric() { kept } else { '-' }).collect();
+            }
+        }
+        "other".to_owned()
+    }
+
+    /// Flavors that nobody gets have no place in the old format, unless another version has their image.
+    fn left_out(&mut self, version: &OfferedVersion, variants: &[Variant]) {
+        let mut left_out = Vec::new();
+        for (position, offered) in version.flavors.iter().enumerate() {
+            let Some(flavor) = self.document_of(version, position) else { continue };
+            let image = without_capabilities(&flavor);
+            let regions_of = |members: &Members| members.get("regions").is_some();
+            let is_kept = variants.iter().any(|kept| {
+                without_capabilities(&kept.flavor) == image
+                    || (regions_of(&kept.flavor) && is_part(&kept.flavor, &flavor))
+            });
+            if !is_kept && !self.is_elsewhere(version, &flavor) {
+                left_out.push((position, offered));
+            }
+        }
+        for (position, offered) in left_out {
+            let capabilities = crate::provider::explanation::capabilities_text(&offered.capabilities);
+            self.undecided.push(Undecided {
+                subject: format!("{} flavor {position}", version.title()),
+                open: format!("No machine type gets it ({capabilities}), so it is left out."),
+                advice: "Add it as a version with a suffix if it shall be had.".to_owned(),
+            });
+        }
+    }
+
+    fn write_core(&self, document: &mut Value, written: &BTreeMap<(String, String), Vec<Written>>) {
+        for image in objects_mut(document, CORE_IMAGES) {
+            let name = text(image, "name").to_owned();
+            let Some(versions) = versions_mut(image) else { continue };
+            let mut all = Vec::new();
+            for version in std::mem::take(versions) {
+                let title = version["version"].as_str().unwrap_or_default().to_owned();
+                let becomes = written.get(&(name.clone(), title)).map(Vec::as_slice).unwrap_or_default();
+                for becoming in becomes {
+                    let mut version = version.clone();
+                    if let Some(members) = version.as_object_mut() {
+                        members.remove("capabilityFlavors");
+                        let architectures: BTreeSet<&str> =
+                            becoming.entries.iter().map(|(architecture, _)| architecture.as_str()).collect();
+                        members.insert("version".to_owned(), becoming.version.as_str().into());
+                        members.insert("architectures".to_owned(), json!(architectures));
+                    }
+                    all.push(version);
+                }
+            }
+            *versions = all;
+        }
+    }
+
+    fn write_provider(&self, document: &mut Value, written: &BTreeMap<(String, String), Vec<Written>>) {
+        let format = self.before.profile.format;
+        let mut done: BTreeSet<(String, String)> = BTreeSet::new();
+        for image in objects_mut(document, PROVIDER_IMAGES) {
+            let name = text(image, "name").to_owned();
+            let Some(versions) = versions_mut(image) else { continue };
+            let mut all: Vec<Value> = Vec::new();
+            for version in std::mem::take(versions) {
+                let title = version["version"].as_str().unwrap_or_default().to_owned();
+                let key = (name.clone(), title);
+                match written.get(&key) {
+                    // What nobody is offered stays, if the old format has words for it.
+                    None if version.get("capabilityFlavors").is_none() => all.push(version),
+                    None => {}
+                    Some(becomes) if done.insert(key) => {
+                        let entries = becomes
+                            .iter()
+                            .flat_map(|becoming| format.old_format_of_flavors(&becoming.version, &becoming.entries));
+                        all.extend(entries.map(Value::from));
+                    }
+                    Some(_) => {}
+                }
+            }
+            *versions = all;
+        }
+    }
+
+    fn write_machine_types(&self, document: &mut Value) {
+        let profile = &self.before.profile;
+        for (machine_type, offered) in objects_mut(document, "/spec/machineTypes").zip(&self.before.offer.machine_types)
+        {
+            let architecture = offered.capabilities.values(ARCHITECTURE).and_then(<[String]>::first);
+            let architecture = architecture.map_or(DEFAULT_ARCHITECTURE, String::as_str);
+            machine_type.insert(ARCHITECTURE.to_owned(), architecture.into());
+            set_capabilities(machine_type, &Capabilities::default());
+        }
+        let types: Vec<(&str, &Capabilities)> = self
+            .before
+            .offer
+            .machine_types
+            .iter()
+            .map(|machine_type| (machine_type.name.as_str(), &machine_type.capabilities))
+            .collect();
+        let is_declared =
+            |name: &String| profile.spec.machine_capabilities.iter().any(|definition| definition.name == *name);
+        // What the profile does not define has no effect, so the old format must not say it either.
+        if self.before.offer.effects.iter().all(is_declared) {
+            if let Some(config) = document.pointer_mut("/spec/providerConfig").and_then(Value::as_object_mut) {
+                profile.format.set_machine_types_of_old_format(config, &types);
+            }
+        }
+    }
+
+    /// Capabilities of machine types that the old format has no word for.
+    fn say_what_is_lost(&mut self) {
+        let offer = &self.before.offer;
+        let names = offer.definitions.iter().map(|definition| &definition.name);
+        let lost = names.filter(|name| *name != ARCHITECTURE && !offer.effects.contains(name));
+        for name in lost.cloned().collect::<Vec<_>>() {
+            let types = offer.machine_types.iter().filter(|known| known.capabilities.values(&name).is_some());
+            let types: Vec<&str> = types.map(|machine_type| machine_type.name.as_str()).collect();
+            if !types.is_empty() {
+                self.undecided.push(Undecided {
+                    subject: some_of(types),
+                    open: format!(
+                        "The old format has no word for {name}: Shoots have to select the version with the right suffix \
+                         themselves."
+                    ),
+                    advice: "Tell the owners of Shoots which versions their machine types can run.".to_owned(),
+                });
+            }
+        }
+    }
+}
+
+/// Whether every region of a flavor stands in another one with the same image.
+fn is_part(whole: &Members, part: &Members) -> bool {
+    let regions = |members: &Members| members.get("regions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let whole = regions(whole);
+    regions(part).iter().all(|region| whole.contains(region))
+}

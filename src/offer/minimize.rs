@@ -1,0 +1,460 @@
+//! The same profile in fewer bytes: what defaults say anyway is left out, flavors of one image are folded into one.
+//!
+//! Every step is tried, and kept only when every machine type gets the same as before, and with it every machine that the
+//! capabilities of the profile can describe, as far as those can be counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::convert::document::{
+    CORE_IMAGES, PROVIDER_IMAGES, flavors, objects, objects_mut, text, versions, versions_mut, without_capabilities,
+};
+use super::lint::stored_bytes;
+use super::offered::{Offer, OfferedType};
+use super::profile::{Profile, ProfileError};
+use super::proof::{Proof, compare};
+use super::resolution::Resolution;
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, best_flavor, with_defaults};
+use crate::cloud_profile::architecture_fields::{apply_defaults, sync_architectures};
+use crate::provider::Providers;
+use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
+use crate::provider::profile::{Members, ProfileFormat};
+
+/// More machines than this are not tried one by one.
+const MOST_MACHINES: usize = 512;
+
+/// A shorter profile.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Minimized {
+    /// The profile.
+    pub profile: Value,
+    /// What was done, with the bytes that each step saves in the file.
+    pub steps: Vec<Saved>,
+    /// Bytes of the file's object, before and after.
+    pub bytes: Bytes,
+    /// Bytes of what Gardener stores: its API server fills defaults in again.
+    pub stored: Bytes,
+    /// Whether every machine was tried that the capabilities can describe, and not only the machine types of the profile.
+    pub every_machine: bool,
+    /// What was compared.
+    pub proof: Proof,
+}
+
+/// A step that saved something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Saved {
+    /// What was done.
+    pub step: &'static str,
+    /// Bytes that it saves.
+    pub bytes: usize,
+}
+
+/// Bytes before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Bytes {
+    /// Before.
+    pub before: usize,
+    /// After.
+    pub after: usize,
+}
+
+/// One way to save bytes; it may be tried on any profile.
+type Step = fn(&mut Value, &Judge);
+
+/// The steps in their order.
+const STEPS: [(&str, Step); 6] = [
+    ("left out members that are empty or null", leave_out_empty),
+    ("left out what the API server fills in", leave_out_defaults),
+    ("left out capabilities with every value", leave_out_every_value),
+    ("folded flavors of one image", fold_flavors),
+    ("left out what the provider takes for granted", leave_out_provider_defaults),
+    ("left out regions that are listed twice", leave_out_repeated_regions),
+];
+
+/// Writes a profile shorter.
+///
+/// # Errors
+/// When it can't be read.
+pub fn minimize(document: &Value, providers: Providers) -> Result<Minimized, ProfileError> {
+    let mut document = document.clone();
+    if let Some(members) = document.as_object_mut() {
+        members.remove("status");
+    }
+    let before = Judge::of(&document, providers)?;
+    let mut shorter = document.clone();
+    let mut steps = Vec::new();
+    for (step, apply) in STEPS {
+        let mut tried = shorter.clone();
+        apply(&mut tried, &before);
+        let bytes = stored_bytes(&shorter).saturating_sub(stored_bytes(&tried));
+        if bytes > 0 && before.is_same(&tried, providers) {
+            shorter = tried;
+            steps.push(Saved { step, bytes });
+        }
+    }
+    let proof = before.proof(&shorter, providers)?;
+    Ok(Minimized {
+        bytes: Bytes { before: stored_bytes(&document), after: stored_bytes(&shorter) },
+        stored: Bytes { before: as_stored(&document), after: as_stored(&shorter) },
+        every_machine: before.every_machine,
+        proof,
+        profile: shorter,
+        steps,
+    })
+}
+
+/// What the profile offers to every machine that is tried.
+struct Judge {
+    format: &'static dyn ProfileFormat,
+    offer: Offer,
+    definitions: Vec<CapabilityDefinition>,
+    machines: Vec<OfferedType>,
+    every_machine: bool,
+}
+
+impl Judge {
+    fn of(document: &Value, providers: Providers) -> Result<Self, ProfileError> {
+        let profile = read(document, providers)?;
+        let definitions = profile.spec.machine_capabilities.clone();
+        let machines = every_machine(&definitions);
+        let every_machine = machines.is_some();
+        let machines = machines.unwrap_or_default();
+        let mut offer = profile.offer(Timestamp::UNIX_EPOCH);
+        offer.machine_types.extend(machines.clone());
+        Ok(Self { format: profile.format, offer, definitions, machines, every_machine })
+    }
+
+    fn proof(&self, document: &Value, providers: Providers) -> Result<Proof, ProfileError> {
+        let mut after = read(document, providers)?.offer(Timestamp::UNIX_EPOCH);
+        after.machine_types.extend(self.machines.clone());
+        let mut proof = compare(&Resolution::of(&self.offer), &Resolution::of(&after));
+        proof.machine_types -= self.machines.len();
+        Ok(proof)
+    }
+
+    /// Whether every machine gets the same image of two lists of flavors, in every region that they name.
+    fn is_same_choice(&self, before: &[Members], after: &[Members]) -> bool {
+        let regions: BTreeSet<Option<&str>> = before.iter().flat_map(regions_of).collect();
+        let machines = self.offer.machine_types.iter().map(|machine_type| &machine_type.capabilities);
+        let distinct: BTreeSet<&BTreeMap<String, Vec<String>>> = machines.map(|capabilities| &capabilities.0).collect();
+        let lists = regions.into_iter().map(|region| [before, after].map(|flavors| choosable(flavors, region)));
+        let lists: Vec<_> = lists.collect();
+        distinct.into_iter().all(|machine| {
+            let machine = Capabilities(machine.clone());
+            lists.iter().all(|[before, after]| {
+                chosen(&machine, &self.definitions, before) == chosen(&machine, &self.definitions, after)
+            })
+        })
+    }
+
+    /// Whether the shorter document is read, refused no more than before, and gives everybody the same.
+    fn is_same(&self, document: &Value, providers: Providers) -> bool {
+        self.proof(document, providers).is_ok_and(|proof| proof.is_equal())
+    }
+}
+
+/// The regions that a flavor has images for; `None` where its image is the same in every region.
+fn regions_of(flavor: &Members) -> Vec<Option<&str>> {
+    match flavor.get("regions").and_then(Value::as_array) {
+        Some(regions) => regions.iter().map(|region| region["name"].as_str()).collect(),
+        None => vec![None],
+    }
+}
+
+/// The flavors with an image in a region, by capabilities and by everything else.
+fn choosable(flavors: &[Members], region: Option<&str>) -> Vec<(Capabilities, Members)> {
+    let there = |flavor: &&Members| {
+        let regions = regions_of(flavor);
+        regions.contains(&None) || regions.contains(&region)
+    };
+    flavors.iter().filter(there).map(|flavor| (capabilities_of(flavor), without_capabilities(flavor))).collect()
+}
+
+fn chosen<'a>(
+    machine: &Capabilities,
+    definitions: &[CapabilityDefinition],
+    flavors: &'a [(Capabilities, Members)],
+) -> Option<&'a Members> {
+    let choice = best_flavor(machine, definitions, flavors, |(capabilities, _)| capabilities).ok()?;
+    flavors.get(choice.index).map(|(_, image)| image)
+}
+
+fn read(document: &Value, providers: Providers) -> Result<Profile, ProfileError> {
+    let mut profile = Profile::read(document.clone(), providers)?;
+    apply_defaults(&mut profile.spec);
+    profile.fill_in_flavors();
+    Ok(profile)
+}
+
+/// Every machine that capabilities can describe; `None` when there are too many, or none are defined.
+fn every_machine(definitions: &[CapabilityDefinition]) -> Option<Vec<OfferedType>> {
+    if definitions.is_empty() {
+        return None;
+    }
+    let mut machines = vec![Capabilities::default()];
+    for definition in definitions {
+        let subsets = 1_usize.checked_shl(u32::try_from(definition.values.len()).ok()?)?.checked_sub(1)?;
+        if subsets.checked_mul(machines.len())? > MOST_MACHINES {
+            return None;
+        }
+        let with = |machine: &Capabilities, subset: usize| {
+            let values = definition.values.iter().enumerate().filter(|(position, _)| subset >> position & 1 == 1);
+            let mut machine = machine.clone();
+            machine.0.insert(definition.name.clone(), values.map(|(_, value)| value.clone()).collect());
+            machine
+        };
+        machines = machines.iter().flat_map(|machine| (1..=subsets).map(move |subset| with(machine, subset))).collect();
+    }
+    let machine = |(number, capabilities)| OfferedType {
+        // No machine type of a profile can be called that.
+        name: format!("any machine {number}"),
+        capabilities,
+        ..OfferedType::default()
+    };
+    Some(machines.into_iter().enumerate().map(machine).collect())
+}
+
+/// Bytes of what Gardener stores of a profile.
+fn as_stored(document: &Value) -> usize {
+    let Ok(mut spec) = super::profile::spec_of(document) else { return stored_bytes(document) };
+    apply_defaults(&mut spec);
+    let has_definitions = !spec.machine_capabilities.is_empty();
+    sync_architectures(&mut spec, has_definitions);
+    let mut stored = document.clone();
+    if let (Some(members), Ok(mut spec)) = (stored.as_object_mut(), serde_json::to_value(&spec)) {
+        // The provider's half is stored as it is written.
+        if let (Some(spec), Some(config)) = (spec.as_object_mut(), document.pointer("/spec/providerConfig")) {
+            spec.insert("providerConfig".to_owned(), config.clone());
+        }
+        members.insert("spec".to_owned(), spec);
+    }
+    stored_bytes(&stored)
+}
+
+fn leave_out_empty(document: &mut Value, _: &Judge) {
+    const LISTS: [&str; 8] = [
+        "architectures",
+        "capabilityFlavors",
+        "capabilities",
+        "lifecycle",
+        "regions",
+        "unavailableMachineTypes",
+        "unavailableVolumeTypes",
+        "containerRuntimes",
+    ];
+    let is_empty = |name: &str, value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => LISTS.contains(&name) && items.is_empty(),
+        Value::Object(members) => LISTS.contains(&name) && members.is_empty(),
+        _ => false,
+    };
+    each_object(document, &mut |members| members.retain(|name, value| !is_empty(name, value)));
+}
+
+fn leave_out_defaults(document: &mut Value, judge: &Judge) {
+    let is_declared = !judge.definitions.is_empty();
+    remove_where(objects_mut(document, "/spec/volumeTypes"), "usable", |value| *value == true);
+    remove_where(objects_mut(document, "/spec/machineTypes"), "usable", |value| *value == true);
+    // With capabilities these fields are filled from them, without, absent is amd64.
+    let default = |value: &Value| is_declared || *value == DEFAULT_ARCHITECTURE;
+    remove_where(objects_mut(document, "/spec/machineTypes"), ARCHITECTURE, default);
+    remove_where(objects_mut(document, CORE_IMAGES), "updateStrategy", |value| *value == "major");
+    for image in objects_mut(document, CORE_IMAGES) {
+        for version in versions_mut(image).into_iter().flatten().filter_map(Value::as_object_mut) {
+            remove_where([&mut *version].into_iter(), "cri", |value| *value == json!([{"name": "containerd"}]));
+            let default = |value: &Value| is_declared || *value == json!([DEFAULT_ARCHITECTURE]);
+            remove_where([version].into_iter(), "architectures", default);
+        }
+    }
+}
+
+fn leave_out_every_value(document: &mut Value, judge: &Judge) {
+    let definitions = &judge.definitions;
+    if definitions.is_empty() {
+        return;
+    }
+    let needs_architecture = judge.format.needs_architecture();
+    let shorten = |capabilities: &mut Capabilities, of_flavor: bool| {
+        capabilities.0.retain(|name, values| {
+            let mut seen = BTreeSet::new();
+            values.retain(|value| seen.insert(value.clone()));
+            let definition = definitions.iter().rfind(|definition| definition.name == *name);
+            let is_every = |definition: &CapabilityDefinition| {
+                definition.values.iter().all(|value| values.contains(value))
+                    && values.iter().all(|value| definition.values.contains(value))
+            };
+            let is_needed = of_flavor && needs_architecture && name == ARCHITECTURE;
+            is_needed || !definition.is_some_and(is_every)
+        });
+    };
+    for machine_type in objects_mut(document, "/spec/machineTypes") {
+        let mut capabilities = capabilities_of(machine_type);
+        shorten(&mut capabilities, false);
+        set_capabilities(machine_type, &capabilities);
+    }
+    each_flavor(document, &mut |flavors| {
+        for flavor in flavors.iter_mut() {
+            let mut capabilities = capabilities_of(flavor);
+            shorten(&mut capabilities, true);
+            set_capabilities(flavor, &capabilities);
+        }
+    });
+}
+
+/// Flavors of one image that differ in one capability are one flavor with the values of both.
+fn fold_flavors(document: &mut Value, judge: &Judge) {
+    if !judge.definitions.is_empty() {
+        each_flavor(document, &mut |flavors| while fold_two(flavors, judge) {});
+    }
+}
+
+/// Folds the first two flavors that can be folded without anybody getting another image.
+fn fold_two(flavors: &mut Vec<Members>, judge: &Judge) -> bool {
+    for later in 1..flavors.len() {
+        for earlier in 0..later {
+            let (Some(a), Some(b)) = (flavors.get(earlier), flavors.get(later)) else { continue };
+            if without_capabilities(a) != without_capabilities(b) {
+                continue;
+            }
+            let Some(both) = folded(&capabilities_of(a), &capabilities_of(b), &judge.definitions) else { continue };
+            let mut tried = flavors.clone();
+            if let Some(flavor) = tried.get_mut(earlier) {
+                set_capabilities(flavor, &both);
+            }
+            tried.remove(later);
+            if judge.is_same_choice(flavors, &tried) {
+                *flavors = tried;
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The capabilities of two flavors together, where they differ in at most one. A flavor stays one architecture's.
+fn folded(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Option<Capabilities> {
+    let [of_a, of_b] = [a, b].map(|side| with_defaults(side, definitions));
+    let mut differing = of_a.0.iter().filter(|(name, values)| {
+        let others = of_b.values(name).unwrap_or_default();
+        !(values.iter().all(|value| others.contains(value)) && others.iter().all(|value| values.contains(value)))
+    });
+    let mut both = a.clone();
+    let Some((name, _)) = differing.next() else { return Some(both) };
+    if differing.next().is_some() || name == ARCHITECTURE {
+        return None;
+    }
+    let definition = definitions.iter().rfind(|definition| definition.name == *name)?;
+    let [of_a, of_b] = [&of_a, &of_b].map(|side| side.values(name).unwrap_or_default());
+    let values: Vec<String> =
+        definition.values.iter().filter(|value| of_a.contains(value) || of_b.contains(value)).cloned().collect();
+    if values.len() == definition.values.len() {
+        both.0.remove(name);
+    } else {
+        both.0.insert(name.clone(), values);
+    }
+    Some(both)
+}
+
+fn leave_out_provider_defaults(document: &mut Value, judge: &Judge) {
+    let Some(config) = document.pointer_mut("/spec/providerConfig") else { return };
+    each_object(config, &mut |members| members.retain(|name, value| !judge.format.says_nothing(name, value)));
+}
+
+/// Where a region is listed twice, the last entry counts.
+fn leave_out_repeated_regions(document: &mut Value, _: &Judge) {
+    let Some(images) = document.pointer_mut(PROVIDER_IMAGES) else { return };
+    each_object(images, &mut |members| {
+        let Some(regions) = members.get_mut("regions").and_then(Value::as_array_mut) else { return };
+        let last: BTreeMap<(String, String), usize> =
+            regions.iter().enumerate().map(|(position, region)| (place(region), position)).collect();
+        let mut position = 0;
+        regions.retain(|region| {
+            position += 1;
+            last.get(&place(region)) == Some(&(position - 1))
+        });
+    });
+}
+
+/// Region and architecture.
+fn place(region: &Value) -> (String, String) {
+    let text = |name: &str| region[name].as_str().unwrap_or_default().to_owned();
+    (text("name"), text(ARCHITECTURE))
+}
+
+fn remove_where<'a>(objects: impl Iterator<Item = &'a mut Members>, name: &str, is_default: impl Fn(&Value) -> bool) {
+    for object in objects {
+        if object.get(name).is_some_and(&is_default) {
+            object.remove(name);
+        }
+    }
+}
+
+/// Changes the flavors of every version of the provider's half that core's half lists in the same way, or not at all, and
+/// takes core's over from them, as the webhook does.
+fn each_flavor(document: &mut Value, change: &mut impl FnMut(&mut Vec<Members>)) {
+    let mut of_core: BTreeMap<(String, String), Option<Vec<Capabilities>>> = BTreeMap::new();
+    for image in objects(document, CORE_IMAGES) {
+        for version in versions(image) {
+            let listed = version.get("capabilityFlavors");
+            let listed = listed.map(|listed| serde_json::from_value(listed.clone()).unwrap_or_default());
+            of_core.insert(title(image, version), listed);
+        }
+    }
+    let mut entries: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for image in objects(document, PROVIDER_IMAGES) {
+        versions(image).for_each(|version| *entries.entry(title(image, version)).or_default() += 1);
+    }
+    let mut changed: BTreeMap<(String, String), Vec<Capabilities>> = BTreeMap::new();
+    for image in objects_mut(document, PROVIDER_IMAGES) {
+        let name = text(image, "name").to_owned();
+        for version in versions_mut(image).into_iter().flatten().filter_map(Value::as_object_mut) {
+            let title = (name.clone(), text(version, "version").to_owned());
+            let mut flavors = flavors(version);
+            let capabilities: Vec<Capabilities> = flavors.iter().map(capabilities_of).collect();
+            let is_listed_so = of_core
+                .get(&title)
+                .is_some_and(|listed| listed.as_ref().is_none_or(|listed| same(listed, &capabilities)));
+            if flavors.is_empty() || !is_listed_so || entries.get(&title) != Some(&1) {
+                continue;
+            }
+            change(&mut flavors);
+            changed.insert(title, flavors.iter().map(capabilities_of).collect());
+            version.insert("capabilityFlavors".to_owned(), flavors.into_iter().map(Value::from).collect());
+        }
+    }
+    for image in objects_mut(document, CORE_IMAGES) {
+        let name = text(image, "name").to_owned();
+        for version in versions_mut(image).into_iter().flatten().filter_map(Value::as_object_mut) {
+            let key = (name.clone(), text(version, "version").to_owned());
+            if let (Some(capabilities), true) = (changed.get(&key), version.contains_key("capabilityFlavors")) {
+                version.insert("capabilityFlavors".to_owned(), json!(capabilities));
+            }
+        }
+    }
+}
+
+fn title(image: &Members, version: &Members) -> (String, String) {
+    (text(image, "name").to_owned(), text(version, "version").to_owned())
+}
+
+/// Whether two lists have the same flavors, in any order.
+fn same(a: &[Capabilities], b: &[Capabilities]) -> bool {
+    a.iter().all(|flavor| b.contains(flavor)) && b.iter().all(|flavor| a.contains(flavor))
+}
+
+/// Changes every object of a document, the inner ones first.
+fn each_object(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| each_object(item, change)),
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| each_object(member, change));
+            change(members);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,98 @@
+//! Accelerated networking: flags in the old format, a capability in the new one (azure-worker section 7.7).
+
+use serde_json::{Value, json};
+
+use crate::api::gardener::Capabilities;
+use crate::provider::azure::image::{ACCELERATED, BASIC, NETWORKING};
+use crate::provider::profile::Members;
+use crate::provider::profile::old_format;
+
+/// The member that says it, of versions and of machine types.
+const FLAG: &str = "acceleratedNetworking";
+/// The list of machine types in the document.
+const MACHINE_TYPES: &str = "machineTypes";
+
+/// An accelerated version supports both values, which is said by saying nothing.
+pub(super) fn flavors_of_old_format(version: &Members) -> Vec<Members> {
+    let mut version = version.clone();
+    let accelerated = is_set(version.remove(FLAG).as_ref());
+    let mut flavors = old_format::flavors_of_old_format(&version);
+    for flavor in flavors.iter_mut().filter(|_| !accelerated) {
+        let mut capabilities = old_format::capabilities_of(flavor);
+        capabilities.0.insert(NETWORKING.to_owned(), vec![BASIC.to_owned()]);
+        old_format::set_capabilities(flavor, &capabilities);
+    }
+    flavors
+}
+
+pub(super) fn old_format_of_flavors(version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
+    let flagged = flavors.iter().map(|(architecture, flavor)| {
+        let mut flagged = flavor.clone();
+        if can_accelerate(&old_format::capabilities_of(flavor)) {
+            flagged.insert(FLAG.to_owned(), true.into());
+        }
+        (architecture.clone(), flagged)
+    });
+    old_format::old_format_of_flavors(version, &flagged.collect::<Vec<_>>())
+}
+
+pub(super) fn machine_type_of_old_format(config: &Value, machine_type: &str) -> Capabilities {
+    let listed = config.get(MACHINE_TYPES).and_then(Value::as_array).into_iter().flatten();
+    let accelerated = listed.filter(|entry| entry["name"] == *machine_type).any(|entry| is_set(entry.get(FLAG)));
+    if accelerated { Capabilities::default() } else { Capabilities::from_iter([(NETWORKING, [BASIC])]) }
+}
+
+pub(super) fn set_machine_types_of_old_format(config: &mut Members, machine_types: &[(&str, &Capabilities)]) {
+    config.remove(MACHINE_TYPES);
+    let accelerated = machine_types.iter().filter(|(_, capabilities)| can_accelerate(capabilities));
+    let accelerated: Vec<Value> = accelerated.map(|(name, _)| json!({"name": name, FLAG: true})).collect();
+    if !accelerated.is_empty() {
+        config.insert(MACHINE_TYPES.to_owned(), accelerated.into());
+    }
+}
+
+fn can_accelerate(capabilities: &Capabilities) -> bool {
+    capabilities.values(NETWORKING).is_none_or(|values| values.iter().any(|value| value == ACCELERATED))
+}
+
+fn is_set(flag: Option<&Value>) -> bool {
+    flag.and_then(Value::as_bool).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(value: Value) -> Members {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn flags_become_values_and_flags_again() {
+        let basic = members(json!({"version": "1", "urn": "a:b:c:d", "skipMarketplaceAgreement": true}));
+        let accelerated = members(json!({"version": "1", "architecture": "arm64", "urn": "a:b:c:e", FLAG: true}));
+        let flavors = [flavors_of_old_format(&basic), flavors_of_old_format(&accelerated)].concat();
+        assert_eq!(
+            Value::from(flavors.clone().into_iter().map(Value::from).collect::<Vec<_>>()),
+            json!([
+                {"capabilities": {"architecture": ["amd64"], NETWORKING: [BASIC]}, "urn": "a:b:c:d",
+                 "skipMarketplaceAgreement": true},
+                {"capabilities": {"architecture": ["arm64"]}, "urn": "a:b:c:e"},
+            ])
+        );
+        let back: Vec<_> = ["amd64", "arm64"].map(str::to_owned).into_iter().zip(flavors).collect();
+        assert_eq!(old_format_of_flavors("1", &back), [basic, accelerated]);
+    }
+
+    #[test]
+    fn machine_types_are_listed_where_they_accelerate() {
+        let mut config = members(json!({MACHINE_TYPES: [{"name": "a", FLAG: true}, {"name": "b"}], "x": 1}));
+        let document = Value::from(config.clone());
+        let (a, b) = (machine_type_of_old_format(&document, "a"), machine_type_of_old_format(&document, "b"));
+        assert_eq!((a.is_empty(), b.values(NETWORKING)), (true, Some(&[BASIC.to_owned()][..])));
+        set_machine_types_of_old_format(&mut config, &[("a", &a), ("b", &b)]);
+        assert_eq!(Value::from(config.clone()), json!({MACHINE_TYPES: [{"name": "a", FLAG: true}], "x": 1}));
+        set_machine_types_of_old_format(&mut config, &[]);
+        assert_eq!(Value::from(config), json!({"x": 1}));
+    }
+}
