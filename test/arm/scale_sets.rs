@@ -86,6 +86,8 @@ pub(super) struct ResourceGroup {
     pub(super) faults: Vec<Fault>,
     pub(super) pace: Operations,
     pub(super) naming: Naming,
+    /// Names that numbered ones got when they were made one after the other.
+    pub(super) measured_names: Vec<String>,
     /// The error that operations of new scale sets end with.
     pub(super) fails_to_make: Option<(String, String)>,
     pub(super) page: usize,
@@ -109,6 +111,7 @@ impl ResourceGroup {
             faults: Vec::new(),
             pace: Operations::AtOnce,
             naming: Naming::AsAsked,
+            measured_names: Vec::new(),
             fails_to_make: None,
             page: 50,
             links_to: None,
@@ -175,10 +178,13 @@ impl ResourceGroup {
         if let Some(known) = self.renamed.get(asked) {
             return known.clone();
         }
-        let stem = asked.rsplit_once('-').map_or(asked, |(stem, _)| stem);
+        let stem = |name: &str| name.rsplit_once('-').map_or(name, |(stem, _)| stem).to_owned();
+        let measured = self.measured_names.iter().position(|measured| stem(measured) == stem(asked));
+        let stem = stem(asked);
         let name = match self.naming {
             Naming::AsAsked => return asked.to_owned(),
             _ if self.find(asked).is_some() => return asked.to_owned(),
+            Naming::Numbered if let Some(index) = measured => self.measured_names.remove(index),
             Naming::Numbered => {
                 self.created += 1;
                 format!("{stem}-{:08}", self.created)

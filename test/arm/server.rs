@@ -201,6 +201,11 @@ impl Group {
         self.with(|group| group.naming = naming);
     }
 
+    /// Numbers that scale sets got when they were made one after the other; side by side it would be chance.
+    pub(crate) fn measured_names(&self, names: Vec<String>) {
+        self.with(|group| group.measured_names = names);
+    }
+
     /// Scale sets in one page of a list.
     pub(crate) fn page(&self, size: usize) {
         self.with(|group| group.page = size);

@@ -26,6 +26,9 @@ impl Azure {
             Form::Cases => Naming::Numbered,
             Form::Flows => Naming::Masked,
         });
+        let measured = case.steps.iter().flat_map(|step| step.expected["azureCalls"].as_array().into_iter().flatten());
+        let made = measured.filter(|call| call["call"] == "createOrUpdate").filter_map(|call| call["name"].as_str());
+        group.measured_names(made.map(str::to_owned).collect());
         for given in &azure.scale_sets {
             let of =
                 given["resourceGroup"].as_str().map_or_else(|| group.clone(), |name| self.0.group(&subscription, name));
@@ -55,8 +58,33 @@ impl CaseGroup {
     }
 }
 
+/// Calls in a form in which only that order counts which has to be kept. First what pools need is looked up and made, for one
+/// pool independently of the others; then follows a list of all there is, then what nobody needs is deleted. What belongs
+/// together keeps its order, and so do the three parts.
+pub(crate) fn in_order_that_counts(calls: &Value) -> Value {
+    let mut calls: Vec<Value> = calls.as_array().into_iter().flatten().cloned().map(with_body).collect();
+    for part in calls.chunk_by_mut(|call, next| part_of(call) == part_of(next)) {
+        part.sort_by_cached_key(stem_of);
+    }
+    json!(calls)
+}
+
+/// What a call is for: both kinds of providing are one part.
+fn part_of(call: &Value) -> &str {
+    match call.get("call").or_else(|| call.get(0)).and_then(Value::as_str).unwrap_or_default() {
+        "get" | "Get" | "createOrUpdate" | "CreateOrUpdate" => "provide",
+        other => other,
+    }
+}
+
+/// Name of a scale set without what is chance in it.
+fn stem_of(call: &Value) -> String {
+    let name = call.get("name").or_else(|| call.get(2)).and_then(Value::as_str).unwrap_or_default();
+    name.rsplit_once('-').map_or(name, |(stem, _)| stem).to_owned()
+}
+
 /// A call with its body as an object instead of text, in which the order of members would count.
-pub(crate) fn with_body(mut call: Value) -> Value {
+fn with_body(mut call: Value) -> Value {
     let body = call.get(3).and_then(Value::as_str).and_then(|text| serde_json::from_str::<Value>(text).ok());
     if let (Some(body @ Value::Object(_)), Some(place)) = (body, call.get_mut(3)) {
         *place = body;

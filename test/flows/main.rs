@@ -116,6 +116,8 @@ fn start(cluster: &ControlPlane, azure: &Azure) -> Result<Process> {
     let program = Program::new("controller", env!("CARGO_BIN_EXE_gardener-extension-worker"))
         .arg("controller")
         .flag("kubeconfig", &kubeconfig)
+        .flag("azure-resource-manager-url", azure.0.url())
+        .flag("azure-authority-url", azure.0.url())
         .env("GARDEN_KUBECONFIG", &kubeconfig)
         .env("AZURE_RESOURCE_MANAGER_URL", azure.0.url())
         .env("AZURE_AUTHORITY_HOST", azure.0.url())
@@ -178,7 +180,9 @@ async fn differences(case: &Case, place: Place, azure: &Azure) -> Option<Vec<Dif
         }
         Ok(Outcome::Ran(found)) => {
             let steps = case.steps.iter().zip(&found);
-            Some(steps.flat_map(|(step, found)| compare_flow::compare(&step.expected, found)).collect())
+            Some(
+                steps.flat_map(|(step, found)| compare_flow::compare(&step.operation, &step.expected, found)).collect(),
+            )
         }
         Err(error) => Some(vec![Difference::of_case(format!("{error:#}"))]),
     }

@@ -16,6 +16,8 @@ use crate::case::Given;
 /// Finalizer of the test: a deleted Worker stays to be looked at.
 const LOOKED_AT: &str = "test.gardener.cloud/looked-at";
 const FINALIZER: &str = "extensions.gardener.cloud/worker";
+/// The subscription in the ids of all scale sets that were made in measurements, whatever the credentials say.
+const MEASURED_SUBSCRIPTION: &str = "sub";
 const MACHINES: &str = "machine.sapcloud.io/v1alpha1";
 
 /// The place of one case.
@@ -23,8 +25,8 @@ pub(crate) struct Place {
     pub(crate) client: Client,
     /// Given names of namespaces and what they are here.
     namespaces: BTreeMap<String, String>,
-    /// The given subscription, if the credentials name one.
-    subscription: Option<String>,
+    /// Whether the credentials name a subscription.
+    has_subscription: bool,
     number: usize,
     /// The given objects as they were created here.
     given: Vec<Value>,
@@ -44,7 +46,7 @@ impl Place {
         let mut place = Self {
             client,
             namespaces: BTreeMap::new(),
-            subscription: None,
+            has_subscription: false,
             number,
             given: Vec::new(),
             namespace: String::new(),
@@ -69,7 +71,7 @@ impl Place {
 
     /// The subscription of the case at Azure.
     pub(crate) fn subscription(&self) -> Option<String> {
-        self.subscription.is_some().then(|| self.own_subscription())
+        self.has_subscription.then(|| self.own_subscription())
     }
 
     fn own_subscription(&self) -> String {
@@ -155,7 +157,7 @@ impl Place {
             // A missing value is part of a case.
             let moved = if given.is_empty() { String::new() } else { own.clone() };
             *place = if is_base64 { base64(&moved) } else { json!(moved) };
-            self.subscription = Some(given).filter(|given| !given.is_empty()).or(self.subscription.take());
+            self.has_subscription |= !given.is_empty();
         }
     }
 
@@ -266,9 +268,7 @@ impl Place {
         for (given, own) in &self.namespaces {
             text = text.replace(own, given);
         }
-        if let Some(given) = &self.subscription {
-            text = text.replace(&self.own_subscription(), given);
-        }
+        text = text.replace(&self.own_subscription(), MEASURED_SUBSCRIPTION);
         Ok(serde_json::from_str(&text)?)
     }
 }
