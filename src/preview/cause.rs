@@ -61,14 +61,22 @@ const UNASKED: [&str; 20] = [
 pub struct Trials<'a> {
     old: &'a Inputs,
     new: &'a Inputs,
-    /// The objects that every trial is rendered over.
-    live: &'a MachineObjects,
+    ground: Ground<'a>,
     changes: Vec<Change>,
     /// Where the changes of the CloudProfile stand in `changes`.
     profile: Option<(Range<usize>, Arc<ProfileStep>)>,
     /// Secrets of both: what the Worker did not refer to before can't have had an effect.
     secrets: Secrets,
     outcomes: RefCell<Outcomes>,
+}
+
+/// What every trial is rendered over.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    /// The objects there are.
+    pub live: &'a MachineObjects,
+    /// What the cloud has, where that is known.
+    pub cloud: Option<&'a Value>,
 }
 
 /// What is known already, by the changes that were chosen.
@@ -86,12 +94,12 @@ enum Direction {
 type Blame = BTreeMap<(usize, String), Option<Effect>>;
 
 impl<'a> Trials<'a> {
-    /// Finds all changes between two inputs whose outcomes over `live` are known.
+    /// Finds all changes between two inputs whose outcomes on the same ground are known.
     #[must_use]
     pub fn new(
         (old, old_outcome): (&'a Inputs, Result<Outcome, Failure>),
         (new, new_outcome): (&'a Inputs, Result<Outcome, Failure>),
-        live: &'a MachineObjects,
+        ground: Ground<'a>,
         profiles: &CloudProfiles,
     ) -> Self {
         let mut changes = difference(
@@ -131,7 +139,7 @@ impl<'a> Trials<'a> {
         };
         let everything = (0..changes.len()).collect();
         let outcomes = HashMap::from([(everything, Rc::new(new_outcome)), (Vec::new(), Rc::new(old_outcome))]);
-        Self { old, new, live, changes, profile, secrets, outcomes: RefCell::new(outcomes) }
+        Self { old, new, ground, changes, profile, secrets, outcomes: RefCell::new(outcomes) }
     }
 
     /// Every change, whether it has an effect or not.
@@ -263,7 +271,8 @@ impl<'a> Trials<'a> {
         if let Some(known) = self.outcomes.borrow().get(chosen) {
             return Rc::clone(known);
         }
-        let trial = Rc::new(self.inputs(chosen).and_then(|inputs| outcome(&inputs, self.live)));
+        let trial =
+            Rc::new(self.inputs(chosen).and_then(|inputs| outcome(&inputs, self.ground.live, self.ground.cloud)));
         self.outcomes.borrow_mut().insert(chosen.to_vec(), Rc::clone(&trial));
         trial
     }

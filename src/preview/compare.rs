@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::cause::{Cause, Trials};
+use super::cause::{Cause, Ground, Trials};
 use super::cloud_profile::CloudProfiles;
 use super::difference::{ChangeKind, ChangedObject, difference};
 use super::finding::{
     Finding, FindingKind, Severity, findings_of_placement, findings_of_pools, unchanged_node_agent_secret,
 };
 use super::inputs::Inputs;
-use super::outcome::{Failure, Outcome, Placement, as_live, live_placement, outcome};
+use super::outcome::{Failure, Outcome, Placement, as_live, cloud_before, live_placement, outcome};
 use super::rule::{Effect, Verdict, effect};
 use super::surge::{SurgePlan, surge_plan};
 use crate::api::gardener::MachineDeploymentStatus;
@@ -112,7 +112,9 @@ pub fn compare(
     baseline: Baseline,
     profiles: &CloudProfiles,
 ) -> WorkerChange {
-    let planned = old.map(|old| outcome(old, live));
+    let cloud = cloud_before(old, new);
+    let cloud = cloud.as_ref();
+    let planned = old.map(|old| outcome(old, live, cloud));
     let before = before(old, planned.as_ref(), live, baseline);
     let basis = as_live(&before);
     let is_unchanged = matches!((old, new), (Some(old), Some(new)) if old.is_same(new));
@@ -120,7 +122,7 @@ pub fn compare(
         (_, None) => Some(Ok(Outcome::default())),
         // The same inputs over their own objects lead to the same objects.
         (Some(planned), Some(_)) if is_unchanged && baseline == Baseline::Rendered => Some(planned.clone()),
-        (_, Some(new)) => Some(outcome(new, &basis)),
+        (_, Some(new)) => Some(outcome(new, &basis, cloud)),
     }
     .unwrap_or_else(|| Ok(Outcome::default()));
 
@@ -146,7 +148,11 @@ pub fn compare(
     change.findings.extend(failures(old, &old_result, &after, live));
     change.findings.extend(findings_of_pools(&change.placements));
     if let (Some(old), Some(new), false) = (old, new, is_unchanged) {
-        let trials = Trials::new((old, old_over(old, old_result, &basis, baseline)), (new, after), &basis, profiles);
+        let old_result = match baseline {
+            Baseline::Rendered => old_result,
+            Baseline::Live => outcome(old, &basis, cloud),
+        };
+        let trials = Trials::new((old, old_result), (new, after), Ground { live: &basis, cloud }, profiles);
         blame(&mut change, &trials);
     }
     if baseline == Baseline::Live {
@@ -154,16 +160,6 @@ pub fn compare(
     }
     change.findings.sort_by_key(|finding| finding.severity);
     change
-}
-
-/// What the old inputs lead to over the same objects that the new ones are rendered over.
-fn old_over(
-    old: &Inputs,
-    planned: Result<Outcome, Failure>,
-    basis: &MachineObjects,
-    baseline: Baseline,
-) -> Result<Outcome, Failure> {
-    if baseline == Baseline::Rendered { planned } else { outcome(old, basis) }
 }
 
 /// The objects before the change, by name of the deployment.

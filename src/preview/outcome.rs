@@ -114,27 +114,19 @@ pub struct Outcome {
     pub hibernated: bool,
 }
 
-/// Plans the Worker and renders its objects over those there are.
+/// Plans the Worker and renders its objects over those there are, and over what the `cloud` has, where that is known.
 ///
 /// # Errors
 /// When no pool can be planned.
-pub fn outcome(inputs: &Inputs, live: &MachineObjects) -> Result<Outcome, Failure> {
+pub fn outcome(inputs: &Inputs, live: &MachineObjects, cloud: Option<&Value>) -> Result<Outcome, Failure> {
+    let mut context = context(inputs)?;
     let namespace = inputs.namespace();
-    let missing = |member| WorkerError::ClusterIncomplete { cluster: namespace.to_owned(), member };
-    if inputs.shoot.is_none() && inputs.cloud_profile.is_none() {
-        return Err(WorkerError::ClusterMissing { cluster: namespace.to_owned() }.into());
-    }
-    let unreadable =
-        |error: DecodeError| Failure { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() };
-    let context = WorkerContext {
-        worker: inputs.worker.decoded().map_err(unreadable)?,
-        cloud_profile: &inputs.cloud_profile.as_ref().ok_or_else(|| missing("cloudProfile"))?.decoded,
-        shoot: inputs.shoot.as_ref().ok_or_else(|| missing("shoot"))?.decoded().map_err(unreadable)?,
-        secrets: &inputs.secrets,
-        // Scale sets as the status records them: a file seldom describes the whole cloud.
-        dependencies: None,
-    };
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type)?;
+    let dependencies = match cloud {
+        Some(cloud) => provider.described_dependencies(context, cloud)?,
+        None => None,
+    };
+    context.dependencies = dependencies.as_ref();
     let plan = plan(provider, context)?;
     let rules = replica_rules(&context, live);
     let mut outcome = Outcome { hibernated: rules.hibernated, ..Outcome::default() };
@@ -162,6 +154,35 @@ pub fn outcome(inputs: &Inputs, live: &MachineObjects) -> Result<Outcome, Failur
         })
         .collect();
     Ok(outcome)
+}
+
+/// The cloud before a change: what is recorded is there, as the old inputs need it. A file seldom describes the whole cloud,
+/// and a preview asks nobody.
+#[must_use]
+pub fn cloud_before(old: Option<&Inputs>, new: Option<&Inputs>) -> Option<Value> {
+    let of = |inputs: &Inputs| {
+        let context = context(inputs).ok()?;
+        let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
+        provider.settled_cloud(context).ok()?
+    };
+    old.and_then(of).or_else(|| new.and_then(of))
+}
+
+fn context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failure> {
+    let namespace = inputs.namespace();
+    let missing = |member| WorkerError::ClusterIncomplete { cluster: namespace.to_owned(), member };
+    if inputs.shoot.is_none() && inputs.cloud_profile.is_none() {
+        return Err(WorkerError::ClusterMissing { cluster: namespace.to_owned() }.into());
+    }
+    let unreadable =
+        |error: DecodeError| Failure { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() };
+    Ok(WorkerContext {
+        worker: inputs.worker.decoded().map_err(unreadable)?,
+        cloud_profile: &inputs.cloud_profile.as_ref().ok_or_else(|| missing("cloudProfile"))?.decoded,
+        shoot: inputs.shoot.as_ref().ok_or_else(|| missing("shoot"))?.decoded().map_err(unreadable)?,
+        secrets: &inputs.secrets,
+        dependencies: None,
+    })
 }
 
 /// A live deployment with its class, as a placement.

@@ -84,8 +84,8 @@ pub trait Provider: ProfileFormat {
     /// When a document of the whole Worker is missing or wrong; then no pool can be planned.
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError>;
 
-    /// The cloud as it is when all that pools depend on is recorded and as they need it, in the form that a file describes
-    /// it; `None` when they depend on nothing.
+    /// The cloud as it has to be taken for where nobody can look: what is recorded is there, as these pools need it. In the
+    /// form of [`described_dependencies`](Self::described_dependencies); `None` when they depend on nothing.
     ///
     /// # Errors
     /// As [`Provider::planner`].

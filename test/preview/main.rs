@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use gardener_extension_worker::preview::difference::ChangedObject;
 use gardener_extension_worker::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
 use gardener_extension_worker::worker::live::{Live, MachineObjects};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use mutation::{Mutation, mutations};
-use oracle::{NOTHING, Rendered, as_cluster, as_live, judge, render};
+use oracle::{NOTHING, Rendered, as_cluster, as_live, cloud_of, judge, render};
 use world::{World, worlds};
 
 const DOUBLES: usize = 600;
@@ -66,7 +66,8 @@ impl Dice {
 
 /// The objects that a cluster has of a world: replicas where the autoscaler put them, annotations of others.
 fn lived_in(world: &World, dice: &mut Dice) -> MachineObjects {
-    let mut live = as_live(&render(world, &MachineObjects::default()).unwrap());
+    let cloud = cloud_of(world);
+    let mut live = as_live(&render(world, &MachineObjects::default(), cloud.as_ref()).unwrap());
     for deployment in live.deployments.values_mut() {
         let mut document = deployment.document.clone();
         if document["spec"]["replicas"] != json!(0) {
@@ -88,8 +89,13 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn new(world: &'a World, live: MachineObjects) -> Self {
-        let old = render(world, &live).unwrap();
+        let old = render(world, &live, cloud_of(world).as_ref()).unwrap();
         Self { world, basis: as_live(&old), live, old, profiles: CloudProfiles::default() }
+    }
+
+    /// What the cloud is taken to have, before and after.
+    fn cloud(&self, new: &World) -> Option<Value> {
+        cloud_of(self.world).or_else(|| cloud_of(new))
     }
 
     fn preview(&self, new: &World) -> WorkerChange {
@@ -102,7 +108,8 @@ impl<'a> Bench<'a> {
     fn check(&self, who: &str, new: &World, alone: &[(&Mutation, World, World)], count: &mut Count) {
         count.mutations += 1;
         let predicted = self.preview(new);
-        let Some(after) = render(new, &self.basis) else {
+        let cloud = self.cloud(new);
+        let Some(after) = render(new, &self.basis, cloud.as_ref()) else {
             count.unplannable += 1;
             let says_so = predicted.breaks() && predicted.placements.iter().all(|placement| !placement.is_change());
             if !says_so {
@@ -126,7 +133,7 @@ impl<'a> Bench<'a> {
             count.wrong.push(format!("{who}: {} placements, {} predicted", names.len(), predicted.placements.len()));
         }
         for placement in &predicted.placements {
-            self.check_placement(who, placement, &after, alone, count);
+            self.check_placement(who, placement, &after, cloud.as_ref(), alone, count);
         }
     }
 
@@ -135,6 +142,7 @@ impl<'a> Bench<'a> {
         who: &str,
         placement: &PlacementChange,
         after: &Rendered,
+        cloud: Option<&Value>,
         alone: &[(&Mutation, World, World)],
         count: &mut Count,
     ) {
@@ -159,14 +167,14 @@ impl<'a> Bench<'a> {
         if wanted != NOTHING {
             let id = |mutation: &Mutation| (mutation.object.to_owned(), mutation.field.clone());
             for (mutation, _, without) in alone {
-                if self.matters(name, after, render(without, &self.basis).as_ref()) {
+                if self.matters(name, after, render(without, &self.basis, cloud).as_ref()) {
                     blamed.insert(id(mutation));
                 }
             }
             // Each of both is enough.
             if blamed.is_empty() {
                 for (mutation, only, _) in alone {
-                    if self.matters(name, &self.old, render(only, &self.basis).as_ref()) {
+                    if self.matters(name, &self.old, render(only, &self.basis, cloud).as_ref()) {
                         blamed.insert(id(mutation));
                     }
                 }
@@ -222,7 +230,7 @@ fn single_mutations() {
 fn live_objects_as_the_old_side() {
     let mut total = Count::default();
     for (name, world) in worlds() {
-        let old = render(&world, &MachineObjects::default()).unwrap();
+        let old = render(&world, &MachineObjects::default(), cloud_of(&world).as_ref()).unwrap();
         let (cluster, profiles) = (as_cluster(&old), CloudProfiles::default());
         let inputs = world.inputs(&profiles);
         let live = |new: &World, objects: &MachineObjects| {
@@ -230,7 +238,8 @@ fn live_objects_as_the_old_side() {
         };
         for mutation in mutations(&world) {
             let new = mutation.of(&world);
-            let Some(after) = render(&new, &cluster) else { continue };
+            let cloud = cloud_of(&world).or_else(|| cloud_of(&new));
+            let Some(after) = render(&new, &cluster, cloud.as_ref()) else { continue };
             total.mutations += 1;
             for placement in live(&new, &cluster).placements {
                 // Bounds are published in the status, which this cluster doesn't have.
@@ -302,4 +311,35 @@ fn touch_one_list(first: &Mutation, second: &Mutation) -> bool {
         && (list(first) == list(second)
             || list(first).is_some_and(|list| second.field.starts_with(&list))
             || list(second).is_some_and(|list| first.field.starts_with(&list)))
+}
+
+/// Nobody asks Azure, but what a change of the CloudProfile does to scale sets is known, and so are their new names.
+#[test]
+fn scale_sets_roll_and_come() {
+    let (_, flat) = worlds().into_iter().find(|(_, world)| cloud_of(world).is_some()).unwrap();
+    let profiles = CloudProfiles::default();
+    let of = |new: &World| {
+        let (old, new) = (flat.inputs(&profiles), new.inputs(&profiles));
+        compare(Some(&old), Some(&new), &MachineObjects::default(), Baseline::Rendered, &profiles)
+    };
+    let mut other_domains = flat.clone();
+    other_domains.cloud_profile["spec"]["providerConfig"]["countFaultDomains"][0]["count"] = json!(2);
+    let rolls = of(&other_domains);
+    assert_eq!(rolls.placements.len(), 2);
+    for placement in &rolls.placements {
+        assert_eq!(placement.verdict.word(), "ROLL", "{}", placement.deployment);
+        let causes: Vec<String> = placement.causes.iter().map(|cause| cause.change.path.to_string()).collect();
+        assert_eq!(causes, ["spec.providerConfig.countFaultDomains[westeurope].count"]);
+        assert_eq!(placement.hash_inputs, ["providerStatus.vmoDependencies[].name"]);
+    }
+
+    let mut another_pool = flat.clone();
+    let pools = another_pool.worker["spec"]["pools"].as_array_mut().unwrap();
+    let mut gamma = pools[0].clone();
+    gamma["name"] = json!("gamma");
+    pools.push(gamma);
+    let comes = of(&another_pool);
+    let words: Vec<_> = comes.placements.iter().map(|placement| placement.verdict.word()).collect();
+    assert_eq!(words, ["NONE", "NONE", "CREATE"]);
+    assert!(comes.findings.is_empty(), "{:?}", comes.findings);
 }

@@ -13,7 +13,7 @@ use gardener_extension_worker::worker::live::{Digested, Live, MachineObjects};
 use gardener_extension_worker::worker::plan::plan;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -41,20 +41,45 @@ pub(crate) type Judgement = (&'static str, bool);
 
 pub(crate) const NOTHING: Judgement = ("NONE", false);
 
-/// Renders a world over live objects; `None` when no pool can be planned.
-pub(crate) fn render(world: &World, live: &MachineObjects) -> Option<Rendered> {
+/// The cloud before a change: every recorded scale set has the fault domains that the profile asks for. `None` where zones
+/// take their place.
+pub(crate) fn cloud_of(world: &World) -> Option<Value> {
+    let infrastructure = world.worker.pointer("/spec/infrastructureProviderStatus")?;
+    if infrastructure["zoned"] == true || world.worker["spec"]["type"] != "azure" {
+        return None;
+    }
+    let counts = world.cloud_profile.pointer("/spec/providerConfig/countFaultDomains").and_then(Value::as_array);
+    let region = &world.worker["spec"]["region"];
+    let count = counts.and_then(|counts| counts.iter().find(|count| count["region"] == *region));
+    let records = world.worker.pointer("/status/providerStatus/vmoDependencies").and_then(Value::as_array);
+    let shown = records.into_iter().flatten().map(|record| {
+        json!({
+            "resourceGroup": infrastructure["resourceGroup"]["name"],
+            "name": record["name"],
+            "id": record["id"],
+            "platformFaultDomainCount": count.map(|count| &count["count"]),
+        })
+    });
+    Some(json!({"assumed": true, "vmss": shown.collect::<Vec<_>>()}))
+}
+
+/// Renders a world over live objects and a cloud; `None` when no pool can be planned.
+pub(crate) fn render(world: &World, live: &MachineObjects, cloud: Option<&Value>) -> Option<Rendered> {
     let worker: Worker = decode_lenient(&to_go_json(&world.worker)).ok()?;
     let cloud_profile: CloudProfile = decode_lenient(&to_go_json(&world.cloud_profile)).ok()?;
     let shoot: Shoot = decode_lenient(&to_go_json(&world.shoot)).ok()?;
     let secrets = world.secrets();
-    let context = WorkerContext {
+    let mut context = WorkerContext {
         worker: &worker,
         cloud_profile: &cloud_profile,
         shoot: &shoot,
         secrets: &secrets,
         dependencies: None,
     };
-    let plan = plan(Providers::SHIPPED.for_worker_type(&worker.spec.worker_type).ok()?, context).ok()?;
+    let provider = Providers::SHIPPED.for_worker_type(&worker.spec.worker_type).ok()?;
+    let dependencies = cloud.map(|cloud| provider.described_dependencies(context, cloud)).transpose().ok()?.flatten();
+    context.dependencies = dependencies.as_ref();
+    let plan = plan(provider, context).ok()?;
     let rules = replica_rules(&context, live);
     let deployments = plan.machines().map(|machine| {
         let wanted = &machine.deployment;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::step::{Step, step};
-use super::{Needs, ScaleSet};
+use super::{Needs, PoolNeed, ScaleSet};
 use crate::provider::azure::documents::ScaleSetDependency;
 use crate::provider::{Dependencies, DependencyFailure};
 
@@ -17,10 +17,24 @@ struct DescribedAzure {
     vmss: Vec<ScaleSet>,
     #[serde(default)]
     fail: BTreeMap<String, String>,
-    /// Whether nobody has looked: new scale sets get the names that they get in earnest (else they are numbered), and one
-    /// without a number of fault domains has the right one.
+    /// Whether nobody has looked: what is recorded is there, as its pool needs it unless something else is said, and new
+    /// scale sets get the names that they get in earnest. Else they are numbered.
     #[serde(default)]
     assumed: bool,
+}
+
+impl DescribedAzure {
+    /// What Azure shows of a recorded scale set.
+    fn shown(&self, record: &ScaleSetDependency, need: &PoolNeed, resource_group: &str) -> Option<ScaleSet> {
+        let described =
+            self.vmss.iter().find(|set| set.resource_group == resource_group && set.name == record.name).cloned();
+        if !self.assumed {
+            return described;
+        }
+        let count = described.and_then(|set| set.platform_fault_domain_count).unwrap_or(need.fault_domains);
+        let (name, id) = (record.name.clone(), record.id.clone());
+        Some(ScaleSet { name, id, platform_fault_domain_count: Some(count), ..ScaleSet::default() })
+    }
 }
 
 /// What the pools would depend on after a reconcile against the Azure that a file describes.
@@ -40,14 +54,7 @@ pub(in crate::provider::azure) fn described_dependencies(needs: &Needs, describe
             if let Some(failure) = failed("get").filter(|_| recorded.is_some()) {
                 return Err(failure);
             }
-            let mut shown = recorded
-                .and_then(|record| {
-                    azure.vmss.iter().find(|set| set.resource_group == *resource_group && set.name == record.name)
-                })
-                .cloned();
-            if let Some(shown) = shown.as_mut().filter(|_| azure.assumed) {
-                shown.platform_fault_domain_count.get_or_insert(need.fault_domains);
-            }
+            let shown = recorded.and_then(|record| azure.shown(record, need, resource_group));
             match step(&needs.place, need, recorded.map(|record| record.name.as_str()), shown.as_ref())? {
                 Step::Keep(dependency) => Ok(dependency),
                 Step::Wait(text) => Err(DependencyFailure { message: text, code: None }),
@@ -81,7 +88,7 @@ pub(in crate::provider::azure) fn described_dependencies(needs: &Needs, describe
     dependencies
 }
 
-/// The Azure in which every recorded scale set is as its pool needs it now.
+/// The Azure in which every recorded scale set is as its pool needs it now; a later need may be another one.
 pub(in crate::provider::azure) fn settled(needs: &Needs) -> Value {
     let count = |pool: &str| needs.pools.iter().find(|need| need.pool == pool).map(|need| need.fault_domains);
     let shown = needs.records.iter().map(|record| {
