@@ -99,15 +99,53 @@ pub(crate) fn azure_shoot(namespace: &str) -> Value {
     })
 }
 
+/// As large as it gets: etcd takes 1.5 MiB, and an API server notes who wrote what.
+pub(crate) const HUGE: usize = 1_500_000;
+
+/// A profile of about that many bytes, in both halves complete.
+pub(crate) fn huge_profile(name: &str) -> Value {
+    let mut profile = azure_profile(name);
+    let (mut core, mut provider) = (Vec::new(), Vec::new());
+    let mut size = 0;
+    while size < HUGE {
+        let version = format!("1.{}.0", core.len());
+        let flavors: Vec<Value> = ["gen2", "gen1"]
+            .into_iter()
+            .flat_map(|hypervisor| {
+                ["amd64", "arm64"]
+                    .map(|architecture| json!({"architecture": [architecture], "hypervisorType": [hypervisor]}))
+            })
+            .collect();
+        let with_images = flavors.iter().map(|flavor| {
+            let id = format!("/SharedGalleries/gallery-of-{name}/Images/linux/Versions/{version}");
+            json!({"capabilities": flavor, "sharedGalleryImageID": id})
+        });
+        let listed = json!({"version": version, "capabilityFlavors": with_images.collect::<Vec<_>>()});
+        let version = json!({"version": version, "cri": [{"name": "containerd"}], "capabilityFlavors": flavors});
+        size += listed.to_string().len() + version.to_string().len();
+        core.push(version);
+        provider.push(listed);
+    }
+    profile["spec"]["machineImages"][0]["versions"] = core.into();
+    profile["spec"]["providerConfig"]["machineImages"][0]["versions"] = provider.into();
+    profile
+}
+
 /// A question of an API server about an object that is made.
 pub(crate) fn review(resource: &str, object: &Value) -> Vec<u8> {
+    review_of_change(resource, object, &Value::Null)
+}
+
+/// A question about an object that is changed, or made if there is none before.
+pub(crate) fn review_of_change(resource: &str, object: &Value, old: &Value) -> Vec<u8> {
+    let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
     let review = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
-            "uid": "1-2-3", "operation": "CREATE", "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"],
+            "uid": "1-2-3", "operation": operation, "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"],
             "kind": {"group": "core.gardener.cloud", "version": "v1beta1", "kind": object["kind"]},
             "resource": {"group": "core.gardener.cloud", "version": "v1beta1", "resource": resource},
-            "object": object, "oldObject": null, "dryRun": false,
+            "object": object, "oldObject": old, "dryRun": false,
         },
     });
     review.to_string().into_bytes()

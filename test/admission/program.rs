@@ -44,10 +44,20 @@ impl Admission {
         name: &str,
         arguments: impl FnOnce(Program) -> Program,
     ) -> Result<Self> {
+        Self::start_as(control_plane, CONTROLLER, name, arguments).await
+    }
+
+    /// Starts one that acts as another user.
+    pub(crate) async fn start_as(
+        control_plane: &ControlPlane,
+        user: &str,
+        name: &str,
+        arguments: impl FnOnce(Program) -> Program,
+    ) -> Result<Self> {
         let [port, health] = free_ports()?;
         let program = Program::new(name, env!("CARGO_BIN_EXE_gardener-extension-worker"))
             .arg("admission")
-            .flag("kubeconfig", control_plane.kubeconfig_file(CONTROLLER)?)
+            .flag("kubeconfig", control_plane.kubeconfig_file(user)?)
             .flag("webhook-config-mode", "url")
             .flag("webhook-config-url", format!("127.0.0.1:{port}"))
             .flag("webhook-config-server-port", port.to_string())

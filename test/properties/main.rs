@@ -2,6 +2,7 @@
 //!
 //! * [`cloud_profiles`]: converted and shortened profiles make the same machines;
 //! * [`provider_config`]: which bytes of a provider config are hashed;
+//! * [`profiles`]: both halves of a CloudProfile: what admission writes is what it accepts;
 //! * [`zones`]: numbers and percentages of a pool spread over its zones;
 //! * [`mutations`]: inputs that were damaged at random give objects or an error, never a panic.
 //!
@@ -12,5 +13,6 @@
 mod cloud_profiles;
 mod mutations;
 mod parity_inputs;
+mod profiles;
 mod provider_config;
 mod zones;

@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use crate::cluster::{ADMIN, ControlPlane, eventually};
+use crate::cluster::{ADMIN, ControlPlane, RESTRICTED, eventually};
 use crate::garden::{self, Garden};
-use crate::objects::azure_profile;
+use crate::objects::{azure_profile, namespaced_profile};
 use crate::program::{self, Admission, NAME, NAMESPACE};
 use crate::raw_client::Connection;
 
@@ -62,12 +62,25 @@ async fn replicas_share_one_certificate() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_changed_configuration_and_a_lost_secret_are_repaired() -> Result<()> {
+async fn a_changed_configuration_and_a_lost_secret_are_repaired_with_the_documented_permissions() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     garden::install(&control_plane).await?;
+    // What docs/admission.md says, and nothing else.
+    let written = vec!["get", "create", "update"];
+    let rules = json!([
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": written},
+        {"apiGroups": ["admissionregistration.k8s.io"], "verbs": written,
+            "resources": ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]},
+        {"apiGroups": ["core.gardener.cloud"], "resources": ["cloudprofiles", "namespacedcloudprofiles"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+    ]);
+    control_plane.grant(RESTRICTED, serde_json::from_value(rules)?).await?;
     // Looked after every second.
-    let admission = Admission::start(&control_plane, "repaired", |program| {
-        program.flag("certificate-announcement", "4s").flag("certificate-validity", "1h")
+    let admission = Admission::start_as(&control_plane, RESTRICTED, "repaired", |program| {
+        program
+            .flag("certificate-announcement", "4s")
+            .flag("certificate-validity", "1h")
+            .flag("webhook-config-owner-namespace", NAMESPACE)
     })
     .await?;
     admission.ready().await?;
@@ -85,6 +98,10 @@ async fn a_changed_configuration_and_a_lost_secret_are_repaired() -> Result<()> 
         Ok(())
     })
     .await?;
+    let owners = api.get(NAME).await?.metadata.owner_references.unwrap_or_default();
+    ensure!(owners.iter().any(|owner| owner.kind == "Namespace" && owner.name == NAMESPACE), "{owners:?}");
+    garden.create(&azure_profile("parent")).await?;
+    garden.try_create(&namespaced_profile(NAMESPACE, "parent")).await?;
     admission.stop().await?;
     control_plane.stop().await
 }
