@@ -25,6 +25,7 @@ use super::readiness::{Need, Readiness};
 use super::retry::Retries;
 use super::served::Served;
 use super::tell::PoolStates;
+use super::unasked::Compared;
 use super::undecodable::tell_undecodable;
 use super::watches::Watches;
 use super::write_gate::WriteGate;
@@ -47,6 +48,9 @@ pub(super) struct Shared {
     pub(super) metrics: Arc<Metrics>,
     pub(super) retries: Retries,
     pub(super) pace: Pace,
+    /// Whether operations begin also without an annotation.
+    pub(super) begins_unasked: bool,
+    pub(super) compared: Compared,
     pub(super) newest: Newest,
     pub(super) pool_states: PoolStates,
     pub(super) knowledge: Arc<Knowledge>,
@@ -57,6 +61,7 @@ impl Shared {
     pub(super) fn forget(&self, worker: &Guarded<Worker>) {
         let uid = worker.meta().uid.as_deref().unwrap_or_default();
         self.newest.forget(uid);
+        self.compared.forget(uid);
         self.pace.forget(uid);
         self.retries.forget(uid);
         self.pool_states.forget(uid);
@@ -99,6 +104,8 @@ pub(super) async fn run(
         metrics: Arc::clone(metrics),
         retries: Retries::default(),
         pace: Pace::default(),
+        begins_unasked: arguments.ignore_operation_annotation,
+        compared: Compared::default(),
         newest: Newest::default(),
         pool_states: PoolStates::default(),
         knowledge: Arc::default(),

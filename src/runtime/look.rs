@@ -11,8 +11,8 @@ use tracing::{info, warn};
 
 use super::controller::Shared;
 use super::measure::measure;
-use super::record;
 use super::tell::tell;
+use super::{record, unasked};
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
 use crate::worker::decode::is_shoot_failed;
@@ -28,6 +28,8 @@ use crate::worker::report::{Outcome, status_patch, with_conditions, with_in_plac
 pub(super) enum LookError {
     #[error("Worker can't be written: {0}")]
     Write(#[from] kube::Error),
+    #[error(transparent)]
+    Read(#[from] ObserveError),
 }
 
 /// When a Worker was changed while its operation began, the watch shows it; this is for a watch that has failed.
@@ -42,6 +44,9 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     let newer = shared.newest.newer_than(worker);
     let worker = newer.as_deref().unwrap_or(worker);
     let (operation, begins) = match decide(worker) {
+        Decision::Nothing if shared.begins_unasked && unasked::begins(worker, provider, shared).await? => {
+            (Operation::Reconcile, true)
+        }
         Decision::Nothing => return Ok(Action::await_change()),
         Decision::Begin(operation) => (operation, true),
         Decision::GoOn(operation) => (operation, false),

@@ -37,6 +37,7 @@ pub(crate) mod seed;
 mod served;
 mod shown;
 mod tell;
+mod unasked;
 mod undecodable;
 mod watches;
 pub(crate) mod webhook;
@@ -79,6 +80,10 @@ pub struct ControllerArguments {
     /// Where requests for Azure's access tokens go, of whichever cloud.
     #[arg(long, env = "AZURE_AUTHORITY_HOST", value_name = "URL")]
     azure_authority_url: Option<azure::Origin>,
+    /// Begin also without the annotation gardener.cloud/operation: when the generation of a Worker changes, or when its
+    /// Cluster says something else about its machines.
+    #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
+    ignore_operation_annotation: bool,
     /// Workers that are reconciled at the same time.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 20, value_name = "N")]
     worker_max_concurrent_reconciles: u16,

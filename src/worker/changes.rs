@@ -55,6 +55,14 @@ pub struct MachineChanges<'a> {
     pub deployment: Option<Write<Value>>,
 }
 
+impl MachineChanges<'_> {
+    /// Whether anything has to be written.
+    #[must_use]
+    pub fn is_to_write(&self) -> bool {
+        self.secret.is_some() || self.class.is_some() || self.deployment.is_some()
+    }
+}
+
 /// Compares a plan with the live objects. One entry per planned placement, also where nothing differs. `now` is the time
 /// that a new class is recorded with.
 #[must_use]

@@ -30,6 +30,7 @@ mod deletion;
 pub mod dependencies;
 pub mod deployment;
 pub mod difference;
+pub mod differs;
 pub mod digest;
 pub mod force_deletion;
 pub mod garden;

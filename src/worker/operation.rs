@@ -90,6 +90,33 @@ pub fn decide(worker: &Worker) -> Decision {
     }
 }
 
+/// What is to be noticed about a Worker that nobody asks for, where gardenlet sets no annotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Nothing: it is not ours to touch now.
+    Nothing,
+    /// Its specification has changed since it was done.
+    Specification,
+    /// It is done; only its surroundings can have changed.
+    Surroundings,
+}
+
+/// What is to be noticed about a Worker for which [`decide`] says that there is nothing to do.
+#[must_use]
+pub fn notice(worker: &Worker) -> Notice {
+    let last = worker.status.last_operation.as_ref();
+    let is_done = last.is_some_and(|last| {
+        last.state == "Succeeded" && !["Migrate", "Delete"].contains(&last.operation_type.as_str())
+    });
+    if !is_done || asked(worker).is_some() || worker.metadata.deletion_timestamp.is_some() {
+        Notice::Nothing
+    } else if worker.status.observed_generation == worker.metadata.generation {
+        Notice::Surroundings
+    } else {
+        Notice::Specification
+    }
+}
+
 /// The patch of metadata with which an operation begins: the request to reconcile is taken off at once, and what is made
 /// for a Worker is held by the finalizer. `None` when there is nothing to write.
 #[must_use]
@@ -162,6 +189,31 @@ mod tests {
 
     fn last(operation: &str, state: &str) -> Value {
         json!({"lastOperation": {"type": operation, "state": state, "description": "", "progress": 1}})
+    }
+
+    #[test]
+    fn without_annotations_a_new_generation_is_noticed() {
+        let done = |metadata: Value, operation: &str, state: &str| {
+            let mut status = last(operation, state);
+            status["observedGeneration"] = json!(2);
+            let worker = worker(metadata, status);
+            (decide(&worker), notice(&worker))
+        };
+        for (metadata, operation, expected) in [
+            (json!({"generation": 2}), "Create", Notice::Surroundings),
+            (json!({"generation": 3}), "Reconcile", Notice::Specification),
+            (json!({"generation": 3}), "Migrate", Notice::Nothing),
+            (
+                json!({"generation": 3, "annotations": {"gardener.cloud/operation": "wait-for-state"}}),
+                "Restore",
+                Notice::Nothing,
+            ),
+            (json!({"generation": 3, "deletionTimestamp": "2026-01-01T00:00:00Z"}), "Reconcile", Notice::Nothing),
+        ] {
+            let found = done(metadata.clone(), operation, "Succeeded");
+            assert_eq!(found, (Decision::Nothing, expected), "{metadata} {operation}");
+        }
+        assert_eq!(done(json!({"generation": 3}), "Reconcile", "Error").1, Notice::Nothing, "it goes on anyway");
     }
 
     #[test]
