@@ -1,6 +1,6 @@
 //! What stands in OpenStack's half of a CloudProfile beside images.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use serde::Deserialize;
 use serde_json::Value;
