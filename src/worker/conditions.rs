@@ -176,7 +176,7 @@ pub fn conditions_with(present: &[Value], facts: &[Fact], now: &str) -> Option<V
             None => wanted.push(document),
         }
     }
-    (wanted != present).then(|| Value::Array(wanted))
+    if wanted == present { None } else { Some(Value::Array(wanted)) }
 }
 
 fn status(fact: &Fact) -> &'static str {

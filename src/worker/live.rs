@@ -84,10 +84,10 @@ impl<T> Digested<T> {
     }
 
     /// Name and uid of those objects that are meant and that nobody deletes yet.
-    pub fn still_to_delete<'a>(
-        objects: &'a BTreeMap<String, Self>,
+    pub fn still_to_delete(
+        objects: &BTreeMap<String, Self>,
         is_meant: impl Fn(&String) -> bool,
-    ) -> Vec<(&'a str, Option<&'a str>)> {
+    ) -> Vec<(&str, Option<&str>)> {
         let objects = objects.iter().filter(|(name, object)| is_meant(name) && !object.is_being_deleted());
         objects.map(|(name, object)| (name.as_str(), object.metadata.uid.as_deref())).collect()
     }

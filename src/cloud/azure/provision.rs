@@ -55,7 +55,7 @@ impl Turns {
 /// What one try leads to.
 enum Try {
     Ready(ScaleSetDependency),
-    Creating(Operation),
+    Creating(Box<Operation>),
     /// Something else goes on with it.
     Wait(String),
 }
@@ -91,7 +91,7 @@ impl Provision {
         loop {
             let reason = match in_turn(turn, self.attempt(&scale_sets)).await {
                 Ok(Try::Ready(record)) => return Ok(record),
-                Ok(Try::Creating(operation)) => match self.created(operation).await {
+                Ok(Try::Creating(operation)) => match self.created(*operation).await {
                     Err(Failed::AtAzure(error)) if error.is_conflict() => error.to_string(),
                     Err(failed) => return Err(failed.into()),
                     Ok(record) => return Ok(record),
@@ -125,7 +125,7 @@ impl Provision {
                 info!(pool = need.pool, scale_set = name, fault_domains = need.fault_domains, "creating a scale set");
                 match scale_sets.create(&name, &need.pool, need.fault_domains).await? {
                     Begun::Done(made) => Ok(Try::Ready(self.made(made)?)),
-                    Begun::Running(operation) => Ok(Try::Creating(operation)),
+                    Begun::Running(operation) => Ok(Try::Creating(Box::new(operation))),
                 }
             }
         }

@@ -288,10 +288,10 @@ impl Conversing<'_> {
         let is_declared =
             |name: &String| profile.spec.machine_capabilities.iter().any(|definition| definition.name == *name);
         // What the profile does not define has no effect, so the old format must not say it either.
-        if self.before.offer.effects.iter().all(is_declared) {
-            if let Some(config) = document.pointer_mut("/spec/providerConfig").and_then(Value::as_object_mut) {
-                profile.format.set_machine_types_of_old_format(config, &types);
-            }
+        if self.before.offer.effects.iter().all(is_declared)
+            && let Some(config) = document.pointer_mut("/spec/providerConfig").and_then(Value::as_object_mut)
+        {
+            profile.format.set_machine_types_of_old_format(config, &types);
         }
     }
 

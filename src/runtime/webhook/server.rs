@@ -180,7 +180,7 @@ type Memory = tokio::sync::OwnedSemaphorePermit;
 /// Reads the body, waiting for memory if many are under way.
 async fn read(endpoint: &Endpoint, request: Request) -> Result<(Arc<ReviewRequest>, Memory), (StatusCode, String)> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    if !content_type.is_some_and(|value| value.split(';').next() == Some("application/json")) {
+    if content_type.is_none_or(|value| value.split(';').next() != Some("application/json")) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json".to_owned()));
     }
     let announced = request.headers().get(header::CONTENT_LENGTH);

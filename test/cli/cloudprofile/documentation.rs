@@ -39,7 +39,7 @@ fn sections() -> Vec<Section> {
 fn with_fragment(text: &str, from: &str, to: &str) -> Option<String> {
     let (lines, wanted): (Vec<&str>, Vec<&str>) = (text.lines().collect(), from.lines().collect());
     for start in 0..lines.len() {
-        let Some(found) = lines.get(start..start + wanted.len()) else { return None };
+        let found = lines.get(start..start + wanted.len())?;
         // A fragment may begin in the middle of a line.
         let head = found[0].strip_suffix(wanted[0]);
         let Some(head) = head else { continue };

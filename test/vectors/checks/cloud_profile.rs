@@ -97,7 +97,7 @@ fn kubernetes_version(case: &Value) -> Outcome {
 
 /// Upstream names the value apart from the text.
 fn without_value(text: &str) -> String {
-    text.trim_start_matches(|character| character == '"').split_once("\" ").map_or(text, |(_, rest)| rest).to_owned()
+    text.trim_start_matches('"').split_once("\" ").map_or(text, |(_, rest)| rest).to_owned()
 }
 
 fn machine_image(case: &Value) -> Outcome {
