@@ -87,7 +87,7 @@ pub struct ControllerArguments {
     /// Workers that are reconciled at the same time.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 20, value_name = "N")]
     worker_max_concurrent_reconciles: u16,
-    /// Reads everything and writes nothing: what would be written becomes metrics and log lines.
+    /// Writes nothing: the client refuses every write, so a look ends where it would write.
     #[arg(long, env = "SHADOW")]
     shadow: bool,
     /// Parts that are switched off; may be given several times.
