@@ -35,6 +35,9 @@ pub(super) enum LookError {
 /// When a Worker was changed while its operation began, the watch shows it; this is for a watch that has failed.
 const AFTER_A_CONFLICT: Duration = Duration::from_millis(500);
 
+/// A Worker that waits is looked at again after this time even if nothing is heard: what a lost event may cost.
+const LOST_EVENT: Duration = Duration::from_secs(10);
+
 /// Looks at a Worker that can be decoded, and tells when to look again.
 pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<Action, LookError> {
     let Some(provider) = shared.served.provider_of(worker) else { return Ok(Action::await_change()) };
@@ -143,7 +146,11 @@ async fn finish(
             place.rest(worker);
             record::end(written.as_deref().unwrap_or(worker), operation, shared).await?;
         }
-        Outcome::Begun | Outcome::Waiting(..) => shared.retries.forget(&uid),
+        Outcome::Begun | Outcome::Waiting(..) => {
+            shared.retries.forget(&uid);
+            let again = pass.look_again.map_or(LOST_EVENT, |again| again.min(LOST_EVENT));
+            return Ok(Action::requeue(again));
+        }
     }
     Ok(pass.look_again.map_or_else(Action::await_change, Action::requeue))
 }
