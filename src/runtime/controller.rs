@@ -8,7 +8,6 @@ use futures::channel::mpsc;
 use futures::{FutureExt, StreamExt, stream};
 use kube::runtime::Controller;
 use kube::runtime::controller::{Action, Config};
-use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource, ResourceExt};
 use tokio::sync::watch;
@@ -24,10 +23,10 @@ use super::pace::Pace;
 use super::readiness::{Need, Readiness};
 use super::retry::Retries;
 use super::served::Served;
-use super::tell::PoolStates;
 use super::unasked::Compared;
 use super::undecodable::tell_undecodable;
 use super::watches::Watches;
+use super::worker_events::Recorder;
 use super::write_gate::WriteGate;
 use crate::api::gardener::Worker;
 use crate::cloud::{Bell, Clouds, WorkerName};
@@ -52,7 +51,6 @@ pub(super) struct Shared {
     pub(super) begins_unasked: bool,
     pub(super) compared: Compared,
     pub(super) newest: Newest,
-    pub(super) pool_states: PoolStates,
     pub(super) knowledge: Arc<Knowledge>,
 }
 
@@ -64,7 +62,6 @@ impl Shared {
         self.compared.forget(uid);
         self.pace.forget(uid);
         self.retries.forget(uid);
-        self.pool_states.forget(uid);
         if let Ok(worker) = &worker.object {
             if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
                 cloud.forget(uid);
@@ -94,9 +91,8 @@ pub(super) async fn run(
     info!(worker_types = served.types(), classes = served.classes(), "starting");
     let (bell, rings) = mpsc::unbounded();
     let clouds = Clouds::new(arguments.azure(), gate.before_clouds(), ringing(bell));
-    let reporter = Reporter { controller: "gardener-extension-worker".into(), instance: None };
     let shared = Arc::new(Shared {
-        recorder: Recorder::new(client.clone(), reporter),
+        recorder: Recorder::new(client.clone()),
         client: client.clone(),
         garden: arguments.garden(),
         clouds,
@@ -107,7 +103,6 @@ pub(super) async fn run(
         begins_unasked: arguments.ignore_operation_annotation,
         compared: Compared::default(),
         newest: Newest::default(),
-        pool_states: PoolStates::default(),
         knowledge: Arc::default(),
     });
     readiness.misses(Need::Caches, "the watches have not shown everything yet");

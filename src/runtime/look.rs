@@ -79,9 +79,9 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     let worker = begun.as_deref().unwrap_or(worker);
     let result = pass(&place, worker, cluster, operation, begins, provider, shared).await;
     shared.pace.looked(&uid, Instant::now());
-    let pass = result.unwrap_or_else(|error| Pass::ended(Outcome::Failed(error.failure())));
+    let pass = result.unwrap_or_else(|error| Pass::failed(operation, &error));
     measure(&shared.metrics, worker, operation, begins, &pass, began.elapsed());
-    tell(shared, provider, worker, operation, &pass).await;
+    tell(&shared.recorder, &shared.metrics, worker, &pass).await;
     if pass.plan.as_ref().is_none_or(|plan| plan.errors().next().is_some()) {
         // It may be a Secret that is missing or wrong.
         place.forget_secrets(worker);
@@ -120,8 +120,8 @@ async fn finish(
     let uid = worker.uid().unwrap_or_default();
     let now = Timestamp::now();
     let mut patch = status_patch(worker, operation, &pass.outcome, pass.published.as_ref(), now);
-    if let (Some(plan), Outcome::Succeeded) = (&pass.plan, &pass.outcome) {
-        patch = with_in_place_updates(worker, plan, pass.progress.as_ref(), patch);
+    if let (Some(plan), Some(progress), Outcome::Succeeded) = (&pass.plan, &pass.progress, &pass.outcome) {
+        patch = with_in_place_updates(worker, plan, progress, patch);
     }
     let patch = with_conditions(worker, &pass.facts, now, patch);
     if let Some(patch) = &patch

@@ -49,7 +49,7 @@ pub(super) async fn tell_undecodable(
             "lastUpdateTime": now,
         },
     }});
+    shared.recorder.tell(&guarded.object_ref(&()), worker_events::undecodable(reason)).await;
     api.patch_status(&guarded.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
-    worker_events::undecodable(&shared.recorder, &guarded.object_ref(&()), reason).await;
     Ok(Action::await_change())
 }

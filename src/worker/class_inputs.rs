@@ -97,14 +97,23 @@ impl Live<MachineDeployment> {
         self.object.metadata.annotations.as_ref()?.get(ANNOTATION).map(String::as_str)
     }
 
-    /// When the deployment got its class: as it was recorded, else when the deployment was made.
+    /// When the deployment got its class, as it was recorded: of a class that another program made, when it was found. The
+    /// deployment's own age says nothing about its class.
     #[must_use]
     pub fn class_changed(&self) -> Option<Timestamp> {
         let class = &self.object.spec.template.spec.class.name;
-        let recorded = self.class_inputs().and_then(History::read);
-        let recorded = recorded.and_then(|history| history.generations.into_iter().next());
-        let recorded = recorded.filter(|newest| newest.class == *class && !newest.found).map(|newest| newest.since);
-        recorded.or_else(|| self.object.metadata.creation_timestamp.as_ref().map(|time| time.0))
+        let newest = self.history()?.generations.into_iter().next()?;
+        (newest.class == *class).then_some(newest.since)
+    }
+
+    /// Whether the deployment is known to have had another class before.
+    #[must_use]
+    pub fn has_had_another_class(&self) -> bool {
+        self.history().is_some_and(|history| history.generations.len() > 1)
+    }
+
+    fn history(&self) -> Option<History> {
+        self.class_inputs().and_then(History::read)
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::live::{Digested, MachineObjects};
 use super::plan::Plan;
-use crate::api::machine::MachineDeployment;
+use crate::api::machine::{MachineDeployment, MachineSet};
 use crate::worker::live::Live;
 
 /// Names of objects that are to be deleted, and of those that still have to wait.
@@ -70,6 +70,7 @@ pub fn garbage(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
             kept_classes.insert(&deployment.object.spec.template.spec.class.name);
         }
     }
+    kept_classes.extend(classes_by_hand(plan, live));
     let mut used_classes: BTreeSet<&str> = BTreeSet::new();
     if machine_controller == MachineController::Running {
         used_classes.extend(live.machine_sets.iter().map(|set| set.spec.template.spec.class.name.as_str()));
@@ -88,6 +89,18 @@ pub fn garbage(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     let class_secrets =
         live.class_secrets.keys().filter(unwanted).filter(|name| !classes_in_use.contains(*name)).cloned().collect();
     Garbage { deployments, classes, class_secrets, classes_in_use }
+}
+
+/// Classes of old machines that a person will select to be updated, one day.
+fn classes_by_hand<'a>(plan: &Plan, live: &'a MachineObjects) -> impl Iterator<Item = &'a str> {
+    let deployments = plan.machines().map(|machine| &machine.deployment);
+    let by_hand = deployments.filter(|wanted| wanted.strategy.is_manual_in_place());
+    let by_hand: BTreeSet<String> = by_hand.map(|wanted| wanted.name.0.clone()).collect();
+    let is_by_hand = move |set: &&MachineSet| {
+        let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
+        set.status.replicas > 0 && owners.iter().any(|owner| by_hand.contains(&owner.name))
+    };
+    live.machine_sets.iter().filter(is_by_hand).map(|set| set.spec.template.spec.class.name.as_str())
 }
 
 /// Whether an object is being deleted already.

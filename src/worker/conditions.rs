@@ -1,18 +1,20 @@
 //! Pure step: the conditions of a Worker, one for each fact that a person asks about.
 //!
-//! * `PoolsDeployed`, `ImageResolved`, `PoolsReady`: what the last look at the pools has found;
-//! * `EveryNodeReady`: what gardenlet reads into the Shoot's condition of that name (spec/gardener-core.md section 5.7).
+//! * `PoolsDeployed`, `ImageResolved`, `PoolsReady`: what the last pass over the pools has found;
+//! * `EveryNodeReady`: what gardenlet reads into the Shoot's condition of that name (spec/gardener-core.md section 5.7),
+//!   at any time, also between operations.
 //!
 //! Conditions that others wrote stay as they are; `ControlPlaneHealthy`, which older extensions left behind, goes. A
 //! condition is written only when it says something else than before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::live::Live;
 use super::plan::Plan;
-use super::progress::{Phase, Progress, is_healthy};
+use super::progress::{Progress, fault};
 use crate::api::gardener::ErrorCode;
 use crate::api::machine::MachineDeployment;
 use crate::provider::PoolProblem;
@@ -47,7 +49,7 @@ pub struct Fact {
     /// What it is about.
     pub condition: ConditionType,
     /// Whether it is so.
-    pub holds: bool,
+    pub holds: Holds,
     /// Short reason.
     pub reason: &'static str,
     /// Text for people.
@@ -56,19 +58,36 @@ pub struct Fact {
     pub codes: BTreeSet<ErrorCode>,
 }
 
+/// Whether something is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// It is.
+    True,
+    /// It is not.
+    False,
+    /// Nobody knows.
+    Unknown,
+}
+
 impl Fact {
     fn holds(condition: ConditionType, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { condition, holds: true, reason, message: message.into(), codes: BTreeSet::new() }
+        Self { condition, holds: Holds::True, reason, message: message.into(), codes: BTreeSet::new() }
     }
 
     fn fails(condition: ConditionType, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { condition, holds: false, reason, message: message.into(), codes: BTreeSet::new() }
+        Self { condition, holds: Holds::False, reason, message: message.into(), codes: BTreeSet::new() }
     }
 }
 
-/// What a look at the pools has found. `write_errors` are writes that failed, as texts.
+/// What a look at the pools has found. `write_errors` are writes that failed, as texts; `codes_of` finds the codes of a
+/// machine's failure.
 #[must_use]
-pub fn facts_of_pools(plan: &Plan, write_errors: &[String], progress: &Progress) -> [Fact; 3] {
+pub fn facts_of_pools(
+    plan: &Plan,
+    write_errors: &[String],
+    progress: &Progress,
+    codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
+) -> [Fact; 3] {
     let number = plan.pools.len();
     let errors: Vec<String> = plan.unplanned().map(ToString::to_string).chain(write_errors.iter().cloned()).collect();
     let codes = plan.errors().filter_map(|error| error.problem.code()).collect();
@@ -77,49 +96,170 @@ pub fn facts_of_pools(plan: &Plan, write_errors: &[String], progress: &Progress)
     } else {
         Fact { codes, ..Fact::fails(ConditionType::PoolsDeployed, "PoolsNotDeployed", errors.join("; ")) }
     };
-    let without_image: Vec<String> =
-        plan.errors().filter(|error| is_about_image(&error.problem)).map(ToString::to_string).collect();
-    let resolved = if without_image.is_empty() {
-        Fact::holds(ConditionType::ImageResolved, "AllImagesResolved", format!("All {number} pools have an image."))
-    } else {
-        let fact = Fact::fails(ConditionType::ImageResolved, "ImageNotResolved", without_image.join("; "));
-        Fact { codes: [ErrorCode::ConfigurationProblem].into(), ..fact }
-    };
-    [deployed, resolved, pools_ready(plan, progress)]
+    [deployed, image_resolved(plan), pools_ready(plan, progress, codes_of)]
 }
 
-fn pools_ready(plan: &Plan, progress: &Progress) -> Fact {
+/// Nothing could be planned for any pool, so what is there stays as it is.
+#[must_use]
+pub fn nothing_deployed(why: &str, codes: BTreeSet<ErrorCode>) -> Fact {
+    Fact { codes, ..Fact::fails(ConditionType::PoolsDeployed, "NothingDeployed", why) }
+}
+
+/// Whether every pool has an image; of a pool that fails for another reason nobody knows.
+fn image_resolved(plan: &Plan) -> Fact {
+    let of_type = ConditionType::ImageResolved;
+    let is_about_image = |problem: &PoolProblem| {
+        matches!(
+            problem,
+            PoolProblem::ImageUnresolved { .. }
+                | PoolProblem::ImageWithoutReference { .. }
+                | PoolProblem::ImageWithoutArchitecture { .. }
+        )
+    };
+    let (without, unknown): (Vec<_>, Vec<_>) = plan.unplanned().partition(|error| is_about_image(&error.problem));
+    if !without.is_empty() {
+        let texts: Vec<String> = without.into_iter().map(ToString::to_string).collect();
+        let fact = Fact::fails(of_type, "ImageNotResolved", texts.join("; "));
+        return Fact { codes: [ErrorCode::ConfigurationProblem].into(), ..fact };
+    }
+    if !unknown.is_empty() {
+        let pools: Vec<&str> = unknown.into_iter().map(|error| error.pool.as_str()).collect();
+        let message = format!("Pools that are not planned for another reason: {}", pools.join(", "));
+        return Fact { holds: Holds::Unknown, ..Fact::fails(of_type, "NotAllPoolsPlanned", message) };
+    }
+    Fact::holds(of_type, "AllImagesResolved", format!("All {} pools have an image.", plan.pools.len()))
+}
+
+fn pools_ready(plan: &Plan, progress: &Progress, codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>) -> Fact {
     let of_type = ConditionType::PoolsReady;
-    let failed: BTreeSet<&str> = plan
-        .errors()
-        .map(|error| error.pool.as_str())
-        .chain(progress.failed_machines().map(|(deployment, _)| deployment.pool.as_str()))
-        .collect();
-    if !failed.is_empty() {
-        let names: Vec<&str> = failed.into_iter().collect();
-        return Fact::fails(of_type, "PoolsFailed", format!("Pools that failed: {}.", names.join(", ")));
-    }
-    let awaiting = plan.awaited().map(|error| error.pool.as_str());
-    let waiting: Vec<&str> = awaiting.chain(progress.pending_pools()).collect();
-    if !waiting.is_empty() || !progress.is_ready() {
-        let waiting = waiting.join(", ");
-        return Fact::fails(of_type, "WaitingForMachines", format!("Pools that wait for machines: {waiting}."));
-    }
-    let (reason, text) = match progress.hibernated {
-        true => ("Hibernated", "sleep"),
-        false => ("AllPoolsReady", "are ready"),
+    let standing = Standing::of(plan, progress);
+    let reason = match &standing {
+        Standing { failed, not_deployed, .. } if !(failed.is_empty() && not_deployed.is_empty()) => "PoolsFailed",
+        Standing { pending, .. } if !pending.is_empty() => "WaitingForMachines",
+        _ => {
+            let unselected = progress.unselected_pools();
+            let (reason, message) = match progress.hibernated {
+                true => (HIBERNATED, format!("All {} pools sleep.", plan.pools.len())),
+                false if unselected.is_empty() => {
+                    ("AllPoolsReady", format!("All {} pools are ready.", plan.pools.len()))
+                }
+                false => (
+                    UNSELECTED,
+                    format!(
+                        "Old machines wait for a person to select them for their update: {}",
+                        unselected.join(", ")
+                    ),
+                ),
+            };
+            return Fact::holds(of_type, reason, message);
+        }
     };
-    Fact::holds(of_type, reason, format!("All {} pools {text}.", plan.pools.len()))
+    let of_plan = plan.errors().filter_map(|error| error.problem.code());
+    let machines = progress.failed().flat_map(|(_, machines)| machines);
+    let of_machines = machines.flat_map(|machine| codes_of(machine.error_code.as_deref(), &machine.description));
+    Fact { codes: of_plan.chain(of_machines).collect(), ..Fact::fails(of_type, reason, standing.text()) }
 }
 
-fn is_about_image(problem: &PoolProblem) -> bool {
-    matches!(
-        problem,
-        PoolProblem::ImageUnresolved { .. }
-            | PoolProblem::ImageWithoutReference { .. }
-            | PoolProblem::ImageWithoutArchitecture { .. }
-    )
+/// Reason of `PoolsReady` while the shoot sleeps.
+const HIBERNATED: &str = "Hibernated";
+/// Reason of `PoolsReady` while old machines wait for a person.
+const UNSELECTED: &str = "MachinesToSelect";
+
+/// Whether the last pass left the shoot asleep, as its condition says.
+#[must_use]
+pub fn is_recorded_hibernated(present: &[Value]) -> bool {
+    reason_of_pools_ready(present) == Some(HIBERNATED)
 }
+
+/// Whether the last pass left old machines that a person has to select, as its condition says.
+#[must_use]
+pub fn is_recorded_unselected(present: &[Value]) -> bool {
+    reason_of_pools_ready(present) == Some(UNSELECTED)
+}
+
+/// Since when all pools have been ready, as the condition says.
+#[must_use]
+pub fn pools_ready_since(present: &[Value]) -> Option<Timestamp> {
+    let condition = pools_ready_of(present).filter(|condition| condition["status"] == "True")?;
+    condition["lastTransitionTime"].as_str()?.parse().ok()
+}
+
+fn reason_of_pools_ready(present: &[Value]) -> Option<&str> {
+    pools_ready_of(present)?["reason"].as_str()
+}
+
+fn pools_ready_of(present: &[Value]) -> Option<&Value> {
+    present.iter().find(|condition| condition["type"] == ConditionType::PoolsReady.as_str())
+}
+
+/// Pools that are not ready, by what is the matter with them. It is written into the message of `PoolsReady` and read from
+/// there, so that a transition is known after a restart too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Machines could not be made.
+    pub failed: BTreeSet<String>,
+    /// They could not be planned.
+    pub not_deployed: BTreeSet<String>,
+    /// Machines are on their way.
+    pub pending: BTreeSet<String>,
+}
+
+impl Standing {
+    /// How the pools stand now.
+    #[must_use]
+    pub fn of(plan: &Plan, progress: &Progress) -> Self {
+        let owned = |pools: &mut dyn Iterator<Item = &str>| pools.map(str::to_owned).collect::<BTreeSet<String>>();
+        let failed = owned(&mut progress.failed().map(|(deployment, _)| deployment.pool.as_str()));
+        let awaited = plan.awaited().map(|error| error.pool.as_str());
+        let mut pending = owned(&mut progress.pending_pools().into_iter().chain(awaited));
+        pending.retain(|pool| !failed.contains(pool));
+        Self { not_deployed: owned(&mut plan.errors().map(|error| error.pool.as_str())), failed, pending }
+    }
+
+    /// How they stood when the conditions were written; `None` when nothing is known of that.
+    #[must_use]
+    pub fn recorded(present: &[Value]) -> Option<Self> {
+        let condition = pools_ready_of(present)?;
+        let mut standing = Self::default();
+        if condition["status"] == "True" {
+            return Some(standing);
+        }
+        for part in condition["message"].as_str()?.split("; ") {
+            let (label, pools) = part.split_once(": ")?;
+            let pools = pools.split(", ").map(str::to_owned).collect();
+            match label {
+                FAILED => standing.failed = pools,
+                NOT_DEPLOYED => standing.not_deployed = pools,
+                PENDING => standing.pending = pools,
+                _ => return None,
+            }
+        }
+        Some(standing)
+    }
+
+    /// Whether the pool is none of these.
+    #[must_use]
+    pub fn is_ready(&self, pool: &str) -> bool {
+        ![&self.failed, &self.not_deployed, &self.pending].iter().any(|pools| pools.contains(pool))
+    }
+
+    fn text(&self) -> String {
+        let parts = [(FAILED, &self.failed), (NOT_DEPLOYED, &self.not_deployed), (PENDING, &self.pending)];
+        let parts = parts.into_iter().filter(|(_, pools)| !pools.is_empty()).map(|(label, pools)| {
+            let pools: Vec<&str> = pools.iter().map(String::as_str).collect();
+            format!("{label}: {}", pools.join(", "))
+        });
+        parts.collect::<Vec<_>>().join("; ")
+    }
+}
+
+const FAILED: &str = "Machines failed";
+const NOT_DEPLOYED: &str = "Not deployed";
+const PENDING: &str = "Waiting for machines";
+
+const HEALTHY: &str = "HealthCheckSuccessful";
+const UNHEALTHY: &str = "HealthCheckUnsuccessful";
+const UNKNOWN: &str = "ConditionCheckError";
 
 /// Whether the machine deployments there are have faults, as gardenlet wants to know it all the time. `codes_of` finds the
 /// codes of a machine's failure.
@@ -129,35 +269,31 @@ pub fn every_node_ready(
     hibernated: bool,
     codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
 ) -> Fact {
-    const OK: &str = "HealthCheckSuccessful";
-    const FAULT: &str = "HealthCheckUnsuccessful";
     let of_type = ConditionType::EveryNodeReady;
     if hibernated {
-        return Fact::holds(of_type, OK, "Shoot is hibernated");
+        return Fact::holds(of_type, HEALTHY, "Shoot is hibernated");
     }
-    for deployment in deployments.values() {
-        if let Some(machine) = deployment.object.status.failed_machines.first() {
-            let operation = &machine.last_operation;
-            let message = format!("machine {:?} failed: {}", machine.name, operation.description);
-            let codes = codes_of(operation.error_code.as_deref(), &operation.description);
-            return Fact { codes, ..Fact::fails(of_type, FAULT, message) };
+    let mut failed = deployments.values().flat_map(|deployment| &deployment.object.status.failed_machines);
+    if let Some(machine) = failed.next() {
+        let operation = &machine.last_operation;
+        let message = format!("machine {:?} failed: {}", machine.name, operation.description);
+        let codes = codes_of(operation.error_code.as_deref(), &operation.description);
+        return Fact { codes, ..Fact::fails(of_type, UNHEALTHY, message) };
+    }
+    let mut faults = deployments.iter().filter_map(|(name, deployment)| Some((name, fault(&deployment.object)?)));
+    match faults.next() {
+        None => Fact::holds(of_type, HEALTHY, "All machine deployments are healthy."),
+        Some((name, fault)) => {
+            Fact::fails(of_type, UNHEALTHY, format!("machine deployment {name:?} is unhealthy: {fault}"))
         }
     }
-    for (name, Live { object, .. }) in deployments {
-        let (seen, generation) = (object.status.observed_generation, object.metadata.generation.unwrap_or_default());
-        if seen < generation {
-            let message = format!("machine deployment {name:?}: generation {generation} has not been observed yet");
-            return Fact::fails(of_type, FAULT, message);
-        }
-        let waits_for_person = object.spec.strategy.as_ref().is_some_and(|strategy| strategy.is_manual_in_place())
-            && object.status.updated_replicas != object.status.replicas;
-        if !is_healthy(object, waits_for_person) {
-            let told = object.status.conditions.iter().find(|condition| !condition.message.is_empty());
-            let why = told.map_or_else(String::new, |condition| format!(": {}", condition.message));
-            return Fact::fails(of_type, FAULT, format!("machine deployment {name:?} is not healthy{why}"));
-        }
-    }
-    Fact::holds(of_type, OK, "All machine deployments are healthy.")
+}
+
+/// Nobody knows whether machine deployments have faults.
+#[must_use]
+pub fn every_node_unknown(why: &str) -> Fact {
+    let fact = Fact::fails(ConditionType::EveryNodeReady, UNKNOWN, format!("The health check can't be made: {why}"));
+    Fact { holds: Holds::Unknown, ..fact }
 }
 
 /// `status.conditions` with these facts; `None` when it says them already. `now` as Kubernetes writes times.
@@ -180,7 +316,11 @@ pub fn conditions_with(present: &[Value], facts: &[Fact], now: &str) -> Option<V
 }
 
 fn status(fact: &Fact) -> &'static str {
-    if fact.holds { "True" } else { "False" }
+    match fact.holds {
+        Holds::True => "True",
+        Holds::False => "False",
+        Holds::Unknown => "Unknown",
+    }
 }
 
 fn says(condition: &Value, fact: &Fact) -> bool {
@@ -209,55 +349,6 @@ fn document(fact: &Fact, before: Option<&Value>, now: &str) -> Value {
     document
 }
 
-/// How each pool stands. `codes_of` finds the codes of a machine's failure.
-#[must_use]
-pub fn pool_states(
-    plan: &Plan,
-    progress: &Progress,
-    codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
-) -> BTreeMap<String, PoolState> {
-    let mut states: BTreeMap<String, PoolState> = BTreeMap::new();
-    for error in plan.errors() {
-        let codes = error.problem.code().into_iter().collect();
-        states.insert(error.pool.clone(), PoolState::Failed { message: error.to_string(), codes });
-    }
-    for error in plan.awaited() {
-        states.insert(error.pool.clone(), PoolState::Waiting);
-    }
-    for deployment in &progress.deployments {
-        let state = states.entry(deployment.pool.clone()).or_insert(PoolState::Ready);
-        match &deployment.phase {
-            Phase::Failed(machines) if !matches!(state, PoolState::Failed { .. }) => {
-                if let Some(machine) = machines.first() {
-                    let message = format!("machine {}: {}", machine.machine, machine.description);
-                    let codes = codes_of(machine.error_code.as_deref(), &machine.description);
-                    *state = PoolState::Failed { message, codes };
-                }
-            }
-            Phase::Ready | Phase::Failed(_) => {}
-            _ if *state == PoolState::Ready => *state = PoolState::Waiting,
-            _ => {}
-        }
-    }
-    states
-}
-
-/// How a pool stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PoolState {
-    /// All machines run as wanted.
-    Ready,
-    /// Machines are on their way.
-    Waiting,
-    /// It can't be planned, or machines can't be made.
-    Failed {
-        /// Text for people.
-        message: String,
-        /// Gardener error codes.
-        codes: BTreeSet<ErrorCode>,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,8 +375,8 @@ mod tests {
 
     #[test]
     fn nodes_are_ready_when_no_deployment_has_a_fault() {
-        assert!(ready(&deployment(|_| {}), false).holds);
-        assert!(ready(&BTreeMap::new(), false).holds);
+        assert_eq!(ready(&deployment(|_| {}), false).holds, Holds::True);
+        assert_eq!(ready(&BTreeMap::new(), false).holds, Holds::True);
         for change in [
             |document: &mut Value| document["metadata"]["generation"] = json!(3),
             |document: &mut Value| document["status"]["conditions"] = json!([]),
@@ -293,7 +384,7 @@ mod tests {
         ] {
             let deployments = deployment(change);
             let fact = ready(&deployments, false);
-            assert!(!fact.holds && fact.reason == "HealthCheckUnsuccessful", "{fact:?}");
+            assert!(fact.holds == Holds::False && fact.reason == "HealthCheckUnsuccessful", "{fact:?}");
             assert_eq!(ready(&deployments, true).message, "Shoot is hibernated");
         }
         let failed = json!([{"name": "m1", "lastOperation": {"description": "no quota"}}]);
@@ -318,5 +409,25 @@ mod tests {
         let turned = Fact::fails(ConditionType::EveryNodeReady, "HealthCheckUnsuccessful", "badly");
         let third = conditions_with(present, &[turned], NOW).unwrap();
         assert_eq!(third[1]["lastTransitionTime"], NOW);
+    }
+
+    #[test]
+    fn how_pools_stand_is_read_from_what_was_written() {
+        let pools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+        let standing = Standing { failed: pools(&["a"]), not_deployed: pools(&["b", "c"]), pending: pools(&["d"]) };
+        let text = standing.text();
+        assert_eq!(text, "Machines failed: a; Not deployed: b, c; Waiting for machines: d");
+        let condition =
+            |status: &str, message: &str| json!({"type": "PoolsReady", "status": status, "message": message});
+        assert_eq!(Standing::recorded(&[condition("False", &text)]), Some(standing));
+        assert_eq!(Standing::recorded(&[condition("True", "All 4 pools are ready.")]), Some(Standing::default()));
+        assert_eq!(Standing::recorded(&[condition("False", "another program's words")]), None);
+        assert_eq!(Standing::recorded(&[]), None);
+    }
+
+    #[test]
+    fn a_check_that_cannot_be_made_is_unknown() {
+        let written = conditions_with(&[], &[every_node_unknown("no answer")], NOW).unwrap();
+        assert_eq!((&written[0]["status"], &written[0]["reason"]), (&json!("Unknown"), &json!("ConditionCheckError")));
     }
 }

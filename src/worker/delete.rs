@@ -12,7 +12,7 @@ use kube::Client;
 use kube::api::Api;
 use serde_json::Value;
 
-use super::cleanup::is_being_deleted;
+use super::cleanup::{MachineController, is_being_deleted};
 use super::decode;
 use super::deletion::delete_all;
 use super::dependencies::{CleanUp, write_provider_status};
@@ -21,14 +21,18 @@ use super::live::{Digested, MachineObjects};
 use super::machine_apis::MachineApis;
 use super::mirror::DeploymentText;
 use super::observe::{self, ObserveError};
+use super::outcome::until;
 use super::reconcile::{Hands, Pass, PassError};
-use super::report::{Failure, Outcome, PATIENCE};
+use super::remaining::{percentage, remaining_text};
+use super::report::{Failure, Outcome, deadline_from, requested_at};
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
 
 /// Finalizers that machine-controller-manager puts on the credentials.
 const MACHINE_CONTROLLER_FINALIZERS: [&str; 2] =
     ["machine.sapcloud.io/machine-controller-manager", "machine.sapcloud.io/machine-controller"];
+/// How a failure begins.
+const FAILED: &str = "failed while waiting for all machine resources to be deleted";
 /// Secrets are not watched, so a held credentials Secret is looked at again after this time.
 const LOOK_AT_SECRETS_AGAIN: Duration = Duration::from_secs(2);
 
@@ -60,13 +64,17 @@ pub async fn delete(
     }
     mark_machines(place, &live.machines).await?;
     delete_next(&place.apis(), &live).await?;
-    let failures = failed_machines(provider, &live);
-    if let Some(failure) = Failure::joined(failures) {
+    if let Some(failure) = Failure::joined(failed_machines(provider, &live)) {
         return Ok(pass(Outcome::Failed(failure), None));
+    }
+    let is_late = until(deadline(worker, now), now).is_none();
+    let mut text = remaining_text(&live, is_late);
+    if is_late && live.uses_classes() && place.machine_controller().await? == MachineController::Stopped {
+        text.push_str("; machine-controller-manager does not run, so nobody deletes machines");
     }
     // The last Secret may vanish without an event of a watched kind.
     let look_again = live.machines.is_empty().then_some(LOOK_AT_SECRETS_AGAIN);
-    Ok(waiting(worker, left_text(&live), percentage(&live), now, look_again))
+    Ok(waiting(worker, text, percentage(&live), now, look_again))
 }
 
 /// What machines depended on goes after the last of them.
@@ -96,19 +104,18 @@ fn pass(outcome: Outcome, look_again: Option<Duration>) -> Pass {
 
 /// Waiting, or an error once it has taken five minutes from the request.
 fn waiting(worker: &Worker, text: String, progress: i32, now: Timestamp, look_again: Option<Duration>) -> Pass {
-    let requested = worker.metadata.deletion_timestamp.as_ref().map(|time| time.0);
-    let patience = requested.and_then(|time| time.checked_add(PATIENCE).ok()).map(|until| until.duration_since(now));
-    match patience.and_then(|patience| Duration::try_from(patience).ok()) {
-        Some(patience) if !patience.is_zero() => {
+    match until(deadline(worker, now), now) {
+        Some(patience) => {
             pass(Outcome::Waiting(text, progress), Some(look_again.map_or(patience, |again| again.min(patience))))
         }
-        _ => pass(
-            Outcome::Failed(Failure::new(format!(
-                "failed while waiting for all machine resources to be deleted: {text}"
-            ))),
-            look_again,
-        ),
+        None => pass(Outcome::Failed(Failure::new(format!("{FAILED}: {text}"))), look_again),
     }
+}
+
+/// Five minutes after the deletion was asked for; gardenlet asks again with another time.
+fn deadline(worker: &Worker, now: Timestamp) -> Timestamp {
+    let asked = worker.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+    deadline_from(asked.max(requested_at(worker)).unwrap_or(now))
 }
 
 /// Deletes deployments; when they, machine sets and machines are gone, classes; when those are gone, their Secrets.
@@ -126,57 +133,19 @@ async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), Pa
     delete_all::<Digested<Secret>>(apis, Digested::still_to_delete(&live.class_secrets, |_| true)).await
 }
 
+/// Machines that can't be deleted. That others could not be made is of no interest any more.
 fn failed_machines(provider: &dyn Provider, live: &MachineObjects) -> Vec<Failure> {
     let failed = live.deployments.values().flat_map(|deployment| &deployment.object.status.failed_machines);
+    let failed = failed.filter(|machine| machine.last_operation.operation_type != "Create");
     failed
         .map(|machine| {
             let operation = &machine.last_operation;
             Failure {
-                message: format!("machine {} failed: {}", machine.name, operation.description),
+                message: format!("{FAILED}: machine {} failed: {}", machine.name, operation.description),
                 codes: provider.error_codes(operation.error_code.as_deref(), &operation.description),
             }
         })
         .collect()
-}
-
-/// How far it is, by the kind that goes next.
-fn percentage(live: &MachineObjects) -> i32 {
-    match live {
-        _ if !(live.machines.is_empty() && live.machine_sets.is_empty() && live.deployments.is_empty()) => 30,
-        _ if !live.classes.is_empty() => 60,
-        _ => 80,
-    }
-}
-
-/// What is left, and the finalizers that hold the first object of the kind that goes next.
-fn left_text(live: &MachineObjects) -> String {
-    let counts = [
-        (live.machines.len(), "machine", "s"),
-        (live.machine_sets.len(), "machine set", "s"),
-        (live.deployments.len(), "machine deployment", "s"),
-        (live.classes.len(), "machine class", "es"),
-        (live.class_secrets.len(), "machine class secret", "s"),
-    ];
-    let counts: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, kind, plural)| format!("{count} {kind}{}", if count == 1 { "" } else { plural }))
-        .collect();
-    let mut text = format!("waiting until the following machine resources have been deleted: {}", counts.join(", "));
-    let held = live
-        .machines
-        .first()
-        .map(|machine| ("Machine", &machine.metadata))
-        .or_else(|| live.deployments.values().next().map(|live| ("MachineDeployment", &live.object.metadata)))
-        .or_else(|| live.class_secrets.values().next().map(|secret| ("Secret", &secret.metadata)));
-    if let Some((kind, metadata)) = held {
-        let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
-        if !finalizers.is_empty() {
-            let name = metadata.name.as_deref().unwrap_or_default();
-            text.push_str(&format!("; {kind} {name} is held by {}", finalizers.join(", ")));
-        }
-    }
-    text
 }
 
 /// Who still needs the credentials.

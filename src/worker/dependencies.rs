@@ -16,9 +16,10 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::live::MachineObjects;
+use super::outcome::AT_LATEST;
 use super::place::Place;
 use super::plan::Plan;
-use super::reconcile::{PATIENCE_OF_A_NEW_OPERATION, PassError};
+use super::reconcile::PassError;
 use super::report::{Failure, Outcome, Published, provider_status_patch};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
@@ -128,7 +129,7 @@ pub(super) async fn clean_up_cloud(
             merge(&mut published.provider_status, records);
             (Outcome::Succeeded, None)
         }
-        CleanUp::Waiting(text) => (Outcome::Waiting(format!("waiting {text}"), 95), Some(PATIENCE_OF_A_NEW_OPERATION)),
+        CleanUp::Waiting(text) => (Outcome::Waiting(format!("waiting {text}"), 95), Some(AT_LATEST)),
         CleanUp::Failed(failure, again) => (Outcome::Failed(failure), Some(again)),
     })
 }

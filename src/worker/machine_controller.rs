@@ -1,6 +1,8 @@
 //! I/O step: machine-controller-manager itself. gardenlet deploys it; it is put to sleep with a shoot, started for one that has
 //! moved, and started anew when it is stuck (spec/azure-worker.md sections 11 and 13.3).
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
@@ -10,6 +12,7 @@ use tracing::{info, warn};
 
 use super::cleanup::MachineController;
 use super::observe::{MACHINE_CONTROLLER_MANAGER, ObserveError};
+use super::outcome::until;
 use super::place::Place;
 use super::progress::Stuck;
 use super::reconcile::PassError;
@@ -45,12 +48,28 @@ pub async fn scale(place: &Place, wanted: MachineController) -> Result<(), PassE
     Ok(())
 }
 
-/// Deletes the pods that had their time for a change and did nothing about it, once for each change: the pod that follows
-/// is younger than that. Returns whether there was one.
-///
-/// # Errors
-/// When pods can't be listed or deleted.
-pub async fn restart_stuck(place: &Place, stuck: &Stuck) -> Result<bool, PassError> {
+/// Starts it anew where a change has had its time and nothing was done about it, once for each change. Returns the change
+/// that it was done for, and when the time of the next one is over.
+pub async fn restart_if_stuck(place: &Place, untaken: &[Stuck], now: Timestamp) -> (Option<Stuck>, Option<Duration>) {
+    let (over, waiting): (Vec<&Stuck>, Vec<&Stuck>) =
+        untaken.iter().partition(|stuck| until_over(stuck, now).is_none());
+    let look_again = waiting.into_iter().filter_map(|stuck| until_over(stuck, now)).min();
+    // A pod that is too young for the newest of these changes is so for the others.
+    let Some(newest) = over.into_iter().max_by_key(|stuck| stuck.since) else { return (None, look_again) };
+    // What fails here must not hide what the pools wait for.
+    let restarted = restart(place, newest).await.unwrap_or_else(|error| {
+        warn!(%error, "machine-controller-manager can't be started anew");
+        false
+    });
+    (restarted.then(|| newest.clone()), look_again)
+}
+
+fn until_over(stuck: &Stuck, now: Timestamp) -> Option<Duration> {
+    until(stuck.since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX), now)
+}
+
+/// Deletes the pods that were there for the change: the pod that follows is younger. Returns whether there was one.
+async fn restart(place: &Place, stuck: &Stuck) -> Result<bool, PassError> {
     let api: Api<Pod> = Api::namespaced(place.client().clone(), place.namespace());
     let pods = api
         .list(&ListParams::default().labels(PODS))
@@ -74,9 +93,10 @@ pub async fn restart_stuck(place: &Place, stuck: &Stuck) -> Result<bool, PassErr
     Ok(restarted)
 }
 
-/// Whether a pod was there for the whole time that the change had. Times of objects have whole seconds.
+/// Whether a pod was there for half of the time that the change had. The other half is for clocks: the pod that follows must
+/// not look older than that although another machine says when it was made.
 fn is_due(created: Timestamp, stuck: &Stuck) -> bool {
-    created.as_second() < stuck.since.as_second().saturating_add(PATIENCE.as_secs())
+    created.as_second() < stuck.since.as_second().saturating_add(PATIENCE.as_secs() / 2)
 }
 
 #[cfg(test)]
@@ -88,7 +108,8 @@ mod tests {
         let since: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         let stuck = Stuck { deployment: "a-z1".to_owned(), since };
         assert!(is_due("2026-11-20T00:00:00Z".parse().unwrap(), &stuck), "it was there before the change");
-        assert!(is_due("2026-11-21T10:01:00Z".parse().unwrap(), &stuck), "it came soon after");
-        assert!(!is_due("2026-11-21T10:02:01Z".parse().unwrap(), &stuck), "this is the pod that followed");
+        assert!(is_due("2026-11-21T10:00:59Z".parse().unwrap(), &stuck), "it came soon after");
+        assert!(!is_due("2026-11-21T10:02:00Z".parse().unwrap(), &stuck), "this is the pod that followed");
+        assert!(!is_due("2026-11-21T10:01:10Z".parse().unwrap(), &stuck), "by a clock that is late by 50 seconds");
     }
 }

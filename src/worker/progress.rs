@@ -1,4 +1,11 @@
-//! Pure step: what the machines of a Worker are waited for (spec/azure-worker.md section 13).
+//! Pure step: what the machines of a Worker are waited for (spec/azure-worker.md section 13), each deployment for itself.
+//!
+//! ```text
+//!  planned deployment ─┐
+//!  live deployment     ├─► phase ──► DeploymentProgress ─┐
+//!  its sets, machines ─┘   (phase.rs)                    ├─► Progress ──► text for people (text.rs)
+//!                                          … of each one ┘
+//! ```
 //!
 //! The Go extension also demands two machine sets for a deployment that rolls. machine-controller-manager removes the
 //! emptied old one at once, so that rule can stay false for ever; a machine set of the wanted class says the same.
@@ -7,15 +14,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::live::{Live, MachineObjects};
+use super::live::MachineObjects;
 use super::plan::Plan;
-use crate::api::machine::{Machine, MachineDeployment, MachineSet};
+use crate::api::machine::{Machine, MachineSet};
 use crate::provider::WantedDeployment;
+
+mod phase;
+mod text;
+
+pub use phase::{fault, is_selected};
+pub use text::failed_machines_text;
 
 /// What a deployment waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// All machines run with the wanted class.
+    /// All machines run with the wanted class, or wait for a person to select them.
     Ready,
     /// machine-controller-manager has not seen the last change.
     Unobserved,
@@ -38,38 +51,6 @@ pub struct FailedMachineText {
     pub error_code: Option<String>,
 }
 
-/// Progress of one deployment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeploymentProgress {
-    /// Name of the pool.
-    pub pool: String,
-    /// Name of the deployment.
-    pub deployment: String,
-    /// What it waits for.
-    pub phase: Phase,
-    /// Machines wanted.
-    pub desired: i32,
-    /// Machines there are.
-    pub present: i32,
-    /// Machines of the wanted template.
-    pub updated: i32,
-    /// Machines available, at most those wanted.
-    pub available: i32,
-    /// Machines missing.
-    pub unavailable: i32,
-    /// Old machines that a person has selected to be updated where they are, and that are not done yet.
-    pub selected: i32,
-}
-
-/// A change that machine-controller-manager does nothing about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stuck {
-    /// Name of the deployment.
-    pub deployment: String,
-    /// When its machine class was changed.
-    pub since: Timestamp,
-}
-
 /// Whether a shoot shall sleep, and who puts it to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
@@ -89,69 +70,75 @@ impl Sleep {
     }
 }
 
+/// Progress of one deployment. Numbers are machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeploymentProgress {
+    /// Name of the pool.
+    pub pool: String,
+    /// Name of the deployment.
+    pub deployment: String,
+    /// What it waits for.
+    pub phase: Phase,
+    /// Whether machine-controller-manager reports no fault of the deployment.
+    pub is_healthy: bool,
+    /// Whether its class has replaced another one.
+    pub rolls: bool,
+    /// Machines wanted.
+    pub desired: i32,
+    /// Machines there are.
+    pub present: i32,
+    /// Machines of the wanted template.
+    pub updated: i32,
+    /// Machines available, also old ones.
+    pub available: i32,
+    /// Machines missing.
+    pub unavailable: i32,
+    /// Failed machines that are kept on purpose.
+    pub preserved: i32,
+    /// Old machines that nobody need update now, because a person selects them.
+    pub unselected: i32,
+    /// Old machines that a person has selected to be updated where they are, and that are not done yet.
+    pub selected: i32,
+    /// Since when it has its class, where machine-controller-manager should have made a machine set and has not.
+    pub untaken_since: Option<Timestamp>,
+}
+
+/// A change that machine-controller-manager does nothing about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Name of the deployment.
+    pub deployment: String,
+    /// When its machine class was changed.
+    pub since: Timestamp,
+}
+
 /// Progress of a Worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
+    /// The namespace of the shoot.
+    pub namespace: String,
     /// One entry per planned deployment, in the order of the plan.
     pub deployments: Vec<DeploymentProgress>,
     /// The shoot shall sleep: ready means that no machine is left.
     pub hibernated: bool,
 }
 
-/// Judges the planned deployments. `deployments` are the objects after the writes of this pass.
+/// Judges the planned deployments. `live` are the objects after the writes of this pass.
 #[must_use]
-pub fn progress(
-    plan: &Plan,
-    deployments: &BTreeMap<String, Live<MachineDeployment>>,
-    live: &MachineObjects,
-    sleep: Sleep,
-) -> Progress {
+pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, sleep: Sleep) -> Progress {
     let sets = machine_sets_by_deployment(&live.machine_sets);
+    let machines = machines_by_set(&live.machines);
     let judge = |wanted: &WantedDeployment| {
         let sets = sets.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let by_hand = by_hand(wanted, sets, &live.machines);
-        let deployment = deployments.get(&wanted.name.0).map(|live| &live.object);
-        deployment_progress(wanted, deployment, sets, by_hand, sleep)
+        let machines = sets.iter().filter_map(|set| machines.get(set.metadata.name.as_deref()?)).flatten().copied();
+        let owned = phase::Owned { sets, machines: machines.collect() };
+        phase::judge(wanted, live.deployments.get(&wanted.name.0), &owned, sleep)
     };
     Progress {
+        namespace: namespace.to_owned(),
         deployments: plan.machines().map(|machine| judge(&machine.deployment)).collect(),
         hibernated: sleep.is_wanted(),
     }
-}
-
-/// How old machines stand that a person updates where they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct ByHand {
-    /// Machines of old machine sets, which nobody need update now.
-    old: i32,
-    /// Those of them that a person has selected.
-    selected: i32,
-}
-
-/// Only pools that are updated by hand may keep old machines (spec section 13.1, rule 7).
-fn by_hand(wanted: &WantedDeployment, sets: &[&MachineSet], machines: &[Machine]) -> Option<ByHand> {
-    if !wanted.strategy.is_manual_in_place() {
-        return None;
-    }
-    let old: Vec<&&MachineSet> =
-        sets.iter().filter(|set| set.spec.template.spec.class.name != wanted.class_name.0).collect();
-    let names: BTreeSet<&str> = old.iter().filter_map(|set| set.metadata.name.as_deref()).collect();
-    let is_of_old_set = |machine: &&Machine| {
-        let owners = machine.metadata.owner_references.as_deref().unwrap_or_default();
-        owners.iter().any(|owner| owner.kind == "MachineSet" && names.contains(owner.name.as_str()))
-    };
-    let selected = machines.iter().filter(is_of_old_set).filter(|machine| is_selected(machine)).count();
-    Some(ByHand {
-        old: old.iter().map(|set| set.status.replicas).sum(),
-        selected: i32::try_from(selected).unwrap_or(i32::MAX),
-    })
-}
-
-/// Whether a person has selected a machine to be updated where it is, and that is not done yet.
-#[must_use]
-pub fn is_selected(machine: &Machine) -> bool {
-    let mut conditions = machine.status.conditions.iter();
-    conditions.any(|condition| condition.condition_type == "InPlaceUpdate" && condition.reason != "CandidateForUpdate")
 }
 
 /// Machine sets by the deployment that owns them; without any owner their label says it.
@@ -171,102 +158,32 @@ fn machine_sets_by_deployment(sets: &[MachineSet]) -> BTreeMap<&str, Vec<&Machin
     by_deployment
 }
 
-fn deployment_progress(
-    wanted: &WantedDeployment,
-    live: Option<&MachineDeployment>,
-    sets: &[&MachineSet],
-    by_hand: Option<ByHand>,
-    sleep: Sleep,
-) -> DeploymentProgress {
-    let absent = MachineDeployment::default();
-    let live_or_absent = live.unwrap_or(&absent);
-    let status = &live_or_absent.status;
-    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, sets, by_hand, sleep));
-    let desired = live_or_absent.spec.replicas;
-    // While a pool rolls there are more machines than wanted; they are no progress.
-    let available = status.available_replicas.min(desired);
-    DeploymentProgress {
-        pool: wanted.pool_name.clone(),
-        deployment: wanted.name.0.clone(),
-        desired,
-        present: status.replicas,
-        // Until the last change is seen, the status counts machines of the template before it.
-        updated: if phase == Phase::Unobserved { 0 } else { status.updated_replicas },
-        available,
-        unavailable: status.unavailable_replicas.max(desired - available),
-        selected: by_hand.map_or(0, |by_hand| by_hand.selected),
-        phase,
+/// Machines by the machine set that owns them.
+fn machines_by_set(machines: &[Machine]) -> BTreeMap<&str, Vec<&Machine>> {
+    let mut by_set: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
+    for machine in machines {
+        let mut owners = machine.metadata.owner_references.as_deref().unwrap_or_default().iter();
+        if let Some(owner) = owners.find(|owner| owner.kind == "MachineSet") {
+            by_set.entry(&owner.name).or_default().push(machine);
+        }
     }
-}
-
-fn phase(
-    wanted: &WantedDeployment,
-    live: &MachineDeployment,
-    sets: &[&MachineSet],
-    by_hand: Option<ByHand>,
-    sleep: Sleep,
-) -> Phase {
-    let status = &live.status;
-    if sleep == Sleep::Asleep && status.replicas == 0 && status.failed_machines.is_empty() {
-        return Phase::Ready;
-    }
-    // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
-    if status.observed_generation < live.metadata.generation.unwrap_or_default() {
-        return Phase::Unobserved;
-    }
-    if !status.failed_machines.is_empty() {
-        let failed = status.failed_machines.iter().map(|failed| FailedMachineText {
-            machine: failed.name.clone(),
-            description: failed.last_operation.description.clone(),
-            error_code: failed.last_operation.error_code.clone(),
-        });
-        return Phase::Failed(failed.collect());
-    }
-    if sleep.is_wanted() {
-        return if status.replicas == 0 { Phase::Ready } else { Phase::Pending };
-    }
-    if !sets.iter().any(|set| set.spec.template.spec.class.name == wanted.class_name.0) {
-        return Phase::WithoutMachineSet;
-    }
-    let ByHand { old, selected } = by_hand.unwrap_or_default();
-    let is_complete = status.unavailable_replicas <= status.preserved_failed_replicas.max(0)
-        && status.updated_replicas + old == status.replicas
-        && status.replicas == live.spec.replicas
-        && selected == 0;
-    // While a pool waits for a person, it does not progress, and that is no fault.
-    let waits_for_person = by_hand.is_some() && status.updated_replicas != status.replicas;
-    if is_complete && is_healthy(live, waits_for_person) { Phase::Ready } else { Phase::Pending }
-}
-
-/// Whether the conditions of a deployment are those of a healthy one. That of a pool which waits for a person may say that it
-/// doesn't progress.
-#[must_use]
-pub fn is_healthy(deployment: &MachineDeployment, waits_for_person: bool) -> bool {
-    let condition = |name: &str| {
-        deployment
-            .status
-            .conditions
-            .iter()
-            .find(|condition| condition.condition_type == name)
-            .map(|condition| condition.status.as_str())
-    };
-    condition("Available") == Some("True")
-        && (waits_for_person || condition("Progressing").is_none_or(|status| status == "True"))
-        && ["ReplicaFailure", "Frozen"].iter().all(|name| condition(name).is_none_or(|status| status == "False"))
+    by_set
 }
 
 impl Progress {
-    /// The deployment that has waited for a machine set for the longest time, since its class was changed. Deployments that
-    /// wait for anything else, however long, say nothing about machine-controller-manager.
+    /// The changes that machine-controller-manager has done nothing about, the oldest first. Deployments that wait for
+    /// anything else, however long, say nothing about machine-controller-manager.
     #[must_use]
-    pub fn without_machine_set(&self, deployments: &BTreeMap<String, Live<MachineDeployment>>) -> Option<Stuck> {
-        let without = self.deployments.iter().filter(|deployment| deployment.phase == Phase::WithoutMachineSet);
-        without
+    pub fn untaken(&self) -> Vec<Stuck> {
+        let mut untaken: Vec<Stuck> = self
+            .deployments
+            .iter()
             .filter_map(|deployment| {
-                let since = deployments.get(&deployment.deployment)?.class_changed()?;
-                Some(Stuck { deployment: deployment.deployment.clone(), since })
+                Some(Stuck { deployment: deployment.deployment.clone(), since: deployment.untaken_since? })
             })
-            .min_by_key(|stuck| stuck.since)
+            .collect();
+        untaken.sort_by_key(|stuck| stuck.since);
+        untaken
     }
 
     /// Whether every planned deployment is where it shall be.
@@ -275,20 +192,30 @@ impl Progress {
         self.deployments.iter().all(|deployment| deployment.phase == Phase::Ready)
     }
 
-    /// Machines that could not be made, with their deployments.
-    pub fn failed_machines(&self) -> impl Iterator<Item = (&DeploymentProgress, &FailedMachineText)> {
-        self.deployments.iter().flat_map(|deployment| match &deployment.phase {
-            Phase::Failed(machines) => machines.iter().map(move |machine| (deployment, machine)).collect::<Vec<_>>(),
-            _ => Vec::new(),
+    /// Deployments with machines that could not be made.
+    pub fn failed(&self) -> impl Iterator<Item = (&DeploymentProgress, &[FailedMachineText])> {
+        self.deployments.iter().filter_map(|deployment| match &deployment.phase {
+            Phase::Failed(machines) => Some((deployment, machines.as_slice())),
+            _ => None,
         })
     }
 
-    /// Names of the pools that are not ready, in order.
+    /// Names of the pools that wait for machines, in order; those of which machines failed are not among them.
     #[must_use]
     pub fn pending_pools(&self) -> Vec<&str> {
+        self.pools_where(|deployment| !matches!(deployment.phase, Phase::Ready | Phase::Failed(_)))
+    }
+
+    /// Names of the pools with old machines that a person has to select, in order.
+    #[must_use]
+    pub fn unselected_pools(&self) -> Vec<&str> {
+        self.pools_where(|deployment| deployment.unselected > 0)
+    }
+
+    fn pools_where(&self, is_meant: impl Fn(&DeploymentProgress) -> bool) -> Vec<&str> {
         let mut seen = BTreeSet::new();
-        let pending = self.deployments.iter().filter(|deployment| deployment.phase != Phase::Ready);
-        pending.map(|deployment| deployment.pool.as_str()).filter(|pool| seen.insert(*pool)).collect()
+        let meant = self.deployments.iter().filter(|deployment| is_meant(deployment));
+        meant.map(|deployment| deployment.pool.as_str()).filter(|pool| seen.insert(*pool)).collect()
     }
 
     /// How far the machines are, from 0 to 100.
@@ -303,142 +230,11 @@ impl Progress {
             .deployments
             .iter()
             .map(|deployment| {
-                let done = if self.hibernated { 0 } else { deployment.updated.min(deployment.available) };
-                i64::from(done.max(0))
+                // While a pool rolls there are more machines than wanted; they are no progress.
+                let done = deployment.updated.min(deployment.available).min(deployment.desired);
+                if self.hibernated { 0 } else { i64::from(done.max(0)) }
             })
             .sum();
         i32::try_from(done * 100 / total).unwrap_or(100).clamp(0, 100)
-    }
-
-    /// What is waited for, for people.
-    #[must_use]
-    pub fn waiting_text(&self) -> String {
-        let sum = |number: fn(&DeploymentProgress) -> i32| self.deployments.iter().map(number).sum::<i32>();
-        let pools = self.pending_pools().join(", ");
-        if self.hibernated {
-            return format!(
-                "Waiting until all machines have been hibernated ({} still awake) in pools {pools}",
-                sum(|d| d.present)
-            );
-        }
-        let selected = sum(|d| d.selected);
-        if selected > 0 {
-            return format!("Waiting until {selected} old machines are updated... in pools {pools}");
-        }
-        let ready = self.deployments.iter().filter(|deployment| deployment.phase == Phase::Ready).count();
-        let desired = sum(|d| d.desired);
-        let mut text = format!(
-            "Waiting until machines are available ({}/{desired} desired machine(s) available, {}/{desired} machine(s) \
-             updated, {} machine(s) pending, {ready}/{} machinedeployments available) in pools {pools}",
-            sum(|d| d.available),
-            sum(|d| d.updated),
-            sum(|d| d.unavailable),
-            self.deployments.len(),
-        );
-        let old = sum(|d| (d.present - d.updated).max(0));
-        if old > 0 {
-            text.push_str(&format!("; {old} old machine(s) still to go"));
-        }
-        let stuck = self
-            .deployments
-            .iter()
-            .find(|deployment| matches!(deployment.phase, Phase::Unobserved | Phase::WithoutMachineSet));
-        if let Some(stuck) = stuck {
-            text.push_str("; machine-controller-manager has not taken up ");
-            text.push_str(&stuck.deployment);
-        }
-        text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::provider::test_support::wanted_deployment;
-
-    fn healthy() -> Value {
-        json!({
-            "metadata": {"name": "shoot--p--s-a-z1", "generation": 2},
-            "spec": {"replicas": 2},
-            "status": {
-                "observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
-                "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}],
-            },
-        })
-    }
-
-    fn phase_of(document: &Value, class_of_set: &str, sleep: Sleep) -> Phase {
-        let live: MachineDeployment = serde_json::from_value(document.clone()).unwrap();
-        let set: MachineSet = serde_json::from_value(json!({
-            "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "MachineDeployment", "name": "shoot--p--s-a-z1", "uid": "u"}]},
-            "spec": {"template": {"spec": {"class": {"name": class_of_set}}}},
-        }))
-        .unwrap();
-        phase(&wanted_deployment(), &live, &[&set], None, sleep)
-    }
-
-    /// The healthy deployment with one member changed.
-    fn with(pointer: &str, value: Value) -> Value {
-        let mut document = healthy();
-        let (parent, member) = pointer.rsplit_once('/').unwrap();
-        document.pointer_mut(parent).unwrap()[member] = value;
-        document
-    }
-
-    #[test]
-    fn ready_needs_every_machine_new_and_available() {
-        let class = wanted_deployment().class_name.0;
-        assert_eq!(phase_of(&healthy(), &class, Sleep::Unwanted), Phase::Ready);
-        for (document, expected) in [
-            (with("/metadata/generation", json!(3)), Phase::Unobserved),
-            (with("/status/unavailableReplicas", json!(1)), Phase::Pending),
-            (with("/status/updatedReplicas", json!(1)), Phase::Pending),
-            (with("/spec/replicas", json!(3)), Phase::Pending),
-            (with("/status/conditions", json!([])), Phase::Pending),
-            (
-                with(
-                    "/status/conditions",
-                    json!([{"type": "Available", "status": "True"}, {"type": "Frozen", "status": "True"}]),
-                ),
-                Phase::Pending,
-            ),
-        ] {
-            assert_eq!(phase_of(&document, &class, Sleep::Unwanted), expected, "{document}");
-        }
-        assert_eq!(phase_of(&healthy(), "another-class", Sleep::Unwanted), Phase::WithoutMachineSet);
-    }
-
-    #[test]
-    fn a_sleeping_shoot_is_ready_without_machines() {
-        let class = wanted_deployment().class_name.0;
-        let (unseen, empty) = (json!({"metadata": {"generation": 1}}), with("/status/replicas", json!(0)));
-        for (document, sleep, expected) in [
-            (&healthy(), Sleep::FallsAsleep, Phase::Pending),
-            (&empty, Sleep::FallsAsleep, Phase::Ready),
-            // Restored: its machines are there, but nobody has counted them yet.
-            (&unseen, Sleep::FallsAsleep, Phase::Unobserved),
-            (&unseen, Sleep::Asleep, Phase::Ready),
-            (&healthy(), Sleep::Asleep, Phase::Pending),
-        ] {
-            assert_eq!(phase_of(document, &class, sleep), expected, "{sleep:?} {document}");
-        }
-    }
-
-    #[test]
-    fn failed_machines_are_told_with_their_code() {
-        let failed =
-            json!([{"name": "m1", "lastOperation": {"description": "no capacity", "errorCode": "ResourceExhausted"}}]);
-        let phase =
-            phase_of(&with("/status/failedMachines", failed), &wanted_deployment().class_name.0, Sleep::Unwanted);
-        assert_eq!(
-            phase,
-            Phase::Failed(vec![FailedMachineText {
-                machine: "m1".to_owned(),
-                description: "no capacity".to_owned(),
-                error_code: Some("ResourceExhausted".to_owned()),
-            }])
-        );
     }
 }

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 
-use tracing::warn;
-
-use super::apply::{Applied, ApplyError, apply};
+use super::apply::{Applied, apply};
 use super::changes::changes;
 use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
-use super::conditions::{Fact, every_node_ready, facts_of_pools};
+use super::conditions::{Fact, every_node_ready, facts_of_pools, nothing_deployed, pools_ready_since};
 use super::decode;
 use super::deletion::delete_all;
 use super::dependencies::{Asked, Cloud, Provided, clean_up_cloud, keep_records};
@@ -23,16 +21,17 @@ use super::machine_apis::{MachineApis, WriteError};
 use super::machine_controller;
 use super::mirror::DeploymentText;
 use super::observe::ObserveError;
+use super::operation::Operation;
+use super::outcome::{Found, Left, LeftDeployment, outcome};
 use super::place::Place;
 use super::plan::{Plan, plan};
-use super::progress::{Progress, Sleep, Stuck, progress};
-use super::report::{
-    Failure, Outcome, Published, deadline, is_publication_due, machine_failures, published_deployments,
-};
+use super::progress::{Progress, Sleep, progress};
+use super::report::{Failure, Outcome, Published, deadline, deadline_from, is_publication_due, published_deployments};
 use super::restore::{RestoreError, bring_back, start_machine_controller};
 use super::roll::{Roll, rolls};
+use super::transitions::{Transition, transitions};
 use crate::api::gardener::{Cluster, ErrorCode, Worker};
-use crate::provider::{PoolError, Provider, WorkerContext, WorkerError};
+use crate::provider::{Provider, WorkerContext, WorkerError};
 
 /// Who does what a pass asks for.
 #[derive(Clone, Copy)]
@@ -59,10 +58,8 @@ pub struct Pass {
     pub progress: Option<Progress>,
     /// Facts for the conditions; those that were not looked at are left out.
     pub facts: Vec<Fact>,
-    /// Deployments whose machines are replaced from this pass on.
-    pub rolls: Vec<Roll>,
-    /// For which change machine-controller-manager was started anew.
-    pub restarted: Option<Stuck>,
+    /// What people want to be told.
+    pub transitions: Vec<Transition>,
     /// Machine objects that were written.
     pub writes: usize,
     /// What the steps took, by name.
@@ -80,11 +77,22 @@ impl Pass {
             look_again: None,
             progress: None,
             facts: Vec::new(),
-            rolls: Vec::new(),
-            restarted: None,
+            transitions: Vec::new(),
             writes: 0,
             steps: Vec::new(),
         }
+    }
+}
+
+impl Pass {
+    /// A pass that could not be finished.
+    #[must_use]
+    pub fn failed(operation: Operation, error: &PassError) -> Self {
+        let failure = error.failure();
+        // What is being deleted or moves away has nothing to be deployed.
+        let deploys = matches!(operation, Operation::Create | Operation::Reconcile | Operation::Restore);
+        let facts = deploys.then(|| nothing_deployed(&failure.message, failure.codes.clone()));
+        Self { facts: facts.into_iter().collect(), ..Self::ended(Outcome::Failed(failure)) }
     }
 }
 
@@ -192,9 +200,10 @@ pub async fn reconcile(
     if sleeps {
         mark_machines(place, &live.machines).await?;
     }
-    let (applied, rolls) = apply_to_present(place, &context, &plan, live, now).await?;
+    let (Applied { mut live, errors, writes }, rolls) = apply_to_present(place, &context, &plan, live, now).await?;
+    let rolls: Vec<Roll> = rolls.into_iter().filter(|roll| roll.is_written(&live.deployments)).collect();
     // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
-    let is_all_back = plan.unplanned().next().is_none() && applied.errors.is_empty();
+    let is_all_back = plan.unplanned().next().is_none() && errors.is_empty();
     if moved.is_some() && is_all_back {
         start_machine_controller(place, context.shoot).await?;
     }
@@ -204,34 +213,37 @@ pub async fn reconcile(
         true if place.machine_controller().await? == MachineController::Stopped => Sleep::Asleep,
         true => Sleep::FallsAsleep,
     };
-    let mut progress = progress(&plan, &applied.live.deployments, &applied.live, sleep);
-    let left = match applied.errors.is_empty() {
-        true => clean_up(place, &plan, &mut progress, &applied.live, sleep).await?,
+    let mut progress = progress(&plan, place.namespace(), &live, sleep);
+    let left = match errors.is_empty() {
+        true => clean_up(place, &plan, &mut progress, &mut live, sleep, now).await?,
         false => Left::default(),
     };
-    let stuck = progress.without_machine_set(&applied.live.deployments);
-    let restart_in = stuck.as_ref().map(|stuck| until(stuck.since, machine_controller::PATIENCE, now));
-    let restarted = match &stuck {
-        // What fails here must not hide what the pools wait for.
-        Some(stuck) if restart_in == Some(Duration::ZERO) => {
-            machine_controller::restart_stuck(place, stuck).await.unwrap_or_else(|error| {
-                warn!(%error, "machine-controller-manager can't be started anew");
-                false
-            })
-        }
-        _ => false,
-    };
-    let is_done = progress.is_ready() && left.is_empty() && applied.errors.is_empty();
+    let (restarted, restart_in) = machine_controller::restart_if_stuck(place, &progress.untaken(), now).await;
+    let is_done = progress.is_ready() && left.is_empty() && errors.is_empty();
     if sleeps && is_done && plan.unplanned().next().is_none() {
         machine_controller::scale(place, MachineController::Stopped).await?;
     }
     steps.done("clean-up");
-    let mut published = published(&context, &plan, publishes_anew, &applied.live);
-    let write_errors: Vec<String> = applied.errors.iter().map(ToString::to_string).collect();
-    let mut facts = facts_of_pools(&plan, &write_errors, &progress).to_vec();
-    facts.push(every_node_ready(&applied.live.deployments, sleeps, |code, text| provider.error_codes(code, text)));
-    let (mut outcome, mut look_again) =
-        outcome(provider, &context, &plan, &applied, &progress, &left, publishes_anew, now);
+    let mut published = published(&context, &plan, publishes_anew, &live);
+    let write_errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let codes_of = |code: Option<&str>, text: &str| provider.error_codes(code, text);
+    let mut transitions = transitions(worker, &plan, &progress, &rolls, codes_of);
+    transitions.extend(restarted.map(Transition::MachineControllerRestarted));
+    let mut facts = facts_of_pools(&plan, &write_errors, &progress, codes_of).to_vec();
+    facts.push(every_node_ready(&live.deployments, sleeps, codes_of));
+    let found = Found {
+        plan: &plan,
+        write_errors: &write_errors,
+        progress: &progress,
+        left: &left,
+        deadline: if publishes_anew {
+            deadline_from(now)
+        } else {
+            deadline(worker).unwrap_or_else(|| deadline_from(now))
+        },
+        ready_since: pools_ready_since(&worker.status.conditions).unwrap_or(now),
+    };
+    let (mut outcome, mut look_again) = outcome(&found, codes_of, now);
     if let (Outcome::Succeeded, Some(cloud)) = (&outcome, cloud.filter(|_| provided.has_something)) {
         (outcome, look_again) = clean_up_cloud(cloud, place, &context, &mut published).await?;
         steps.done("clean-up-cloud");
@@ -241,15 +253,11 @@ pub async fn reconcile(
         published: Some(published),
         plan: Some(plan),
         // A change that is stuck is looked at again when its time is over, and only then.
-        look_again: [look_again, restart_in.filter(|wait| !wait.is_zero()), provided.look_again]
-            .into_iter()
-            .flatten()
-            .min(),
+        look_again: [look_again, restart_in, provided.look_again].into_iter().flatten().min(),
         progress: Some(progress),
         facts,
-        rolls,
-        restarted: restarted.then_some(stuck).flatten(),
-        writes: applied.writes,
+        transitions,
+        writes,
         steps: steps.taken,
     })
 }
@@ -262,27 +270,6 @@ fn published(context: &WorkerContext<'_>, plan: &Plan, renew_time: bool, live: &
         renew_time: renew_time && has_bounds,
         provider_status: plan.provider_status.clone(),
     }
-}
-
-/// What is still there although nothing wants it.
-#[derive(Debug, Default)]
-struct Left {
-    /// Deployments that are being deleted.
-    deployments: Vec<String>,
-    /// Classes that old machine sets or machines still use.
-    classes: Vec<String>,
-}
-
-impl Left {
-    fn is_empty(&self) -> bool {
-        self.deployments.is_empty() && self.classes.is_empty()
-    }
-}
-
-/// How long until that long after a time; zero when it is over.
-fn until(since: Timestamp, patience: SignedDuration, now: Timestamp) -> Duration {
-    let end = since.checked_add(patience).unwrap_or(Timestamp::MAX);
-    Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
 /// Writes what differs from the live objects; again, after a look at them as they are now, where somebody else was faster.
@@ -316,13 +303,14 @@ async fn apply_to_present(
 }
 
 /// Deletes what nothing needs any more, once every planned machine is there. Old deployments carry the workload until
-/// then.
+/// then. Where that is to be decided, `progress` and `live` are brought up to date.
 async fn clean_up(
     place: &Place,
     plan: &Plan,
     progress: &mut Progress,
-    live: &MachineObjects,
+    live: &mut MachineObjects,
     sleep: Sleep,
+    now: Timestamp,
 ) -> Result<Left, PassError> {
     if !progress.is_ready() || garbage(plan, live, MachineController::Running).is_empty() {
         return Ok(Left::default());
@@ -331,21 +319,29 @@ async fn clean_up(
     let mut found = garbage(plan, live, machine_controller);
     if found.is_to_delete(live) {
         // What is deleted is gone for good: it is judged by what is there now, not by what watches have shown.
-        let live = place.users_of_classes_anew().await?;
-        *progress = self::progress(plan, &live.deployments, &live, sleep);
+        *live = place.users_of_classes_anew().await?;
+        *progress = self::progress(plan, place.namespace(), live, sleep);
         if !progress.is_ready() {
             return Ok(Left::default());
         }
-        found = garbage(plan, &live, machine_controller);
-        delete_garbage(&place.apis(), &found, &live).await?;
+        found = garbage(plan, live, machine_controller);
+        delete_garbage(&place.apis(), &found, live).await?;
     }
     Ok(match machine_controller {
         MachineController::Stopped => Left::default(),
-        MachineController::Running => Left {
-            deployments: found.deployments.into_iter().collect(),
-            classes: found.classes_in_use.into_iter().collect(),
-        },
+        MachineController::Running => left(found, live, now),
     })
+}
+
+/// What stays for a while after it was asked to go.
+fn left(found: Garbage, live: &MachineObjects, now: Timestamp) -> Left {
+    let deployments = found.deployments.into_iter().map(|name| {
+        let object = live.deployments.get(&name).map(|live| &live.object);
+        let asked = object.and_then(|object| object.metadata.deletion_timestamp.as_ref()).map(|time| time.0);
+        let failed_machines = object.map(|object| object.status.failed_machines.clone()).unwrap_or_default();
+        LeftDeployment { name, since: asked.unwrap_or(now), failed_machines }
+    });
+    Left { deployments: deployments.collect(), classes: found.classes_in_use.into_iter().collect() }
 }
 
 async fn delete_garbage(apis: &MachineApis, found: &Garbage, live: &MachineObjects) -> Result<(), PassError> {
@@ -360,55 +356,5 @@ async fn delete_garbage(apis: &MachineApis, found: &Garbage, live: &MachineObjec
     delete_all::<Digested<Secret>>(apis, secrets).await
 }
 
-/// How the operation stands: errors first, then what is waited for.
-#[expect(clippy::too_many_arguments, reason = "the sum of a pass")]
-fn outcome(
-    provider: &dyn Provider,
-    context: &WorkerContext<'_>,
-    plan: &Plan,
-    applied: &Applied,
-    progress: &Progress,
-    left: &Left,
-    publishes_anew: bool,
-    now: Timestamp,
-) -> (Outcome, Option<Duration>) {
-    let failure = |error: &PoolError| Failure {
-        message: error.to_string(),
-        codes: error.problem.code_when_late().into_iter().collect(),
-    };
-    let mut failures: Vec<Failure> = plan.errors().map(failure).collect();
-    failures.extend(applied.errors.iter().map(|error: &ApplyError| Failure::new(error.to_string())));
-    failures.extend(machine_failures(progress, |code, text| provider.error_codes(code, text)));
-    let waiting = waiting_text(progress, left).map(Failure::new);
-    let waiting = Failure::joined(plan.awaited().map(failure).chain(waiting).collect());
-    let deadline = if publishes_anew { None } else { deadline(context.worker) };
-    let patience = deadline.map(|deadline| deadline.duration_since(now));
-    if let Some(waiting) = waiting.filter(|_| failures.is_empty()) {
-        if patience.is_none_or(|patience| patience.is_positive()) {
-            let percentage = 10 + progress.percentage() * 8 / 10;
-            let wait = patience.and_then(|patience| Duration::try_from(patience).ok());
-            return (Outcome::Waiting(waiting.message, percentage), wait.or(Some(PATIENCE_OF_A_NEW_OPERATION)));
-        }
-        failures.push(waiting);
-    }
-    match Failure::joined(failures) {
-        Some(failure) => (Outcome::Failed(failure), None),
-        None => (Outcome::Succeeded, None),
-    }
-}
-
 /// How often in one pass somebody else may be faster.
 const MOST_CONFLICTS: usize = 4;
-
-/// How long machines may take, from the beginning of the operation.
-pub(super) const PATIENCE_OF_A_NEW_OPERATION: Duration = Duration::from_secs(5 * 60);
-
-fn waiting_text(progress: &Progress, left: &Left) -> Option<String> {
-    if !progress.is_ready() {
-        return Some(progress.waiting_text());
-    }
-    if let Some(name) = left.deployments.first() {
-        return Some(format!("at least one unwanted machine deployment ({name}) still exists"));
-    }
-    left.classes.first().map(|name| format!("Waiting until no machine uses the old machine class {name}"))
-}

@@ -2,7 +2,7 @@
 //!
 //! A status patch is a JSON merge patch, and `None` where it would change nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use super::difference::is_same;
 use super::live::MachineObjects;
 use super::operation::Operation;
 use super::plan::Plan;
-use super::progress::Progress;
-use crate::api::gardener::{ErrorCode, MachineDeploymentStatus, Worker, WorkerPool};
+use super::progress::{Progress, failed_machines_text};
+use crate::api::gardener::{ErrorCode, MachineDeploymentStatus, UpdateStrategy, Worker, WorkerPool};
 use crate::pool::names::pool_prefix;
 
 /// How long machines may take before the Worker says that they did not come.
@@ -119,33 +119,33 @@ fn is_of_pool(deployment: &str, pool: &WorkerPool, technical_id: &str, live: &Ma
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-z"))
 }
 
-/// Machines that could not be made, as a failure of the whole operation.
+/// Machines that could not be made, as a failure of the whole operation: all deployments, each with its pool.
 #[must_use]
 pub fn machine_failures(
     progress: &Progress,
     codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
 ) -> Option<Failure> {
-    let failures = progress.failed_machines().map(|(deployment, machine)| Failure {
-        message: format!(
-            "pool {:?}: machine {} of {} failed: {}",
-            deployment.pool, machine.machine, deployment.deployment, machine.description
-        ),
-        codes: codes_of(machine.error_code.as_deref(), &machine.description),
+    let failures = progress.failed().map(|(deployment, machines)| Failure {
+        message: format!("{} (pool {:?})", failed_machines_text(machines), deployment.pool),
+        codes: machines
+            .iter()
+            .flat_map(|machine| codes_of(machine.error_code.as_deref(), &machine.description))
+            .collect(),
     });
-    Failure::joined(failures.collect()).map(|mut failure| {
-        failure.message = format!("failed while waiting for all machine deployments to be ready: {}", failure.message);
-        failure
-    })
+    let failure = Failure::joined(failures.collect())?;
+    Some(Failure { message: format!("{WAITING_FAILED}: {}", failure.message), ..failure })
 }
+
+/// How a failure of waiting begins.
+pub const WAITING_FAILED: &str = "failed while waiting for all machine deployments to be ready";
 
 /// Whether gardenlet still waits for the bounds of the operation that goes on: they were published before its request, or
 /// the process ended between the beginning and the publication. A pass that failed early leaves it to the next one.
 #[must_use]
 pub fn is_publication_due(worker: &Worker) -> bool {
-    let time = |text: Option<&str>| text.and_then(|text| text.parse::<Timestamp>().ok()).map(Timestamp::as_second);
-    let annotations = worker.metadata.annotations.as_ref();
-    let requested = time(annotations.and_then(|annotations| annotations.get(TIMESTAMP_ANNOTATION)).map(String::as_str));
-    let published = time(worker.status.machine_deployments_last_update_time.as_deref());
+    let requested = requested_at(worker).map(Timestamp::as_second);
+    let published = worker.status.machine_deployments_last_update_time.as_deref();
+    let published = published.and_then(|text| text.parse::<Timestamp>().ok()).map(Timestamp::as_second);
     let only_begun = worker
         .status
         .last_operation
@@ -154,11 +154,23 @@ pub fn is_publication_due(worker: &Worker) -> bool {
     only_begun || requested.is_some_and(|requested| published.is_none_or(|published| published < requested))
 }
 
+/// When gardenlet made its last request, as it wrote it down.
+#[must_use]
+pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
+    worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?.parse().ok()
+}
+
 /// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
 #[must_use]
 pub fn deadline(worker: &Worker) -> Option<Timestamp> {
     let published = worker.status.machine_deployments_last_update_time.as_deref()?;
-    published.parse::<Timestamp>().ok()?.checked_add(PATIENCE).ok()
+    published.parse::<Timestamp>().ok().map(deadline_from)
+}
+
+/// When waiting that begins then becomes an error.
+#[must_use]
+pub fn deadline_from(begin: Timestamp) -> Timestamp {
+    begin.checked_add(PATIENCE).unwrap_or(Timestamp::MAX)
 }
 
 /// The patch of `status`, or `None` when the Worker says all of it already.
@@ -269,34 +281,29 @@ pub fn provider_status_patch(worker: &Worker, wanted: &Value) -> Option<Value> {
     Some(document)
 }
 
-/// Adds `status.inPlaceUpdates` to a patch where it differs. A pool that is updated by hand keeps its entry until a person
-/// has had all its machines updated.
+/// Adds `status.inPlaceUpdates` to a patch where it differs. A pool keeps the entry that it has, or has none, as long as
+/// there are old machines that a person has to select, and while it can't be planned.
 #[must_use]
-pub fn with_in_place_updates(
-    worker: &Worker,
-    plan: &Plan,
-    progress: Option<&Progress>,
-    patch: Option<Value>,
-) -> Option<Value> {
-    let mut wanted = plan.in_place_updates().worker_pool_to_hash_map;
+pub fn with_in_place_updates(worker: &Worker, plan: &Plan, progress: &Progress, patch: Option<Value>) -> Option<Value> {
+    let nothing = BTreeMap::new();
     let known = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);
-    let deployments = progress.map(|progress| progress.deployments.as_slice()).unwrap_or_default();
-    for deployment in deployments.iter().filter(|deployment| deployment.updated < deployment.present) {
-        match known.and_then(|known| known.get(&deployment.pool)) {
-            Some(hash) => wanted.entry(deployment.pool.clone()).and_modify(|wanted| wanted.clone_from(hash)),
-            None => {
-                wanted.remove(&deployment.pool);
-                continue;
-            }
-        };
+    let known = known.unwrap_or(&nothing);
+    let mut wanted = plan.in_place_updates().worker_pool_to_hash_map;
+    let unselected = progress.unselected_pools();
+    wanted.retain(|pool, _| !unselected.contains(&pool.as_str()));
+    let in_place =
+        worker.spec.pools.iter().filter(|pool| pool.update_strategy.is_some_and(UpdateStrategy::is_in_place));
+    let in_place: BTreeSet<&str> = in_place.map(|pool| pool.name.as_str()).collect();
+    for (pool, hash) in known {
+        if in_place.contains(pool.as_str()) {
+            wanted.entry(pool.clone()).or_insert_with(|| hash.clone());
+        }
     }
-    let present = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);
-    let differs = present.map_or(!wanted.is_empty(), |present| *present != wanted);
-    if !differs {
+    if wanted == *known {
         return patch;
     }
     let mut map = json!(wanted);
-    for vanished in present.into_iter().flatten().map(|(pool, _)| pool).filter(|pool| !wanted.contains_key(*pool)) {
+    for vanished in known.keys().filter(|pool| !wanted.contains_key(*pool)) {
         map[vanished] = Value::Null;
     }
     let mut patch = patch.unwrap_or_else(|| json!({"status": {}}));

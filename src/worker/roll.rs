@@ -1,5 +1,7 @@
 //! Pure: which deployments begin to replace their machines, and why, for events and metrics.
 
+use std::collections::BTreeMap;
+
 use super::changes::{MachineChanges, Write};
 use super::class_inputs::{Difference, History, InputChange};
 use super::live::{Live, MachineObjects};
@@ -20,6 +22,17 @@ pub struct Roll {
     pub inputs: Vec<String>,
     /// What kind of input that is.
     pub cause: RollCause,
+    /// Whether machines are updated where they are.
+    pub is_in_place: bool,
+}
+
+impl Roll {
+    /// Whether the deployment has its new class.
+    #[must_use]
+    pub fn is_written(&self, deployments: &BTreeMap<String, Live<MachineDeployment>>) -> bool {
+        let deployment = deployments.get(&self.deployment);
+        deployment.is_some_and(|live| live.object.spec.template.spec.class.name == self.to)
+    }
 }
 
 /// Where the change came from: a fixed set, for metrics.
@@ -48,7 +61,7 @@ impl RollCause {
     }
 }
 
-/// The rolls among the changes.
+/// The rolls among the changes. A deployment without machines has none to replace.
 #[must_use]
 pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Vec<Roll> {
     let rolls = changes.iter().filter_map(|change| {
@@ -56,7 +69,8 @@ pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Vec<Roll>
         let before = live.deployments.get(&wanted.name.0)?;
         let from = &before.object.spec.template.spec.class.name;
         let Some(Write::Patch { after, .. }) = &change.deployment else { return None };
-        if from.is_empty() || *from == wanted.class_name.0 {
+        let has_machines = before.object.status.replicas > 0;
+        if from.is_empty() || *from == wanted.class_name.0 || !has_machines {
             return None;
         }
         let after = Live::<MachineDeployment>::read(after.clone()).ok();
@@ -69,6 +83,7 @@ pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Vec<Roll>
             to: wanted.class_name.0.clone(),
             inputs,
             cause,
+            is_in_place: wanted.strategy.in_place_update.is_some(),
         })
     });
     rolls.collect()

@@ -48,13 +48,17 @@ const PURE: &[&str] = &[
     "worker/deployment.rs",
     "worker/difference.rs",
     "worker/digest.rs",
+    "worker/in_place.rs",
     "worker/live.rs",
     "worker/machine_state.rs",
     "worker/operation.rs",
+    "worker/outcome.rs",
     "worker/plan.rs",
-    "worker/progress.rs",
+    "worker/progress",
+    "worker/remaining.rs",
     "worker/report.rs",
     "worker/roll.rs",
+    "worker/transitions.rs",
 ];
 
 /// What pure places must not mention.

@@ -46,6 +46,9 @@ pub struct MachineDeploymentSpec {
     pub template: MachineTemplate,
     /// How a change is rolled out.
     pub strategy: Option<DeploymentStrategy>,
+    /// Whether a person holds changes back.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub paused: bool,
 }
 
 /// `spec.template` of a deployment. Its labels, annotations and class decide over a roll.
@@ -264,4 +267,7 @@ pub struct MachineLastOperation {
     pub description: String,
     /// The driver's code, such as `ResourceExhausted`.
     pub error_code: Option<String>,
+    /// `Create`, `Delete`, `HealthCheck`, …
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    pub operation_type: String,
 }

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use super::DeploymentCondition;
-use super::machine_deployment::{ClassReference, MachineTemplate};
+use super::machine_deployment::{ClassReference, MachineLastOperation, MachineTemplate};
 use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
 
@@ -67,8 +67,12 @@ pub struct MachineClassOfMachine {
 
 /// `Machine.status` as far as it is read.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MachineState {
     /// Node conditions and `InPlaceUpdate`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub conditions: Vec<DeploymentCondition>,
+    /// What machine-controller-manager tried last.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub last_operation: MachineLastOperation,
 }

@@ -1,0 +1,348 @@
+//! What one deployment waits for, from the deployment, its machine sets and machines alone.
+
+use super::{DeploymentProgress, FailedMachineText, Phase, Sleep};
+use crate::api::machine::{Machine, MachineDeployment, MachineDeploymentState, MachineSet};
+use crate::provider::WantedDeployment;
+use crate::worker::live::Live;
+
+/// Finalizer of machine-controller-manager on deployments that it has taken in hand.
+const TAKEN: &str = "machine.sapcloud.io/machine-controller-manager";
+
+/// What belongs to a deployment.
+pub(super) struct Owned<'a> {
+    /// Its machine sets.
+    pub(super) sets: &'a [&'a MachineSet],
+    /// Their machines.
+    pub(super) machines: Vec<&'a Machine>,
+}
+
+/// How old machines stand that a person updates where they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ByHand {
+    /// Machines of old machine sets, which nobody need update now.
+    old: i32,
+    /// Those of them that a person has selected.
+    selected: i32,
+}
+
+/// Judges one deployment; without a live one nobody has seen the wish yet.
+pub(super) fn judge(
+    wanted: &WantedDeployment,
+    live: Option<&Live<MachineDeployment>>,
+    owned: &Owned<'_>,
+    sleep: Sleep,
+) -> DeploymentProgress {
+    let absent = MachineDeployment::default();
+    let object = live.map_or(&absent, |live| &live.object);
+    let status = &object.status;
+    let by_hand = by_hand(wanted, owned);
+    let phase = live.map_or(Phase::Unobserved, |_| phase(wanted, object, owned, by_hand, sleep));
+    let since = live.filter(|_| !sleep.is_wanted() && is_untaken(wanted, object, owned)).and_then(Live::class_changed);
+    DeploymentProgress {
+        pool: wanted.pool_name.clone(),
+        deployment: wanted.name.0.clone(),
+        is_healthy: fault(object).is_none(),
+        rolls: live.is_some_and(Live::<MachineDeployment>::has_had_another_class)
+            || owned.sets.iter().any(|set| !is_of_class(set, wanted)),
+        desired: object.spec.replicas,
+        present: status.replicas,
+        // Until the last change is seen, the status counts machines of the template before it.
+        updated: if phase == Phase::Unobserved { 0 } else { status.updated_replicas },
+        available: status.available_replicas,
+        unavailable: status.unavailable_replicas,
+        preserved: status.preserved_failed_replicas,
+        unselected: (by_hand.old - by_hand.selected).max(0),
+        selected: by_hand.selected,
+        untaken_since: since,
+        phase,
+    }
+}
+
+fn phase(
+    wanted: &WantedDeployment,
+    live: &MachineDeployment,
+    owned: &Owned<'_>,
+    by_hand: ByHand,
+    sleep: Sleep,
+) -> Phase {
+    let status = &live.status;
+    let is_observed = status.observed_generation >= live.metadata.generation.unwrap_or_default();
+    // A machine-controller-manager that sleeps sees no change and takes back no failure. One that runs may be about to make
+    // machines until it has seen the change; then its count is right.
+    let is_empty = status.replicas == 0;
+    if is_empty && (sleep == Sleep::FallsAsleep && is_observed || sleep == Sleep::Asleep && owned.machines.is_empty()) {
+        return Phase::Ready;
+    }
+    // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
+    if !is_observed {
+        return Phase::Unobserved;
+    }
+    if !status.failed_machines.is_empty() {
+        return Phase::Failed(failed_machines(status));
+    }
+    if sleep.is_wanted() {
+        return Phase::Pending;
+    }
+    if !has_wanted_set(wanted, owned) {
+        return Phase::WithoutMachineSet;
+    }
+    let is_complete = status.unavailable_replicas <= status.preserved_failed_replicas.max(0)
+        && status.updated_replicas + by_hand.old == status.replicas
+        // More machines than wanted are on their way out; nobody waits for their drain.
+        && status.replicas >= live.spec.replicas
+        && by_hand.selected == 0;
+    if is_complete && fault(live).is_none() { Phase::Ready } else { Phase::Pending }
+}
+
+fn failed_machines(status: &MachineDeploymentState) -> Vec<FailedMachineText> {
+    let failed = status.failed_machines.iter().map(|failed| FailedMachineText {
+        machine: failed.name.clone(),
+        description: failed.last_operation.description.clone(),
+        error_code: failed.last_operation.error_code.clone(),
+    });
+    failed.collect()
+}
+
+fn is_of_class(set: &MachineSet, wanted: &WantedDeployment) -> bool {
+    set.spec.template.spec.class.name == wanted.class_name.0
+}
+
+fn has_wanted_set(wanted: &WantedDeployment, owned: &Owned<'_>) -> bool {
+    owned.sets.iter().any(|set| is_of_class(set, wanted))
+}
+
+/// Whether machine-controller-manager should have made a machine set and has not. It leaves alone what is paused or frozen,
+/// and what it has never taken in hand it can't see yet.
+fn is_untaken(wanted: &WantedDeployment, live: &MachineDeployment, owned: &Owned<'_>) -> bool {
+    let is_taken = live.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == TAKEN);
+    let is_frozen = condition(live, "Frozen").is_some_and(|status| status == "True");
+    is_taken && !live.spec.paused && !is_frozen && !has_wanted_set(wanted, owned)
+}
+
+/// Only pools that are updated by hand may keep old machines (spec section 13.1, rule 7).
+fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
+    if !wanted.strategy.is_manual_in_place() {
+        return ByHand::default();
+    }
+    let old: Vec<&&MachineSet> = owned.sets.iter().filter(|set| !is_of_class(set, wanted)).collect();
+    let is_of_old_set = |machine: &&&Machine| {
+        let owners = machine.metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().any(|owner| old.iter().any(|set| set.metadata.name.as_ref() == Some(&owner.name)))
+    };
+    let selected = owned.machines.iter().filter(is_of_old_set).filter(|machine| is_selected(machine)).count();
+    ByHand {
+        old: old.iter().map(|set| set.status.replicas).sum(),
+        selected: i32::try_from(selected).unwrap_or(i32::MAX),
+    }
+}
+
+/// Whether a person has selected a machine to be updated where it is. It is done when the machine has left its old machine
+/// set.
+#[must_use]
+pub fn is_selected(machine: &Machine) -> bool {
+    let mut conditions = machine.status.conditions.iter();
+    conditions.any(|condition| condition.condition_type == "InPlaceUpdate" && condition.reason != "CandidateForUpdate")
+}
+
+/// What machine-controller-manager reports as wrong with a deployment: generation and conditions, not machines.
+#[must_use]
+pub fn fault(deployment: &MachineDeployment) -> Option<String> {
+    let (seen, generation) =
+        (deployment.status.observed_generation, deployment.metadata.generation.unwrap_or_default());
+    if seen < generation {
+        return Some(format!("generation {generation} has not been observed yet, only {seen}"));
+    }
+    // While a pool waits for a person, it does not progress, and that is no fault.
+    let waits_for_person = deployment.spec.strategy.as_ref().is_some_and(|strategy| strategy.is_manual_in_place())
+        && deployment.status.updated_replicas != deployment.status.replicas;
+    let wrong = |name: &str, status: &str| match condition(deployment, name) {
+        Some(found) if found == status => None,
+        Some(_) => Some(told(deployment, name)),
+        None => None,
+    };
+    if condition(deployment, "Available").is_none() {
+        return Some("condition Available is missing".to_owned());
+    }
+    wrong("Available", "True")
+        .or_else(|| wrong("Progressing", "True").filter(|_| !waits_for_person))
+        .or_else(|| wrong("ReplicaFailure", "False"))
+        .or_else(|| wrong("Frozen", "False"))
+}
+
+fn condition<'a>(deployment: &'a MachineDeployment, name: &str) -> Option<&'a str> {
+    let conditions = &deployment.status.conditions;
+    conditions.iter().find(|condition| condition.condition_type == name).map(|condition| condition.status.as_str())
+}
+
+fn told(deployment: &MachineDeployment, name: &str) -> String {
+    let found = deployment.status.conditions.iter().find(|condition| condition.condition_type == name);
+    found.map_or_else(String::new, |condition| {
+        format!("{name} is {}: {} ({})", condition.status, condition.message.trim_end_matches('.'), condition.reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::gardener::UpdateStrategy;
+    use crate::pool::strategy::deployment_strategy;
+    use crate::provider::test_support::wanted_deployment;
+
+    fn healthy() -> Value {
+        json!({
+            "metadata": {"name": "shoot--p--s-a-z1", "generation": 2},
+            "spec": {"replicas": 2},
+            "status": {
+                "observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+                "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}],
+            },
+        })
+    }
+
+    /// The healthy deployment with members changed.
+    fn with<const N: usize>(changes: [(&str, Value); N]) -> Value {
+        let mut document = healthy();
+        for (pointer, value) in changes {
+            let (parent, member) = pointer.rsplit_once('/').unwrap();
+            document.pointer_mut(parent).unwrap()[member] = value;
+        }
+        document
+    }
+
+    fn set(name: &str, class: &str, replicas: i32) -> MachineSet {
+        serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "spec": {"template": {"spec": {"class": {"name": class}}}},
+            "status": {"replicas": replicas},
+        }))
+        .unwrap()
+    }
+
+    fn machine(set: &str, reason: Option<&str>) -> Machine {
+        let conditions: Vec<Value> =
+            reason.iter().map(|reason| json!({"type": "InPlaceUpdate", "status": "True", "reason": reason})).collect();
+        serde_json::from_value(json!({
+            "metadata": {"name": "m", "ownerReferences": [{"apiVersion": "v1", "kind": "MachineSet", "name": set, "uid": "u"}]},
+            "status": {"conditions": conditions},
+        }))
+        .unwrap()
+    }
+
+    fn judged(
+        wanted: &WantedDeployment,
+        document: &Value,
+        sets: &[MachineSet],
+        machines: &[Machine],
+        sleep: Sleep,
+    ) -> DeploymentProgress {
+        let sets: Vec<&MachineSet> = sets.iter().collect();
+        let owned = Owned { sets: &sets, machines: machines.iter().collect() };
+        judge(wanted, Some(&Live::read(document.clone()).unwrap()), &owned, sleep)
+    }
+
+    fn phase_of(document: &Value) -> Phase {
+        let wanted = wanted_deployment();
+        judged(&wanted, document, &[set("new", &wanted.class_name.0, 2)], &[], Sleep::Unwanted).phase
+    }
+
+    #[test]
+    fn ready_needs_every_machine_new_and_available() {
+        assert_eq!(phase_of(&healthy()), Phase::Ready);
+        for (document, expected) in [
+            (with([("/metadata/generation", json!(3))]), Phase::Unobserved),
+            (with([("/status/unavailableReplicas", json!(1))]), Phase::Pending),
+            (with([("/status/updatedReplicas", json!(1))]), Phase::Pending),
+            (with([("/spec/replicas", json!(3))]), Phase::Pending),
+            (with([("/spec/replicas", json!(1))]), Phase::Ready),
+            (with([("/status/conditions", json!([]))]), Phase::Pending),
+            (
+                with([(
+                    "/status/conditions",
+                    json!([{"type": "Available", "status": "True"}, {"type": "Frozen", "status": "True"}]),
+                )]),
+                Phase::Pending,
+            ),
+            // A failed machine that is kept on purpose is not waited for.
+            (
+                with([("/status/unavailableReplicas", json!(1)), ("/status/preservedFailedReplicas", json!(1))]),
+                Phase::Ready,
+            ),
+        ] {
+            assert_eq!(phase_of(&document), expected, "{document}");
+        }
+        let of_another_class = [set("old", "another-class", 2)];
+        let without = judged(&wanted_deployment(), &healthy(), &of_another_class, &[], Sleep::Unwanted);
+        assert_eq!(without.phase, Phase::WithoutMachineSet);
+    }
+
+    #[test]
+    fn a_sleeping_shoot_is_ready_without_machines() {
+        let asleep = Sleep::FallsAsleep;
+        let phase = |document: &Value, machines: &[Machine], sleep: Sleep| {
+            let wanted = wanted_deployment();
+            judged(&wanted, document, &[set("old", "old-class", 0)], machines, sleep).phase
+        };
+        let empty = with([("/status/replicas", json!(0))]);
+        assert_eq!(phase(&healthy(), &[], asleep), Phase::Pending);
+        assert_eq!(phase(&empty, &[], asleep), Phase::Ready, "and needs no machine set of the wanted class");
+        assert_eq!(phase(&empty, &[machine("old", None)], Sleep::Asleep), Phase::Pending, "a machine is left");
+        let unobserved = with([("/status/replicas", json!(0)), ("/metadata/generation", json!(3))]);
+        assert_eq!(phase(&unobserved, &[], asleep), Phase::Unobserved, "it may be about to make machines");
+        assert_eq!(phase(&unobserved, &[], Sleep::Asleep), Phase::Ready, "nobody observes it");
+    }
+
+    #[test]
+    fn a_pool_that_is_updated_by_hand_waits_only_for_selected_machines() {
+        let mut wanted = wanted_deployment();
+        let sets = [set("old", "old-class", 1), set("new", &wanted.class_name.0, 1)];
+        let partly = with([("/status/updatedReplicas", json!(1))]);
+        let mut phase = |strategy: Option<UpdateStrategy>, reason: Option<&str>| {
+            wanted.strategy = deployment_strategy(strategy, IntOrString::Int(1), IntOrString::Int(0));
+            judged(&wanted, &partly, &sets, &[machine("old", reason)], Sleep::Unwanted)
+        };
+        let manual = Some(UpdateStrategy::ManualInPlaceUpdate);
+        for reason in [None, Some("CandidateForUpdate")] {
+            let progress = phase(manual, reason);
+            assert_eq!((progress.phase, progress.unselected), (Phase::Ready, 1), "{reason:?}");
+            assert_eq!(phase(Some(UpdateStrategy::AutoInPlaceUpdate), reason).phase, Phase::Pending, "nobody selects");
+            assert_eq!(phase(None, reason).phase, Phase::Pending);
+        }
+        for reason in ["SelectedForUpdate", "ReadyForUpdate", "UpdateFailed"] {
+            let progress = phase(manual, Some(reason));
+            assert_eq!((progress.phase, progress.selected), (Phase::Pending, 1), "{reason}");
+        }
+    }
+
+    #[test]
+    fn only_a_change_that_should_have_been_taken_up_is_untaken() {
+        let recorded = r#"{"v":1,"d":0,"g":[{"c":"shoot--p--s-a-4f8a0-z1","t":"2026-11-21T10:00:00Z","i":{"a":"1"}},{"c":"old","t":"2026-11-01T10:00:00Z","p":{"a":"2"}}]}"#;
+        let document = |change: fn(&mut Value)| {
+            let mut document = with([("/metadata/finalizers", json!([TAKEN]))]);
+            document["metadata"]["annotations"] = json!({"gardener-extension-worker/class-inputs": recorded});
+            document["metadata"]["creationTimestamp"] = json!("2020-01-01T00:00:00Z");
+            document["spec"]["template"] = json!({"spec": {"class": {"name": "shoot--p--s-a-4f8a0-z1"}}});
+            change(&mut document);
+            document
+        };
+        let old = [set("old", "old-class", 2)];
+        let judged = |document: &Value, sets: &[MachineSet], sleep: Sleep| {
+            judged(&wanted_deployment(), document, sets, &[], sleep).untaken_since.map(|since| since.to_string())
+        };
+        let plain = document(|_| {});
+        let since = Some("2026-11-21T10:00:00Z".to_owned());
+        assert_eq!(judged(&plain, &old, Sleep::Unwanted), since, "from the change, not from the deployment's age");
+        let taken = [set("new", "shoot--p--s-a-4f8a0-z1", 0)];
+        assert_eq!(judged(&plain, &taken, Sleep::Unwanted), None);
+        assert_eq!(judged(&plain, &old, Sleep::FallsAsleep), None);
+        for left_alone in [
+            document(|document| document["spec"]["paused"] = json!(true)),
+            document(|document| document["metadata"]["finalizers"] = json!([])),
+            document(|document| document["status"]["conditions"][1] = json!({"type": "Frozen", "status": "True"})),
+        ] {
+            assert_eq!(judged(&left_alone, &old, Sleep::Unwanted), None, "{left_alone}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Pure: what became different for people from one pass to the next, for events. How pools stood before is read from the
+//! recorded conditions, so a restart loses and repeats nothing.
+
+use std::collections::BTreeSet;
+
+use super::conditions::Standing;
+use super::plan::Plan;
+use super::progress::{Progress, Stuck, failed_machines_text};
+use super::roll::Roll;
+use crate::api::gardener::{ErrorCode, Worker};
+
+/// Something that people want to be told once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transition {
+    /// Deployments begin to replace their machines, or to update them where they are: all that do so at once.
+    RollsStarted(Vec<Roll>),
+    /// All machines of these pools run as wanted again, or all sleep.
+    PoolsReady {
+        /// Names of the pools.
+        pools: Vec<String>,
+        /// Whether the shoot sleeps.
+        asleep: bool,
+    },
+    /// A pool can't be planned, or its machines can't be made.
+    PoolFailed {
+        /// Name of the pool.
+        pool: String,
+        /// Text for people.
+        message: String,
+        /// Gardener error codes.
+        codes: BTreeSet<ErrorCode>,
+    },
+    /// machine-controller-manager did nothing about a change and was started anew.
+    MachineControllerRestarted(Stuck),
+}
+
+/// The transitions of a pass. `worker` has the conditions from before it; `codes_of` finds the codes of a machine's failure.
+#[must_use]
+pub fn transitions(
+    worker: &Worker,
+    plan: &Plan,
+    progress: &Progress,
+    rolls: &[Roll],
+    codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
+) -> Vec<Transition> {
+    let mut transitions = Vec::new();
+    if !rolls.is_empty() {
+        transitions.push(Transition::RollsStarted(rolls.to_vec()));
+    }
+    let now = Standing::of(plan, progress);
+    // Where nothing is known of before, pools that are ready are no news, those that fail are.
+    let before = Standing::recorded(&worker.status.conditions).unwrap_or_default();
+    for (deployment, machines) in progress.failed() {
+        let told = transitions
+            .iter()
+            .any(|told| matches!(told, Transition::PoolFailed { pool, .. } if *pool == deployment.pool));
+        if before.failed.contains(&deployment.pool) || told {
+            continue;
+        }
+        let codes = machines.iter().flat_map(|machine| codes_of(machine.error_code.as_deref(), &machine.description));
+        transitions.push(Transition::PoolFailed {
+            pool: deployment.pool.clone(),
+            message: failed_machines_text(machines),
+            codes: codes.collect(),
+        });
+    }
+    for error in plan.errors().filter(|error| !before.not_deployed.contains(&error.pool)) {
+        transitions.push(Transition::PoolFailed {
+            pool: error.pool.clone(),
+            message: error.problem.to_string(),
+            codes: error.problem.code().into_iter().collect(),
+        });
+    }
+    let planned = plan.pools.iter().flatten().map(|pool| &pool.pool);
+    let ready: Vec<String> = planned.filter(|pool| now.is_ready(pool) && !before.is_ready(pool)).cloned().collect();
+    // Of a new Worker the end of its operation tells the same.
+    let is_new = worker.status.last_operation.as_ref().is_some_and(|last| last.operation_type == "Create");
+    if !ready.is_empty() && !is_new {
+        transitions.push(Transition::PoolsReady { pools: ready, asleep: progress.hibernated });
+    }
+    transitions
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::provider::{PoolPlan, PoolProblem};
+    use crate::worker::conditions::{conditions_with, facts_of_pools};
+    use crate::worker::progress::{DeploymentProgress, FailedMachineText, Phase};
+
+    /// Pools `a` and `b` are planned, `c` has no volume.
+    fn plan() -> Plan {
+        let pool = |name: &str| {
+            Ok(PoolPlan { pool: name.to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None })
+        };
+        let pools = vec![pool("a"), pool("b"), Err(PoolProblem::VolumeMissing.of_pool("c"))];
+        Plan { pools, provider_status: json!({}) }
+    }
+
+    fn progress(phases: [Phase; 2]) -> Progress {
+        let deployment = |pool: &str, phase: Phase| DeploymentProgress {
+            pool: pool.to_owned(),
+            deployment: format!("{pool}-z1"),
+            phase,
+            is_healthy: true,
+            rolls: false,
+            desired: 1,
+            present: 1,
+            updated: 1,
+            available: 1,
+            unavailable: 0,
+            preserved: 0,
+            unselected: 0,
+            selected: 0,
+            untaken_since: None,
+        };
+        let [a, b] = phases;
+        let deployments = vec![deployment("a", a), deployment("b", b)];
+        Progress { namespace: "ns".to_owned(), deployments, hibernated: false }
+    }
+
+    fn failed() -> Phase {
+        let text = FailedMachineText { machine: "m".to_owned(), description: "no quota".to_owned(), error_code: None };
+        Phase::Failed(vec![text])
+    }
+
+    /// One pass after the other: what each tells.
+    fn told(passes: Vec<[Phase; 2]>) -> Vec<Vec<String>> {
+        let (plan, mut conditions) = (plan(), Vec::<Value>::new());
+        let codes = |_: Option<&str>, _: &str| BTreeSet::from([ErrorCode::InfraQuotaExceeded]);
+        let mut told = Vec::new();
+        for phases in passes {
+            let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": conditions}});
+            let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
+            let progress = progress(phases);
+            let of_pass = transitions(&worker, &plan, &progress, &[], codes).into_iter().map(|told| match told {
+                Transition::PoolsReady { pools, .. } => format!("ready {}", pools.join(", ")),
+                Transition::PoolFailed { pool, codes, .. } => format!("failed {pool} {}", codes.len()),
+                other => format!("{other:?}"),
+            });
+            told.push(of_pass.collect());
+            let facts = facts_of_pools(&plan, &[], &progress, codes);
+            if let Some(Value::Array(written)) = conditions_with(&conditions, &facts, "2026-11-21T10:00:00Z") {
+                conditions = written;
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn each_transition_is_told_once() {
+        let told = told(vec![
+            [Phase::Unobserved, Phase::Pending],
+            [Phase::Pending, Phase::Ready],
+            [failed(), Phase::Ready],
+            [failed(), Phase::Pending],
+            [Phase::Pending, Phase::Ready],
+            [Phase::Ready, Phase::Ready],
+            [Phase::Ready, Phase::Ready],
+        ]);
+        let expected: [&[&str]; 7] =
+            [&["failed c 1"], &["ready b"], &["failed a 1"], &[], &["ready b"], &["ready a"], &[]];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_was_ready_before_anybody_looked_is_no_news() {
+        assert_eq!(told(vec![[Phase::Ready, Phase::Ready]]), [["failed c 1"]]);
+    }
+}
