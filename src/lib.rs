@@ -29,6 +29,7 @@
 //! * [`preview`]: what a change does before it happens, and why;
 //! * [`runtime`]: watches and wiring;
 //! * [`admission`]: webhooks of the garden;
+//! * [`sidecar`]: the webhook of a seed that completes machine-controller-manager;
 //! * [`cli`]: what a person types.
 
 pub mod admission;
@@ -43,4 +44,5 @@ pub mod pool;
 pub mod preview;
 pub mod provider;
 pub mod runtime;
+pub mod sidecar;
 pub mod worker;

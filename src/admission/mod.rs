@@ -9,9 +9,9 @@
 //! * `flavors`: the patch that keeps core's half like the provider's;
 //! * `subject`, `refusal`: what has to be looked at; errors as a person reads them;
 //! * `reviewers`, `garden`: which judgement, with what;
-//! * `webhooks`, `arguments`, `process`: what is registered, and the process around all of it.
+//! * `webhooks`, `arguments`: what is registered, and what the command is told.
 //!
-//! The server under it is `runtime::webhook`. Paths, objects and semantics are those of gardener-core
+//! The process around it, with its server, is `runtime::webhook`. Paths, objects and semantics are those of gardener-core
 //! section 2.9.
 
 mod arguments;
@@ -19,9 +19,7 @@ mod cloud_profile;
 mod flavors;
 mod garden;
 mod image;
-mod metrics;
 mod namespaced;
-mod process;
 mod profile_reference;
 mod refusal;
 mod reviewers;
@@ -30,34 +28,46 @@ mod subject;
 mod webhooks;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
+use kube::Client;
 
 pub use arguments::AdmissionArguments;
+use garden::Garden;
+use reviewers::{CLOUD_PROFILES, Court, Mutator, NAMESPACED_CLOUD_PROFILES, SHOOTS, Validator};
+use webhooks::{MUTATE, VALIDATE, webhooks};
 
 use crate::provider::Providers;
-use crate::runtime::logs;
+use crate::runtime::seed;
+use crate::runtime::webhook::{self, Reviewer, Served, WebhookMetrics};
 
 /// Serves the webhooks of these providers until it is told to stop.
 #[must_use]
 pub fn run(arguments: AdmissionArguments, providers: Providers) -> ExitCode {
-    match start(&arguments, providers) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            #[expect(clippy::print_stderr, reason = "logs may not be there yet")]
-            {
-                eprintln!("{error:#}");
-            }
-            ExitCode::FAILURE
-        }
-    }
+    let paths = [VALIDATE, MUTATE].map(str::to_owned).to_vec();
+    let resources = &[CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS];
+    let metrics = WebhookMetrics::new("gardener_extension_worker_admission", paths, resources);
+    webhook::run(&arguments.webhooks, &arguments.webhook_config_name, metrics, served(&arguments, providers))
 }
 
-fn start(arguments: &AdmissionArguments, providers: Providers) -> anyhow::Result<()> {
-    let logs = logs::begin(arguments.log_level, arguments.log_format)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
-    let result = runtime.block_on(process::run(arguments, providers, logs));
-    // Nothing that is still under way may hold up the end.
-    runtime.shutdown_background();
-    result
+async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow::Result<Served> {
+    let known: Vec<&str> = providers.profile_formats().map(|format| format.provider_type()).collect();
+    let wanted: Vec<&str> = arguments.provider_types.iter().map(String::as_str).collect();
+    if let Some(unknown) = wanted.iter().find(|wanted| !known.contains(wanted)) {
+        anyhow::bail!("--provider-type {unknown}: there are {}", known.join(", "));
+    }
+    let cluster = arguments.webhooks.cluster.client().await?;
+    let garden = match &arguments.garden_kubeconfig {
+        None => cluster.clone(),
+        Some(file) => {
+            let config = seed::config(Some(file), None).await.context("--garden-kubeconfig")?;
+            Client::try_from(config).context("no client for the garden")?
+        }
+    };
+    let court = Court { providers, garden: Garden::new(garden.clone()) };
+    let webhooks = webhooks(if wanted.is_empty() { known } else { wanted }.into_iter());
+    let validator: Arc<dyn Reviewer> = Arc::new(Validator(court.clone()));
+    let routes = [(VALIDATE.to_owned(), validator), (MUTATE.to_owned(), Arc::new(Mutator(court)))].into();
+    Ok(Served { cluster, asking: garden, webhooks, routes })
 }

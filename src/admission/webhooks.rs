@@ -26,12 +26,13 @@ pub(super) fn webhooks<'a>(provider_types: impl Iterator<Item = &'a str>) -> Vec
     webhooks.collect()
 }
 
-fn webhook(provider_type: &str, role: &str, path: &'static str, resources: Vec<&'static str>) -> Webhook {
+fn webhook(provider_type: &str, role: &str, path: &str, resources: Vec<&'static str>) -> Webhook {
     let label = format!("provider.extensions.gardener.cloud/{provider_type}");
     Webhook {
         name: format!("{role}.worker-admission-{provider_type}.extensions.gardener.cloud"),
-        path,
+        path: path.to_owned(),
         rules: vec![WebhookRule { group: GROUP, version: VERSION, resources }],
         object_labels: BTreeMap::from([(label, "true".to_owned())]),
+        namespace_labels: BTreeMap::new(),
     }
 }

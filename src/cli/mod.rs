@@ -39,6 +39,8 @@ enum Command {
     Controller(crate::runtime::ControllerArguments),
     /// Serve webhooks that refuse wrong CloudProfiles and Shoots where a person writes them.
     Admission(crate::admission::AdmissionArguments),
+    /// Serve a webhook that gives machine-controller-manager the sidecar of its provider.
+    Sidecar(crate::sidecar::SidecarArguments),
     /// Show what a change does to machines before it happens: which pools roll, and why.
     Preview(preview::PreviewArguments),
     /// Show the machine objects of Workers in files, without a cluster.
@@ -80,6 +82,7 @@ pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
     match arguments.command {
         Command::Controller(arguments) => crate::runtime::run(arguments, providers),
         Command::Admission(arguments) => crate::admission::run(arguments, providers),
+        Command::Sidecar(arguments) => crate::sidecar::run(arguments, providers),
         Command::Preview(arguments) => preview::run(&arguments, providers),
         Command::Render(arguments) => render::run(&arguments, providers),
         Command::Explain(arguments) => explain::run(&arguments, providers),

@@ -111,6 +111,11 @@ pub trait Provider: ProfileFormat {
         FieldErrors::default()
     }
 
+    /// What the sidecar of machine-controller-manager is told only by this provider, after what all are told.
+    fn sidecar_arguments(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Gardener's codes for a failed machine: the driver's `code` such as `ResourceExhausted`, and its text.
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode>;
 }

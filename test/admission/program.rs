@@ -54,9 +54,20 @@ impl Admission {
         name: &str,
         arguments: impl FnOnce(Program) -> Program,
     ) -> Result<Self> {
+        Self::start_command(control_plane, "admission", user, name, arguments).await
+    }
+
+    /// Starts another command that has webhooks.
+    pub(crate) async fn start_command(
+        control_plane: &ControlPlane,
+        command: &str,
+        user: &str,
+        name: &str,
+        arguments: impl FnOnce(Program) -> Program,
+    ) -> Result<Self> {
         let [port, health] = free_ports()?;
         let program = Program::new(name, env!("CARGO_BIN_EXE_gardener-extension-worker"))
-            .arg("admission")
+            .arg(command)
             .flag("kubeconfig", control_plane.kubeconfig_file(user)?)
             .flag("webhook-config-mode", "url")
             .flag("webhook-config-url", format!("127.0.0.1:{port}"))

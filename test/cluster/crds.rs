@@ -13,8 +13,10 @@ use tokio::process::Command;
 use super::binaries::control_plane_sources;
 use super::eventually;
 
-/// The groups that are installed: Gardener's contract with its extensions, machine-controller-manager's, managed resources.
-const GROUPS: [&str; 3] = ["extensions.gardener.cloud", "machine.sapcloud.io", "resources.gardener.cloud"];
+/// The groups that are installed: Gardener's contract with its extensions, machine-controller-manager's, managed resources,
+/// and the autoscalers of seeds.
+const GROUPS: [&str; 4] =
+    ["extensions.gardener.cloud", "machine.sapcloud.io", "resources.gardener.cloud", "autoscaling.k8s.io"];
 
 /// Installs the definitions and waits until the apiserver serves them.
 pub(crate) async fn install(client: &Client) -> Result<()> {

@@ -19,6 +19,7 @@ const ROOMS: &[&str] = &[
     "preview",
     "runtime",
     "admission",
+    "sidecar",
     "cli",
 ];
 
@@ -40,6 +41,9 @@ const PURE: &[&str] = &[
     "preview",
     "provider",
     "explain",
+    "sidecar/container.rs",
+    "sidecar/injection.rs",
+    "sidecar/surroundings.rs",
     "worker/changes.rs",
     "worker/class_inputs",
     "worker/conditions.rs",

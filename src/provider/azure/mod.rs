@@ -83,6 +83,10 @@ impl Provider for Azure {
         shoot_pools::validate(pools, old)
     }
 
+    fn sidecar_arguments(&self) -> &'static [&'static str] {
+        &["--machine-pv-reattach-timeout=150s"]
+    }
+
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
         error_codes::error_codes(code, text)
     }

@@ -46,11 +46,13 @@ pub(crate) struct Webhook {
     /// Its name, a domain.
     pub(crate) name: String,
     /// Path on the server.
-    pub(crate) path: &'static str,
+    pub(crate) path: String,
     /// What is reviewed.
     pub(crate) rules: Vec<WebhookRule>,
     /// Labels that an object must have.
     pub(crate) object_labels: BTreeMap<String, String>,
+    /// Labels that its namespace must have.
+    pub(crate) namespace_labels: BTreeMap<String, String>,
 }
 
 /// Where the API server finds the server.
@@ -122,22 +124,31 @@ pub(crate) struct Registration {
     pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
 }
 
-/// Tells the API server of the webhooks and whom to trust; writes only what differs.
+/// Tells the API server of the webhooks and whom to trust; writes only what differs, and no configuration without webhooks.
 ///
 /// # Errors
 /// When a configuration can't be read or written.
 pub(crate) async fn publish(client: &Client, registration: &Registration, bundle: &Bundle) -> anyhow::Result<()> {
-    let Registration { name, .. } = registration;
-    write(client, registration, validating(registration, bundle), |wanted: &ValidatingWebhookConfiguration, live| {
-        wanted.webhooks == live.webhooks
-    })
-    .await
-    .with_context(|| format!("ValidatingWebhookConfiguration {name}"))?;
-    write(client, registration, mutating(registration, bundle), |wanted: &MutatingWebhookConfiguration, live| {
-        wanted.webhooks == live.webhooks
-    })
-    .await
-    .with_context(|| format!("MutatingWebhookConfiguration {name}"))
+    let name = &registration.name;
+    let has = |kind| registration.webhooks.iter().any(|webhook| webhook.0 == kind);
+    if has(WebhookKind::Validating) {
+        write(
+            client,
+            registration,
+            validating(registration, bundle),
+            |wanted: &ValidatingWebhookConfiguration, live| wanted.webhooks == live.webhooks,
+        )
+        .await
+        .with_context(|| format!("ValidatingWebhookConfiguration {name}"))?;
+    }
+    if has(WebhookKind::Mutating) {
+        write(client, registration, mutating(registration, bundle), |wanted: &MutatingWebhookConfiguration, live| {
+            wanted.webhooks == live.webhooks
+        })
+        .await
+        .with_context(|| format!("MutatingWebhookConfiguration {name}"))?;
+    }
+    Ok(())
 }
 
 /// Replaces the webhooks as a whole; of the metadata only our labels and our owner are ours.
@@ -187,11 +198,11 @@ fn validating(registration: &Registration, bundle: &Bundle) -> ValidatingWebhook
     let webhooks = registration.webhooks.iter().filter(|(kind, _)| *kind == WebhookKind::Validating);
     let webhook = |(_, webhook): &(WebhookKind, Webhook)| ValidatingWebhook {
         name: webhook.name.clone(),
-        client_config: registration.address.client_config(webhook.path, bundle),
+        client_config: registration.address.client_config(&webhook.path, bundle),
         rules: Some(webhook.rules.iter().map(rule).collect()),
-        object_selector: Some(selector(webhook)),
+        object_selector: Some(selector(&webhook.object_labels)),
+        namespace_selector: Some(selector(&webhook.namespace_labels)),
         // What an API server would fill in is written out, so that it compares equal.
-        namespace_selector: Some(LabelSelector::default()),
         match_policy: Some("Equivalent".to_owned()),
         failure_policy: Some("Fail".to_owned()),
         side_effects: "None".to_owned(),
@@ -206,10 +217,10 @@ fn mutating(registration: &Registration, bundle: &Bundle) -> MutatingWebhookConf
     let webhooks = registration.webhooks.iter().filter(|(kind, _)| *kind == WebhookKind::Mutating);
     let webhook = |(_, webhook): &(WebhookKind, Webhook)| MutatingWebhook {
         name: webhook.name.clone(),
-        client_config: registration.address.client_config(webhook.path, bundle),
+        client_config: registration.address.client_config(&webhook.path, bundle),
         rules: Some(webhook.rules.iter().map(rule).collect()),
-        object_selector: Some(selector(webhook)),
-        namespace_selector: Some(LabelSelector::default()),
+        object_selector: Some(selector(&webhook.object_labels)),
+        namespace_selector: Some(selector(&webhook.namespace_labels)),
         match_policy: Some("Equivalent".to_owned()),
         failure_policy: Some("Fail".to_owned()),
         side_effects: "None".to_owned(),
@@ -225,8 +236,7 @@ fn review_versions() -> Vec<String> {
     ["v1", "v1beta1"].map(str::to_owned).to_vec()
 }
 
-fn selector(webhook: &Webhook) -> LabelSelector {
-    let labels = &webhook.object_labels;
+fn selector(labels: &BTreeMap<String, String>) -> LabelSelector {
     LabelSelector { match_labels: (!labels.is_empty()).then(|| labels.clone()), match_expressions: None }
 }
 

@@ -196,8 +196,15 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "op")]
 pub(crate) enum PatchOperation {
-    /// Sets a member, whether or not it was there.
+    /// Sets a member, whether or not it was there; in a list it is put before the one that is there, or behind all (`-`).
     Add {
+        /// JSON pointer.
+        path: String,
+        /// The new value.
+        value: Value,
+    },
+    /// Puts a value in the place of one that is there, also in a list.
+    Replace {
         /// JSON pointer.
         path: String,
         /// The new value.

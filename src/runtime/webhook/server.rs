@@ -57,11 +57,11 @@ pub(crate) trait Observer: Send + Sync {
 }
 
 /// Reviewers by path.
-pub(crate) type Routes = BTreeMap<&'static str, Arc<dyn Reviewer>>;
+pub(crate) type Routes = BTreeMap<String, Arc<dyn Reviewer>>;
 
 #[derive(Clone)]
 struct Endpoint {
-    path: &'static str,
+    path: Arc<str>,
     reviewer: Arc<dyn Reviewer>,
     observer: Arc<dyn Observer>,
     memory: Arc<Semaphore>,
@@ -83,7 +83,8 @@ pub(crate) async fn serve(
     let mut router = Router::new();
     for (path, reviewer) in routes {
         let (observer, memory) = (Arc::clone(&observer), Arc::clone(&memory));
-        router = router.route(path, post(answer).with_state(Endpoint { path, reviewer, observer, memory }));
+        let endpoint = Endpoint { path: path.as_str().into(), reviewer, observer, memory };
+        router = router.route(&path, post(answer).with_state(endpoint));
     }
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -151,7 +152,7 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
     let review = match read(&endpoint, request).await {
         Ok(review) => review,
         Err((status, why)) => {
-            endpoint.observer.refused(endpoint.path, &why);
+            endpoint.observer.refused(&endpoint.path, &why);
             return (status, format!("{why}\n")).into_response();
         }
     };
@@ -171,7 +172,7 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
             Verdict::Denied(Denial::timeout(format!("no verdict within {:.1} s; try again", limit.as_secs_f32())))
         }
     };
-    endpoint.observer.reviewed(endpoint.path, &review, &verdict, began.elapsed());
+    endpoint.observer.reviewed(&endpoint.path, &review, &verdict, began.elapsed());
     ([(header::CONTENT_TYPE, "application/json")], review.answer(verdict)).into_response()
 }
 

@@ -8,4 +8,5 @@ mod namespaced;
 mod registration;
 mod rotation;
 mod shoots;
+mod sidecar;
 mod unreachable_garden;

@@ -1,11 +1,14 @@
-//! The process of the webhooks from its start to its end: certificates, registration, server.
+//! The process of a command with webhooks from its start to its end: certificates, registration, server.
 
+use std::future::Future;
 use std::path::Path;
 use std::pin::pin;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Client;
@@ -14,30 +17,67 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use super::AdmissionArguments;
-use super::garden::Garden;
-use super::metrics::Metrics;
-use super::reviewers::{Court, Mutator, Validator};
-use super::webhooks::{MUTATE, VALIDATE, webhooks};
-use crate::provider::Providers;
-use crate::runtime::logs::LogSwitch;
+use super::{
+    Authority, Bundle, CertificateFiles, LiveCertificate, Registration, Routes, Webhook, WebhookArguments, WebhookKind,
+    WebhookMetrics, publish, serve,
+};
+use crate::runtime::logs::{self, LogSwitch};
 use crate::runtime::operations_server::{self, Operations, listen};
 use crate::runtime::process::stop_signal;
 use crate::runtime::readiness::{Need, Readiness};
-use crate::runtime::seed;
-use crate::runtime::webhook::{
-    Authority, Bundle, CertificateFiles, LiveCertificate, Registration, Reviewer, Routes, publish, serve,
-};
 
 /// How often given certificates are published anew, and failures are tried again.
 const PERIOD: Duration = Duration::from_secs(10);
 /// How soon a failure is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Runs until the process is told to stop.
-pub(super) async fn run(arguments: &AdmissionArguments, providers: Providers, logs: LogSwitch) -> anyhow::Result<()> {
+/// What a command serves.
+pub(crate) struct Served {
+    /// The cluster that it runs in.
+    pub(crate) cluster: Client,
+    /// The cluster whose API server asks.
+    pub(crate) asking: Client,
+    /// What is registered there.
+    pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
+    /// Who answers.
+    pub(crate) routes: Routes,
+}
+
+/// Runs a command with webhooks until it is told to stop. `name` is that of Service, Secret and configurations.
+pub(crate) fn run(
+    arguments: &WebhookArguments,
+    name: &str,
+    metrics: WebhookMetrics,
+    served: impl Future<Output = anyhow::Result<Served>>,
+) -> ExitCode {
+    let start = || {
+        let logs = logs::begin(arguments.log_level, arguments.log_format)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+        let result = runtime.block_on(until_stopped(arguments, name, Arc::new(metrics), served, logs));
+        // Nothing that is still under way may hold up the end.
+        runtime.shutdown_background();
+        result
+    };
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            #[expect(clippy::print_stderr, reason = "logs may not be there yet")]
+            {
+                eprintln!("{error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn until_stopped(
+    arguments: &WebhookArguments,
+    name: &str,
+    metrics: Arc<WebhookMetrics>,
+    served: impl Future<Output = anyhow::Result<Served>>,
+    logs: LogSwitch,
+) -> anyhow::Result<()> {
     let mut stop = pin!(stop_signal()?);
-    let metrics = Arc::new(Metrics::default());
     let needs = [Some(Need::Certificate), (!arguments.webhook_config_unmanaged).then_some(Need::Registration)];
     let readiness = Readiness::waiting_for(needs.into_iter().flatten());
     let operations = Operations { readiness: readiness.clone(), metrics: metrics.clone(), logs };
@@ -46,26 +86,12 @@ pub(super) async fn run(arguments: &AdmissionArguments, providers: Providers, lo
     let listener = listen(arguments.webhook_config_server_port).await.context("--webhook-config-server-port")?;
     info!(address = %listener.local_addr().context("no address")?, "listening");
 
-    let cluster = arguments.cluster.client().await?;
-    let garden = match &arguments.garden_kubeconfig {
-        None => cluster.clone(),
-        Some(file) => {
-            let config = seed::config(Some(file), None).await.context("--garden-kubeconfig")?;
-            Client::try_from(config).context("no client for the garden")?
-        }
-    };
+    let Served { cluster, asking, webhooks, routes } = served.await?;
     let live = LiveCertificate::default();
-    let registration = registration(arguments, providers, &garden).await?;
-    let upkeep =
-        Upkeep { registration, garden: garden.clone(), live: live.clone(), readiness, metrics: metrics.clone() };
-    let mut upkeep = pin!(keep_up(arguments, upkeep, cluster)?);
+    let registration = registration(arguments, name, webhooks, &asking).await?;
+    let upkeep = Upkeep { registration, asking, live: live.clone(), readiness, metrics: metrics.clone() };
+    let mut upkeep = pin!(keep_up(arguments, name, upkeep, cluster)?);
 
-    let court = Court { providers, garden: Garden::new(garden) };
-    let routes: Routes = [
-        (VALIDATE, Arc::new(Validator(court.clone())) as Arc<dyn Reviewer>),
-        (MUTATE, Arc::new(Mutator(court)) as Arc<dyn Reviewer>),
-    ]
-    .into();
     let (stopping, stopped) = watch::channel(false);
     let mut server = pin!(serve(listener, &live, routes, metrics, stopped));
     let result = tokio::select! {
@@ -85,34 +111,25 @@ pub(super) async fn run(arguments: &AdmissionArguments, providers: Providers, lo
 
 /// What is registered; `None` when somebody else does it.
 async fn registration(
-    arguments: &AdmissionArguments,
-    providers: Providers,
-    garden: &Client,
+    arguments: &WebhookArguments,
+    name: &str,
+    webhooks: Vec<(WebhookKind, Webhook)>,
+    asking: &Client,
 ) -> anyhow::Result<Option<Registration>> {
-    let known: Vec<&str> = providers.profile_formats().map(|format| format.provider_type()).collect();
-    let wanted: Vec<&str> = arguments.provider_types.iter().map(String::as_str).collect();
-    if let Some(unknown) = wanted.iter().find(|wanted| !known.contains(wanted)) {
-        anyhow::bail!("--provider-type {unknown}: there are {}", known.join(", "));
-    }
     if arguments.webhook_config_unmanaged {
         return Ok(None);
     }
     let owner = match &arguments.webhook_config_owner_namespace {
         None => None,
-        Some(namespace) => Some(owner(namespace, garden).await?),
+        Some(namespace) => Some(owner(namespace, asking).await?),
     };
     let exclude = ("remediation.webhook.shoot.gardener.cloud/exclude".to_owned(), "true".to_owned());
-    Ok(Some(Registration {
-        name: arguments.webhook_config_name.clone(),
-        labels: [exclude].into(),
-        owner,
-        address: arguments.address()?,
-        webhooks: webhooks(if wanted.is_empty() { known } else { wanted }.into_iter()),
-    }))
+    let address = arguments.address(name)?;
+    Ok(Some(Registration { name: name.to_owned(), labels: [exclude].into(), owner, address, webhooks }))
 }
 
-async fn owner(namespace: &str, garden: &Client) -> anyhow::Result<OwnerReference> {
-    let api: Api<Namespace> = Api::all(garden.clone());
+async fn owner(namespace: &str, asking: &Client) -> anyhow::Result<OwnerReference> {
+    let api: Api<Namespace> = Api::all(asking.clone());
     let found = api.get(namespace).await.context("--webhook-config-owner-namespace")?;
     Ok(OwnerReference {
         api_version: "v1".to_owned(),
@@ -127,27 +144,28 @@ async fn owner(namespace: &str, garden: &Client) -> anyhow::Result<OwnerReferenc
 /// What is kept up while the server runs.
 struct Upkeep {
     registration: Option<Registration>,
-    garden: Client,
+    asking: Client,
     live: LiveCertificate,
     readiness: Readiness,
-    metrics: Arc<Metrics>,
+    metrics: Arc<WebhookMetrics>,
 }
 
 /// Keeps certificate and registration up; ends only with an error, if the arguments are wrong.
 fn keep_up(
-    arguments: &AdmissionArguments,
+    arguments: &WebhookArguments,
+    name: &str,
     upkeep: Upkeep,
     cluster: Client,
-) -> anyhow::Result<futures::future::BoxFuture<'static, anyhow::Error>> {
+) -> anyhow::Result<BoxFuture<'static, anyhow::Error>> {
     if let Some(files) = arguments.certificate_files() {
         let trusted = arguments.tls_ca_file.clone();
         return Ok(Box::pin(async move { upkeep.given(&files, trusted.as_deref()).await }));
     }
     let namespace =
         arguments.namespace().context("--webhook-config-namespace is needed for a certificate of our own")?;
-    let names = arguments.address()?.names();
+    let names = arguments.address(name)?.names();
     let api: Api<Secret> = Api::namespaced(cluster, namespace);
-    let authority = Authority::new(api, &arguments.webhook_config_name, names, arguments.lifetimes()?);
+    let authority = Authority::new(api, name, names, arguments.lifetimes()?);
     Ok(Box::pin(async move { upkeep.own(authority).await }))
 }
 
@@ -202,7 +220,7 @@ impl Upkeep {
     /// Whether the API server knows whom to trust.
     async fn publish(&self, bundle: &Bundle) -> bool {
         let Some(registration) = &self.registration else { return true };
-        match publish(&self.garden, registration, bundle).await {
+        match publish(&self.asking, registration, bundle).await {
             Ok(()) => {
                 self.readiness.has(Need::Registration);
                 true

@@ -1,4 +1,4 @@
-//! Metrics of the webhooks. Label values come from fixed sets.
+//! Metrics of a command with webhooks. Label values come from sets that are fixed at its start.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tracing::{info, warn};
 
-use super::reviewers::{CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS};
-use super::webhooks::{MUTATE, VALIDATE};
+use super::{Denial, Observer, ReviewRequest, Verdict};
 use crate::runtime::operations_server::MetricsText;
-use crate::runtime::webhook::{Denial, Observer, ReviewRequest, Verdict};
 
 /// Upper bounds of durations in seconds.
 const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5, 10.0];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfReview {
-    webhook: &'static str,
+    webhook: String,
     resource: &'static str,
     verdict: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfWebhook {
-    webhook: &'static str,
+    webhook: String,
 }
 
 /// Everything that is measured.
-pub(super) struct Metrics {
+pub(crate) struct WebhookMetrics {
+    paths: Vec<String>,
+    resources: &'static [&'static str],
     registry: Registry,
     reviews: Family<OfReview, Counter>,
     review_seconds: Family<OfWebhook, Histogram, fn() -> Histogram>,
@@ -41,9 +41,10 @@ pub(super) struct Metrics {
     certificate_expires: Gauge,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        let mut registry = Registry::with_prefix("gardener_extension_worker_admission");
+impl WebhookMetrics {
+    /// Of webhooks at these paths for these resources; `prefix` begins all names.
+    pub(crate) fn new(prefix: &str, paths: Vec<String>, resources: &'static [&'static str]) -> Self {
+        let mut registry = Registry::with_prefix(prefix);
         let reviews = Family::default();
         let review_seconds: Family<_, _, fn() -> Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
         let (malformed, certificate_expires) = (Counter::default(), Gauge::default());
@@ -54,18 +55,16 @@ impl Default for Metrics {
         let help = "When the authority that signs the server's certificate expires; 0 with given certificates";
         registry.register("certificate_expiry_timestamp", help, certificate_expires.clone());
         registry.register("build", "Version of this program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
-        Self { registry, reviews, review_seconds, malformed, certificate_expires }
+        Self { paths, resources, registry, reviews, review_seconds, malformed, certificate_expires }
     }
-}
 
-impl Metrics {
     /// The certificate is good until then, in seconds since 1970.
-    pub(super) fn certificate_expires(&self, seconds: i64) {
+    pub(crate) fn certificate_expires(&self, seconds: i64) {
         self.certificate_expires.set(seconds);
     }
 }
 
-impl MetricsText for Metrics {
+impl MetricsText for WebhookMetrics {
     fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -74,15 +73,13 @@ impl MetricsText for Metrics {
     }
 }
 
-/// One of the words that labels may have.
-fn known(word: &str, words: &[&'static str]) -> &'static str {
-    words.iter().find(|known| **known == word).copied().unwrap_or("other")
-}
+/// What stands for everything else.
+const OTHER: &str = "other";
 
-impl Observer for Metrics {
+impl Observer for WebhookMetrics {
     fn reviewed(&self, path: &str, request: &ReviewRequest, verdict: &Verdict, took: Duration) {
-        let webhook = known(path, &[VALIDATE, MUTATE]);
-        let resource = known(&request.resource, &[CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS]);
+        let webhook = self.paths.iter().find(|known| *known == path).map_or(OTHER, String::as_str);
+        let resource = self.resources.iter().find(|known| **known == request.resource).copied().unwrap_or(OTHER);
         let object = request.object_name();
         let verdict = match verdict {
             Verdict::Allowed { patch, .. } if !patch.is_empty() => {
@@ -101,8 +98,8 @@ impl Observer for Metrics {
                 "failed"
             }
         };
-        self.reviews.get_or_create(&OfReview { webhook, resource, verdict }).inc();
-        self.review_seconds.get_or_create(&OfWebhook { webhook }).observe(took.as_secs_f64());
+        self.reviews.get_or_create(&OfReview { webhook: webhook.to_owned(), resource, verdict }).inc();
+        self.review_seconds.get_or_create(&OfWebhook { webhook: webhook.to_owned() }).observe(took.as_secs_f64());
     }
 
     fn refused(&self, path: &str, why: &str) {

@@ -1,0 +1,254 @@
+//! What has to change about a Deployment or a VerticalPodAutoscaler so that it has the sidecar. Nothing where it has it.
+
+use serde_json::{Value, json};
+
+use super::container::{Sidecar, volume};
+use super::surroundings::Surroundings;
+use crate::runtime::webhook::PatchOperation;
+
+/// The Deployment that gets the sidecar.
+pub(super) const DEPLOYMENT: &str = "machine-controller-manager";
+/// The VerticalPodAutoscaler that gets its policy.
+pub(super) const AUTOSCALER: &str = "machine-controller-manager-vpa";
+
+/// Whether an object is the one of that name, and stays: what is being deleted is left alone.
+pub(super) fn is_subject(object: &Value, name: &str) -> bool {
+    let metadata = &object["metadata"];
+    metadata["name"] == name && metadata["deletionTimestamp"].is_null()
+}
+
+/// The changes of a Deployment.
+pub(super) fn into_deployment(
+    deployment: &Value,
+    sidecar: &Sidecar,
+    namespace: &str,
+    surroundings: Surroundings,
+) -> Vec<PatchOperation> {
+    let pod = "/spec/template/spec";
+    // The API server refuses a Deployment without a pod by itself.
+    if !deployment.pointer(pod).is_some_and(Value::is_object) {
+        return Vec::new();
+    }
+    let container = Entry {
+        wanted: sidecar.container(namespace, surroundings),
+        defaults: json!({"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}),
+    };
+    let volume =
+        volume(surroundings).map(|wanted| Entry { wanted, defaults: json!({"projected": {"defaultMode": 0o644}}) });
+    let container = container.into_list(deployment, &format!("{pod}/containers"), "name");
+    let volume = volume.and_then(|volume| volume.into_list(deployment, &format!("{pod}/volumes"), "name"));
+    container.into_iter().chain(volume).collect()
+}
+
+/// The change of a VerticalPodAutoscaler.
+pub(super) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Vec<PatchOperation> {
+    let wanted = sidecar.autoscaler_policy();
+    let Some(spec) = autoscaler["spec"].as_object() else { return Vec::new() };
+    if spec.get("resourcePolicy").is_none_or(Value::is_null) {
+        let value = json!({"containerPolicies": [wanted]});
+        return vec![PatchOperation::Add { path: "/spec/resourcePolicy".to_owned(), value }];
+    }
+    let entry = Entry { wanted, defaults: json!({}) };
+    entry.into_list(autoscaler, "/spec/resourcePolicy/containerPolicies", "containerName").into_iter().collect()
+}
+
+/// An entry of a list that has names.
+struct Entry {
+    wanted: Value,
+    /// What an API server adds to it.
+    defaults: Value,
+}
+
+impl Entry {
+    /// The step that puts it into the list at that place of the object: over the one of its name, or behind all others.
+    fn into_list(self, object: &Value, list: &str, name: &str) -> Option<PatchOperation> {
+        let Some(entries) = object.pointer(list).and_then(Value::as_array) else {
+            return Some(PatchOperation::Add { path: list.to_owned(), value: json!([self.wanted]) });
+        };
+        match entries.iter().position(|entry| entry[name] == self.wanted[name]) {
+            None => Some(PatchOperation::Add { path: format!("{list}/-"), value: self.wanted }),
+            Some(position) if self.is(&entries[position]) => None,
+            Some(position) => Some(PatchOperation::Replace { path: format!("{list}/{position}"), value: self.wanted }),
+        }
+    }
+
+    fn is(&self, live: &Value) -> bool {
+        let mut filled = self.wanted.clone();
+        fill(&mut filled, &self.defaults);
+        *live == self.wanted || *live == filled
+    }
+}
+
+/// Adds the members of `defaults`, in depth.
+fn fill(value: &mut Value, defaults: &Value) {
+    match (value, defaults) {
+        (Value::Object(members), Value::Object(defaults)) => {
+            for (name, default) in defaults {
+                fill(members.entry(name.clone()).or_insert(Value::Null), default);
+            }
+        }
+        (value, default) if value.is_null() => *value = default.clone(),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMESPACE: &str = "shoot--p--s";
+    const ORDINARY: Surroundings = Surroundings { self_hosted: false, workload_identity: false };
+
+    fn azure() -> Sidecar {
+        Sidecar { provider_type: "azure".to_owned(), image: "mcm-azure:v1".to_owned(), arguments: &["--of-azure=1"] }
+    }
+
+    /// A Deployment as gardenlet writes it, with these containers beside its own.
+    fn deployment(more: &[Value]) -> Value {
+        let mut containers = vec![json!({"name": "machine-controller-manager", "image": "mcm:v1"})];
+        containers.extend_from_slice(more);
+        let pod =
+            json!({"containers": containers, "volumes": [{"name": "kubeconfig", "projected": {"defaultMode": 420}}]});
+        json!({"metadata": {"name": DEPLOYMENT, "namespace": NAMESPACE}, "spec": {"template": {"spec": pod}}})
+    }
+
+    fn added(patch: &[PatchOperation]) -> Vec<(&str, &Value)> {
+        let step = |step| match step {
+            &PatchOperation::Add { ref path, ref value } | &PatchOperation::Replace { ref path, ref value } => {
+                (path.as_str(), value)
+            }
+            PatchOperation::Remove { path } => panic!("{path} is removed"),
+        };
+        patch.iter().map(step).collect()
+    }
+
+    #[test]
+    fn the_container_is_what_the_go_extension_injects() {
+        let patch = into_deployment(&deployment(&[]), &azure(), NAMESPACE, ORDINARY);
+        let wanted = json!({
+            "name": "machine-controller-manager-provider-azure",
+            "image": "mcm-azure:v1",
+            "imagePullPolicy": "IfNotPresent",
+            "args": [
+                "--control-kubeconfig=inClusterConfig", "--kube-api-qps=100", "--kube-api-burst=200",
+                "--machine-creation-timeout=20m", "--machine-drain-timeout=2h", "--machine-health-timeout=10m",
+                "--machine-safety-apiserver-statuscheck-timeout=30s",
+                "--machine-safety-apiserver-statuscheck-period=1m", "--machine-safety-orphan-vms-period=30m",
+                "--namespace=shoot--p--s", "--port=10259",
+                "--target-kubeconfig=/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig", "--v=3",
+                "--of-azure=1",
+            ],
+            "ports": [{"name": "providermetrics", "containerPort": 10259, "protocol": "TCP"}],
+            "livenessProbe": {
+                "httpGet": {"path": "/healthz", "port": 10259, "scheme": "HTTP"}, "initialDelaySeconds": 30,
+                "timeoutSeconds": 5, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3,
+            },
+            "resources": {"requests": {"cpu": "10m", "memory": "20Mi"}},
+            "securityContext": {"allowPrivilegeEscalation": false},
+            "volumeMounts": [{"name": "kubeconfig", "readOnly": true,
+                "mountPath": "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"}],
+        });
+        assert_eq!(added(&patch), [("/spec/template/spec/containers/-", &wanted)]);
+    }
+
+    #[test]
+    fn where_the_nodes_are_decides_over_the_target_and_its_mount() {
+        for (self_hosted, namespace, target, mounts) in [
+            (false, NAMESPACE, "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig", 1),
+            (false, "kube-system", "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig", 1),
+            (true, "kube-system", "", 0),
+            (true, NAMESPACE, "none", 0),
+        ] {
+            let container = azure().container(namespace, Surroundings { self_hosted, ..ORDINARY });
+            let arguments: Vec<&str> =
+                container["args"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap()).collect();
+            assert!(arguments.contains(&format!("--target-kubeconfig={target}").as_str()), "{arguments:?}");
+            assert!(arguments.contains(&format!("--namespace={namespace}").as_str()), "{arguments:?}");
+            assert_eq!(container["volumeMounts"].as_array().map_or(0, Vec::len), mounts, "{self_hosted} {namespace}");
+        }
+    }
+
+    #[test]
+    fn a_workload_identity_is_mounted_from_the_credentials() {
+        let volume = json!({"name": "workload-identity", "projected": {"sources": [
+            {"secret": {"name": "cloudprovider", "items": [{"key": "token", "path": "token"}]}},
+        ]}});
+        let mount =
+            json!({"name": "workload-identity", "mountPath": "/var/run/secrets/gardener.cloud/workload-identity"});
+        for (self_hosted, position) in [(false, 1), (true, 0)] {
+            let surroundings = Surroundings { self_hosted, workload_identity: true };
+            let patch = into_deployment(&deployment(&[]), &azure(), NAMESPACE, surroundings);
+            let added = added(&patch);
+            assert_eq!(added[0].1["volumeMounts"][position], mount);
+            assert_eq!(added[1], ("/spec/template/spec/volumes/-", &volume));
+        }
+        let mut without_volumes = deployment(&[]);
+        without_volumes["spec"]["template"]["spec"]["volumes"] = Value::Null;
+        let surroundings = Surroundings { workload_identity: true, ..ORDINARY };
+        let patch = into_deployment(&without_volumes, &azure(), NAMESPACE, surroundings);
+        assert_eq!(added(&patch)[1], ("/spec/template/spec/volumes", &json!([volume])));
+    }
+
+    #[test]
+    fn what_is_there_stays_and_what_differs_is_replaced_in_its_place() {
+        let surroundings = Surroundings { workload_identity: true, ..ORDINARY };
+        let injected = azure().container(NAMESPACE, surroundings);
+        let mut stored = injected.clone();
+        stored["terminationMessagePath"] = json!("/dev/termination-log");
+        stored["terminationMessagePolicy"] = json!("File");
+        let mut volume = volume(surroundings).unwrap();
+        volume["projected"]["defaultMode"] = json!(420);
+        for container in [&injected, &stored] {
+            let mut deployment = deployment(&[container.clone(), json!({"name": "another"})]);
+            deployment["spec"]["template"]["spec"]["volumes"].as_array_mut().unwrap().push(volume.clone());
+            assert_eq!(into_deployment(&deployment, &azure(), NAMESPACE, surroundings), []);
+        }
+        for (member, value) in [
+            ("image", json!("mcm-azure:v0")),
+            ("env", json!([{"name": "A", "value": "B"}])),
+            ("terminationMessagePolicy", json!("FallbackToLogsOnError")),
+            ("readinessProbe", json!({})),
+            ("args", json!([])),
+        ] {
+            let mut other = stored.clone();
+            other[member] = value;
+            let deployment = deployment(&[other, json!({"name": "another"})]);
+            let patch = into_deployment(&deployment, &azure(), NAMESPACE, ORDINARY);
+            let wanted = azure().container(NAMESPACE, ORDINARY);
+            let wanted = PatchOperation::Replace { path: "/spec/template/spec/containers/1".to_owned(), value: wanted };
+            assert_eq!(patch, [wanted], "{member}");
+        }
+    }
+
+    #[test]
+    fn only_the_object_of_that_name_that_stays_is_changed() {
+        assert!(is_subject(&deployment(&[]), DEPLOYMENT));
+        assert!(!is_subject(&json!({"metadata": {"name": "kube-apiserver"}}), DEPLOYMENT));
+        let deleted = json!({"metadata": {"name": DEPLOYMENT, "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        assert!(!is_subject(&deleted, DEPLOYMENT));
+        for hostile in [json!(null), json!([]), json!("x"), json!({"metadata": []})] {
+            assert!(!is_subject(&hostile, DEPLOYMENT), "{hostile}");
+            assert_eq!(into_deployment(&hostile, &azure(), NAMESPACE, ORDINARY), [], "{hostile}");
+            assert_eq!(into_autoscaler(&hostile, &azure()), [], "{hostile}");
+        }
+    }
+
+    #[test]
+    fn the_autoscaler_gets_a_policy_beside_those_of_gardenlet() {
+        let policy =
+            json!({"containerName": "machine-controller-manager-provider-azure", "controlledValues": "RequestsOnly"});
+        let others = json!([{"containerName": "machine-controller-manager"}, {"containerName": "*", "mode": "Off"}]);
+        let with = |policies: Value| json!({"spec": {"resourcePolicy": {"containerPolicies": policies}}});
+        let list = "/spec/resourcePolicy/containerPolicies";
+        let add = |path: &str, value: Value| vec![PatchOperation::Add { path: path.to_owned(), value }];
+        assert_eq!(into_autoscaler(&with(others), &azure()), add(&format!("{list}/-"), policy.clone()));
+        assert_eq!(into_autoscaler(&with(Value::Null), &azure()), add(list, json!([policy])));
+        let whole = json!({"containerPolicies": [policy]});
+        assert_eq!(into_autoscaler(&json!({"spec": {}}), &azure()), add("/spec/resourcePolicy", whole));
+        assert_eq!(into_autoscaler(&with(json!([policy])), &azure()), []);
+        let mut other = policy.clone();
+        other["mode"] = json!("Off");
+        let replaced = PatchOperation::Replace { path: format!("{list}/0"), value: policy };
+        assert_eq!(into_autoscaler(&with(json!([other])), &azure()), [replaced]);
+    }
+}

@@ -1,0 +1,74 @@
+//! The webhook of a seed that gives machine-controller-manager the sidecar of its provider: the container that talks to the
+//! cloud. gardenlet deploys machine-controller-manager without it (gardener-core section 5.4).
+//!
+//! ```text
+//!  Deployment, VerticalPodAutoscaler ──► injector ── the Shoot and its credentials, from the seed ──► injection ──► patch
+//! ```
+//!
+//! * `container`: the container and its volume; pure;
+//! * `injection`: what has to change about an object so that it has them; pure;
+//! * `surroundings`: what of a shoot decides about the container;
+//! * `injector`: a request from its arrival to its verdict;
+//! * `webhooks`, `arguments`: what is registered, and what the command is told.
+
+mod arguments;
+mod container;
+mod injection;
+mod injector;
+mod surroundings;
+mod webhooks;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+pub use arguments::SidecarArguments;
+use container::Sidecar;
+use injector::Injector;
+use webhooks::{RESOURCES, path, webhook};
+
+use crate::provider::Providers;
+use crate::runtime::webhook::{self as server, Reviewer, Routes, Served, WebhookKind, WebhookMetrics};
+
+/// Serves the webhook for these providers until it is told to stop.
+#[must_use]
+pub fn run(arguments: SidecarArguments, providers: Providers) -> ExitCode {
+    let paths = arguments.images.iter().map(|image| path(&image.provider_type)).collect();
+    let metrics = WebhookMetrics::new("gardener_extension_worker_sidecar", paths, RESOURCES);
+    server::run(&arguments.webhooks, &arguments.webhook_config_name, metrics, served(&arguments, providers))
+}
+
+async fn served(arguments: &SidecarArguments, providers: Providers) -> anyhow::Result<Served> {
+    let sidecars = sidecars(arguments, providers)?;
+    let cluster = arguments.webhooks.cluster.client().await?;
+    let webhooks = sidecars.iter().map(|sidecar| (WebhookKind::Mutating, webhook(&sidecar.provider_type))).collect();
+    let routes: Routes = sidecars
+        .into_iter()
+        .map(|sidecar| {
+            let path = path(&sidecar.provider_type);
+            (path, Arc::new(Injector { sidecar, client: cluster.clone() }) as Arc<dyn Reviewer>)
+        })
+        .collect();
+    Ok(Served { asking: cluster.clone(), cluster, webhooks, routes })
+}
+
+/// One sidecar for each image, of a provider that there is.
+fn sidecars(arguments: &SidecarArguments, providers: Providers) -> anyhow::Result<Vec<Sidecar>> {
+    let mut sidecars: Vec<Sidecar> = Vec::new();
+    for image in &arguments.images {
+        let provider_type = &image.provider_type;
+        let provider = providers.of_machines.iter().find(|provider| provider.provider_type() == provider_type);
+        let Some(provider) = provider else {
+            let known: Vec<&str> = providers.worker_types().collect();
+            anyhow::bail!("--image {provider_type}: there are {}", known.join(", "));
+        };
+        if sidecars.iter().any(|sidecar| sidecar.provider_type == *provider_type) {
+            anyhow::bail!("--image {provider_type}: only one image for each type");
+        }
+        sidecars.push(Sidecar {
+            provider_type: provider_type.clone(),
+            image: image.reference.clone(),
+            arguments: provider.sidecar_arguments(),
+        });
+    }
+    Ok(sidecars)
+}
