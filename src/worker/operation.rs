@@ -57,8 +57,11 @@ pub fn decide(worker: &Worker) -> Decision {
     let last = worker.status.last_operation.as_ref();
     let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
     let succeeded = last.is_some_and(|last| last.state == "Succeeded");
+    // What makes machines is held first, also when the process ended between the two writes of a beginning.
+    let is_held = |operation: Operation| !makes_machines(operation) || has_finalizer(worker);
     let begun = |operation: Operation| {
-        if last_is(operation) && !succeeded { Decision::GoOn(operation) } else { Decision::Begin(operation) }
+        let goes_on = last_is(operation) && !succeeded && is_held(operation);
+        if goes_on { Decision::GoOn(operation) } else { Decision::Begin(operation) }
     };
     match annotation {
         Some("wait-for-state") => return Decision::Nothing,
@@ -85,8 +88,10 @@ pub fn decide(worker: &Worker) -> Decision {
         Decision::Begin(operation)
     } else if succeeded {
         Decision::Nothing
-    } else {
+    } else if is_held(operation) {
         Decision::GoOn(operation)
+    } else {
+        Decision::Begin(operation)
     }
 }
 
@@ -117,15 +122,19 @@ pub fn notice(worker: &Worker) -> Notice {
     }
 }
 
-/// The patch of metadata with which an operation begins: the request to reconcile is taken off at once, and what is made
-/// for a Worker is held by the finalizer. `None` when there is nothing to write.
+fn makes_machines(operation: Operation) -> bool {
+    !matches!(operation, Operation::Delete | Operation::Migrate)
+}
+
+/// The patch of metadata with which an operation begins: the request to reconcile is taken off, and what is made for a
+/// Worker is held by the finalizer. `None` when there is nothing to write.
 #[must_use]
 pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     let mut metadata = json!({});
     if asked(worker) == Some("reconcile") {
         metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
     }
-    if !matches!(operation, Operation::Delete | Operation::Migrate) && !has_finalizer(worker) {
+    if makes_machines(operation) && !has_finalizer(worker) {
         let mut finalizers = worker.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(FINALIZER.to_owned());
         metadata["finalizers"] = json!(finalizers);
@@ -219,14 +228,24 @@ mod tests {
     #[test]
     fn the_protocol_of_operations() {
         let annotated = |operation: &str| json!({"annotations": {"gardener.cloud/operation": operation}});
+        let held = |mut metadata: Value| {
+            metadata["finalizers"] = json!([FINALIZER]);
+            metadata
+        };
         let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER]});
         for (metadata, status, expected) in [
             (json!({}), json!({}), Decision::Begin(Operation::Create)),
             (annotated("reconcile"), json!({}), Decision::Begin(Operation::Create)),
             (annotated("reconcile"), last("Create", "Succeeded"), Decision::Begin(Operation::Reconcile)),
             (annotated("reconcile"), last("Create", "Error"), Decision::Begin(Operation::Create)),
-            (json!({}), last("Create", "Processing"), Decision::GoOn(Operation::Create)),
-            (json!({}), last("Reconcile", "Error"), Decision::GoOn(Operation::Reconcile)),
+            (held(json!({})), last("Create", "Processing"), Decision::GoOn(Operation::Create)),
+            // The process ended between the two writes of a beginning, or the request is another one.
+            (annotated("restore"), last("Restore", "Processing"), Decision::Begin(Operation::Restore)),
+            (json!({}), last("Create", "Processing"), Decision::Begin(Operation::Create)),
+            (annotated("reconcile"), last("Reconcile", "Processing"), Decision::Begin(Operation::Reconcile)),
+            (held(json!({})), last("Reconcile", "Error"), Decision::GoOn(Operation::Reconcile)),
+            (held(annotated("restore")), last("Restore", "Processing"), Decision::GoOn(Operation::Restore)),
+            (annotated("migrate"), last("Migrate", "Processing"), Decision::GoOn(Operation::Migrate)),
             (json!({}), last("Reconcile", "Succeeded"), Decision::Nothing),
             (json!({}), last("Migrate", "Succeeded"), Decision::Nothing),
             (annotated("wait-for-state"), json!({}), Decision::Nothing),
