@@ -37,6 +37,7 @@ pub(crate) mod seed;
 mod served;
 mod shown;
 mod tell;
+mod tries;
 mod unasked;
 mod undecodable;
 mod watches;

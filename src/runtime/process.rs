@@ -24,6 +24,7 @@ use super::metrics::Metrics;
 use super::operations_server::{self, Operations};
 use super::readiness::{Need, Readiness};
 use super::request_count::RequestCount;
+use super::tries::Tries;
 use super::write_gate::WriteGate;
 use super::{ControllerArguments, Part, controller, heartbeat, kinds};
 use crate::provider::Providers;
@@ -102,10 +103,11 @@ pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>
     })
 }
 
-/// A client whose requests are counted and whose writes go through the gate.
-fn gated(config: Config, metrics: &Arc<Metrics>, gate: &WriteGate) -> anyhow::Result<Client> {
+/// A client whose requests are tried again when they fail, go through the gate each time they write, and are counted.
+fn gated(mut config: Config, metrics: &Arc<Metrics>, gate: &WriteGate) -> anyhow::Result<Client> {
+    config.default_retry = false;
     let builder = ClientBuilder::try_from(config).context("no client for the seed")?;
-    Ok(builder.with_layer(&RequestCount(Arc::clone(metrics))).with_layer(gate).build())
+    Ok(builder.with_layer(&RequestCount(Arc::clone(metrics))).with_layer(gate).with_layer(&Tries::default()).build())
 }
 
 /// Ends when leadership is lost; never without an election.
