@@ -154,7 +154,7 @@ async fn look_at(guarded: Arc<Guarded<Worker>>, shared: Arc<Shared>) -> Result<A
 }
 
 fn on_error(guarded: Arc<Guarded<Worker>>, error: &LookError, shared: Arc<Shared>) -> Action {
-    let retry = shared.retries.failed(guarded.meta().uid.as_deref().unwrap_or_default(), Instant::now());
+    let retry = shared.retries.failed(guarded.meta().uid.as_deref().unwrap_or_default(), false, Instant::now());
     let delay = retry.delay;
     warn!(namespace = guarded.namespace(), name = guarded.name_any(), %error, ?delay, "trying again");
     Action::requeue(delay)

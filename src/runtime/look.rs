@@ -11,6 +11,7 @@ use tracing::{info, warn};
 
 use super::controller::Shared;
 use super::measure::measure;
+use super::pace::LOOKS;
 use super::tell::tell;
 use super::{record, unasked};
 use crate::api::gardener::{Cluster, Worker};
@@ -118,6 +119,9 @@ async fn finish(
     shared: &Shared,
 ) -> Result<Action, LookError> {
     let uid = worker.uid().unwrap_or_default();
+    if pass.is_outdated && shared.retries.is_outrun(&uid, Instant::now()) {
+        return Ok(Action::requeue(LOOKS));
+    }
     let now = Timestamp::now();
     let mut patch = status_patch(worker, operation, &pass.outcome, pass.published.as_ref(), now);
     if let (Some(plan), Some(progress), Outcome::Succeeded) = (&pass.plan, &pass.progress, &pass.outcome) {
@@ -133,7 +137,7 @@ async fn finish(
     let written = record::status(worker, patch, shared).await?;
     match &pass.outcome {
         Outcome::Failed(failure) => {
-            let retry = shared.retries.failed(&uid, Instant::now());
+            let retry = shared.retries.failed(&uid, pass.writes > 0, Instant::now());
             let delay = pass.look_again.map_or(retry.delay, |again| again.min(retry.delay));
             if retry.was_due {
                 warn!(operation = operation.as_str(), error = failure.message, ?delay, "operation failed");

@@ -1,7 +1,10 @@
-//! When a failed Worker is tried again: after one second, then after twice as long each time, up to five minutes.
+//! When a failed Worker is tried again: after one second, then after twice as long each time, up to five minutes. A try
+//! that has written something has got on, so the time begins anew with it.
 //!
 //! Events of machine objects lead to looks in between. A failure that such a look finds does not count: else a busy Worker
 //! would be at five minutes after some seconds.
+//!
+//! Who was outrun by somebody else has not failed: they look again at once, a few times in a row.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +12,8 @@ use std::time::{Duration, Instant};
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);
+/// How often in a row somebody else may be faster.
+const OUTRUN: u32 = 5;
 
 /// Failures in a row, by uid of the Worker.
 #[derive(Default)]
@@ -17,6 +22,14 @@ pub(super) struct Retries(Mutex<HashMap<String, Failures>>);
 struct Failures {
     count: u32,
     next_try: Instant,
+    /// How often somebody else was faster since the last success.
+    outrun: u32,
+}
+
+impl Failures {
+    fn none(now: Instant) -> Self {
+        Self { count: 0, next_try: now, outrun: 0 }
+    }
 }
 
 /// When to try again after a failure.
@@ -29,16 +42,27 @@ pub(super) struct Retry {
 }
 
 impl Retries {
-    /// Tells the time until the next try, and counts the failure if the try was due.
-    pub(super) fn failed(&self, uid: &str, now: Instant) -> Retry {
+    /// Tells the time until the next try, and counts the failure if the try was due and has got nothing done.
+    pub(super) fn failed(&self, uid: &str, got_on: bool, now: Instant) -> Retry {
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let failures = failures.entry(uid.to_owned()).or_insert(Failures { count: 0, next_try: now });
+        let failures = failures.entry(uid.to_owned()).or_insert(Failures::none(now));
+        if got_on {
+            *failures = Failures::none(now);
+        }
         if let Some(delay) = failures.next_try.checked_duration_since(now).filter(|delay| !delay.is_zero()) {
             return Retry { delay, was_due: false };
         }
         let delay = FIRST.saturating_mul(2_u32.saturating_pow(failures.count)).min(LONGEST);
-        *failures = Failures { count: failures.count.saturating_add(1), next_try: now + delay };
+        (failures.count, failures.next_try) = (failures.count.saturating_add(1), now + delay);
         Retry { delay, was_due: true }
+    }
+
+    /// Whether to look again at once because somebody else was faster; false when that has become a failure.
+    pub(super) fn is_outrun(&self, uid: &str, now: Instant) -> bool {
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = failures.entry(uid.to_owned()).or_insert(Failures::none(now));
+        failures.outrun = failures.outrun.saturating_add(1);
+        failures.outrun <= OUTRUN
     }
 
     /// Forgets the failures of a Worker.
@@ -56,24 +80,42 @@ mod tests {
         let (retries, mut now) = (Retries::default(), Instant::now());
         let mut delays = Vec::new();
         for _ in 0..10 {
-            let retry = retries.failed("w", now);
+            let retry = retries.failed("w", false, now);
             assert!(retry.was_due);
             delays.push(retry.delay.as_secs());
             now += retry.delay;
         }
         assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
         retries.forget("w");
-        assert_eq!(retries.failed("w", now).delay, FIRST);
+        assert_eq!(retries.failed("w", false, now).delay, FIRST);
     }
 
     #[test]
     fn a_failure_in_between_changes_nothing() {
         let (retries, start) = (Retries::default(), Instant::now());
-        retries.failed("w", start);
+        retries.failed("w", false, start);
         for _ in 0..10 {
-            let retry = retries.failed("w", start + FIRST / 4);
+            let retry = retries.failed("w", false, start + FIRST / 4);
             assert_eq!(retry, Retry { delay: FIRST * 3 / 4, was_due: false });
         }
-        assert_eq!(retries.failed("w", start + FIRST), Retry { delay: FIRST * 2, was_due: true });
+        assert_eq!(retries.failed("w", false, start + FIRST), Retry { delay: FIRST * 2, was_due: true });
+    }
+
+    #[test]
+    fn who_gets_on_is_tried_again_soon() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        retries.failed("w", false, start);
+        retries.failed("w", false, start + FIRST);
+        assert_eq!(retries.failed("w", true, start + FIRST * 2), Retry { delay: FIRST, was_due: true });
+        assert_eq!(retries.failed("w", false, start + FIRST * 3), Retry { delay: FIRST * 2, was_due: true });
+    }
+
+    #[test]
+    fn who_is_always_outrun_has_failed() {
+        let (retries, now) = (Retries::default(), Instant::now());
+        assert!((0..OUTRUN).all(|_| retries.is_outrun("w", now)));
+        assert!(!retries.is_outrun("w", now));
+        retries.forget("w");
+        assert!(retries.is_outrun("w", now));
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, Request};
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, Request};
 use kube::core::request;
 use serde::Serialize;
 use serde_json::Value;
@@ -54,12 +55,23 @@ impl MachineApis {
         Self { client, namespace, knowledge }
     }
 
-    /// Writes the Secret of a class.
+    /// Writes the Secret of a class. One that is there without the label by which it is found is replaced: its name is ours.
     ///
     /// # Errors
     /// When the API server refuses.
     pub async fn write_secret(&self, name: &str, write: Write<Secret>) -> Result<(), WriteError> {
-        self.write::<Digested<Secret>, _>(name, write).await.map(drop)
+        let unseen = if let Write::Create(secret) = &write { Some(secret.clone()) } else { None };
+        match (self.write::<Digested<Secret>, _>(name, write).await, unseen) {
+            (Err(error), Some(secret)) if error.is_outdated() => {
+                let requests = self.requests_of::<Digested<Secret>>();
+                let live: Secret = self.client.request(requests.get(name, &GetParams::default())?).await?;
+                let ObjectMeta { resource_version, finalizers, .. } = live.metadata;
+                let metadata = ObjectMeta { resource_version, finalizers, ..secret.metadata };
+                let write = Write::Replace(Secret { metadata, ..secret });
+                self.write::<Digested<Secret>, _>(name, write).await.map(drop)
+            }
+            (result, _) => result.map(drop),
+        }
     }
 
     /// Writes a machine class.

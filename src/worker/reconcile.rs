@@ -60,6 +60,8 @@ pub struct Pass {
     pub facts: Vec<Fact>,
     /// What people want to be told.
     pub transitions: Vec<Transition>,
+    /// Nothing failed but what somebody else has written at the same time: the next pass sees it as it is now.
+    pub is_outdated: bool,
     /// Machine objects that were written.
     pub writes: usize,
     /// What the steps took, by name.
@@ -78,6 +80,7 @@ impl Pass {
             progress: None,
             facts: Vec::new(),
             transitions: Vec::new(),
+            is_outdated: false,
             writes: 0,
             steps: Vec::new(),
         }
@@ -92,7 +95,8 @@ impl Pass {
         // What is being deleted or moves away has nothing to be deployed.
         let deploys = matches!(operation, Operation::Create | Operation::Reconcile | Operation::Restore);
         let facts = deploys.then(|| nothing_deployed(&failure.message, failure.codes.clone()));
-        Self { facts: facts.into_iter().collect(), ..Self::ended(Outcome::Failed(failure)) }
+        let (facts, is_outdated) = (facts.into_iter().collect(), error.is_outdated());
+        Self { facts, is_outdated, ..Self::ended(Outcome::Failed(failure)) }
     }
 }
 
@@ -156,6 +160,11 @@ impl PassError {
             Self::Observe(_) | Self::Restore(_) | Self::Delete { .. } | Self::Write { .. } => Default::default(),
         };
         Failure { message: self.to_string(), codes }
+    }
+
+    /// Whether somebody else has written an object since it was seen.
+    fn is_outdated(&self) -> bool {
+        matches!(self, Self::Delete { source, .. } | Self::Write { source, .. } if source.is_outdated())
     }
 }
 
@@ -244,6 +253,9 @@ pub async fn reconcile(
         ready_since: pools_ready_since(&worker.status.conditions).unwrap_or(now),
     };
     let (mut outcome, mut look_again) = outcome(&found, codes_of, now);
+    let is_outdated = plan.unplanned().next().is_none()
+        && !errors.is_empty()
+        && errors.iter().all(|error| error.source.is_outdated());
     if let (Outcome::Succeeded, Some(cloud)) = (&outcome, cloud.filter(|_| provided.has_something)) {
         (outcome, look_again) = clean_up_cloud(cloud, place, &context, &mut published).await?;
         steps.done("clean-up-cloud");
@@ -257,6 +269,7 @@ pub async fn reconcile(
         progress: Some(progress),
         facts,
         transitions,
+        is_outdated,
         writes,
         steps: steps.taken,
     })
