@@ -93,6 +93,12 @@ impl ControlPlane {
         ready.await.with_context(|| format!("last lines of its log:\n{}", self.apiserver.last_lines(15)))?
     }
 
+    /// Starts kube-apiserver again after it was killed, with what etcd holds. Returns when it is ready.
+    pub(crate) async fn start_apiserver_again(&self) -> Result<()> {
+        self.apiserver.start_again()?;
+        self.wait_until_ready().await.map(|_| ())
+    }
+
     /// A client that acts as a user. It belongs to the runtime it is made in.
     pub(crate) async fn client(&self, user: &str) -> Result<Client> {
         Client::try_from(self.config(user).await?).context("making a client")

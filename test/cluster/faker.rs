@@ -1,23 +1,27 @@
 //! Stands in for machine-controller-manager where thousands of machines are wanted and not one of them matters.
 //!
 //! It answers a MachineDeployment as machine-controller-manager would in the end: a MachineSet for its class, none for classes
-//! it had before, a healthy status. It makes no Machines and no Nodes.
+//! it had before, a healthy status. It makes no Nodes, and Machines only if asked to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::runtime::controller::{Action, Config, Controller};
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Client, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
+
+use super::faked_machines;
 
 /// machine-controller-manager's finalizer: a MachineDeployment goes only after its MachineSets.
 const FINALIZER: &str = "machine.sapcloud.io/machine-controller-manager";
@@ -30,8 +34,18 @@ pub(crate) struct Faker {
 impl Faker {
     /// Starts in the current runtime for one namespace, or for all of them. `client` is best that of the user [`super::FAKER`].
     ///
-    /// A MachineDeployment is healthy `after` so long; until then its status tells of a roll that goes on.
+    /// A MachineDeployment with another class is healthy `after` so long; until then its status tells of a roll that goes on.
     pub(crate) fn start(client: Client, namespace: Option<&str>, after: Duration) -> Self {
+        Self::start_with(client, namespace, after, false)
+    }
+
+    /// The same with a Machine for each replica, and doing nothing in a namespace whose Deployment of
+    /// machine-controller-manager has no replicas.
+    pub(crate) fn start_with_machines(client: Client, namespace: Option<&str>, after: Duration) -> Self {
+        Self::start_with(client, namespace, after, true)
+    }
+
+    fn start_with(client: Client, namespace: Option<&str>, after: Duration, makes_machines: bool) -> Self {
         let [deployments, sets] = ["MachineDeployment", "MachineSet"].map(resource);
         let api = |resource: &ApiResource| -> Api<DynamicObject> {
             match namespace {
@@ -40,9 +54,20 @@ impl Faker {
             }
         };
         let controller = Controller::new_with(api(&deployments), watcher::Config::default(), deployments.clone())
-            .with_config(Config::default().concurrency(8))
+            .with_config(Config::default().concurrency(32))
             .owns_with(api(&sets), sets.clone(), watcher::Config::default());
-        let context = Arc::new(Context { client: client.clone(), deployments, sets, after, seen: Mutex::default() });
+        let asleep = Arc::<Asleep>::default();
+        let controller = if makes_machines { wakes(controller, &client, &asleep) } else { controller };
+        let context = Context {
+            client: client.clone(),
+            deployments,
+            sets,
+            after,
+            makes_machines,
+            asleep,
+            seen: Mutex::default(),
+        };
+        let context = Arc::new(context);
         let outcomes = controller.run(reconcile, retry, context);
         Self { task: tokio::spawn(outcomes.for_each(async |_| {})) }
     }
@@ -54,7 +79,7 @@ impl Drop for Faker {
     }
 }
 
-fn resource(kind: &str) -> ApiResource {
+pub(super) fn resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("machine.sapcloud.io", "v1alpha1", kind))
 }
 
@@ -63,25 +88,73 @@ struct Context {
     deployments: ApiResource,
     sets: ApiResource,
     after: Duration,
-    /// When a generation of a MachineDeployment (by UID) was first seen.
-    seen: Mutex<HashMap<String, (i64, Instant)>>,
+    makes_machines: bool,
+    asleep: Arc<Asleep>,
+    /// When the class of a MachineDeployment (by UID) was first seen.
+    seen: Mutex<HashMap<String, (Value, Instant)>>,
 }
 
 impl Context {
-    /// How long until this generation is to be healthy.
+    /// How long until machines of this class are to be healthy.
     fn remaining(&self, deployment: &DynamicObject) -> Duration {
-        let generation = deployment.metadata.generation.unwrap_or_default();
+        let class = class(deployment);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = seen.entry(deployment.uid().unwrap_or_default()).or_insert((generation, Instant::now()));
-        if entry.0 != generation {
-            *entry = (generation, Instant::now());
+        let entry = seen.entry(deployment.uid().unwrap_or_default()).or_insert_with(|| (class.clone(), Instant::now()));
+        if entry.0 != *class {
+            *entry = (class.clone(), Instant::now());
         }
         self.after.saturating_sub(entry.1.elapsed())
     }
+
+    /// Sees to it that a set has so many Machines, if there are any at all.
+    async fn machines(&self, set: &DynamicObject, count: i64) -> kube::Result<()> {
+        if !self.makes_machines {
+            return Ok(());
+        }
+        let namespace = set.namespace().unwrap_or_default();
+        let api = Api::namespaced_with(self.client.clone(), &namespace, &resource("Machine"));
+        faked_machines::keep(&api, set, count).await
+    }
+}
+
+/// Namespaces in which machine-controller-manager is scaled to zero.
+#[derive(Default)]
+struct Asleep(Mutex<HashSet<String>>);
+
+impl Asleep {
+    fn set(&self, namespace: &str, asleep: bool) {
+        let mut namespaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if asleep {
+            namespaces.insert(namespace.to_owned())
+        } else {
+            namespaces.remove(namespace)
+        };
+    }
+
+    fn is(&self, namespace: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(namespace)
+    }
+}
+
+/// Lets a controller follow the replicas of machine-controller-manager: when they change, all of a namespace is looked at.
+fn wakes(controller: Controller<DynamicObject>, client: &Client, asleep: &Arc<Asleep>) -> Controller<DynamicObject> {
+    let (store, asleep) = (controller.store(), Arc::clone(asleep));
+    let deployments: Api<Deployment> = Api::all(client.clone());
+    let only = watcher::Config::default().fields("metadata.name=machine-controller-manager");
+    controller.watches(deployments, only, move |deployment: Deployment| {
+        let namespace = deployment.namespace().unwrap_or_default();
+        asleep.set(&namespace, deployment.spec.is_some_and(|spec| spec.replicas == Some(0)));
+        let mut of_namespace = store.state();
+        of_namespace.retain(|object| object.namespace().as_ref() == Some(&namespace));
+        of_namespace.into_iter().map(|object| ObjectRef::from_obj_with(&*object, resource("MachineDeployment")))
+    })
 }
 
 async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kube::Result<Action> {
     let namespace = deployment.namespace().unwrap_or_default();
+    if context.asleep.is(&namespace) {
+        return Ok(Action::await_change());
+    }
     let deployments: Api<DynamicObject> =
         Api::namespaced_with(context.client.clone(), &namespace, &context.deployments);
     let sets: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &namespace, &context.sets);
@@ -90,6 +163,7 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
     let owned = owned_sets(&deployment, &sets).await?;
     if deployment.metadata.deletion_timestamp.is_some() {
         for set in &owned {
+            context.machines(set, 0).await?;
             gone(sets.delete(&set.name_any(), &DeleteParams::default()).await)?;
         }
         set_finalizers(&deployments, &deployment, false).await?;
@@ -99,17 +173,21 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
 
     let wanted = machine_set(&deployment);
     match owned.iter().find(|set| class(set) == class(&wanted)) {
+        // Its own event leads back here.
         None => exists(sets.create(&PostParams::default(), &wanted).await)?,
-        Some(set) if set.data["spec"]["replicas"] != wanted.data["spec"]["replicas"] => {
-            let patch = json!({"spec": {"replicas": wanted.data["spec"]["replicas"]}});
-            gone(sets.patch(&set.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)?;
+        Some(set) => {
+            if set.data["spec"]["replicas"] != wanted.data["spec"]["replicas"] {
+                let patch = json!({"spec": {"replicas": wanted.data["spec"]["replicas"]}});
+                gone(sets.patch(&set.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)?;
+            }
+            context.machines(set, wanted.data["spec"]["replicas"].as_i64().unwrap_or_default()).await?;
         }
-        Some(_) => {}
     }
     let remaining = context.remaining(&deployment);
     let healthy = remaining.is_zero();
     if healthy {
         for old in owned.iter().filter(|set| class(set) != class(&wanted)) {
+            context.machines(old, 0).await?;
             gone(sets.delete(&old.name_any(), &DeleteParams::default()).await)?;
         }
     }
@@ -125,12 +203,27 @@ fn retry(_: Arc<DynamicObject>, _: &kube::Error, _: Arc<Context>) -> Action {
     Action::requeue(Duration::from_millis(200))
 }
 
-/// The MachineSets whose owner it is, found by the label that selects its machines.
+/// The MachineSets whose owner it is, found by the label that selects its machines. Those without an owner become its own.
 async fn owned_sets(deployment: &DynamicObject, sets: &Api<DynamicObject>) -> kube::Result<Vec<DynamicObject>> {
     let labels = deployment.data["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten();
     let selector: Vec<String> = labels.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
-    let mut found = sets.list(&ListParams::default().labels(&selector.join(","))).await?.items;
-    found.retain(|set| set.owner_references().iter().any(|owner| Some(&owner.uid) == deployment.uid().as_ref()));
+    let found = sets.list(&ListParams::default().labels(&selector.join(","))).await?.items;
+    owned(deployment, "MachineDeployment", sets, found).await
+}
+
+/// Those whose owner it is. Those without an owner, which come from another seed, become its own.
+pub(super) async fn owned(
+    owner: &DynamicObject,
+    kind: &str,
+    api: &Api<DynamicObject>,
+    mut found: Vec<DynamicObject>,
+) -> kube::Result<Vec<DynamicObject>> {
+    for orphan in found.iter_mut().filter(|object| object.owner_references().is_empty()) {
+        let references = owner.controller_owner_ref(&resource(kind)).map(|owner| vec![owner]);
+        let patch = json!({"metadata": {"ownerReferences": references}});
+        *orphan = api.patch(&orphan.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+    }
+    found.retain(|object| object.owner_references().iter().any(|other| Some(&other.uid) == owner.uid().as_ref()));
     Ok(found)
 }
 
@@ -138,10 +231,12 @@ fn class(object: &DynamicObject) -> &Value {
     &object.data["spec"]["template"]["spec"]["class"]["name"]
 }
 
-/// The MachineSet for the class that a MachineDeployment names; its own name follows from both.
+/// The MachineSet for the class that a MachineDeployment names; its own name follows from both, in the same way in each
+/// namespace.
 fn machine_set(deployment: &DynamicObject) -> DynamicObject {
     let spec = &deployment.data["spec"];
-    let digest = hex::encode(Sha256::digest(class(deployment).to_string()));
+    let class = class(deployment).as_str().unwrap_or_default();
+    let digest = hex::encode(Sha256::digest(class.replace(&deployment.namespace().unwrap_or_default(), "")));
     let mut set = DynamicObject::new(&format!("{}-{}", deployment.name_any(), &digest[..5]), &resource("MachineSet"));
     set.metadata.namespace = deployment.namespace();
     set.metadata.labels = serde_json::from_value(spec["template"]["metadata"]["labels"].clone()).unwrap_or_default();
@@ -230,7 +325,7 @@ async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, pr
 }
 
 /// What is gone need not be changed.
-fn gone<T>(outcome: kube::Result<T>) -> kube::Result<()> {
+pub(super) fn gone<T>(outcome: kube::Result<T>) -> kube::Result<()> {
     match outcome {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         other => other.map(|_| ()),
@@ -238,7 +333,7 @@ fn gone<T>(outcome: kube::Result<T>) -> kube::Result<()> {
 }
 
 /// What exists need not be made.
-fn exists<T>(outcome: kube::Result<T>) -> kube::Result<()> {
+pub(super) fn exists<T>(outcome: kube::Result<T>) -> kube::Result<()> {
     match outcome {
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         other => other.map(|_| ()),

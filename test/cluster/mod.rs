@@ -23,6 +23,7 @@ mod binaries;
 mod control_plane;
 mod crds;
 mod eventually;
+mod faked_machines;
 mod faker;
 mod go_build;
 mod machine_controller_manager;

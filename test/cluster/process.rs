@@ -76,11 +76,32 @@ impl Program {
         self.remove_afterwards = Some(folder.to_owned());
         self
     }
+
+    fn spawn(&self, log: &Path) -> Result<Child> {
+        let Self { name, binary, arguments, environment, remove_afterwards } = self;
+        let output = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .with_context(|| format!("opening {}", log.display()))?;
+        Command::new("/bin/sh")
+            .args(["-c", SUPERVISE, "supervise"])
+            .arg(remove_afterwards.as_deref().unwrap_or(Path::new("")))
+            .arg(binary)
+            .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("starting {name} ({})", binary.display()))
+    }
 }
 
 /// A running process. Dropping it kills it.
 pub(crate) struct Process {
-    name: String,
+    program: Program,
     log: PathBuf,
     supervisor: Mutex<Child>,
 }
@@ -90,31 +111,24 @@ impl Process {
     ///
     /// It is in a process group of its own: Ctrl-C in a terminal reaches the caller, who then decides on the order of stopping.
     pub(crate) fn start(program: Program, logs: &Path) -> Result<Self> {
-        let Program { name, binary, arguments, environment, remove_afterwards } = program;
-        let log = logs.join(format!("{name}.log"));
-        let output = File::options()
-            .create(true)
-            .append(true)
-            .open(&log)
-            .with_context(|| format!("opening {}", log.display()))?;
-        let supervisor = Command::new("/bin/sh")
-            .args(["-c", SUPERVISE, "supervise"])
-            .arg(remove_afterwards.unwrap_or_default())
-            .arg(&binary)
-            .args(arguments)
-            .envs(environment)
-            .stdin(Stdio::piped())
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("starting {name} ({})", binary.display()))?;
-        Ok(Self { name, log, supervisor: Mutex::new(supervisor) })
+        let log = logs.join(format!("{}.log", program.name));
+        let supervisor = Mutex::new(program.spawn(&log)?);
+        Ok(Self { program, log, supervisor })
+    }
+
+    /// Starts it again with the same arguments, after it has ended.
+    pub(crate) fn start_again(&self) -> Result<()> {
+        let mut supervisor = self.lock();
+        if supervisor.try_wait()?.is_none() {
+            bail!("{} has not ended", self.program.name);
+        }
+        *supervisor = self.program.spawn(&self.log)?;
+        Ok(())
     }
 
     /// The name it was started with.
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        &self.program.name
     }
 
     /// The file with its output.
@@ -133,26 +147,28 @@ impl Process {
     /// Sends a signal by its short name: `TERM`, `KILL`, `STOP`, `CONT`.
     pub(crate) fn signal(&self, signal: &str) -> Result<()> {
         let supervisor = self.lock();
-        let Some(mut pipe) = supervisor.stdin.as_ref() else { bail!("{} is being stopped already", self.name) };
-        pipe.write_all(format!("{signal}\n").as_bytes()).with_context(|| format!("{} has ended", self.name))
+        let Some(mut pipe) = supervisor.stdin.as_ref() else { bail!("{} is being stopped already", self.program.name) };
+        pipe.write_all(format!("{signal}\n").as_bytes()).with_context(|| format!("{} has ended", self.program.name))
     }
 
     /// How it ended (128 + the signal's number if by one), `None` while it runs.
     pub(crate) fn exited(&self) -> Result<Option<ExitStatus>> {
-        self.lock().try_wait().with_context(|| format!("asking whether {} runs", self.name))
+        self.lock().try_wait().with_context(|| format!("asking whether {} runs", self.program.name))
     }
 
     /// Fails with the end of the log if the process has ended.
     pub(crate) fn ensure_running(&self) -> Result<()> {
         match self.exited()? {
             None => Ok(()),
-            Some(status) => bail!("{} has ended ({status}); its last lines:\n{}", self.name, self.last_lines(15)),
+            Some(status) => {
+                bail!("{} has ended ({status}); its last lines:\n{}", self.program.name, self.last_lines(15))
+            }
         }
     }
 
     /// Waits until it has ended by itself.
     pub(crate) async fn wait(&self, deadline: Duration) -> Result<ExitStatus> {
-        let what = format!("{} has ended", self.name);
+        let what = format!("{} has ended", self.program.name);
         eventually(deadline, &what, async || {
             self.exited()?.with_context(|| format!("it runs; its last lines:\n{}", self.last_lines(15)))
         })

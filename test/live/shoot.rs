@@ -20,9 +20,11 @@ const AWS: &str = include_str!("../../example/aws.yaml");
 const MACHINES: &str = "machine.sapcloud.io/v1alpha1";
 
 /// A kind of object that tests ask about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Cluster,
+    /// Of Kubernetes: the one of machine-controller-manager.
+    Deployment,
     Event,
     MachineClass,
     MachineDeployment,
@@ -39,10 +41,11 @@ impl Kind {
     pub(crate) const OF_MACHINES: [Self; 5] =
         [Self::MachineDeployment, Self::MachineSet, Self::Machine, Self::MachineClass, Self::ClassSecret];
 
-    fn resource(self) -> ApiResource {
+    pub(crate) fn resource(self) -> ApiResource {
         let (group_version, kind) = match self {
             Self::Cluster => ("extensions.gardener.cloud/v1alpha1", "Cluster"),
             Self::Worker => ("extensions.gardener.cloud/v1alpha1", "Worker"),
+            Self::Deployment => ("apps/v1", "Deployment"),
             Self::Event => ("events.k8s.io/v1", "Event"),
             Self::MachineClass => (MACHINES, "MachineClass"),
             Self::MachineDeployment => (MACHINES, "MachineDeployment"),

@@ -1,18 +1,11 @@
 //! A shoot whose control plane moves to another seed keeps its machines: their objects go and come back, the nodes stay.
-//!
-//! One control plane plays both seeds. The test does what gardenlet does: it keeps the machines, takes their objects away
-//! after `migrate`, and asks for `restore` in the place where nothing of the shoot is left but its VMs.
 
-use std::io::Write as _;
-
-use anyhow::{Context as _, Result, ensure};
-use base64::Engine as _;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use anyhow::{Result, ensure};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster::{CONTROLLER, Deletion, MachineControllerManager, eventually};
+use crate::moving::{ask, kept_machines, machine_controller, packed, restored_worker, take_away};
 use crate::program;
 use crate::shoot::{Kind, SOON, Shoot};
 
@@ -104,14 +97,6 @@ async fn a_shoot_that_moves_asleep_stays_asleep() -> Result<()> {
     Ok(())
 }
 
-/// Asks for an operation as gardenlet does.
-async fn ask(shoot: &Shoot, operation: &str) -> Result<()> {
-    let annotate =
-        |worker: &mut Value| worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!(operation);
-    shoot.change(Kind::Worker, "fleet", annotate).await?;
-    Ok(())
-}
-
 fn operation(worker: &Value) -> &Value {
     &worker["metadata"]["annotations"]["gardener.cloud/operation"]
 }
@@ -129,76 +114,4 @@ async fn identities_of_machines(shoot: &Shoot) -> Result<Vec<[String; 3]>> {
         .collect();
     identities.sort();
     Ok(identities)
-}
-
-/// What gardenlet keeps of the machines, in the form of `status.state`.
-async fn kept_machines(shoot: &Shoot) -> Result<Value> {
-    let kept = |object: &Value| {
-        let metadata = &object["metadata"];
-        let [name, namespace, labels, annotations] =
-            ["name", "namespace", "labels", "annotations"].map(|member| &metadata[member]);
-        let metadata = json!({"name": name, "namespace": namespace, "labels": labels, "annotations": annotations});
-        json!({"metadata": metadata, "spec": object["spec"]})
-    };
-    let (sets, machines) = (shoot.list(Kind::MachineSet).await?, shoot.list(Kind::Machine).await?);
-    let mut deployments = json!({});
-    for deployment in shoot.list(Kind::MachineDeployment).await? {
-        let name = deployment["metadata"]["name"].as_str().context("a deployment has a name")?;
-        let own = |object: &&Value| object["metadata"]["labels"]["name"] == name;
-        deployments[name] = json!({
-            "replicas": deployment["spec"]["replicas"],
-            "machineSets": sets.iter().filter(own).map(kept).collect::<Vec<_>>(),
-            "machines": machines.iter().filter(own).map(kept).collect::<Vec<_>>(),
-        });
-    }
-    packed(&deployments)
-}
-
-fn packed(deployments: &Value) -> Result<Value> {
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    serde_json::to_writer(&mut gzip, &json!({"machineDeployments": deployments}))?;
-    gzip.flush()?;
-    Ok(json!({"state": base64::engine::general_purpose::STANDARD.encode(gzip.finish()?)}))
-}
-
-/// Removes all objects of the machines without anybody who could delete their VMs, and the Worker.
-async fn take_away(shoot: &Shoot) -> Result<()> {
-    let deployments = deployments_of_kubernetes(shoot);
-    let asleep = Patch::Merge(json!({"spec": {"replicas": 0}}));
-    deployments.patch_scale("machine-controller-manager", &PatchParams::default(), &asleep).await?;
-    for kind in Kind::OF_MACHINES {
-        for object in shoot.list(kind).await? {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-            shoot.api(kind).patch(name, &PatchParams::default(), &free).await?;
-            shoot.api(kind).delete(name, &DeleteParams::default()).await?;
-        }
-        ensure!(shoot.names(kind).await?.is_empty(), "{kind:?} are left");
-    }
-    shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    ensure!(shoot.get(Kind::Worker, "fleet").await?.is_none(), "the Worker is held");
-    Ok(())
-}
-
-/// The Worker on its new seed: first without a request, then with what was kept in its status.
-async fn restored_worker(shoot: &Shoot, moved: &Value, kept: &Value) -> Result<()> {
-    let worker = json!({
-        "apiVersion": moved["apiVersion"], "kind": moved["kind"], "spec": moved["spec"],
-        "metadata": {
-            "name": "fleet", "namespace": shoot.namespace, "annotations": {"gardener.cloud/operation": "wait-for-state"},
-        },
-    });
-    shoot.api(Kind::Worker).create(&PostParams::default(), &serde_json::from_value(worker)?).await?;
-    let status = Patch::Merge(json!({"status": {"state": kept, "providerStatus": moved["status"]["providerStatus"]}}));
-    shoot.api(Kind::Worker).patch_status("fleet", &PatchParams::default(), &status).await?;
-    Ok(())
-}
-
-fn deployments_of_kubernetes(shoot: &Shoot) -> kube::Api<k8s_openapi::api::apps::v1::Deployment> {
-    kube::Api::namespaced(shoot.client.clone(), &shoot.namespace)
-}
-
-async fn machine_controller(shoot: &Shoot) -> Result<Value> {
-    let deployment = deployments_of_kubernetes(shoot).get("machine-controller-manager").await?;
-    Ok(serde_json::to_value(deployment)?)
 }

@@ -6,12 +6,10 @@ use anyhow::{Result, ensure};
 use k8s_openapi::ByteString;
 use serde_json::json;
 
+use crate::canary::{SECRETS, nothing_in};
 use crate::cluster::eventually;
 use crate::program;
 use crate::shoot::{Kind, SOON, Shoot, ensure_says};
-
-/// What shoot.yaml has in its secrets.
-const SECRETS: [&str; 2] = ["userdata-of-the-live-tests", "clientsecret-of-the-live-tests"];
 
 #[tokio::test]
 async fn secrets_are_told_nowhere() -> Result<()> {
@@ -82,21 +80,4 @@ async fn secrets_are_told_nowhere() -> Result<()> {
     })
     .await?;
     nothing_in("the log", &program::log(cluster)?)
-}
-
-fn nothing_in(place: &str, text: &str) -> Result<()> {
-    for secret in SECRETS {
-        // As text, as bytes in a debug print, and in base64. That depends on where the bytes stand, so all three places are
-        // looked for, without the ends that neighbours share.
-        let numbers = format!("{:?}", secret.as_bytes());
-        let mut forms = vec![secret.to_owned(), numbers.trim_matches(['[', ']']).to_owned()];
-        for shift in 0..3 {
-            let encoded = json!(ByteString([&b"xxx"[..shift], secret.as_bytes()].concat()));
-            let encoded = encoded.as_str().unwrap_or_default().trim_end_matches('=');
-            forms.push(encoded[if shift == 0 { 0 } else { 4 }..encoded.len() - 4].to_owned());
-        }
-        let found = forms.iter().find(|form| text.contains(form.as_str()));
-        ensure!(found.is_none(), "{place} tells {secret:?} as {found:?}");
-    }
-    Ok(())
 }

@@ -1,0 +1,33 @@
+//! Machines as the stand-in makes them: objects without a VM or a Node, for flows that label or count them.
+
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::{Resource as _, ResourceExt as _};
+use serde_json::json;
+
+use super::faker::{exists, gone, owned, resource};
+
+/// Sees to it that a MachineSet has so many machines.
+pub(super) async fn keep(machines: &Api<DynamicObject>, set: &DynamicObject, count: i64) -> kube::Result<()> {
+    let labels: Vec<String> = set.labels().iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let mut present = machines.list(&ListParams::default().labels(&labels.join(","))).await?.items;
+    // Its own, or such as it would make: an orphan of another set is not for it.
+    present.retain(|machine| machine.name_any().starts_with(&format!("{}-", set.name_any())));
+    let present = owned(set, "MachineSet", machines, present).await?;
+    let wanted: Vec<String> = (0..count).map(|number| format!("{}-{number}", set.name_any())).collect();
+    for name in wanted.iter().filter(|name| !present.iter().any(|machine| machine.name_any() == **name)) {
+        exists(machines.create(&PostParams::default(), &machine(set, name)).await)?;
+    }
+    for surplus in present.iter().filter(|machine| !wanted.contains(&machine.name_any())) {
+        gone(machines.delete(&surplus.name_any(), &DeleteParams::default()).await)?;
+    }
+    Ok(())
+}
+
+fn machine(set: &DynamicObject, name: &str) -> DynamicObject {
+    let mut machine = DynamicObject::new(name, &resource("Machine"));
+    machine.metadata.namespace = set.namespace();
+    machine.metadata.labels = set.metadata.labels.clone();
+    machine.metadata.owner_references = set.controller_owner_ref(&resource("MachineSet")).map(|owner| vec![owner]);
+    machine.data = json!({ "spec": set.data["spec"]["template"]["spec"] });
+    machine
+}

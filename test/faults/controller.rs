@@ -1,0 +1,100 @@
+//! The binary under test with a proxy of its own, which can be killed and started again.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+
+use crate::cluster::{ControlPlane, Process, Program};
+use crate::proxy::Proxy;
+
+/// How much a controller logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chatter {
+    /// As in earnest. For the many.
+    Usual,
+    /// More than anybody logs in earnest: what must not be told must not be told here either.
+    Debug,
+}
+
+/// A controller for one namespace.
+pub(crate) struct Controller {
+    pub(crate) proxy: Proxy,
+    name: String,
+    folder: PathBuf,
+    chatter: Chatter,
+    process: Option<Process>,
+}
+
+impl Controller {
+    /// Starts one; `number` tells several of one namespace apart.
+    pub(crate) async fn start(
+        control_plane: &ControlPlane,
+        namespace: &str,
+        number: u32,
+        chatter: Chatter,
+    ) -> Result<Self> {
+        let proxy = Proxy::start(control_plane, namespace).await?;
+        let name = format!("controller-{namespace}-{number}");
+        let folder = control_plane.folder().to_owned();
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": proxy.server()}}],
+            "users": [{"name": "test", "user": {}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        });
+        std::fs::write(folder.join(format!("{name}.kubeconfig")), kubeconfig.to_string())?;
+        let mut controller = Self { proxy, name, folder, chatter, process: None };
+        controller.run()?;
+        Ok(controller)
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let log = match self.chatter {
+            Chatter::Usual => "info,kube_runtime=warn",
+            Chatter::Debug => "debug,h2=info,hyper_util=info,rustls=info,tower=info",
+        };
+        let program = Program::new(&self.name, env!("CARGO_BIN_EXE_gardener-extension-worker"))
+            .arg("controller")
+            .flag("kubeconfig", self.folder.join(format!("{}.kubeconfig", self.name)))
+            .env("RUST_LOG", log)
+            .env("NO_COLOR", "1");
+        self.process = Some(Process::start(program, &self.folder)?);
+        Ok(())
+    }
+
+    /// Ends it as a crash or a lost node would: at once. Returns when it is dead.
+    pub(crate) async fn kill(&mut self) -> Result<()> {
+        let Some(process) = self.process.take() else { return Ok(()) };
+        process.ensure_running()?;
+        // Dropping kills it and waits until the kernel has taken it away.
+        tokio::task::spawn_blocking(move || drop(process)).await.context("killing the controller")
+    }
+
+    /// Starts it again, with a clear way to the API server.
+    pub(crate) fn restart(&mut self) -> Result<()> {
+        self.proxy.resume();
+        self.run()
+    }
+
+    /// Fails if it has ended by itself.
+    pub(crate) fn ensure_running(&self) -> Result<()> {
+        self.process.as_ref().map_or(Ok(()), Process::ensure_running)
+    }
+
+    /// All that it has logged in all its lives.
+    pub(crate) fn log(&self) -> Result<String> {
+        let file = self.folder.join(format!("{}.log", self.name));
+        let bytes = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Ends it as Kubernetes would: asks first.
+    pub(crate) async fn stop(mut self) -> Result<()> {
+        match self.process.take() {
+            Some(process) => process.stop(Duration::from_secs(3)).await,
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a namespace holds, in a form that is equal for equal ends: without names of the namespace, times and versions.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::observer::Objects;
+use crate::shoot::Kind;
+
+/// Differences that are told; the others are only counted.
+const TOLD: usize = 6;
+
+/// What is remembered of the classes of a deployment, the present one first.
+const CLASS_INPUTS: &str = "/metadata/annotations/gardener-extension-worker~1class-inputs";
+
+/// Objects by kind and name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Dump(BTreeMap<String, Value>);
+
+impl Dump {
+    /// Of all objects but events.
+    pub(crate) fn of(namespace: &str, objects: &Objects) -> Self {
+        let kept = objects.iter().filter(|((kind, _), _)| *kind != Kind::Event);
+        let canonical = kept.map(|((kind, name), object)| {
+            (format!("{kind:?} {}", name.replace(namespace, "NAMESPACE")), canonical(namespace, object))
+        });
+        Self(canonical.collect())
+    }
+
+    /// Leaves an object out, by kind and name.
+    pub(crate) fn forget(&mut self, object: &str) {
+        self.0.remove(object);
+    }
+
+    /// How another dump differs from this one; `None` if it does not.
+    pub(crate) fn difference(&self, other: &Self) -> Option<String> {
+        let mut differences = Vec::new();
+        for key in self.0.keys().chain(other.0.keys().filter(|key| !self.0.contains_key(*key))) {
+            match (self.0.get(key), other.0.get(key)) {
+                (Some(wanted), Some(found)) => compare(key, wanted, found, &mut differences),
+                (Some(_), None) => differences.push(format!("{key} is missing")),
+                (None, _) => differences.push(format!("{key} is there, nobody wants it")),
+            }
+        }
+        let more = differences.len().saturating_sub(TOLD);
+        differences.truncate(TOLD);
+        if more > 0 {
+            differences.push(format!("and {more} more"));
+        }
+        (!differences.is_empty()).then(|| differences.join("\n"))
+    }
+}
+
+fn compare(path: &str, wanted: &Value, found: &Value, differences: &mut Vec<String>) {
+    match (wanted, found) {
+        (Value::Object(left), Value::Object(right)) => {
+            for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
+                let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+                compare(&format!("{path}.{key}"), &of(left), &of(right), differences);
+            }
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (index, (left, right)) in left.iter().zip(right).enumerate() {
+                compare(&format!("{path}[{index}]"), left, right, differences);
+            }
+        }
+        _ if wanted == found => {}
+        _ => differences.push(format!("{path}: wanted {wanted}, found {found}")),
+    }
+}
+
+fn canonical(namespace: &str, object: &Value) -> Value {
+    static TIME: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").expect("it is a regular expression"));
+    let mut object = object.clone();
+    let generation = object["metadata"]["generation"].take();
+    if let Some(observed) = object.pointer_mut("/status/observedGeneration") {
+        // How often something was written is no matter, but whether the last time was seen.
+        *observed = json!(if *observed == generation { "the last" } else { "an older one" });
+    }
+    for member in ["apiVersion", "kind"] {
+        // Not told of objects in a list.
+        object[member].take();
+    }
+    for member in ["uid", "resourceVersion", "creationTimestamp"] {
+        object["metadata"][member].take();
+    }
+    if let Some(state) = object.pointer_mut("/status/state") {
+        // Packed; what came of it is in the objects.
+        *state = json!("some");
+    }
+    if let Some(record) = object.pointer_mut(CLASS_INPUTS) {
+        // What was before is not the same for everybody: somebody may have edited it meanwhile.
+        let mut known: Value = serde_json::from_str(record.as_str().unwrap_or_default()).unwrap_or_default();
+        known["g"].as_array_mut().into_iter().for_each(|generations| generations.truncate(1));
+        *record = known;
+    }
+    for owner in object["metadata"]["ownerReferences"].as_array_mut().into_iter().flatten() {
+        owner["uid"].take();
+    }
+    let text = object.to_string().replace(namespace, "NAMESPACE");
+    serde_json::from_str(&TIME.replace_all(&text, "TIME")).unwrap_or_default()
+}

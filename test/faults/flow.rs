@@ -1,0 +1,184 @@
+//! The flows of a Worker's life: how gardenlet begins each, and when it is over.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::jiff::Timestamp;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::moving::{kept_machines, restored_worker, take_away};
+use crate::observer::{Seen, Version};
+use crate::shoot::{Documents, Kind, Shoot, pool, set_image};
+
+/// The pools, each in three zones.
+pub(crate) const POOLS: [&str; 3] = ["bow", "hull", "stern"];
+const ZONES: [&str; 3] = ["1", "2", "3"];
+/// The pool that is removed.
+pub(crate) const REMOVED: &str = "stern";
+/// The deployment that has two machines while the control plane moves; the others have one.
+pub(crate) const GROWN: &str = "bow-z1";
+/// Machines of a pool: one for each zone at least, two at most.
+const BOUNDS: [i32; 2] = [3, 6];
+
+/// A flow, in the order of a life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Flow {
+    Create,
+    /// Another image for all pools.
+    Roll,
+    PoolRemoval,
+    Hibernate,
+    Wake,
+    /// The control plane moves away.
+    Migrate,
+    /// And comes to its new place.
+    Restore,
+    Delete,
+}
+
+impl Flow {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Create,
+        Self::Roll,
+        Self::PoolRemoval,
+        Self::Hibernate,
+        Self::Wake,
+        Self::Migrate,
+        Self::Restore,
+        Self::Delete,
+    ];
+
+    /// As in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Roll => "roll of all pools",
+            Self::PoolRemoval => "removal of a pool",
+            Self::Hibernate => "hibernation",
+            Self::Wake => "waking up",
+            Self::Migrate => "migration",
+            Self::Restore => "restoration",
+            Self::Delete => "deletion",
+        }
+    }
+
+    /// Asks for it. Returns the revision from which on it may be over.
+    pub(crate) async fn begin(self, shoot: &Shoot) -> Result<u64> {
+        match self {
+            Self::Create => {
+                shoot.create(three_pools_in_three_zones).await?;
+                Ok(0)
+            }
+            Self::Roll => {
+                request(shoot, |worker| POOLS.iter().for_each(|name| set_image(worker, name, "12.2.0"))).await
+            }
+            Self::PoolRemoval => request(shoot, remove_pool).await,
+            Self::Hibernate | Self::Wake => {
+                let sleeps = self == Self::Hibernate;
+                let hibernate = |cluster: &mut Value| {
+                    cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": sleeps });
+                };
+                shoot.change(Kind::Cluster, &shoot.namespace, hibernate).await?;
+                if self == Self::Wake {
+                    set_machine_controller(shoot, 1).await?;
+                }
+                request(shoot, |_| {}).await
+            }
+            Self::Migrate => {
+                // The autoscaler has made the first deployment larger: that must not get lost on the way.
+                let grown = format!("{}-{GROWN}", shoot.namespace);
+                shoot
+                    .change(Kind::MachineDeployment, &grown, |deployment| deployment["spec"]["replicas"] = json!(2))
+                    .await?;
+                request_operation(shoot, "migrate", |_| {}).await
+            }
+            Self::Restore => {
+                set_machine_controller(shoot, 0).await?;
+                let moved = shoot.worker().await?;
+                let kept = kept_machines(shoot).await?;
+                take_away(shoot).await?;
+                restored_worker(shoot, &moved, &kept).await?;
+                request_operation(shoot, "restore", |_| {}).await
+            }
+            Self::Delete => {
+                let revision = request(shoot, |_| {}).await?;
+                shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+                Ok(revision)
+            }
+        }
+    }
+
+    /// Fails by saying what is missing. `since` is what [`Flow::begin`] has returned.
+    pub(crate) fn ensure_over(self, seen: &Seen, since: u64) -> Result<()> {
+        let worker = seen.now.get(&(Kind::Worker, "fleet".to_owned()));
+        if self == Self::Delete {
+            let Some(worker) = worker else { return Ok(()) };
+            bail!("the Worker is there: {}", worker["status"]["lastOperation"]);
+        }
+        ensure_succeeded(worker.context("there is no Worker")?)?;
+        ensure!(has_begun(&seen.versions, since), "the operation has not begun");
+        Ok(())
+    }
+}
+
+/// Whether the Worker was said to be in work after a revision.
+fn has_begun(versions: &[Version], since: u64) -> bool {
+    let mut later = versions.iter().filter(|version| version.kind == Kind::Worker && version.revision > since);
+    later.any(|version| {
+        version.object.as_ref().is_some_and(|worker| worker["status"]["lastOperation"]["state"] == "Processing")
+    })
+}
+
+/// What gardenlet waits for.
+pub(crate) fn ensure_succeeded(worker: &Value) -> Result<()> {
+    let (metadata, status) = (&worker["metadata"], &worker["status"]);
+    ensure!(metadata["annotations"]["gardener.cloud/operation"].is_null(), "the request has not been taken off");
+    let last = &status["lastOperation"];
+    ensure!(last["state"] == "Succeeded", "it is {last}, {}", status["lastError"]);
+    ensure!(status["observedGeneration"] == metadata["generation"], "its last generation is not observed: {status}");
+    ensure!(status["lastError"].is_null(), "it has an error: {}", status["lastError"]);
+    Ok(())
+}
+
+/// Changes the Worker as gardenlet does. Returns the revision.
+pub(crate) async fn request(shoot: &Shoot, change: impl Fn(&mut Value)) -> Result<u64> {
+    request_operation(shoot, "reconcile", change).await
+}
+
+/// gardenlet decides whether machine-controller-manager runs.
+async fn set_machine_controller(shoot: &Shoot, replicas: u32) -> Result<()> {
+    let scale = |deployment: &mut Value| deployment["spec"]["replicas"] = json!(replicas);
+    shoot.change(Kind::Deployment, "machine-controller-manager", scale).await.map(|_| ())
+}
+
+async fn request_operation(shoot: &Shoot, operation: &str, change: impl Fn(&mut Value)) -> Result<u64> {
+    let now = Timestamp::now().to_string();
+    let version = shoot.change(Kind::Worker, "fleet", |worker| {
+        let annotations = &mut worker["metadata"]["annotations"];
+        annotations["gardener.cloud/operation"] = json!(operation);
+        annotations["gardener.cloud/timestamp"] = json!(now);
+        change(worker);
+    });
+    version.await?.parse().context("a version is a number")
+}
+
+/// The shoot of the faults: three equal pools in three zones each.
+pub(crate) fn three_pools_in_three_zones(documents: &mut Documents) {
+    let worker = documents.of_kind("Worker");
+    let model = pool(worker, REMOVED).clone();
+    let pools = POOLS.map(|name| {
+        let mut pool = model.clone();
+        pool["name"] = json!(name);
+        pool["zones"] = json!(ZONES);
+        [pool["minimum"], pool["maximum"]] = BOUNDS.map(Value::from);
+        pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-1111111111111111"));
+        pool["labels"] = json!({ "live.example/pool": name });
+        pool
+    });
+    worker["spec"]["pools"] = json!(pools);
+}
+
+fn remove_pool(worker: &mut Value) {
+    if let Some(pools) = worker["spec"]["pools"].as_array_mut() {
+        pools.retain(|pool| pool["name"] != REMOVED);
+    }
+}

@@ -1,0 +1,244 @@
+//! What must hold at every moment, whatever happens: checked over all versions of all objects of a namespace.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::canary;
+use crate::flow::{Flow, GROWN, REMOVED};
+use crate::observer::{Objects, Version};
+use crate::shoot::Kind;
+
+const FINALIZER: &str = "extensions.gardener.cloud/worker";
+const PURPOSE: &str = "gardener.cloud/purpose";
+
+/// From a revision on, changes are those of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    pub(crate) since: u64,
+    pub(crate) flow: Flow,
+}
+
+/// Every way in which the versions break a rule. `marks` are in order.
+pub(crate) fn violations(versions: &[Version], marks: &[Mark]) -> Vec<String> {
+    let mut check =
+        Check { now: Objects::new(), template_changes: BTreeMap::new(), moved: Vec::new(), found: Vec::new() };
+    for version in versions {
+        let mark = marks.iter().rev().find(|mark| mark.since < version.revision);
+        check.see(version, mark.map_or(Flow::Create, |mark| mark.flow));
+    }
+    check.found
+}
+
+struct Check {
+    /// The objects as they were at this moment.
+    now: Objects,
+    /// How often a template was changed, by flow and deployment.
+    template_changes: BTreeMap<(Flow, String), u32>,
+    /// Machines that were there when the control plane moved away.
+    moved: Vec<(Kind, String)>,
+    found: Vec<String>,
+}
+
+impl Check {
+    fn see(&mut self, version: &Version, flow: Flow) {
+        let key = (version.kind, version.name.clone());
+        let before = match &version.object {
+            Some(object) => self.now.insert(key, object.clone()),
+            None => self.now.remove(&key),
+        };
+        let (before, after) = (before.as_deref(), version.object.as_deref());
+        let count = self.found.len();
+        match version.kind {
+            Kind::MachineDeployment => self.deployment(version, before, after, flow),
+            Kind::MachineClass => self.class(version, before, after),
+            Kind::Secret if [before, after].into_iter().flatten().any(is_of_class) => {
+                self.class_secret(version, before, after);
+            }
+            Kind::Worker => self.worker(before, after, flow),
+            Kind::Deployment => self.machine_controller(before, after, flow),
+            _ => {}
+        }
+        if version.kind != Kind::Secret
+            && let Some(object) = after
+            && let Err(told) = canary::nothing_in(&format!("{:?} {}", version.kind, version.name), &object.to_string())
+        {
+            self.found.push(told.to_string());
+        }
+        for found in &mut self.found[count..] {
+            *found = format!("{}, revision {}: {found}", flow.name(), version.revision);
+        }
+    }
+
+    fn deployment(&mut self, version: &Version, before: Option<&Value>, after: Option<&Value>, flow: Flow) {
+        let name = &version.name;
+        if begins_to_vanish(before, after) {
+            let pool = before.or(after).map(|object| &object["metadata"]["labels"]["worker.gardener.cloud/pool"]);
+            let allowed = match flow {
+                // When the control plane has moved away, gardenlet takes them with it.
+                Flow::Delete => true,
+                Flow::Migrate => !self.moved.is_empty(),
+                Flow::PoolRemoval => pool.is_some_and(|pool| *pool == REMOVED),
+                _ => false,
+            };
+            if !allowed {
+                self.found.push(format!("MachineDeployment {name} is deleted"));
+            }
+        }
+        let Some(after) = after else { return };
+        let class = class_of(after);
+        match self.get(Kind::MachineClass, class) {
+            None => self.found.push(format!("MachineDeployment {name} refers to class {class}, which is not there")),
+            Some(document) => {
+                let secret = document["secretRef"]["name"].as_str().unwrap_or_default();
+                if self.get(Kind::Secret, secret).is_none() {
+                    self.found.push(format!("MachineDeployment {name} needs Secret {secret}, which is not there"));
+                }
+            }
+        }
+        let Some(before) = before else {
+            self.held(&format!("MachineDeployment {name}"));
+            let replicas = if flow == Flow::Restore && name.ends_with(GROWN) { 2 } else { 1 };
+            if after["spec"]["replicas"] != replicas {
+                self.found.push(format!("MachineDeployment {name} begins with {} replicas", after["spec"]["replicas"]));
+            }
+            return;
+        };
+        self.template(name, before, after, flow);
+        self.replicas(name, &before["spec"]["replicas"], &after["spec"]["replicas"], flow);
+    }
+
+    /// What makes machine-controller-manager replace machines.
+    fn template(&mut self, name: &str, before: &Value, after: &Value, flow: Flow) {
+        let facts = |deployment: &Value| {
+            let template = &deployment["spec"]["template"];
+            (template["metadata"].clone(), template["spec"]["class"].clone(), template["spec"]["providerID"].clone())
+        };
+        if facts(before) == facts(after) {
+            return;
+        }
+        let times = self.template_changes.entry((flow, name.to_owned())).or_default();
+        *times += 1;
+        if flow != Flow::Roll || *times > 1 {
+            let (before, after) = (facts(before), facts(after));
+            self.found.push(format!("MachineDeployment {name} rolls, time {times}: {before:?} becomes {after:?}"));
+        }
+    }
+
+    /// Only the controller writes replicas in the flows, with one exception; each deployment has one machine at least.
+    fn replicas(&mut self, name: &str, before: &Value, after: &Value, flow: Flow) {
+        let allowed = match flow {
+            _ if before == after => true,
+            Flow::Hibernate => *after == 0,
+            Flow::Wake if *before == 0 => *after == 1,
+            // By the test, before it asks for the next flow.
+            Flow::Wake => name.ends_with(GROWN) && *before == 1 && *after == 2,
+            _ => false,
+        };
+        if !allowed {
+            self.found.push(format!("MachineDeployment {name} gets {after} replicas after {before}"));
+        }
+    }
+
+    fn class(&mut self, version: &Version, before: Option<&Value>, after: Option<&Value>) {
+        let name = &version.name;
+        if begins_to_vanish(before, after) {
+            self.not_in_use(&format!("MachineClass {name}"), name);
+        }
+        match (before, after) {
+            (None, Some(_)) => self.held(&format!("MachineClass {name}")),
+            (Some(before), Some(after)) if before["providerSpec"] != after["providerSpec"] => {
+                self.found.push(format!("MachineClass {name} changes"));
+            }
+            _ => {}
+        }
+    }
+
+    fn class_secret(&mut self, version: &Version, before: Option<&Value>, after: Option<&Value>) {
+        let name = &version.name;
+        if begins_to_vanish(before, after) {
+            self.not_in_use(&format!("Secret {name}"), name);
+        }
+        if before.is_none() {
+            self.held(&format!("Secret {name}"));
+        }
+    }
+
+    fn worker(&mut self, before: Option<&Value>, after: Option<&Value>, flow: Flow) {
+        let had = before.is_some_and(is_held);
+        if !had || after.is_some_and(is_held) {
+            return;
+        }
+        if flow == Flow::Migrate {
+            self.moved = self.now.keys().filter(|(kind, _)| *kind == Kind::Machine).cloned().collect();
+            return;
+        }
+        let left: Vec<_> = self.now.iter().filter(|((kind, _), object)| is_machine_object(*kind, object)).collect();
+        if !left.is_empty() {
+            let names: Vec<String> = left.iter().map(|((kind, name), _)| format!("{kind:?} {name}")).collect();
+            self.found.push(format!("the Worker's finalizer goes before {}", names.join(", ")));
+        }
+    }
+
+    /// machine-controller-manager may not run before all machines are back, or it makes others.
+    fn machine_controller(&mut self, before: Option<&Value>, after: Option<&Value>, flow: Flow) {
+        let runs = |object: Option<&Value>| object.is_some_and(|object| object["spec"]["replicas"] != 0);
+        if flow != Flow::Restore || runs(before) || !runs(after) {
+            return;
+        }
+        let missing: Vec<_> = self.moved.iter().filter(|key| !self.now.contains_key(*key)).collect();
+        if !missing.is_empty() {
+            self.found.push(format!("machine-controller-manager starts before {missing:?} are back"));
+        }
+    }
+
+    fn get(&self, kind: Kind, name: &str) -> Option<&Value> {
+        self.now.get(&(kind, name.to_owned())).map(|object| &**object)
+    }
+
+    /// Machine objects come only when the Worker is held, or they would be forgotten with it.
+    fn held(&mut self, what: &str) {
+        if !self.get(Kind::Worker, "fleet").is_some_and(is_held) {
+            self.found.push(format!("{what} comes before the Worker's finalizer"));
+        }
+    }
+
+    /// A class and its secret go only when nothing refers to the class.
+    fn not_in_use(&mut self, what: &str, class: &str) {
+        let user = self.now.iter().find(|((kind, _), object)| match kind {
+            Kind::MachineDeployment | Kind::MachineSet => class_of(object) == class,
+            Kind::Machine => object["spec"]["class"]["name"] == class,
+            _ => false,
+        });
+        if let Some(((kind, name), _)) = user {
+            self.found.push(format!("{what} is deleted although {kind:?} {name} needs it"));
+        }
+    }
+}
+
+fn begins_to_vanish(before: Option<&Value>, after: Option<&Value>) -> bool {
+    let vanishes =
+        |object: Option<&Value>| object.is_none_or(|object| !object["metadata"]["deletionTimestamp"].is_null());
+    before.is_some() && !vanishes(before) && vanishes(after)
+}
+
+/// The class of a deployment's or set's template.
+fn class_of(object: &Value) -> &str {
+    object["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default()
+}
+
+fn is_held(worker: &Value) -> bool {
+    worker["metadata"]["finalizers"].as_array().is_some_and(|finalizers| finalizers.iter().any(|one| one == FINALIZER))
+}
+
+fn is_of_class(secret: &Value) -> bool {
+    secret["metadata"]["labels"][PURPOSE] == "machineclass"
+}
+
+fn is_machine_object(kind: Kind, object: &Value) -> bool {
+    match kind {
+        Kind::Secret => is_of_class(object),
+        Kind::MachineDeployment | Kind::MachineSet | Kind::Machine | Kind::MachineClass => true,
+        _ => false,
+    }
+}

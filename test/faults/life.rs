@@ -1,0 +1,157 @@
+//! One Worker through its flows, with the ends that they must have.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::canary;
+use crate::controller::{Chatter, Controller};
+use crate::dump::Dump;
+use crate::flow::Flow;
+use crate::invariants::{Mark, violations};
+use crate::proxy::{Call, Treatment};
+use crate::shoot::Shoot;
+use crate::world::World;
+
+/// Longer than any flow takes on a busy machine, waiting between tries included.
+pub(crate) const LONG: Duration = Duration::from_secs(120);
+
+/// How each flow ends when nothing happens to it.
+#[derive(Clone, Default)]
+pub(crate) struct Ends(Arc<Mutex<BTreeMap<Flow, Dump>>>);
+
+impl Ends {
+    fn of(&self, flow: Flow) -> Option<Dump> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&flow).cloned()
+    }
+
+    fn learn(&self, flow: Flow, dump: Dump) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(flow, dump);
+    }
+}
+
+/// A Worker with its controller.
+pub(crate) struct Life<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) shoot: Shoot,
+    pub(crate) controller: Controller,
+    ends: Ends,
+    marks: Vec<Mark>,
+}
+
+/// How a flow went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Went {
+    /// From the request to its end.
+    pub(crate) took: Duration,
+    /// From the kill to the end, if there was one.
+    pub(crate) recovered_in: Option<Duration>,
+}
+
+impl<'a> Life<'a> {
+    /// Begins one in a namespace of its own.
+    pub(crate) async fn begin(world: &'a World, prefix: &str, ends: &Ends) -> Result<Self> {
+        Self::begin_with(world, prefix, ends, Chatter::Debug).await
+    }
+
+    /// The same with a controller that logs so much.
+    pub(crate) async fn begin_with(world: &'a World, prefix: &str, ends: &Ends, chatter: Chatter) -> Result<Self> {
+        let (shoot, controller) = world.shoot(prefix, chatter).await?;
+        Ok(Self { world, shoot, controller, ends: ends.clone(), marks: Vec::new() })
+    }
+
+    /// Goes through one flow to its end. When the proxy stops the world, the controller is killed and started again.
+    pub(crate) async fn go(&mut self, flow: Flow) -> Result<Went> {
+        let start = Instant::now();
+        let since = self.ask(flow).await?;
+        let mut killed = None;
+        tokio::select! {
+            biased;
+            () = self.controller.proxy.stopped() => killed = Some(Instant::now()),
+            over = self.over(flow, since) => over?,
+        }
+        if killed.is_none() && self.controller.proxy.stops() {
+            // The last write was the one: the flow is over, and the controller does not know.
+            self.controller.proxy.stopped().await;
+            killed = Some(Instant::now());
+        }
+        if killed.is_some() {
+            self.controller.kill().await?;
+            self.controller.proxy.clear_faults();
+            self.controller.restart()?;
+            self.over(flow, since).await?;
+        }
+        self.controller.ensure_running()?;
+        Ok(Went { took: start.elapsed(), recovered_in: killed.map(|killed| killed.elapsed()) })
+    }
+
+    /// Asks for a flow. Returns the revision from which on it may be over.
+    pub(crate) async fn ask(&mut self, flow: Flow) -> Result<u64> {
+        let since = flow.begin(&self.shoot).await?;
+        self.marks.push(Mark { since, flow });
+        Ok(since)
+    }
+
+    /// Waits until a flow is over and has the end that it must have; the first one shows which.
+    pub(crate) async fn over(&self, flow: Flow, since: u64) -> Result<()> {
+        let namespace = &self.shoot.namespace;
+        let what = format!("{} in {namespace}", flow.name());
+        let observer = &self.world.observer;
+        let Some(end) = self.ends.of(flow) else {
+            observer.until(namespace, LONG, &what, |seen| flow.ensure_over(seen, since)).await?;
+            self.ends.learn(flow, self.settled().await?);
+            return Ok(());
+        };
+        observer
+            .until(namespace, LONG, &what, |seen| {
+                flow.ensure_over(seen, since)?;
+                let difference = end.difference(&Dump::of(namespace, &seen.now));
+                ensure!(difference.is_none(), "it has another end:\n{}", difference.unwrap_or_default());
+                Ok(())
+            })
+            .await
+    }
+
+    /// What the namespace holds when nothing has changed for a second.
+    pub(crate) async fn settled(&self) -> Result<Dump> {
+        let namespace = &self.shoot.namespace;
+        loop {
+            let count = self.world.observer.versions(namespace).len();
+            let quiet = self.world.observer.until(namespace, Duration::from_secs(1), "a change", |seen| {
+                ensure!(seen.versions.len() > count, "there is none");
+                Ok(())
+            });
+            if quiet.await.is_err() {
+                break;
+            }
+        }
+        self.world.observer.until(namespace, LONG, "objects", |seen| Ok(Dump::of(namespace, &seen.now))).await
+    }
+
+    /// Makes these faults happen from now on.
+    pub(crate) fn set_faults(&self, faults: impl FnMut(&Call) -> Treatment + Send + 'static) {
+        self.controller.proxy.set_faults(faults);
+    }
+
+    /// Ends it: every rule that was broken at any moment, and what the log tells that it must not.
+    pub(crate) async fn judge(self) -> Result<Vec<String>> {
+        let mut found = violations(&self.world.observer.versions(&self.shoot.namespace), &self.marks);
+        found.iter_mut().for_each(|violation| violation.insert_str(0, &format!("{}: ", self.shoot.namespace)));
+        found.extend(self.end().await?);
+        Ok(found)
+    }
+
+    /// Ends it where somebody else has broken the rules: only what the log tells that it must not.
+    pub(crate) async fn end(self) -> Result<Vec<String>> {
+        let namespace = &self.shoot.namespace;
+        let log = self.controller.log()?;
+        let mut found = Vec::new();
+        found.extend(canary::nothing_in(&format!("the log of {namespace}"), &log).err().map(|told| told.to_string()));
+        found.extend(log.lines().find(|line| line.contains("panicked")).map(str::to_owned));
+        self.world.observer.forget(namespace);
+        self.controller.stop().await.context("stopping the controller")?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,150 @@
+//! Faults at every point: the controller as it is shipped, against a real API server, with everything in between that can
+//! go wrong. `cargo test --test faults`, `cargo test --test faults -- crash` for one case.
+//!
+//! ```text
+//! proxy        between controller and API server: where faults happen
+//! controller   the binary under test with a proxy of its own, killed and started again
+//! flow         create, roll, pool removal, hibernation, waking up, move to another seed, deletion
+//! life         one Worker through its flows, with the ends that they must have
+//! observer     an independent witness: every version of every object
+//! invariants   what must hold at every moment
+//! dump         what a namespace holds, in a form that can be compared
+//! crash        killed before and after each write
+//! weather      lost answers, refusals, broken watches
+//! secrets      user data or credentials missing for a while
+//! edits        objects edited and deleted by hand
+//! autoscaler   replicas written ten times a second
+//! rivals       two controllers at once
+//! outage       the API server killed and back
+//! report       the table
+//! ```
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may end where its own input is not what it expects")]
+#![allow(clippy::print_stdout, reason = "the report of this program is its output")]
+
+mod autoscaler;
+#[path = "../live/canary.rs"]
+mod canary;
+#[path = "../cluster/mod.rs"]
+mod cluster;
+mod controller;
+mod crash;
+mod dump;
+mod edits;
+mod flow;
+mod invariants;
+mod life;
+#[path = "../live/moving.rs"]
+#[allow(dead_code, reason = "the live tests use the rest of it")]
+mod moving;
+mod observer;
+mod outage;
+mod proxy;
+mod random;
+mod report;
+mod rivals;
+mod secrets;
+#[path = "../live/shoot.rs"]
+#[allow(dead_code, reason = "the live tests use the rest of it")]
+mod shoot;
+mod weather;
+mod world;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::FutureExt as _;
+use futures::future::{LocalBoxFuture, try_join_all};
+
+use flow::Flow;
+use life::{Ends, Life};
+use report::{Row, table};
+use weather::Weather;
+use world::World;
+
+/// Lives that go on at the same time; more of them only wait for the processor.
+const SIDE_BY_SIDE: usize = 8;
+
+/// What is random comes the same way each time.
+const SEED: u64 = 20_261_121;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(rows) => {
+            println!("\n{}", table(&rows));
+            let violations: Vec<_> = rows.iter().flat_map(|row| &row.violations).collect();
+            for violation in &violations {
+                println!("{violation}\n");
+            }
+            if violations.is_empty() && !rows.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            println!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the cases that are named, or all.
+fn run() -> Result<Vec<Row>> {
+    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let is_wanted = |case: &str| named.is_empty() || named.iter().any(|name| case.contains(name.as_str()));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+    runtime.block_on(async {
+        let world = World::start().await?;
+        let (ends, mut rows) = (Ends::default(), Vec::new());
+        undisturbed(&world, &ends).await.context("a life without faults")?;
+        if is_wanted("crash") {
+            rows.extend(told("crash", crash::run(&world, &ends, SIDE_BY_SIDE)).await?);
+        }
+        rows.extend(told("side by side", beside_each_other(&world, &ends, is_wanted)).await?);
+        // Everybody would notice, so nobody else is there.
+        if is_wanted("outage") {
+            rows.push(told("outage", outage::run(&world, &ends)).await?);
+        }
+        Ok(rows)
+    })
+}
+
+/// The cases that mostly wait, all at once.
+async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Row>> {
+    let mut cases: Vec<LocalBoxFuture<'_, Result<Row>>> = Vec::new();
+    for weather in Weather::ALL {
+        if is_wanted(&format!("weather {weather:?}")) {
+            cases.push(weather::run(world, ends, weather, SEED).boxed_local());
+        }
+    }
+    if is_wanted("secrets") {
+        cases.push(secrets::run(world, ends).boxed_local());
+    }
+    if is_wanted("edits") {
+        cases.push(edits::run(world, ends).boxed_local());
+    }
+    if is_wanted("autoscaler") {
+        cases.push(autoscaler::run(world, ends).boxed_local());
+    }
+    if is_wanted("rivals") {
+        cases.push(rivals::run(world, ends).boxed_local());
+    }
+    try_join_all(cases).await
+}
+
+/// A life without faults shows how each flow must end.
+async fn undisturbed(world: &World, ends: &Ends) -> Result<()> {
+    let mut life = Life::begin(world, "undisturbed", ends).await?;
+    for flow in Flow::ALL {
+        life.go(flow).await?;
+    }
+    let violations = life.judge().await?;
+    ensure!(violations.is_empty(), "{violations:#?}");
+    Ok(())
+}
+
+/// Tells how long a case takes.
+async fn told<T>(case: &str, run: impl Future<Output = Result<T>>) -> Result<T> {
+    let start = Instant::now();
+    let outcome = run.await.with_context(|| case.to_owned())?;
+    println!("{case}: {:.0} s", start.elapsed().as_secs_f64());
+    Ok(outcome)
+}

@@ -1,0 +1,71 @@
+//! The API server is killed in the middle of a flow and comes back.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use futures::future::{join_all, try_join_all};
+
+use crate::flow::Flow;
+use crate::life::{Ends, Life};
+use crate::proxy::{Call, Refusal, Treatment};
+use crate::report::{Row, Times};
+use crate::world::World;
+
+/// How long it is away, besides the seconds that it takes to start.
+const AWAY: Duration = Duration::from_secs(3);
+/// Lives that are under way when it happens.
+const LIVES: usize = 4;
+/// The flows in which it happens.
+const DISTURBED: [Flow; 4] = [Flow::Create, Flow::Roll, Flow::Restore, Flow::Delete];
+
+/// Killed right after it was asked for each flow that makes or removes many objects.
+pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
+    let mut lives = try_join_all((0..LIVES).map(async |_| Life::begin(world, "outage", ends).await)).await?;
+    let (mut times, mut violations) = (Vec::new(), Vec::new());
+    for flow in Flow::ALL {
+        let is_disturbed = DISTURBED.contains(&flow);
+        let asked = try_join_all(lives.iter_mut().map(async |life| life.ask(flow).await)).await?;
+        if is_disturbed {
+            outage(world, &lives).await?;
+        }
+        let start = Instant::now();
+        let over = lives.iter().zip(asked).map(async |(life, since)| {
+            life.over(flow, since).await?;
+            anyhow::Ok(start.elapsed())
+        });
+        for outcome in join_all(over).await {
+            match outcome {
+                Ok(time) if is_disturbed => times.push(time),
+                Ok(_) => {}
+                Err(error) => violations.push(format!("the API server was away, {}: {error:#}", flow.name())),
+            }
+        }
+        if !violations.is_empty() {
+            break;
+        }
+    }
+    for life in lives {
+        violations.extend(life.judge().await?);
+    }
+    Ok(Row {
+        what: format!("the API server killed and back after {} s", AWAY.as_secs()),
+        covered: format!("{LIVES} Workers, {} flows", DISTURBED.len()),
+        recovery: Times::of(times),
+        violations,
+        ..Row::default()
+    })
+}
+
+async fn outage(world: &World, lives: &[Life<'_>]) -> Result<()> {
+    let apiserver = world.control_plane.apiserver();
+    apiserver.signal("KILL")?;
+    apiserver.wait(Duration::from_secs(10)).await?;
+    // For the controllers it stays away until the witness is back: nothing may happen unseen.
+    let away = |_: &Call| Treatment::Refuse(Refusal::Unavailable);
+    lives.iter().for_each(|life| life.set_faults(away));
+    tokio::time::sleep(AWAY).await;
+    world.control_plane.start_apiserver_again().await.context("starting the API server again")?;
+    world.observer.sees_everything().await;
+    lives.iter().for_each(|life| life.controller.proxy.clear_faults());
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Two controllers at once, one of them by mistake: they do twice the work, and nothing else goes wrong.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::controller::{Chatter, Controller};
+use crate::flow::Flow;
+use crate::life::{Ends, Life};
+use crate::report::{Row, Times};
+use crate::world::World;
+
+/// A whole life of two controllers.
+pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
+    let mut life = Life::begin(world, "rivals", ends).await?;
+    let rival = Controller::start(world.control_plane, &life.shoot.namespace, 1, Chatter::Debug).await?;
+    let (mut times, mut violations) = (Vec::new(), Vec::new());
+    let (mut writes, mut writes_of_rival) = (0, 0);
+    for flow in Flow::ALL {
+        let outcome = async {
+            times.push(life.go(flow).await?.took);
+            writes += life.controller.proxy.take_writes().len();
+            writes_of_rival += rival.proxy.take_writes().len();
+            at_rest(&life).await
+        };
+        if let Err(error) = outcome.await {
+            violations.push(format!("two controllers, {}: {error:#}", flow.name()));
+            break;
+        }
+    }
+    rival.ensure_running()?;
+    violations.extend(life.judge().await?);
+    rival.stop().await?;
+    Ok(Row {
+        what: "two controllers at once, without election".to_owned(),
+        covered: format!("{} flows, {writes} and {writes_of_rival} writes", times.len()),
+        recovery: Times::of(times),
+        violations,
+        ..Row::default()
+    })
+}
+
+/// When a flow is over, both leave it so: there is a second without a change soon.
+async fn at_rest(life: &Life<'_>) -> Result<()> {
+    let rest = tokio::time::timeout(Duration::from_secs(30), life.settled()).await;
+    ensure!(rest.is_ok(), "they never come to rest");
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Bad weather between controller and API server, through all flows of a life: answers that get lost, refusals, watches that
+//! break, a slow network.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::flow::Flow;
+use crate::life::{Ends, Life};
+use crate::proxy::{Call, Refusal, Treatment};
+use crate::random::Random;
+use crate::report::{Row, Times};
+use crate::world::World;
+
+/// What goes wrong all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weather {
+    /// Each write is done, and the first time nobody hears of it.
+    AnswersLost,
+    /// Each change of an object is refused three times, as if somebody else were always faster.
+    ConflictStorm,
+    /// Many requests are told to come again in a second.
+    TooManyRequests,
+    /// One of ten requests fails in the API server or before it.
+    TenPercentFail,
+    /// Every other one does.
+    HalfFail,
+    /// Each request takes a while, and no watch lasts longer than a second.
+    WatchesCut,
+}
+
+impl Weather {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::AnswersLost,
+        Self::ConflictStorm,
+        Self::TooManyRequests,
+        Self::TenPercentFail,
+        Self::HalfFail,
+        Self::WatchesCut,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::AnswersLost => "each answer to a write lost once",
+            Self::ConflictStorm => "409 three times for each change",
+            Self::TooManyRequests => "429 with Retry-After for 30 % of all requests",
+            Self::TenPercentFail => "500 and 503 for 10 % of all requests",
+            Self::HalfFail => "500 and 503 for 50 % of all requests",
+            Self::WatchesCut => "watches cut every second, each request takes 100 ms",
+        }
+    }
+
+    /// The faults, as they come with this seed.
+    fn faults(self, seed: u64) -> impl FnMut(&Call) -> Treatment + Send + 'static {
+        let mut random = Random::new(seed);
+        let mut times: HashMap<String, u32> = HashMap::new();
+        move |call| {
+            let mut time = || {
+                let time = times.entry(format!("{} {}", call.method, call.path)).or_default();
+                *time += 1;
+                *time
+            };
+            match self {
+                Self::AnswersLost if call.writes() && time() == 1 => Treatment::LoseAnswer,
+                Self::ConflictStorm if call.changes() && time() <= 3 => Treatment::Refuse(Refusal::Conflict),
+                Self::TooManyRequests if random.percent(30) => Treatment::Refuse(Refusal::TooMany(1)),
+                Self::TenPercentFail if random.percent(10) => Treatment::Refuse(failure(&mut random)),
+                Self::HalfFail if random.percent(50) => Treatment::Refuse(failure(&mut random)),
+                Self::WatchesCut if call.watches => Treatment::CutOff(Duration::from_secs(1)),
+                Self::WatchesCut => Treatment::Delay(Duration::from_millis(100)),
+                _ => Treatment::Forward,
+            }
+        }
+    }
+}
+
+fn failure(random: &mut Random) -> Refusal {
+    if random.percent(50) { Refusal::Internal } else { Refusal::Unavailable }
+}
+
+/// One life through all flows.
+pub(crate) async fn run(world: &World, ends: &Ends, weather: Weather, seed: u64) -> Result<Row> {
+    let mut life = Life::begin(world, "weather", ends).await?;
+    let (requests, troubled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (mut times, mut violations) = (Vec::new(), Vec::new());
+    for flow in Flow::ALL {
+        // Anew for each flow: what comes once comes once in each.
+        let mut faults = weather.faults(seed.wrapping_add(flow as u64));
+        let (requests, troubled) = (Arc::clone(&requests), Arc::clone(&troubled));
+        life.set_faults(move |call| {
+            let treatment = faults(call);
+            requests.fetch_add(1, Ordering::Relaxed);
+            troubled.fetch_add(usize::from(!matches!(treatment, Treatment::Forward)), Ordering::Relaxed);
+            treatment
+        });
+        match life.go(flow).await {
+            Ok(went) => times.push(went.took),
+            Err(error) => {
+                violations.push(format!("{}, seed {seed}: {error:#}", weather.name()));
+                break;
+            }
+        }
+    }
+    violations.extend(life.judge().await?);
+    Ok(Row {
+        what: weather.name().to_owned(),
+        covered: format!(
+            "{} flows, {} of {} requests",
+            times.len(),
+            troubled.load(Ordering::Relaxed),
+            requests.load(Ordering::Relaxed)
+        ),
+        recovery: Times::of(times),
+        violations,
+        ..Row::default()
+    })
+}

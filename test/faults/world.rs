@@ -1,0 +1,37 @@
+//! What all cases share: the control plane, the witness, and a stand-in for machine-controller-manager.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::cluster::{self, ControlPlane, FAKER, Faker};
+use crate::controller::{Chatter, Controller};
+use crate::observer::Observer;
+use crate::shoot::Shoot;
+
+/// Machines take so long, so that something can happen while they are waited for.
+const MACHINES_TAKE: Duration = Duration::from_millis(150);
+
+/// Shared by all cases.
+pub(crate) struct World {
+    pub(crate) control_plane: &'static ControlPlane,
+    pub(crate) observer: Observer,
+    _machines: Faker,
+}
+
+impl World {
+    /// Starts it.
+    pub(crate) async fn start() -> Result<Self> {
+        let control_plane = cluster::shared().await?;
+        let observer = Observer::start(control_plane).await?;
+        let machines = Faker::start_with_machines(control_plane.client(FAKER).await?, None, MACHINES_TAKE);
+        Ok(Self { control_plane, observer, _machines: machines })
+    }
+
+    /// A namespace with a controller for it, and nothing else yet.
+    pub(crate) async fn shoot(&self, prefix: &str, chatter: Chatter) -> Result<(Shoot, Controller)> {
+        let shoot = Shoot::new(self.control_plane, prefix).await?;
+        let controller = Controller::start(self.control_plane, &shoot.namespace, 0, chatter).await?;
+        Ok((shoot, controller))
+    }
+}
