@@ -121,8 +121,6 @@ impl MachineApis {
             Ok(text) if is_object_of::<T>(&text) => self.note::<T>(&text)?,
             Ok(_) => self.note_deleted::<T>(name, uid),
             Err(kube::Error::Api(status)) if status.is_not_found() => self.note_deleted::<T>(name, uid),
-            // The object with that uid is gone, and another one has its name.
-            Err(kube::Error::Api(status)) if uid.is_some() && status.is_conflict() => self.note_deleted::<T>(name, uid),
             Err(error) => return Err(error.into()),
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! An autoscaler that never rests: it writes the replicas of one deployment or another ten times a second, while the Worker
+//! An autoscaler that hardly rests: it writes the replicas of one deployment or another ten times a second, while the Worker
 //! is reconciled, rolled and given other bounds. Every number it writes stays until it writes the next one.
 
 use std::collections::HashSet;
@@ -20,6 +20,9 @@ use crate::world::World;
 
 /// Between two numbers.
 const PERIOD: Duration = Duration::from_millis(100);
+/// Numbers of one reconcile at most: on a busy machine the stand-in of machine-controller-manager never catches up with
+/// more, and nothing could be over.
+const NUMBERS: usize = 150;
 
 /// What happens meanwhile, with the bounds of each deployment after it. The numbers are within them.
 const CHANGES: [(&str, [i64; 2], fn(&mut Value)); 4] = [
@@ -52,7 +55,7 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
         anyhow::Ok(())
     };
     if let Err(error) = outcome.await {
-        violations.push(format!("an autoscaler that never rests: {error:#}"));
+        violations.push(format!("an autoscaler that hardly rests: {error:#}"));
     }
     violations.extend(life.end().await?);
     Ok(Row {
@@ -84,14 +87,15 @@ async fn while_it_writes(life: &Life<'_>, bounds: [i64; 2], change: fn(&mut Valu
     Ok(own)
 }
 
-/// Writes the upper and the lower bound in turn, until it has ended. Returns the revisions.
+/// Writes the upper and the lower bound in turn, until it has ended or all numbers are written. Returns the revisions.
 async fn write(shoot: &Shoot, bounds: [i64; 2], ended: &AtomicBool) -> Result<HashSet<u64>> {
     let names = shoot.names(Kind::MachineDeployment).await?;
     let api = shoot.api(Kind::MachineDeployment);
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut own = HashSet::new();
-    let numbers = bounds.into_iter().rev().cycle().flat_map(|number| names.iter().map(move |name| (name, number)));
+    let numbers =
+        bounds.into_iter().rev().cycle().flat_map(|number| names.iter().map(move |name| (name, number))).take(NUMBERS);
     for (name, number) in numbers {
         if ended.load(Ordering::Relaxed) {
             break;

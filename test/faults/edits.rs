@@ -47,6 +47,7 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
         life.go(Flow::Create).await?;
         let grown = format!("{}-{GROWN}", life.shoot.namespace);
         life.shoot.change(Kind::MachineDeployment, &grown, |object| object["spec"]["replicas"] = json!(2)).await?;
+        life.taken_up().await?;
         let before = life.settled().await?;
         edit(&life).await?;
 

@@ -11,8 +11,9 @@ use crate::controller::{Chatter, Controller};
 use crate::dump::Dump;
 use crate::flow::Flow;
 use crate::invariants::{Mark, violations};
+use crate::observer::Seen;
 use crate::proxy::{Call, Treatment};
-use crate::shoot::Shoot;
+use crate::shoot::{Kind, Shoot};
 use crate::world::World;
 
 /// Longer than any flow takes on a busy machine, waiting between tries included.
@@ -112,6 +113,19 @@ impl<'a> Life<'a> {
                 Ok(())
             })
             .await
+    }
+
+    /// Waits until machine-controller-manager has taken up the last version of each deployment.
+    pub(crate) async fn taken_up(&self) -> Result<()> {
+        let taken_up = |seen: &Seen| {
+            let deployments = seen.now.iter().filter(|((kind, _), _)| *kind == Kind::MachineDeployment);
+            for ((_, name), deployment) in deployments {
+                let observed = &deployment["status"]["observedGeneration"];
+                ensure!(*observed == deployment["metadata"]["generation"], "{name} has been taken up as of {observed}");
+            }
+            Ok(())
+        };
+        self.world.observer.until(&self.shoot.namespace, LONG, "all deployments taken up", taken_up).await
     }
 
     /// What the namespace holds when nothing has changed for a second.
