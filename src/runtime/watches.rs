@@ -45,6 +45,9 @@ use crate::worker::mirror::{DeploymentText, Mirrored};
 
 /// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
 const PAGE: u32 = 100;
+/// Seconds after which the API server ends a watch, which then goes on. A watch that has lost its other end without a word is
+/// given up a little later.
+const WATCH: u32 = 120;
 
 /// Running watches.
 pub(super) struct Watches {
@@ -137,7 +140,7 @@ impl Start<'_> {
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
         let config = watcher::Config { label_selector: selector.map(str::to_owned), ..Default::default() };
-        watcher(Api::<K>::all(self.shared.client.clone()), config.page_size(PAGE)).backoff(Pause::default())
+        watcher(Api::<K>::all(self.shared.client.clone()), config.page_size(PAGE).timeout(WATCH)).backoff(Pause::default())
     }
 
     /// Hands each event over; `None` stands for a failure.

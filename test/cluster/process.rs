@@ -131,6 +131,18 @@ impl Process {
         &self.program.name
     }
 
+    /// The process id of the program itself.
+    pub(crate) async fn id(&self) -> Result<u32> {
+        let (supervisor, binary) = (self.lock().id(), std::fs::canonicalize(&self.program.binary)?);
+        eventually(Duration::from_secs(10), &format!("{} has begun", self.program.name), async || {
+            let children = std::fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children"))?;
+            let mut children = children.split_whitespace();
+            let own = children.find(|id| std::fs::read_link(format!("/proc/{id}/exe")).is_ok_and(|exe| exe == binary));
+            Ok(own.context("none of the processes is it")?.parse()?)
+        })
+        .await
+    }
+
     /// The file with its output.
     pub(crate) fn log(&self) -> &Path {
         &self.log

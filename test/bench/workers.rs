@@ -1,0 +1,130 @@
+//! Follows all Workers through a watch, and knows when each of them has changed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use futures::StreamExt as _;
+use kube::Client;
+use kube::ResourceExt as _;
+use kube::api::{Api, DynamicObject};
+use kube::runtime::watcher;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::load::{OPERATION, resource};
+
+/// The last version of a Worker, and when it was seen.
+#[derive(Clone)]
+pub(crate) struct Seen {
+    pub(crate) worker: Arc<Value>,
+    pub(crate) at: Instant,
+}
+
+type Known = HashMap<String, Seen>;
+
+/// The watch. Dropping it ends it.
+pub(crate) struct Workers {
+    known: watch::Receiver<Known>,
+    task: JoinHandle<()>,
+}
+
+impl Workers {
+    /// Begins.
+    pub(crate) fn follow(client: &Client) -> Self {
+        let api: Api<DynamicObject> =
+            Api::all_with(client.clone(), &resource("extensions.gardener.cloud/v1alpha1", "Worker"));
+        let (sender, known) = watch::channel(Known::new());
+        let events = watcher::watcher(api, watcher::Config::default());
+        let task = tokio::spawn(events.for_each(move |event| {
+            let at = Instant::now();
+            match event {
+                Ok(watcher::Event::Apply(worker) | watcher::Event::InitApply(worker)) => {
+                    let namespace = worker.namespace().unwrap_or_default();
+                    let worker = Arc::new(serde_json::to_value(worker).unwrap_or_default());
+                    sender.send_modify(|known| drop(known.insert(namespace, Seen { worker, at })));
+                }
+                Ok(watcher::Event::Delete(worker)) => {
+                    sender.send_modify(|known| drop(known.remove(&worker.namespace().unwrap_or_default())));
+                }
+                Ok(watcher::Event::Init | watcher::Event::InitDone) | Err(_) => {}
+            }
+            std::future::ready(())
+        }));
+        Self { known, task }
+    }
+
+    /// The Worker of a namespace.
+    pub(crate) fn of(&self, namespace: &str) -> Option<Seen> {
+        self.known.borrow().get(namespace).cloned()
+    }
+
+    /// When the last operation of each Worker ended or got on.
+    pub(crate) fn stamps(&self) -> HashMap<String, Value> {
+        let known = self.known.borrow();
+        known.iter().map(|(namespace, seen)| (namespace.clone(), stamp(&seen.worker))).collect()
+    }
+
+    /// Waits until all are done with another stamp than before; when each was.
+    pub(crate) async fn done(
+        &self,
+        namespaces: &[String],
+        before: &HashMap<String, Value>,
+        deadline: Duration,
+    ) -> Result<HashMap<String, Instant>> {
+        let mut done = HashMap::new();
+        self.until(deadline, |known| {
+            for namespace in namespaces {
+                if let Some(seen) = known.get(namespace).filter(|_| !done.contains_key(namespace))
+                    && is_done(&seen.worker)
+                    && before.get(namespace) != Some(&stamp(&seen.worker))
+                {
+                    done.insert(namespace.clone(), seen.at);
+                }
+            }
+            let missing = namespaces.iter().find(|namespace| !done.contains_key(*namespace));
+            match missing {
+                None => Ok(()),
+                Some(first) => bail!(
+                    "{} of {} are done; {first} is {}",
+                    done.len(),
+                    namespaces.len(),
+                    known.get(first).map_or(Value::Null, |seen| seen.worker["status"]["lastOperation"].clone())
+                ),
+            }
+        })
+        .await?;
+        Ok(done)
+    }
+
+    /// Waits until `check` succeeds.
+    pub(crate) async fn until(&self, deadline: Duration, mut check: impl FnMut(&Known) -> Result<()>) -> Result<()> {
+        let (end, mut known) = (Instant::now() + deadline, self.known.clone());
+        loop {
+            let missing = match check(&known.borrow_and_update()) {
+                Ok(()) => return Ok(()),
+                Err(missing) => missing,
+            };
+            if tokio::time::timeout_at(end, known.changed()).await.is_err() {
+                return Err(missing.context(format!("not within {deadline:?}")));
+            }
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn stamp(worker: &Value) -> Value {
+    worker["status"]["lastOperation"]["lastUpdateTime"].clone()
+}
+
+fn is_done(worker: &Value) -> bool {
+    worker["metadata"]["annotations"][OPERATION].is_null() && worker["status"]["lastOperation"]["state"] == "Succeeded"
+}
