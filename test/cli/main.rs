@@ -5,6 +5,7 @@
 mod binary;
 mod cloudprofile;
 mod consistency;
+mod documents;
 mod explain;
 mod golden;
 mod json;

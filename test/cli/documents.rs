@@ -1,0 +1,161 @@
+//! What documents say is so: links lead somewhere, commands can be typed, flags and test targets exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Flags of other programs that documents speak of.
+const FLAGS_OF_OTHERS: [&str; 2] = ["--sanitizer", "--hasten-deletion"];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All documents with their text, by path from the root.
+fn documents() -> BTreeMap<PathBuf, String> {
+    let mut documents = BTreeMap::new();
+    for folder in [".", "docs", "fuzz", "test", "charts", "example"] {
+        collect(&root().join(folder), folder != ".", &mut documents);
+    }
+    documents
+}
+
+fn collect(folder: &Path, deeply: bool, documents: &mut BTreeMap<PathBuf, String>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && deeply && !path.ends_with("target") {
+            collect(&path, true, documents);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let path = path.strip_prefix(root()).unwrap_or(&path).components().filter(|part| part.as_os_str() != ".");
+            documents.insert(path.collect(), text);
+        }
+    }
+}
+
+/// Lines outside of code blocks, and those of blocks of a shell or of no language.
+fn lines_of(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut prose, mut shell, mut block) = (Vec::new(), Vec::new(), None);
+    for line in text.lines() {
+        match (line.trim_start().strip_prefix("```"), block) {
+            (Some(language), None) => block = Some(language.trim()),
+            (Some(_), Some(_)) => block = None,
+            (None, None) => prose.push(line),
+            (None, Some("sh" | "")) => shell.push(line),
+            (None, Some(_)) => {}
+        }
+    }
+    (prose, shell)
+}
+
+/// Anchors of headings, as GitHub makes them, and those that are written as such.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for line in lines_of(text).0 {
+        if let Some(heading) = line.strip_prefix('#').map(|rest| rest.trim_start_matches('#').trim()) {
+            let kept = heading.to_lowercase().replace(' ', "-");
+            let anchor: String =
+                kept.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '_')).collect();
+            let number = (1..).find(|number| !anchors.contains(&numbered(&anchor, *number))).unwrap_or(1);
+            anchors.insert(numbered(&anchor, number));
+        }
+        anchors.extend(line.split("<a id=\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+    }
+    anchors
+}
+
+fn numbered(anchor: &str, number: u32) -> String {
+    if number == 1 { anchor.to_owned() } else { format!("{anchor}-{}", number - 1) }
+}
+
+/// Targets of links of the form `[…](target)`.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0))
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let documents = documents();
+    assert!(documents.len() > 10, "documents are missing: {:?}", documents.keys());
+    let mut dead = Vec::new();
+    for (path, text) in &documents {
+        for target in lines_of(text).0.into_iter().flat_map(links) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { root().join(path) } else { root().join(path).parent().unwrap().join(file) };
+            let Ok(file) = file.canonicalize() else {
+                dead.push(format!("{}: {target}: no such file", path.display()));
+                continue;
+            };
+            let is_known = || anchors(&std::fs::read_to_string(&file).unwrap_or_default()).contains(anchor);
+            if !anchor.is_empty() && !is_known() {
+                dead.push(format!("{}: {target}: no such heading", path.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
+}
+
+/// Words of each command of a shell block, without what follows a comment, a pipe or a redirection.
+fn commands(lines: &[&str]) -> Vec<Vec<String>> {
+    let joined = lines.join("\n").replace("\\\n", " ");
+    let commands = joined.lines().flat_map(|line| {
+        let line = line.split(" #").next().unwrap_or_default();
+        line.split(['|', ';', '>']).map(str::to_owned).collect::<Vec<_>>()
+    });
+    let words = commands.map(|command| {
+        let words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned());
+        // Variables for one command.
+        words.skip_while(|word| word.contains('=') && !word.starts_with('-')).collect::<Vec<_>>()
+    });
+    words.filter(|words| !words.is_empty()).collect()
+}
+
+#[test]
+fn commands_can_be_typed() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut wrong = Vec::new();
+    let mut own = 0;
+    for (path, text) in documents() {
+        for command in commands(&lines_of(&text).1) {
+            let words: Vec<&str> = command.iter().map(String::as_str).collect();
+            let arguments = match words.as_slice() {
+                ["gardener-extension-worker", arguments @ ..] | ["cargo", "run", "--", arguments @ ..] => arguments,
+                ["cargo", rest @ ..] => {
+                    for pair in rest.windows(2).filter(|pair| ["--test", "--bench", "--example"].contains(&pair[0])) {
+                        if !manifest.contains(&format!("name = \"{}\"", pair[1])) {
+                            wrong.push(format!("{}: {}: no such target", path.display(), words.join(" ")));
+                        }
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            own += 1;
+            let arguments = ["gardener-extension-worker"].iter().chain(arguments).map(Into::into);
+            if gardener_extension_worker::cli::parse(arguments).is_err() {
+                wrong.push(format!("{}: {}", path.display(), words.join(" ")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these can't be typed:\n{}", wrong.join("\n"));
+    assert!(own > 3, "only {own} commands were found");
+}
+
+#[test]
+fn flags_exist() {
+    let reference = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    let mut unknown = BTreeSet::new();
+    for (path, text) in documents() {
+        for code in lines_of(&text).0.into_iter().flat_map(|line| line.split('`').skip(1).step_by(2)) {
+            let flag = code.split(|end: char| !end.is_alphanumeric() && end != '-').next().unwrap_or_default();
+            let is_flag = flag.len() > 3 && flag.starts_with("--");
+            if is_flag && !reference.contains(flag) && !FLAGS_OF_OTHERS.contains(&flag) {
+                unknown.insert(format!("{}: {code}", path.display()));
+            }
+        }
+    }
+    let unknown: Vec<_> = unknown.into_iter().collect();
+    assert!(unknown.is_empty(), "these flags are not in docs/cli.md:\n{}", unknown.join("\n"));
+}
