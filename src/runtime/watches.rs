@@ -140,7 +140,8 @@ impl Start<'_> {
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
         let config = watcher::Config { label_selector: selector.map(str::to_owned), ..Default::default() };
-        watcher(Api::<K>::all(self.shared.client.clone()), config.page_size(PAGE).timeout(WATCH)).backoff(Pause::default())
+        watcher(Api::<K>::all(self.shared.client.clone()), config.page_size(PAGE).timeout(WATCH))
+            .backoff(Pause::default())
     }
 
     /// Hands each event over; `None` stands for a failure.
