@@ -36,8 +36,9 @@ pub(super) enum LookError {
 /// When a Worker was changed while its operation began, the watch shows it; this is for a watch that has failed.
 const AFTER_A_CONFLICT: Duration = Duration::from_millis(500);
 
-/// A Worker that waits is looked at again after this time even if nothing is heard: what a lost event may cost.
-const LOST_EVENT: Duration = Duration::from_secs(10);
+/// A Worker that waits is looked at again after this time even if nothing is heard, and then without believing the watches:
+/// a connection that has died without a word shows nothing for as long.
+const SILENCE: Duration = Duration::from_secs(10 * 60);
 
 /// Looks at a Worker that can be decoded, and tells when to look again.
 pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<Action, LookError> {
@@ -61,7 +62,8 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
         return Ok(Action::requeue(wait));
     }
     let began = Instant::now();
-    let place = shared.place(worker);
+    let was_silent = shared.pace.since_look(&uid, began).is_some_and(|since| since >= SILENCE);
+    let place = if was_silent { shared.place(worker).without_watches() } else { shared.place(worker) };
     let cluster = place.cluster(begins).await;
     // Nothing may be done for a shoot that Gardener has given up, not even a request taken off.
     if cluster.as_ref().ok().and_then(Option::as_ref).is_some_and(|cluster| is_shoot_failed(cluster)) {
@@ -152,8 +154,7 @@ async fn finish(
         }
         Outcome::Begun | Outcome::Waiting(..) => {
             shared.retries.forget(&uid);
-            let again = pass.look_again.map_or(LOST_EVENT, |again| again.min(LOST_EVENT));
-            return Ok(Action::requeue(again));
+            return Ok(Action::requeue(pass.look_again.map_or(SILENCE, |again| again.min(SILENCE))));
         }
     }
     Ok(pass.look_again.map_or_else(Action::await_change, Action::requeue))

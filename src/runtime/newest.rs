@@ -1,19 +1,27 @@
 //! The newest version of each Worker: what the watch shows, or what this process has written since. Nobody acts on an
 //! older one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::{Resource, ResourceExt};
 
 use crate::api::gardener::Worker;
 
+/// The version of a Worker that is gone.
+const GONE: u64 = u64::MAX;
+
 /// What was written last, by uid of the Worker.
 #[derive(Default)]
 pub(super) struct Newest(Mutex<HashMap<String, Written>>);
 
+#[derive(Default)]
 struct Written {
     version: u64,
+    /// Versions that this process has written and the watch has not shown yet.
+    unseen: BTreeSet<u64>,
+    /// The version that the watch showed last, since this process has written.
+    shown: u64,
     /// The Worker, until the watch shows it.
     worker: Option<Arc<Worker>>,
 }
@@ -24,14 +32,20 @@ impl Newest {
         let worker = Arc::new(worker);
         if let (Some(uid), Some(version)) = (worker.uid(), version_of(&*worker)) {
             let mut known = self.known();
-            if known.get(&uid).is_none_or(|known| known.version < version) {
-                known.insert(uid, Written { version, worker: Some(Arc::clone(&worker)) });
+            let known = known.entry(uid).or_default();
+            if known.shown < version {
+                known.unseen.insert(version);
+            }
+            if known.version < version {
+                known.version = version;
+                known.worker = Some(Arc::clone(&worker));
             }
         }
         worker
     }
 
-    /// Whether the watch shows only what this process has written, or what was before.
+    /// Whether the watch shows only what this process has written, or what it has shown before. What somebody else has
+    /// written in between is no echo, although a newer version is known: nobody may have looked at it.
     pub(super) fn is_echo(&self, shown: &impl Resource) -> bool {
         let mut known = self.known();
         let Some(known) = known.get_mut(uid_of(shown)) else { return false };
@@ -39,7 +53,13 @@ impl Newest {
         if shown >= known.version {
             known.worker = None;
         }
-        shown <= known.version
+        if known.version == GONE || shown <= known.shown {
+            return true;
+        }
+        known.shown = shown;
+        let is_own = known.unseen.contains(&shown);
+        known.unseen.retain(|version| *version > shown);
+        is_own
     }
 
     /// What was written since the version that the watch shows.
@@ -51,12 +71,12 @@ impl Newest {
 
     /// The Worker was let go, and nothing held it any more; the watch shows so later.
     pub(super) fn gone(&self, uid: &str) {
-        self.known().insert(uid.to_owned(), Written { version: u64::MAX, worker: None });
+        self.known().insert(uid.to_owned(), Written { version: GONE, ..Written::default() });
     }
 
     /// Whether the Worker is gone, whatever the watch still shows.
     pub(super) fn is_gone(&self, shown: &impl Resource) -> bool {
-        self.known().get(uid_of(shown)).is_some_and(|known| known.version == u64::MAX)
+        self.known().get(uid_of(shown)).is_some_and(|known| known.version == GONE)
     }
 
     /// The watch shows that the Worker is gone.
@@ -97,11 +117,14 @@ mod tests {
         let version = |shown: &str| newest.newer_than(&worker(shown)).and_then(|worker| worker.resource_version());
         assert_eq!(version("3").as_deref(), Some("5"), "an answer that came late changes nothing");
         assert_eq!(version("6"), None);
-        assert!(newest.is_echo(&worker("4")));
+        assert!(newest.is_echo(&worker("4")), "the first write");
         assert_eq!(version("4").as_deref(), Some("5"));
         assert!(newest.is_echo(&worker("5")), "the write itself");
         assert!(!newest.is_echo(&worker("6")), "somebody else's write");
         assert!(newest.is_echo(&worker("5")), "shown again by a list");
+        newest.written(worker("8"));
+        assert!(!newest.is_echo(&worker("7")), "a request that came before the write");
+        assert_eq!(version("7").as_deref(), Some("8"), "which has to be looked at with what was written");
         newest.gone("u");
         assert!(newest.is_gone(&worker("7")) && newest.is_echo(&worker("7")), "whatever the watch shows");
         newest.forget("u");

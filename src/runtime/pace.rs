@@ -27,6 +27,11 @@ impl Pace {
         left(self.last().get(uid)?.look? + LOOKS, now)
     }
 
+    /// How long ago a Worker was looked at last; `None` when it never was.
+    pub(super) fn since_look(&self, uid: &str, now: Instant) -> Option<Duration> {
+        now.checked_duration_since(self.last().get(uid)?.look?)
+    }
+
     /// How long to wait before telling a Worker what it waits for; `None` when it is time.
     pub(super) fn until_word(&self, uid: &str, now: Instant) -> Option<Duration> {
         left(self.last().get(uid)?.word? + WORDS, now)

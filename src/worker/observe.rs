@@ -109,9 +109,10 @@ pub async fn renew_users_of_classes(client: &Client, namespace: &str, mirror: &M
 }
 
 async fn renew_kind<T: Mirrored>(client: &Client, namespace: &str, mirror: &Mirror) -> Result<(), ObserveError> {
+    let read = T::shelf(mirror).read();
     let list = list::<T>(client, namespace).await?;
     let objects = list.items.iter().map(|item| mirror::read::<T>(item.get())).collect::<Result<_, _>>();
-    T::shelf(mirror).replace(namespace, list.version, list.readable(objects)?);
+    read.of_namespace(namespace, list.version, list.readable(objects)?);
     Ok(())
 }
 

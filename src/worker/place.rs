@@ -41,13 +41,20 @@ pub struct Place {
     client: Client,
     namespace: String,
     knowledge: Arc<Knowledge>,
+    believes_watches: bool,
 }
 
 impl Place {
     /// The namespace of that name.
     #[must_use]
     pub fn new(client: Client, knowledge: Arc<Knowledge>, namespace: impl Into<String>) -> Self {
-        Self { client, namespace: namespace.into(), knowledge }
+        Self { client, namespace: namespace.into(), knowledge, believes_watches: true }
+    }
+
+    /// The same, where machine objects are always read anew.
+    #[must_use]
+    pub fn without_watches(self) -> Self {
+        Self { believes_watches: false, ..self }
     }
 
     /// A client of the seed, for what has no method here.
@@ -109,7 +116,7 @@ impl Place {
     /// # Errors
     /// When they can't be read or decoded.
     pub async fn machine_objects(&self) -> Result<MachineObjects, ObserveError> {
-        if self.knowledge.mirror.is_trusted() {
+        if self.believes_watches && self.knowledge.mirror.is_trusted() {
             return self.knowledge.mirror.of_namespace(&self.namespace);
         }
         self.machine_objects_anew().await

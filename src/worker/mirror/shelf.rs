@@ -1,6 +1,12 @@
-//! Objects of one kind, each as a watch has shown it or as this process has written it, whichever is newer.
+//! Objects of one kind, each as a watch has shown it, as this process has written it or as it has read it, whichever is
+//! newer. Versions of all objects come from one counter of the API server, so "newer" needs no clock.
 //!
-//! Versions of all objects come from one counter of the API server, so "newer" needs no clock.
+//! Two rules keep it true:
+//!
+//! * What was read is put here later than the API server said it. What has gone in between must not come back by it: no
+//!   watch would ever tell again that it is gone. So removals are remembered as long as a read is under way.
+//! * What a watch shows is news unless it is the very version that this process has written. That a newer one is known
+//!   says nothing: whoever brought it here need not have looked at it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,6 +58,10 @@ struct State<T> {
     namespaces: HashMap<String, BTreeMap<String, Entry<T>>>,
     /// Uids of what this process has deleted, with the time: the watch may still show what was before.
     vanished: HashMap<String, u64>,
+    /// Reads that are under way, by the time at which they began.
+    reads: BTreeMap<u64, usize>,
+    /// Uids of what has gone since the oldest of these reads began, with the time.
+    gone: HashMap<String, u64>,
     /// Counts what this process does to objects.
     time: u64,
     /// The list of a watch that has begun anew.
@@ -68,8 +78,26 @@ struct Entry<T> {
     uid: String,
     version: u64,
     object: Arc<T>,
-    /// When this process wrote it; 0 for what a watch has shown.
+    /// The version that the watch showed last.
+    shown: u64,
+    /// The version that this process wrote last, and when.
+    own: u64,
     written: u64,
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    Watch,
+    Read,
+    /// Written by this process at that time.
+    Write(u64),
+}
+
+/// A read of the API server that is under way.
+pub struct Read<'a, T> {
+    shelf: &'a Shelf<T>,
+    began: u64,
 }
 
 impl<T> Default for Shelf<T> {
@@ -77,6 +105,8 @@ impl<T> Default for Shelf<T> {
         Self(Mutex::new(State {
             namespaces: HashMap::new(),
             vanished: HashMap::new(),
+            reads: BTreeMap::new(),
+            gone: HashMap::new(),
             time: 0,
             list: None,
             is_trusted: false,
@@ -89,15 +119,16 @@ impl<T> Shelf<T> {
     pub fn show(&self, identity: Identity, object: T) -> bool {
         let mut state = self.state();
         state.is_trusted |= state.list.is_none();
-        state.put(identity, object, 0)
+        state.put(identity, object, Source::Watch)
     }
 
-    /// A watch shows that an object is gone. Tells whether that is news.
-    pub fn show_gone(&self, identity: &Identity) -> bool {
+    /// A watch shows that an object is gone, which is always news: whoever has deleted it has looked at what was before.
+    pub fn show_gone(&self, identity: &Identity) {
         let mut state = self.state();
         state.is_trusted |= state.list.is_none();
         state.vanished.remove(&identity.uid);
-        state.take(&identity.namespace, &identity.name, |entry| entry.uid == identity.uid)
+        state.note_gone(&identity.uid);
+        state.take(&identity.namespace, &identity.name, &identity.uid);
     }
 
     /// A watch begins anew: it lists everything.
@@ -112,7 +143,7 @@ impl<T> Shelf<T> {
         if let Some(list) = &mut state.list {
             list.seen.insert((identity.namespace.clone(), identity.name.clone()));
         }
-        state.put(identity, object, 0)
+        state.put(identity, object, Source::Watch)
     }
 
     /// The list is complete: what was not in it is gone, unless this process has written it meanwhile. Returns the
@@ -120,15 +151,22 @@ impl<T> Shelf<T> {
     pub fn end_list(&self) -> Vec<String> {
         let mut state = self.state();
         let Some(List { began, seen }) = state.list.take() else { return Vec::new() };
-        let mut poorer = Vec::new();
+        let (mut poorer, mut gone) = (Vec::new(), Vec::new());
         state.namespaces.retain(|namespace, entries| {
-            let before = entries.len();
-            entries.retain(|name, entry| entry.written > began || seen.contains(&(namespace.clone(), name.clone())));
-            if entries.len() < before {
+            let before = gone.len();
+            entries.retain(|name, entry| {
+                let stays = entry.written > began || seen.contains(&(namespace.clone(), name.clone()));
+                if !stays {
+                    gone.push(entry.uid.clone());
+                }
+                stays
+            });
+            if gone.len() > before {
                 poorer.push(namespace.clone());
             }
             !entries.is_empty()
         });
+        gone.iter().for_each(|uid| state.note_gone(uid));
         state.vanished.retain(|_, time| *time > began);
         state.is_trusted = true;
         poorer
@@ -150,29 +188,26 @@ impl<T> Shelf<T> {
         let mut state = self.state();
         state.time += 1;
         let time = state.time;
-        state.put(identity, object, time);
+        state.put(identity, object, Source::Write(time));
     }
 
     /// This process has deleted the object, and it is gone.
     pub fn deleted(&self, namespace: &str, name: &str, uid: &str) {
         let mut state = self.state();
-        state.time += 1;
+        state.note_gone(uid);
         let time = state.time;
-        if state.take(namespace, name, |entry| entry.uid == uid) {
+        if state.take(namespace, name, uid) {
             state.vanished.insert(uid.to_owned(), time);
         }
     }
 
-    /// All objects of a namespace as they were listed at a version.
-    pub fn replace(&self, namespace: &str, version: u64, objects: Vec<(Identity, T)>) {
+    /// The API server is about to be asked for objects.
+    #[must_use]
+    pub fn read(&self) -> Read<'_, T> {
         let mut state = self.state();
-        let listed: HashSet<String> = objects.iter().map(|(identity, _)| identity.name.clone()).collect();
-        if let Some(entries) = state.namespaces.get_mut(namespace) {
-            entries.retain(|name, entry| entry.version > version || listed.contains(name));
-        }
-        for (identity, object) in objects {
-            state.put(identity, object, 0);
-        }
+        let began = state.time;
+        *state.reads.entry(began).or_default() += 1;
+        Read { shelf: self, began }
     }
 
     /// The objects of a namespace, in the order of their names.
@@ -194,23 +229,88 @@ impl<T> Shelf<T> {
     }
 }
 
+impl<T> Read<'_, T> {
+    /// The answer: all objects of a namespace as they were at a version.
+    pub fn of_namespace(self, namespace: &str, version: u64, objects: Vec<(Identity, T)>) {
+        let mut state = self.shelf.state();
+        let listed: HashSet<&str> = objects.iter().map(|(identity, _)| identity.name.as_str()).collect();
+        let mut gone = Vec::new();
+        if let Some(entries) = state.namespaces.get_mut(namespace) {
+            entries.retain(|name, entry| {
+                let stays = entry.version > version || listed.contains(name.as_str());
+                if !stays {
+                    gone.push(entry.uid.clone());
+                }
+                stays
+            });
+        }
+        gone.iter().for_each(|uid| state.note_gone(uid));
+        for (identity, object) in objects {
+            if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
+                state.put(identity, object, Source::Read);
+            }
+        }
+    }
+}
+
+impl<T> Drop for Read<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.shelf.state();
+        if let Some(reads) = state.reads.get_mut(&self.began) {
+            *reads -= 1;
+            if *reads == 0 {
+                state.reads.remove(&self.began);
+            }
+        }
+        match state.reads.first_key_value().map(|(began, _)| *began) {
+            Some(oldest) => state.gone.retain(|_, time| *time > oldest),
+            None => state.gone = HashMap::new(),
+        }
+    }
+}
+
 impl<T> State<T> {
-    fn put(&mut self, identity: Identity, object: T, written: u64) -> bool {
+    /// Puts an object where nothing newer is known. Tells whether it is news.
+    fn put(&mut self, identity: Identity, object: T, source: Source) -> bool {
         let Identity { namespace, name, uid, version } = identity;
         if self.vanished.contains_key(&uid) {
             return false;
         }
         let entries = self.namespaces.entry(namespace).or_default();
-        if entries.get(&name).is_some_and(|known| known.version >= version) {
-            return false;
+        let known = entries.get(&name).filter(|known| known.uid == uid);
+        let (mut shown, mut own, mut written) =
+            known.map_or((0, 0, 0), |known| (known.shown, known.own, known.written));
+        let is_news = match source {
+            Source::Watch => shown < version && own != version,
+            Source::Read | Source::Write(_) => false,
+        };
+        match source {
+            Source::Watch => shown = shown.max(version),
+            Source::Read => {}
+            Source::Write(time) => (own, written) = (own.max(version), time),
         }
-        entries.insert(name, Entry { uid, version, object: Arc::new(object), written });
-        true
+        match entries.get_mut(&name) {
+            Some(known) if known.version >= version => {
+                if known.uid == uid {
+                    (known.shown, known.own, known.written) = (shown, own, written);
+                }
+            }
+            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(object), shown, own, written })),
+        }
+        is_news
     }
 
-    fn take(&mut self, namespace: &str, name: &str, is_meant: impl Fn(&Entry<T>) -> bool) -> bool {
+    /// An object of that uid is gone for good.
+    fn note_gone(&mut self, uid: &str) {
+        if !self.reads.is_empty() {
+            self.time += 1;
+            self.gone.insert(uid.to_owned(), self.time);
+        }
+    }
+
+    fn take(&mut self, namespace: &str, name: &str, uid: &str) -> bool {
         let Some(entries) = self.namespaces.get_mut(namespace) else { return false };
-        if !entries.get(name).is_some_and(is_meant) {
+        if entries.get(name).is_none_or(|entry| entry.uid != uid) {
             return false;
         }
         entries.remove(name);
@@ -238,11 +338,45 @@ mod tests {
         let shelf = Shelf::default();
         shelf.written(object("a", "u", 5), 5);
         assert!(!shelf.show(object("a", "u", 5), 5), "the echo of a write is no news");
-        assert!(!shelf.show(object("a", "u", 4), 4), "an older event is no news");
         assert_eq!(names(&shelf), [("a".to_owned(), 5)]);
         assert!(shelf.show(object("a", "u", 6), 6));
+        assert!(!shelf.show(object("a", "u", 6), 6), "shown before");
         shelf.written(object("a", "u", 5), 5);
         assert_eq!(names(&shelf), [("a".to_owned(), 6)], "an answer that comes late");
+    }
+
+    #[test]
+    fn what_others_did_before_a_write_is_news_although_it_is_known() {
+        let shelf = Shelf::default();
+        shelf.show(object("a", "u", 3), 3);
+        shelf.written(object("a", "u", 5), 5);
+        assert!(shelf.show(object("a", "u", 4), 4), "whoever wrote had looked at 3");
+        assert!(!shelf.show(object("a", "u", 5), 5));
+        shelf.read().of_namespace("ns", 8, vec![(object("a", "u", 8), 8)]);
+        assert_eq!(names(&shelf), [("a".to_owned(), 8)], "an old event changes nothing");
+        assert!(shelf.show(object("a", "u", 8), 8), "it was read for somebody, perhaps not for whom it is about");
+    }
+
+    /// A machine set vanishes after the API server has listed it, and before the list arrives.
+    #[test]
+    fn what_goes_while_a_list_is_under_way_does_not_come_back_by_it() {
+        let shelf = Shelf::default();
+        shelf.show(object("a", "u", 5), 5);
+        let (first, second) = (shelf.read(), shelf.read());
+        shelf.show_gone(&object("a", "u", 7));
+        first.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
+        assert_eq!(names(&shelf), []);
+        second.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
+        assert_eq!(names(&shelf), [], "nor by another list");
+
+        shelf.show(object("b", "b", 8), 8);
+        let older = shelf.read();
+        shelf.read().of_namespace("ns", 10, vec![]);
+        older.of_namespace("ns", 9, vec![(object("b", "b", 8), 8)]);
+        assert_eq!(names(&shelf), [], "a newer list has shown that it is gone");
+        assert!(shelf.state().gone.is_empty(), "remembered only while somebody reads");
+        shelf.read().of_namespace("ns", 12, vec![(object("c", "c", 11), 11)]);
+        assert_eq!(names(&shelf), [("c".to_owned(), 11)]);
     }
 
     #[test]
@@ -252,9 +386,9 @@ mod tests {
         shelf.deleted("ns", "a", "u");
         assert!(!shelf.show(object("a", "u", 6), 6), "from before the deletion");
         assert_eq!(names(&shelf), []);
-        assert!(!shelf.show_gone(&object("a", "u", 7)), "known already");
+        shelf.show_gone(&object("a", "u", 7));
         assert!(shelf.show(object("a", "another", 8), 8), "made anew");
-        assert!(!shelf.show_gone(&object("a", "u", 7)), "the deletion of the one before");
+        shelf.show_gone(&object("a", "u", 7));
         assert_eq!(names(&shelf), [("a".to_owned(), 8)]);
     }
 
@@ -282,7 +416,7 @@ mod tests {
         for (name, version) in [("a", 1), ("b", 2), ("c", 8)] {
             shelf.show(object(name, name, version), version);
         }
-        shelf.replace("ns", 7, vec![(object("a", "a", 6), 6)]);
+        shelf.read().of_namespace("ns", 7, vec![(object("a", "a", 6), 6)]);
         assert_eq!(names(&shelf), [("a".to_owned(), 6), ("c".to_owned(), 8)]);
     }
 
