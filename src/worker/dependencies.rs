@@ -11,12 +11,13 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::live::MachineObjects;
-use super::outcome::AT_LATEST;
+use super::outcome::until;
 use super::place::Place;
 use super::plan::Plan;
 use super::reconcile::PassError;
@@ -113,13 +114,18 @@ pub(super) async fn write_provider_status(place: &Place, worker: &Worker, member
         .map_err(|source| PassError::Write { what: "what pools depend on".to_owned(), source: source.into() })
 }
 
+/// How the failure begins that something does not go from the cloud.
+const CLEANING_UP_FAILED: &str = "error while cleaning up what pools depended on";
+
 /// The end of a pass that has succeeded: what nobody needs goes from the cloud. How the operation stands then, and when to
-/// look again.
+/// look again. After the deadline it is an error that it has not gone.
 pub(super) async fn clean_up_cloud(
     cloud: &dyn Cloud,
     place: &Place,
     context: &WorkerContext<'_>,
     published: &mut Published,
+    deadline: Timestamp,
+    now: Timestamp,
 ) -> Result<(Outcome, Option<Duration>), PassError> {
     // What goes does not come back, so it has to be known what classes refer to now.
     let classes = place.machine_objects_anew().await?.classes.into_values();
@@ -129,7 +135,10 @@ pub(super) async fn clean_up_cloud(
             merge(&mut published.provider_status, records);
             (Outcome::Succeeded, None)
         }
-        CleanUp::Waiting(text) => (Outcome::Waiting(format!("waiting {text}"), 95), Some(AT_LATEST)),
+        CleanUp::Waiting(text) => match until(deadline, now) {
+            Some(wait) => (Outcome::Waiting(format!("waiting {text}"), 95), Some(wait)),
+            None => (Outcome::Failed(Failure::new(format!("{CLEANING_UP_FAILED}: waiting {text}"))), None),
+        },
         CleanUp::Failed(failure, again) => (Outcome::Failed(failure), Some(again)),
     })
 }

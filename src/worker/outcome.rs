@@ -8,13 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::plan::Plan;
 use super::progress::Progress;
-use super::report::{Failure, Outcome, PATIENCE, WAITING_FAILED, machine_failures};
+use super::report::{Failure, Outcome, WAITING_FAILED, deadline_from, machine_failures};
 use crate::api::gardener::ErrorCode;
 use crate::api::machine::FailedMachine;
 use crate::provider::PoolError;
 
-/// When a pass is made again at the latest, whatever it waits for.
-pub const AT_LATEST: Duration = Duration::from_secs(5 * 60);
 /// `lastOperation.progress` when all machines are there and old objects are on their way out.
 const PROGRESS_OF_CLEANING_UP: i32 = 90;
 /// How a failure to get rid of old deployments begins.
@@ -60,8 +58,16 @@ pub struct Found<'a> {
     pub left: &'a Left,
     /// When it becomes an error that machines are missing.
     pub deadline: Timestamp,
-    /// Since when all machines have been there.
+    /// Since when in this operation all machines have been there.
     pub ready_since: Timestamp,
+}
+
+impl Found<'_> {
+    /// When it is over with the patience for what nobody needs any more.
+    #[must_use]
+    pub fn deadline_of_clean_up(&self) -> Timestamp {
+        deadline_from(self.ready_since)
+    }
 }
 
 /// How the operation stands, and when to look again even if nothing happens. `codes_of` finds the codes of a machine's
@@ -83,13 +89,18 @@ pub fn outcome(
     }
     if let Some(oldest) = found.left.deployments.iter().min_by_key(|deployment| deployment.since) {
         let text = format!("at least one unwanted machine deployment ({}) still exists", oldest.name);
-        let deadline = oldest.since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX);
-        return waiting(Failure::new(text), PROGRESS_OF_CLEANING_UP, CLEANING_UP_FAILED, deadline, now);
+        return waiting(
+            Failure::new(text),
+            PROGRESS_OF_CLEANING_UP,
+            CLEANING_UP_FAILED,
+            deadline_from(oldest.since),
+            now,
+        );
     }
     // Their machine sets go as soon as machine-controller-manager looks. Where they don't, nothing is wrong with the
     // machines that are wanted: the next operation cleans up.
     if let Some(class) = found.left.classes.first()
-        && let Some(wait) = until(found.ready_since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX), now)
+        && let Some(wait) = until(found.deadline_of_clean_up(), now)
     {
         let text = format!("Waiting until no machine uses the old machine class {class}");
         return (Outcome::Waiting(text, PROGRESS_OF_CLEANING_UP), Some(wait));

@@ -26,7 +26,10 @@ use super::outcome::{Found, Left, LeftDeployment, outcome};
 use super::place::Place;
 use super::plan::{Plan, plan};
 use super::progress::{Progress, Sleep, progress};
-use super::report::{Failure, Outcome, Published, deadline, deadline_from, is_publication_due, published_deployments};
+use super::report::{
+    Failure, Outcome, Published, deadline, deadline_from, is_publication_due, published_at, published_deployments,
+    requested_at,
+};
 use super::restore::{RestoreError, bring_back, start_machine_controller};
 use super::roll::{Roll, rolls};
 use super::transitions::{Transition, transitions};
@@ -240,6 +243,7 @@ pub async fn reconcile(
     transitions.extend(restarted.map(Transition::MachineControllerRestarted));
     let mut facts = facts_of_pools(&plan, &write_errors, &progress, codes_of).to_vec();
     facts.push(every_node_ready(&live.deployments, sleeps, codes_of));
+    let begun = if publishes_anew { Some(now) } else { published_at(worker).max(requested_at(worker)) };
     let found = Found {
         plan: &plan,
         write_errors: &write_errors,
@@ -250,14 +254,15 @@ pub async fn reconcile(
         } else {
             deadline(worker).unwrap_or_else(|| deadline_from(now))
         },
-        ready_since: pools_ready_since(&worker.status.conditions).unwrap_or(now),
+        ready_since: pools_ready_since(&worker.status.conditions).max(begun).unwrap_or(now),
     };
     let (mut outcome, mut look_again) = outcome(&found, codes_of, now);
     let is_outdated = plan.unplanned().next().is_none()
         && !errors.is_empty()
         && errors.iter().all(|error| error.source.is_outdated());
     if let (Outcome::Succeeded, Some(cloud)) = (&outcome, cloud.filter(|_| provided.has_something)) {
-        (outcome, look_again) = clean_up_cloud(cloud, place, &context, &mut published).await?;
+        (outcome, look_again) =
+            clean_up_cloud(cloud, place, &context, &mut published, found.deadline_of_clean_up(), now).await?;
         steps.done("clean-up-cloud");
     }
     Ok(Pass {

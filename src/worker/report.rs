@@ -144,8 +144,7 @@ pub const WAITING_FAILED: &str = "failed while waiting for all machine deploymen
 #[must_use]
 pub fn is_publication_due(worker: &Worker) -> bool {
     let requested = requested_at(worker).map(Timestamp::as_second);
-    let published = worker.status.machine_deployments_last_update_time.as_deref();
-    let published = published.and_then(|text| text.parse::<Timestamp>().ok()).map(Timestamp::as_second);
+    let published = published_at(worker).map(Timestamp::as_second);
     let only_begun = worker
         .status
         .last_operation
@@ -163,8 +162,13 @@ pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
 /// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
 #[must_use]
 pub fn deadline(worker: &Worker) -> Option<Timestamp> {
-    let published = worker.status.machine_deployments_last_update_time.as_deref()?;
-    published.parse::<Timestamp>().ok().map(deadline_from)
+    published_at(worker).map(deadline_from)
+}
+
+/// When the bounds were published last, as recorded in the status.
+#[must_use]
+pub fn published_at(worker: &Worker) -> Option<Timestamp> {
+    worker.status.machine_deployments_last_update_time.as_deref()?.parse().ok()
 }
 
 /// When waiting that begins then becomes an error.

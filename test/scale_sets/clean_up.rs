@@ -80,6 +80,19 @@ async fn what_cannot_be_removed_keeps_its_record_and_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_removal_that_conflicts_with_something_else_is_held_up_until_it_passes() {
+    let world = with_leftovers();
+    let refused = Fault::on(Verb::Delete).of("vmo-gone-00000000").status(409).times(1);
+    world.group.fail(refused);
+    let first = world.clean_up_once(vec![]).await;
+    let CleanUp::Waiting(text) = &first else { panic!("{first:?}") };
+    assert!(text.contains("goes on with something else"), "{text}");
+    assert!(!text.contains("vmo-gone"), "nobody has to do anything about it: {text}");
+    assert_eq!(done(world.clean_up(&[]).await), Some(json!([record("a", "vmo-a-AbCd1234")])));
+    assert_eq!(world.group.names(), ["vmo-a-AbCd1234", "customer"]);
+}
+
+#[tokio::test]
 async fn without_a_resource_group_nothing_is_left() {
     let mut world = with_leftovers();
     world.group.vanish();

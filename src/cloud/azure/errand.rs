@@ -12,6 +12,11 @@ use super::notes::{Listener, Trouble};
 use crate::api::gardener::ErrorCode;
 use crate::provider::DependencyFailure;
 
+/// The first wait for something else that goes on with a scale set, and the longest.
+pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How long something else may go on with a scale set.
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
+
 /// An errand; it ends when this is dropped.
 pub(super) struct Errand<T> {
     state: watch::Receiver<State<T>>,

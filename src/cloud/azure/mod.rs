@@ -244,8 +244,8 @@ impl Azure {
         let (asking, runs) = (self.scale_sets(&errands.place), removal.clone());
         let errand = Errand::begin(
             |report| async move {
-                let scale_sets = asking.map_err(|error| error.failure())?(report);
-                runs.run(scale_sets).await
+                let scale_sets = asking.map_err(|error| error.failure())?(report.clone());
+                runs.run(scale_sets, report).await
             },
             self.ring(worker),
         );

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use tracing::info;
 
 use super::client::ScaleSets;
-use super::errand::Report;
+use super::errand::{PATIENCE, PAUSES, Report};
 use super::error::AzureError;
 use super::operation::{Begun, Operation};
 use crate::provider::DependencyFailure;
@@ -17,10 +17,6 @@ use crate::provider::azure::scale_sets::{Adoption, Place, PoolNeed, ScaleSet, St
 
 /// How long a request keeps its turn: one that is tried again and again holds up nobody.
 const TURN: Duration = Duration::from_secs(1);
-/// The first wait for something else that goes on with the scale set, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// How long something else may go on with the scale set.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// One pool and all that its errand needs.
 pub(super) struct Provision {

@@ -1,9 +1,13 @@
 //! The errand that removes the scale sets of a Worker that nothing needs any more.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use futures::future::join_all;
 use tracing::info;
 
 use super::client::ScaleSets;
+use super::errand::{PATIENCE, PAUSES, Report};
 use super::error::AzureError;
 use super::operation::Begun;
 use crate::provider::DependencyFailure;
@@ -26,7 +30,11 @@ impl Removal {
     }
 
     /// Runs the errand; the records that are left. All that can go has gone when something else can't.
-    pub(super) async fn run(self, scale_sets: ScaleSets) -> Result<Vec<ScaleSetDependency>, DependencyFailure> {
+    pub(super) async fn run(
+        self,
+        scale_sets: ScaleSets,
+        report: Arc<Report<Vec<ScaleSetDependency>>>,
+    ) -> Result<Vec<ScaleSetDependency>, DependencyFailure> {
         let listed = match scale_sets.list().await {
             // Without a resource group there is nothing in it.
             Err(error) if error.is_not_found() => Vec::new(),
@@ -38,14 +46,10 @@ impl Removal {
         // One request after the other, in this order; what Azure goes on with goes on side by side.
         for name in orphans.into_iter().chain(recorded) {
             info!(scale_set = name, "deleting a scale set");
-            goings.push(scale_sets.delete(&name).await);
+            let begun = scale_sets.delete(&name).await;
+            goings.push((name, begun));
         }
-        let ends = goings.into_iter().map(|begun| async {
-            match begun? {
-                Begun::Done(_) => Ok(()),
-                Begun::Running(operation) => operation.finished().await.map(drop),
-            }
-        });
+        let ends = goings.into_iter().map(|(name, begun)| gone(&scale_sets, name, begun, &report));
         let failures: Vec<AzureError> = join_all(ends).await.into_iter().filter_map(Result::err).collect();
         match failures.as_slice() {
             [] => Ok(self.needs.records.into_iter().filter(|record| !records.contains(record)).collect()),
@@ -55,5 +59,33 @@ impl Removal {
                 Err(DependencyFailure { message: texts.join("; "), code })
             }
         }
+    }
+}
+
+/// Follows one deletion to its end. As long as Azure refuses it because something else goes on with the scale set, such as
+/// its making that nobody needs any more, it is asked again.
+async fn gone(
+    scale_sets: &ScaleSets,
+    name: String,
+    mut begun: Result<Begun, AzureError>,
+    report: &Report<Vec<ScaleSetDependency>>,
+) -> Result<(), AzureError> {
+    let (since, mut pause) = (Instant::now(), PAUSES.0);
+    loop {
+        let end = match begun {
+            Ok(Begun::Done(_)) => Ok(()),
+            Ok(Begun::Running(operation)) => operation.finished().await.map(drop),
+            Err(error) => Err(error),
+        };
+        match end {
+            Err(error) if error.is_conflict() && since.elapsed() < PATIENCE => {
+                info!(scale_set = name, %error, "the scale set can't be deleted yet");
+                report.held_up("Azure still goes on with something else there", None);
+            }
+            end => return end,
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSES.1);
+        begun = scale_sets.delete(&name).await;
     }
 }

@@ -144,8 +144,7 @@ async fn no_pool_waits_for_the_scale_set_of_another() -> Result<()> {
         .await?;
     eventually(SOON, "pool mast is forgotten", async || {
         let description = &shoot.worker().await?["status"]["lastOperation"]["description"];
-        // Azure may refuse to remove it while it is being made, and then that is what is told.
-        ensure!(!description.as_str().unwrap_or_default().contains("waiting for its scale set"), "{description}");
+        ensure!(!description.as_str().unwrap_or_default().contains("mast"), "{description}");
         Ok(())
     })
     .await?;
