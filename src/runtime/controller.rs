@@ -21,6 +21,7 @@ use super::newest::Newest;
 use super::news::WorkerRef;
 use super::pace::Pace;
 use super::readiness::{Need, Readiness};
+use super::rest::Untold;
 use super::retry::Retries;
 use super::served::Served;
 use super::unasked::Compared;
@@ -51,6 +52,7 @@ pub(super) struct Shared {
     pub(super) begins_unasked: bool,
     pub(super) compared: Compared,
     pub(super) newest: Newest,
+    pub(super) untold: Untold,
     pub(super) knowledge: Arc<Knowledge>,
 }
 
@@ -60,6 +62,7 @@ impl Shared {
         let uid = worker.meta().uid.as_deref().unwrap_or_default();
         self.newest.forget(uid);
         self.compared.forget(uid);
+        self.untold.forget(uid);
         self.pace.forget(uid);
         self.retries.forget(uid);
         if let Ok(worker) = &worker.object {
@@ -103,6 +106,7 @@ pub(super) async fn run(
         begins_unasked: arguments.ignore_operation_annotation,
         compared: Compared::default(),
         newest: Newest::default(),
+        untold: Untold::default(),
         knowledge: Arc::default(),
     });
     readiness.misses(Need::Caches, "the watches have not shown everything yet");

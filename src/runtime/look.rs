@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use super::controller::Shared;
 use super::measure::measure;
 use super::pace::LOOKS;
+use super::rest::{Rest, look_at_rest};
 use super::tell::tell;
 use super::{record, unasked};
 use crate::api::gardener::{Cluster, Worker};
@@ -52,7 +53,10 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
         Decision::Nothing if shared.begins_unasked && unasked::begins(worker, provider, shared).await? => {
             (Operation::Reconcile, true)
         }
-        Decision::Nothing => return Ok(Action::await_change()),
+        Decision::Nothing => match look_at_rest(worker, provider, shared).await? {
+            Rest::Lasts(action) => return Ok(action),
+            Rest::Ends => (Operation::Reconcile, true),
+        },
         Decision::Begin(operation) => (operation, true),
         Decision::GoOn(operation) => (operation, false),
     };

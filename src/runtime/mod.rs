@@ -32,6 +32,7 @@ pub(crate) mod readiness;
 mod record;
 mod request;
 mod request_count;
+mod rest;
 mod retry;
 pub(crate) mod seed;
 mod served;

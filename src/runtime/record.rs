@@ -70,6 +70,16 @@ pub(super) async fn status(
     }
 }
 
+/// Writes conditions of a Worker that rests, in the version that was looked at: another one is looked at as well.
+pub(super) async fn at_rest(worker: &Worker, patch: Value, shared: &Shared) -> Result<(), LookError> {
+    let patch = Patch::Merge(of_version(patch, worker));
+    let written = workers(worker, shared).patch_status(&worker.name_any(), &PatchParams::default(), &patch).await;
+    if let Some(written) = unless_outdated(written)? {
+        shared.newest.written(written);
+    }
+    Ok(())
+}
+
 /// Lets a Worker go that is deleted or moved away, and takes off a request that stays until its end. `worker` is as it was
 /// after the last write.
 pub(super) async fn end(worker: &Worker, operation: Operation, shared: &Shared) -> Result<(), LookError> {

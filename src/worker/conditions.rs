@@ -165,10 +165,10 @@ const HIBERNATED: &str = "Hibernated";
 /// Reason of `PoolsReady` while old machines wait for a person.
 const UNSELECTED: &str = "MachinesToSelect";
 
-/// Whether the last pass left the shoot asleep, as its condition says.
+/// Whether the last pass left the shoot asleep, as its condition says; `None` when nobody has written one.
 #[must_use]
-pub fn is_recorded_hibernated(present: &[Value]) -> bool {
-    reason_of_pools_ready(present) == Some(HIBERNATED)
+pub fn is_recorded_hibernated(present: &[Value]) -> Option<bool> {
+    reason_of_pools_ready(present).map(|reason| reason == HIBERNATED)
 }
 
 /// Whether the last pass left old machines that a person has to select, as its condition says.
@@ -321,6 +321,19 @@ fn status(fact: &Fact) -> &'static str {
         Holds::False => "False",
         Holds::Unknown => "Unknown",
     }
+}
+
+/// Whether the conditions say the fact already.
+#[must_use]
+pub fn is_written(present: &[Value], fact: &Fact) -> bool {
+    let of_type = present.iter().find(|condition| condition["type"] == fact.condition.as_str());
+    of_type.is_some_and(|condition| says(condition, fact))
+}
+
+/// Whether the conditions say that it is so, in whatever words.
+#[must_use]
+pub fn is_said_to_hold(present: &[Value], condition: ConditionType) -> bool {
+    present.iter().any(|said| said["type"] == condition.as_str() && said["status"] == "True")
 }
 
 fn says(condition: &Value, fact: &Fact) -> bool {

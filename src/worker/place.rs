@@ -1,5 +1,6 @@
 //! Where a pass reads and writes: the namespace of one shoot in the seed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::Client;
@@ -9,11 +10,12 @@ use super::apply::PARALLEL_WRITES;
 use super::cleanup::MachineController;
 use super::known_clusters::KnownClusters;
 use super::known_secrets::KnownSecrets;
-use super::live::MachineObjects;
+use super::live::{Live, MachineObjects};
 use super::machine_apis::MachineApis;
 use super::mirror::Mirror;
 use super::observe::{self, ObserveError};
 use crate::api::gardener::{Cluster, Worker};
+use crate::api::machine::MachineDeployment;
 use crate::api::secret::Secrets;
 
 /// What this process knows of a seed, and how much it may ask at a time.
@@ -120,6 +122,20 @@ impl Place {
             return self.knowledge.mirror.of_namespace(&self.namespace);
         }
         self.machine_objects_anew().await
+    }
+
+    /// Whether the watches are believed to show everything.
+    #[must_use]
+    pub fn watches_are_trusted(&self) -> bool {
+        self.knowledge.mirror.is_trusted()
+    }
+
+    /// The machine deployments as the watches show them.
+    ///
+    /// # Errors
+    /// When one can't be read.
+    pub fn shown_deployments(&self) -> Result<BTreeMap<String, Live<MachineDeployment>>, ObserveError> {
+        self.knowledge.mirror.deployments_of(&self.namespace)
     }
 
     /// All machine objects as they are now, for decisions that can't be taken back.

@@ -3,6 +3,7 @@
 //! What is kept is little: of classes and their Secrets a digest, of machine sets and machines what progress is read from,
 //! of deployments the text. Whoever takes a decision that can't be taken back reads anew ([`Place`](super::place::Place)).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::NamespaceResourceScope;
@@ -72,16 +73,26 @@ impl Mirror {
             && self.machines.is_trusted()
     }
 
+    /// The machine deployments of a namespace.
+    ///
+    /// # Errors
+    /// When one can't be read.
+    pub fn deployments_of(&self, namespace: &str) -> Result<BTreeMap<String, Live<MachineDeployment>>, ObserveError> {
+        let texts = readable(&self.deployments, namespace)?.into_iter();
+        texts
+            .map(|(name, text)| match text.live() {
+                Ok(live) => Ok((name, live)),
+                Err(error) => Err(unreadable::<DeploymentText>(&name, error.to_string())),
+            })
+            .collect()
+    }
+
     /// The machine objects of a namespace.
     ///
     /// # Errors
     /// When one can't be read.
     pub fn of_namespace(&self, namespace: &str) -> Result<MachineObjects, ObserveError> {
-        let mut objects = MachineObjects::default();
-        for (name, text) in readable(&self.deployments, namespace)? {
-            let live = text.live().map_err(|error| unreadable::<DeploymentText>(&name, error.to_string()))?;
-            objects.deployments.insert(name, live);
-        }
+        let mut objects = MachineObjects { deployments: self.deployments_of(namespace)?, ..MachineObjects::default() };
         objects.classes = readable(&self.classes, namespace)?.into_iter().collect();
         objects.class_secrets = readable(&self.class_secrets, namespace)?.into_iter().collect();
         objects.machine_sets = readable(&self.machine_sets, namespace)?.into_iter().map(|(_, set)| set).collect();
