@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Flags of other programs that documents speak of.
-const FLAGS_OF_OTHERS: [&str; 2] = ["--sanitizer", "--hasten-deletion"];
+const FLAGS_OF_OTHERS: [&str; 3] = ["--sanitizer", "--hasten-deletion", "--target-kubeconfig"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
