@@ -7,6 +7,8 @@ use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
+use crate::worker::proxy::without_proxy_of_environment;
+
 /// Where the seed is.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Seed {
@@ -43,15 +45,16 @@ impl Seed {
 /// How to reach the cluster of a kubeconfig, in one of its contexts.
 pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    match kubeconfig {
+    let config = match kubeconfig {
         Some(path) => {
             let kubeconfig =
                 Kubeconfig::read_from(path).with_context(|| format!("kubeconfig {} can't be read", path.display()))?;
             Config::from_custom_kubeconfig(kubeconfig, &options)
                 .await
-                .with_context(|| format!("kubeconfig {} can't be used", path.display()))
+                .with_context(|| format!("kubeconfig {} can't be used", path.display()))?
         }
-        None if context.is_some() => Config::from_kubeconfig(&options).await.context("the kubeconfig can't be used"),
-        None => Config::infer().await.context("no kubeconfig and no service account"),
-    }
+        None if context.is_some() => Config::from_kubeconfig(&options).await.context("the kubeconfig can't be used")?,
+        None => Config::infer().await.context("no kubeconfig and no service account")?,
+    };
+    Ok(without_proxy_of_environment(config))
 }

@@ -7,6 +7,7 @@ use kube::api::{GetParams, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, Resource};
 
+use super::proxy::without_proxy_of_environment;
 use crate::api::gardener::ShootState;
 
 /// How the garden is reached. A client is made anew for each question: they are rare, and gardenlet rotates what the
@@ -82,8 +83,9 @@ impl Garden {
         let path = self.kubeconfig.as_ref().ok_or(GardenError::NoAccess)?;
         let unusable = |source| GardenError::Kubeconfig { path: path.display().to_string(), source };
         let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
-        let mut config =
+        let config =
             Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(unusable)?;
+        let mut config = without_proxy_of_environment(config);
         // A garden that does not answer must not hold a Worker for longer than that.
         config.connect_timeout = Some(Duration::from_secs(5));
         config.read_timeout = Some(Duration::from_secs(30));

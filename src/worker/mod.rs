@@ -48,6 +48,7 @@ pub mod outcome;
 pub mod place;
 pub mod plan;
 pub mod progress;
+pub mod proxy;
 pub mod reconcile;
 pub mod remaining;
 pub mod report;
