@@ -13,6 +13,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::operations_server::MetricsText;
+use crate::worker::roll::RollCause;
 
 /// How a look at a Worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +166,10 @@ impl Default for Metrics {
             metrics.failing_since.clone(),
         );
         register.register("rolls", "Deployments whose machines are replaced, by cause", metrics.rolls.clone());
+        for cause in RollCause::ALL {
+            // From zero on: the first roll of a cause would be no increase else.
+            drop(metrics.rolls.get_or_create(&OfRoll { cause: cause.as_str() }));
+        }
         register.register("api_requests", "Requests to the API server", metrics.api_requests.clone());
         register.register("errors", "Failed looks by Gardener error code", metrics.errors.clone());
         register.register("waits", "Looks that ended waiting, by what for", metrics.waits.clone());

@@ -49,6 +49,9 @@ pub enum RollCause {
 }
 
 impl RollCause {
+    /// All causes.
+    pub const ALL: [Self; 4] = [Self::Pool, Self::ProviderConfig, Self::Infrastructure, Self::NotRecorded];
+
     /// The cause as metrics name it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
