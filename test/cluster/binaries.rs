@@ -1,6 +1,6 @@
-//! Where the programs of the control plane come from.
+//! Where the programs of the control plane, and others that are written in Go, come from.
 //!
-//! They are built from the Go modules below `test/control-plane/`, each into a folder of the cache that is named by a digest
+//! They are built from the Go modules below `test/control-plane/` and `test/charts/programs/`, each into a folder of the cache that is named by a digest
 //! of the module's files: a fresh clone or a second worktree builds nothing again, a changed module does.
 
 use std::path::{Path, PathBuf};
@@ -54,16 +54,32 @@ pub(crate) fn control_plane_sources() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/test/control-plane"))
 }
 
+/// A program that a Go module of the tests requires, unchanged: its file name and its package, built with these tags.
+pub(crate) async fn go_program(
+    module: &Path,
+    binary: &'static str,
+    package: &'static str,
+    tags: &'static str,
+    usually: &'static str,
+) -> Result<PathBuf> {
+    let target = Target { binary, package, link: String::new() };
+    Ok(built_with(module, vec![target], tags, usually).await?.join(binary))
+}
+
 async fn built(module: &Path, targets: Vec<Target>, usually: &'static str) -> Result<PathBuf> {
+    built_with(module, targets, "", usually).await
+}
+
+async fn built_with(module: &Path, targets: Vec<Target>, tags: &'static str, usually: &'static str) -> Result<PathBuf> {
     let name = module.file_name().context("a module has a name")?;
-    let cached = cache()?.join(name).join(digest(module, &targets)?);
-    let build = Build { module: module.to_owned(), targets, usually, into: cached.clone() };
+    let cached = cache()?.join(name).join(digest(module, &targets, tags)?);
+    let build = Build { module: module.to_owned(), targets, tags, usually, into: cached.clone() };
     tokio::task::spawn_blocking(move || go_build::ensure(&build)).await??;
     Ok(cached)
 }
 
 /// `CONTROL_PLANE_CACHE`, else the place the XDG specification gives.
-fn cache() -> Result<PathBuf> {
+pub(crate) fn cache() -> Result<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(cache) = set("CONTROL_PLANE_CACHE") {
         return Ok(cache);
@@ -75,7 +91,7 @@ fn cache() -> Result<PathBuf> {
 }
 
 /// What the binaries depend on: the module's files and how they are built.
-fn digest(module: &Path, targets: &[Target]) -> Result<String> {
+fn digest(module: &Path, targets: &[Target], tags: &str) -> Result<String> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(module).with_context(|| format!("reading {}", module.display()))? {
         let path = entry?.path();
@@ -90,6 +106,7 @@ fn digest(module: &Path, targets: &[Target]) -> Result<String> {
         digest.update(format!("\n{} {}\n", file.file_name().unwrap_or_default().display(), content.len()));
         digest.update(content);
     }
+    digest.update(tags);
     Ok(hex::encode(&digest.finalize()[..10]))
 }
 

@@ -20,13 +20,32 @@ const GROUPS: [&str; 4] =
 
 /// Installs the definitions and waits until the apiserver serves them.
 pub(crate) async fn install(client: &Client) -> Result<()> {
-    let definitions = read(&folder().await?)?;
+    let definitions = read(&folder().await?.join("seed-crds"))?;
     ensure!(!definitions.is_empty(), "no custom resource definitions found");
+    install_all(client, &definitions).await
+}
+
+/// Installs more definitions, by their files below `example/` of Gardener's module.
+pub(crate) async fn install_files(client: &Client, files: &[&str]) -> Result<()> {
+    let folder = folder().await?;
+    let read = |file: &&str| {
+        let path = folder.join(file);
+        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        serde_saphyr::from_str(&text).with_context(|| format!("reading {}", path.display()))
+    };
+    install_all(client, &files.iter().map(read).collect::<Result<Vec<_>>>()?).await
+}
+
+async fn install_all(client: &Client, definitions: &[CustomResourceDefinition]) -> Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    futures::stream::iter(&definitions)
+    futures::stream::iter(definitions)
         .map(async |definition| {
             let name = definition.name_any();
-            api.create(&PostParams::default(), definition).await.with_context(|| format!("creating {name}"))?;
+            match api.create(&PostParams::default(), definition).await {
+                // Another test of the same control plane needs it too.
+                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+                created => drop(created.with_context(|| format!("creating {name}"))?),
+            }
             eventually(Duration::from_secs(60), &format!("{name} is served"), async || served(client, definition).await)
                 .await
         })
@@ -65,7 +84,7 @@ fn read(folder: &Path) -> Result<Vec<CustomResourceDefinition>> {
     Ok(definitions)
 }
 
-/// The folder in Go's module cache, downloaded if need be. The version is in `test/control-plane/crds/go.mod`.
+/// The folder `example/` in Go's module cache, downloaded if need be. The version is in `test/control-plane/crds/go.mod`.
 async fn folder() -> Result<PathBuf> {
     let output = Command::new("go")
         .args(["mod", "download", "-json", "github.com/gardener/gardener"])
@@ -83,5 +102,5 @@ async fn folder() -> Result<PathBuf> {
     }
     let module: serde_json::Value = serde_json::from_slice(&output.stdout).context("reading what go wrote")?;
     let folder = module["Dir"].as_str().context("go names no folder for Gardener's module")?;
-    Ok(Path::new(folder).join("example/seed-crds"))
+    Ok(Path::new(folder).join("example"))
 }

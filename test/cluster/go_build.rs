@@ -29,6 +29,8 @@ pub(crate) struct Build {
     pub(crate) module: PathBuf,
     /// What to build.
     pub(crate) targets: Vec<Target>,
+    /// Tags of the build, separated by commas.
+    pub(crate) tags: &'static str,
     /// How long that takes, to be told beforehand.
     pub(crate) usually: &'static str,
     /// The folder for the binaries; it exists only when complete.
@@ -44,7 +46,7 @@ pub(crate) fn ensure(build: &Build) -> Result<()> {
     std::fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
     // Locked as long as the file is open; the kernel lets go of it whatever happens to us.
     let lock = File::create(build.into.with_extension("lock"))?;
-    let mut progress = Progress::new("waiting for another process that builds the control plane");
+    let mut progress = Progress::new("waiting for another process that builds the same");
     loop {
         match lock.try_lock() {
             Ok(()) => break,
@@ -67,18 +69,20 @@ pub(crate) fn ensure(build: &Build) -> Result<()> {
         build.into.display()
     ));
     for target in &build.targets {
-        go_build(&build.module, target, &unfinished)?;
+        go_build(build, target, &unfinished)?;
     }
     std::fs::rename(&unfinished, &build.into)
         .with_context(|| format!("moving the binaries to {}", build.into.display()))
 }
 
-fn go_build(module: &Path, target: &Target, folder: &Path) -> Result<()> {
+fn go_build(build: &Build, target: &Target, folder: &Path) -> Result<()> {
+    let module = &build.module;
     let log = folder.join("go-build.log");
     let output = File::create(&log)?;
     let mut go = Command::new("go")
         .arg("build")
         .args(FLAGS)
+        .arg(format!("-tags={}", build.tags))
         .arg(format!("-ldflags=-s -w {}", target.link))
         .arg("-o")
         .arg(folder.join(target.binary))
@@ -90,7 +94,7 @@ fn go_build(module: &Path, target: &Target, folder: &Path) -> Result<()> {
         .stdout(output.try_clone()?)
         .stderr(output)
         .spawn()
-        .context("starting go (Go is needed to build the control plane, see test/control-plane/README.md)")?;
+        .context("starting go (Go is needed to build programs of the tests, see test/control-plane/README.md)")?;
     let mut progress = Progress::new(&format!("building {}", target.binary));
     let status = loop {
         match go.try_wait()? {

@@ -32,7 +32,9 @@ mod run_folder;
 mod users;
 
 pub(crate) use audit::{AuditLog, Mark, Request};
+pub(crate) use binaries::{cache, go_program};
 pub(crate) use control_plane::{ControlPlane, free_ports};
+pub(crate) use crds::install_files;
 pub(crate) use eventually::eventually;
 pub(crate) use faker::Faker;
 pub(crate) use machine_controller_manager::{Deletion, MachineControllerManager};

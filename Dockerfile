@@ -1,0 +1,21 @@
+# The image of every command: one static binary and the certificates of public authorities, nothing else.
+#
+#   docker build --build-arg SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) --tag gardener-extension-worker .
+#
+# The same commit gives the same binary: Cargo.lock pins the crates, rust-toolchain.toml the compiler, no path of the builder
+# gets in. Pin RUST_IMAGE by digest to pin the C compiler as well.
+ARG RUST_IMAGE=rust:1.95-alpine
+
+FROM ${RUST_IMAGE} AS build
+ARG SOURCE_DATE_EPOCH=0
+ENV SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} CARGO_INCREMENTAL=0 RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=/build=."
+RUN apk add --no-cache build-base ca-certificates cmake
+WORKDIR /build
+COPY . .
+RUN cargo build --release --locked --bin gardener-extension-worker
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /build/target/release/gardener-extension-worker /gardener-extension-worker
+USER 65532:65532
+ENTRYPOINT ["/gardener-extension-worker"]

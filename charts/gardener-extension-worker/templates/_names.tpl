@@ -1,0 +1,45 @@
+{{- define "worker.name" -}}
+gardener-extension-worker
+{{- end -}}
+
+{{- define "worker.selector" -}}
+app.kubernetes.io/name: {{ include "worker.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "worker.labels" -}}
+{{ include "worker.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "worker.image" -}}
+{{- $repository := required "image.repository is needed" .Values.image.repository -}}
+{{- if .Values.image.digest -}}
+{{ $repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ $repository }}:{{ required "image.tag or image.digest is needed" .Values.image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- /* Arguments of the controller by their long names (docs/cli.md). */ -}}
+{{- define "worker.configuration" -}}
+{{- $values := .Values -}}
+{{- $arguments := dict
+      "worker-type" $values.workers.types
+      "extension-classes" $values.workers.extensionClasses
+      "worker-max-concurrent-reconciles" $values.workers.maxConcurrentReconciles
+      "ignore-operation-annotation" $values.workers.ignoreOperationAnnotation
+      "shadow" $values.shadow
+      "log-level" $values.logging.level
+      "log-format" $values.logging.format
+      "metrics-port" $values.ports.metrics
+      "health-port" $values.ports.health
+      "leader-election-lease-seconds" $values.leaderElection.leaseSeconds
+      "heartbeat-renew-interval-seconds" $values.heartbeat.renewIntervalSeconds -}}
+{{- with $values.disableControllers }}{{ $_ := set $arguments "disable-controllers" . }}{{ end -}}
+{{- with $values.azure.resourceManagerUrl }}{{ $_ := set $arguments "azure-resource-manager-url" . }}{{ end -}}
+{{- with $values.azure.authorityUrl }}{{ $_ := set $arguments "azure-authority-url" . }}{{ end -}}
+{{- with $values.garden.kubeconfigSecretName }}{{ $_ := set $arguments "garden-kubeconfig" "/var/run/secrets/garden/kubeconfig" }}{{ end -}}
+{{- toYaml $arguments -}}
+{{- end -}}

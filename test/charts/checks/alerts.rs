@@ -1,0 +1,166 @@
+//! Alert rules and the dashboard, by promtool: each incident of incidents.yaml fires its alert and no other, and whatever is
+//! asked of Prometheus exists.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::gotext::yaml::documents;
+use serde_json::{Map, Value, json};
+
+use crate::chart::{Chart, render};
+use crate::programs::{output, promtool};
+
+const METRICS: &str = include_str!("../../../docs/metrics.md");
+
+/// The alert rules as the chart renders them.
+async fn rules() -> Result<Value> {
+    let rendered = render(Chart::Worker, &Chart::Worker.everything(), "extension").await?;
+    Ok(rendered.one("PrometheusRule", "")?["spec"].clone())
+}
+
+fn alerts(rules: &Value) -> Result<Vec<&Value>> {
+    let groups = rules["groups"].as_array().context("there are groups")?;
+    Ok(groups.iter().flat_map(|group| group["rules"].as_array().into_iter().flatten()).collect())
+}
+
+#[tokio::test]
+async fn each_incident_fires_its_alert_and_no_other() -> Result<()> {
+    let rules = rules().await?;
+    let file = documents(include_str!("../incidents.yaml"))?.pop().context("there are incidents")?;
+    let healthy = file["healthy"].as_object().context("a healthy seed")?;
+    let mut tests = Vec::new();
+    for at in ["15m", "75m", "100m", "150m"] {
+        tests.push(test("a healthy seed", healthy, at, None));
+    }
+    let mut fired = BTreeSet::new();
+    for incident in file["incidents"].as_array().context("there are incidents")? {
+        let text = |member: &str| incident[member].as_str().with_context(|| format!("an incident says {member}"));
+        let mut series = healthy.clone();
+        for (name, values) in incident["series"].as_object().context("an incident has series")? {
+            match values {
+                Value::Null => drop(series.remove(name)),
+                values => drop(series.insert(name.clone(), values.clone())),
+            }
+        }
+        tests.push(test(text("what")?, &series, text("after")?, Some(text("fires")?)));
+        ensure!(fired.insert(text("fires")?), "two incidents fire {}", text("fires")?);
+        for name in series.keys() {
+            known(name)?;
+        }
+    }
+    let names = alerts(&rules)?.into_iter().filter_map(|alert| alert["alert"].as_str()).collect::<BTreeSet<_>>();
+    ensure!(names == fired, "alerts {names:?}, incidents of {fired:?}");
+
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("rules.yaml"), rules.to_string())?;
+    let document = json!({"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests});
+    std::fs::write(folder.path().join("tests.yaml"), document.to_string())?;
+    check(folder.path(), &["check", "rules", "--lint-fatal", "rules.yaml"]).await?;
+    check(folder.path(), &["test", "rules", "tests.yaml"]).await
+}
+
+/// What fires is exactly this.
+fn test(what: &str, series: &Map<String, Value>, at: &str, fires: Option<&str>) -> Value {
+    let series: Vec<Value> =
+        series.iter().map(|(series, values)| json!({"series": series, "values": values})).collect();
+    let samples: Vec<Value> =
+        fires.iter().map(|alert| json!({"labels": format!("{{alertname={alert:?}}}"), "value": 1})).collect();
+    json!({
+        "name": what, "interval": "1m", "input_series": series,
+        "promql_expr_test": [{
+            "expr": "group by (alertname) (ALERTS{alertstate=\"firing\"})", "eval_time": at, "exp_samples": samples,
+        }],
+    })
+}
+
+async fn check(folder: &Path, arguments: &[&str]) -> Result<()> {
+    let (succeeded, text) = output(Command::new(promtool().await?).args(arguments).current_dir(folder))?;
+    ensure!(succeeded, "promtool {arguments:?}: {text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_alert_is_explained() -> Result<()> {
+    let rules = rules().await?;
+    for alert in alerts(&rules)? {
+        let name = alert["alert"].as_str().context("an alert has a name")?;
+        ensure!(METRICS.contains(&format!("| `{name}` |")), "docs/metrics.md does not say what to do about {name}");
+        for label in ["severity", "type", "visibility"] {
+            ensure!(alert["labels"][label].is_string(), "{name} has no label {label}");
+        }
+        queries(alert["expr"].as_str().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_dashboard_asks_for_what_exists() -> Result<()> {
+    let rendered = render(Chart::Worker, &Chart::Worker.everything(), "extension").await?;
+    let text = rendered.one("ConfigMap", "-dashboard")?["data"]["gardener-extension-worker.json"].clone();
+    let dashboard: Value = serde_json::from_str(text.as_str().context("a text")?)?;
+    let mut rules = Vec::new();
+    for panel in dashboard["panels"].as_array().context("there are panels")? {
+        ensure!(panel["title"].is_string() && panel["gridPos"].is_object(), "{panel}");
+        for target in panel["targets"].as_array().with_context(|| format!("{} asks nothing", panel["title"]))? {
+            let query = target["expr"].as_str().context("a query")?;
+            queries(query).with_context(|| format!("{}", panel["title"]))?;
+            rules.push(json!({"record": format!("panel:{}", rules.len()), "expr": query}));
+        }
+    }
+    ensure!(rules.len() > 10, "{} queries", rules.len());
+    // As rules, promtool reads them.
+    let folder = tempfile::tempdir()?;
+    let document = json!({"groups": [{"name": "dashboard", "rules": rules}]});
+    std::fs::write(folder.path().join("rules.yaml"), document.to_string())?;
+    check(folder.path(), &["check", "rules", "rules.yaml"]).await
+}
+
+/// Labels of the documented metrics, by name.
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let mut metrics = BTreeMap::new();
+    let of_controller = METRICS.split("\n## ").next().unwrap_or_default();
+    for row in of_controller.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let ticked = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+        if let [_, name, _, labels, ..] = cells.as_slice() {
+            metrics.extend(ticked(name).pop().map(|name| (name, ticked(labels).into_iter().collect())));
+        }
+    }
+    metrics
+}
+
+/// Whether the metrics of a query, with the labels that it names, are documented.
+fn queries(query: &str) -> Result<()> {
+    let prefix = "gardener_extension_worker_";
+    for part in query.split(prefix).skip(1) {
+        let end =
+            part.find(|character: char| !character.is_ascii_lowercase() && character != '_').unwrap_or(part.len());
+        let (name, rest) = part.split_at(end);
+        let selector = rest.strip_prefix('{').and_then(|rest| rest.split('}').next()).unwrap_or_default();
+        known(&format!("{prefix}{name}{{{selector}}}"))?;
+    }
+    // Labels that a result is grouped by.
+    for part in query.split("by (").skip(1) {
+        let labels = part.split(')').next().unwrap_or_default().split(',').map(str::trim);
+        for label in labels {
+            let is_known = label == "le" || documented().values().any(|labels| labels.contains(label));
+            ensure!(is_known, "no metric has a label {label}");
+        }
+    }
+    Ok(())
+}
+
+/// Whether a series, or a selector, is one of the documented metrics.
+fn known(series: &str) -> Result<()> {
+    let (name, labels) = series.trim_end_matches('}').split_once('{').unwrap_or((series, ""));
+    let name = name.trim_start_matches("gardener_extension_worker_").trim_end_matches("_bucket");
+    let documented = documented();
+    let known = documented.get(name).with_context(|| format!("docs/metrics.md has no {name}"))?;
+    for label in labels.split(',').filter_map(|label| label.split(['=', '!']).next()).map(str::trim) {
+        // Those of the target and of histograms are Prometheus' own.
+        ensure!(label.is_empty() || ["pod", "le"].contains(&label) || known.contains(label), "{name} has no {label}");
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! `example/landscape`: what an operator applies is taken, renders the charts, and hands Workers over and back so that nobody
+//! ever has two registrations for them.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::gotext::yaml::documents;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::chart::{Chart, merge, render};
+use crate::cluster::{self, ADMIN, install_files};
+use crate::installed::apply;
+
+fn read(file: &str) -> Result<Vec<Value>> {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/example/landscape")).join(file);
+    documents(&std::fs::read_to_string(&path)?).with_context(|| path.display().to_string())
+}
+
+#[tokio::test]
+async fn charts_render_with_the_values_of_the_examples() -> Result<()> {
+    let extension = read("extension.yaml")?.pop().context("an Extension")?;
+    let registration = read("controller-registration.yaml")?;
+    let deployment = &extension["spec"]["deployment"];
+    for given in [&deployment["extension"]["values"], &registration[0]["helm"]["values"]] {
+        let mut values = given.clone();
+        // gardenlet's.
+        let gardener =
+            json!({"version": "v1.149.3", "garden": {"clusterIdentity": "x"}, "seed": {"name": "x", "spec": {}}});
+        merge(&mut values, &json!({ "gardener": gardener }));
+        let rendered = render(Chart::Worker, &values, "extension-worker-x7k2p").await?;
+        let text = rendered.one("ConfigMap", "")?["data"]["config.yaml"].to_string();
+        ensure!(text.contains("- azure"), "{text}");
+    }
+    // gardener-operator's; each chart gets its part.
+    let account = json!({"name": "extension-admission-worker", "namespace": "kube-system"});
+    let mut runtime = deployment["admission"]["values"].clone();
+    let mut application = runtime.clone();
+    let here = json!({"runtimeCluster": {"priorityClassName": "gardener-system-400"}, "virtualCluster": {
+        "enabled": true, "namespace": "extension-gardener-extension-worker",
+    }});
+    merge(&mut runtime, &json!({ "gardener": here }));
+    let there = json!({"virtualCluster": {"enabled": true, "serviceAccount": account}});
+    merge(&mut application, &json!({ "gardener": there }));
+    let runtime = render(Chart::AdmissionRuntime, &runtime, "garden").await?;
+    let text = runtime.one("ConfigMap", "")?["data"]["config.yaml"].to_string();
+    for line in [
+        "webhook-config-url: gardener-extension-worker-admission.garden",
+        "webhook-config-owner-namespace: extension-gardener-extension-worker",
+    ] {
+        ensure!(text.contains(line), "{line} is not in {text}");
+    }
+    let class = &runtime.one("Deployment", "")?["spec"]["template"]["spec"]["priorityClassName"];
+    ensure!(class == "gardener-system-400", "{class}");
+    let application = render(Chart::AdmissionApplication, &application, "extension-gardener-extension-worker").await?;
+    let subject = &application.one("ClusterRoleBinding", "")?["subjects"][0];
+    ensure!(subject["name"] == account["name"] && subject["namespace"] == account["namespace"], "{subject}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_takeover_and_the_way_back_never_register_workers_twice() -> Result<()> {
+    let control_plane = cluster::shared().await?;
+    let client = control_plane.client(ADMIN).await?;
+    install_files(&client, &["operator/10-crd-operator.gardener.cloud_extensions.yaml"]).await?;
+    let kind = GroupVersionKind::gvk("operator.gardener.cloud", "v1alpha1", "Extension");
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let patch = async |name: &str, file: &str| -> Result<()> {
+        let patch = read(file)?.pop().with_context(|| format!("{file} is a patch"))?;
+        let parameters =
+            PatchParams { field_validation: Some(kube::api::ValidationDirective::Strict), ..Default::default() };
+        api.patch(name, &parameters, &Patch::Merge(patch)).await.with_context(|| file.to_owned())?;
+        Ok(())
+    };
+    let (go, ours) = ("provider-azure", "gardener-extension-worker");
+    let all = read("takeover/back-2-go-worker-controller-on.yaml")?.pop().context("the list of all")?;
+    let before = json!({
+        "apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Extension", "metadata": {"name": go},
+        "spec": all["spec"],
+    });
+    apply(&client, &before).await?;
+    ensure!(who(&api).await? == [(go.to_owned(), false)], "before: {:?}", who(&api).await?);
+
+    patch(go, "takeover/1-go-worker-controller-off.yaml").await?;
+    ensure!(who(&api).await?.is_empty(), "after the first step: {:?}", who(&api).await?);
+    ensure!(is_off(&api, go).await?, "its controller is on");
+    apply(&client, &read("extension.yaml")?.pop().context("an Extension")?).await?;
+    patch(ours, "takeover/2-this-controller-on.yaml").await?;
+    ensure!(who(&api).await? == [(ours.to_owned(), false)], "after the second step: {:?}", who(&api).await?);
+
+    patch(ours, "takeover/back-1-this-controller-off.yaml").await?;
+    ensure!(who(&api).await?.is_empty() && is_off(&api, ours).await?, "on the way back: {:?}", who(&api).await?);
+    patch(go, "takeover/back-2-go-worker-controller-on.yaml").await?;
+    ensure!(who(&api).await? == [(go.to_owned(), false)], "after the way back: {:?}", who(&api).await?);
+    let after = serde_json::to_value(api.get(go).await?)?;
+    ensure!(after["spec"] == before["spec"], "{} became {}", before["spec"], after["spec"]);
+    Ok(())
+}
+
+/// Who is registered for Workers of Azure, and whether its controller is off.
+async fn who(api: &Api<DynamicObject>) -> Result<Vec<(String, bool)>> {
+    let mut found = Vec::new();
+    for extension in api.list(&Default::default()).await? {
+        let worker = json!({"kind": "Worker", "type": "azure"});
+        let resources = extension.data["spec"]["resources"].as_array().into_iter().flatten();
+        if resources.into_iter().any(|resource| *resource == worker) {
+            let name = extension.metadata.name.unwrap_or_default();
+            let off = is_off(api, &name).await?;
+            found.push((name, off));
+        }
+    }
+    Ok(found)
+}
+
+async fn is_off(api: &Api<DynamicObject>, name: &str) -> Result<bool> {
+    let extension = api.get(name).await?;
+    let off = extension.data.pointer("/spec/deployment/extension/values/disableControllers");
+    Ok(off.and_then(Value::as_array).is_some_and(|off| off.contains(&json!("worker"))))
+}

@@ -1,0 +1,8 @@
+//! What an operator would notice, one file each.
+
+mod admission;
+mod alerts;
+mod examples;
+mod rendered;
+mod runs;
+mod values;

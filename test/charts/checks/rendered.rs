@@ -1,0 +1,113 @@
+//! What the charts render is sound: by Helm, by Kubernetes' schemas, and by a real API server that takes nothing it does not
+//! know.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::chart::{Chart, lint, merge, render};
+use crate::cluster::{self, ADMIN, install_files};
+use crate::installed::apply;
+use crate::programs::kubernetes_validate;
+
+/// The oldest and a late version of Kubernetes that a seed may have.
+const KUBERNETES: [&str; 2] = ["1.31", "1.36"];
+/// Kinds that others define: their definitions below `example/` of Gardener's module.
+const OF_OTHERS: [&str; 3] = [
+    "seed-crds/10-crd-autoscaling.k8s.io_verticalpodautoscalers.yaml",
+    "seed-crds/10-crd-monitoring.coreos.com_prometheusrules.yaml",
+    "seed-crds/10-crd-monitoring.coreos.com_servicemonitors.yaml",
+];
+
+#[tokio::test]
+async fn helm_finds_nothing_wrong() -> Result<()> {
+    for chart in Chart::ALL {
+        for (name, values) in chart.value_sets() {
+            let (succeeded, text) = lint(chart, &values).await?;
+            ensure!(succeeded && !text.contains("[WARNING]"), "{chart:?} with {name}: {text}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn objects_follow_the_schemas_of_kubernetes() -> Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    for chart in Chart::ALL {
+        for (name, values) in chart.value_sets() {
+            std::fs::write(file.path(), render(chart, &values, "extension").await?.text)?;
+            for version in KUBERNETES {
+                let Some(wrong) = kubernetes_validate(file.path(), version)? else { return Ok(()) };
+                ensure!(wrong.is_empty(), "{chart:?} with {name}, Kubernetes {version}: {wrong}");
+            }
+        }
+    }
+    // A check that finds nothing wrong anywhere would be none.
+    std::fs::write(file.path(), "apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {port: 1}\n")?;
+    let wrong = kubernetes_validate(file.path(), KUBERNETES[0])?.context("it has just worked")?;
+    ensure!(wrong.contains("port"), "a wrong Service passes: {wrong}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_api_server_takes_every_object() -> Result<()> {
+    let control_plane = cluster::shared().await?;
+    let client = control_plane.client(ADMIN).await?;
+    install_files(&client, &OF_OTHERS).await?;
+    for chart in Chart::ALL {
+        for (name, values) in chart.value_sets() {
+            let namespace = control_plane.namespace("applied").await?;
+            for object in render(chart, &values, &namespace).await?.objects {
+                let of_cluster = object["metadata"]["namespace"].is_null();
+                ensure!(
+                    of_cluster == object["kind"].as_str().unwrap_or_default().starts_with("Cluster"),
+                    "namespace of {}",
+                    object["kind"]
+                );
+                apply(&client, &object).await.with_context(|| format!("{chart:?} with {name}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The API server itself judges by its strictest standard, which Gardener's landscapes need not even demand.
+#[tokio::test]
+async fn pods_meet_the_restricted_standard() -> Result<()> {
+    let control_plane = cluster::shared().await?;
+    let client = control_plane.client(ADMIN).await?;
+    let mut worker = Chart::Worker.needed();
+    merge(
+        &mut worker,
+        &json!({"sidecarWebhook": {"enabled": true, "images": {"azure": "registry.example.org/azure:v1"}}}),
+    );
+    for (chart, deployment, values) in [
+        (Chart::Worker, "-worker", &worker),
+        (Chart::Worker, "-sidecar", &worker),
+        (Chart::AdmissionRuntime, "-admission", &Chart::AdmissionRuntime.needed()),
+    ] {
+        let namespace = control_plane.namespace("restricted").await?;
+        let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+        let strict =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}});
+        apply(&client, &strict).await?;
+        let rendered = render(chart, values, &namespace).await?;
+        let template = &rendered.one("Deployment", deployment)?["spec"]["template"];
+        let class = template["spec"]["priorityClassName"].as_str().context("pods have a priority")?;
+        let of_scheduling = "scheduling.k8s.io/v1";
+        apply(
+            &client,
+            &json!({"apiVersion": of_scheduling, "kind": "PriorityClass", "metadata": {"name": class}, "value": 900}),
+        )
+        .await?;
+        let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]});
+        pod["metadata"] = json!({"name": "one", "namespace": namespace, "labels": template["metadata"]["labels"]});
+        let stored = apply(&client, &pod).await?;
+        ensure!(stored["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] == true, "{stored}");
+        // It is the standard that speaks.
+        pod["metadata"]["name"] = json!("two");
+        pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = Value::Bool(true);
+        let refused = apply(&client, &pod).await.err().context("a pod that may become root is not refused")?;
+        ensure!(format!("{refused:#}").contains("restricted"), "{refused:#}");
+    }
+    Ok(())
+}

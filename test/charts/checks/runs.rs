@@ -1,0 +1,242 @@
+//! The controller runs as the chart installs it: with its configuration, as its service account, under its role and no other;
+//! and it uses all that the role allows.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use gardener_extension_worker::worker::class_inputs::{ANNOTATION, History};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::chart::{Chart, merge, render};
+use crate::cluster::{self, ADMIN, ControlPlane, eventually, free_ports, install_files};
+use crate::installed::{self, apply, apply_all, ready, user};
+use crate::permissions::{allowed, ensure_exact};
+use crate::shoot::{Kind, SOON, Shoot, pool, set_image};
+
+const OPERATIONS: &str = include_str!("../../../docs/operations.md");
+
+/// What no run can be made to need for certain, and when it is needed.
+const RARELY_NEEDED: [(&str, &str, &str); 1] =
+    [("events.k8s.io/events", "patch", "an event that repeats within minutes is counted up rather than written anew")];
+
+#[tokio::test]
+async fn the_program_understands_every_setting() -> Result<()> {
+    let control_plane = cluster::shared().await?;
+    let client = control_plane.client(ADMIN).await?;
+    let namespace = control_plane.namespace("everything").await?;
+    let [metrics, health] = free_ports()?;
+    let mut values = Chart::Worker.everything();
+    // What is mounted of a Secret is not there; it is read only when a shoot moves.
+    merge(&mut values, &json!({"ports": {"metrics": metrics, "health": health}, "shadow": true}));
+    let rendered = render(Chart::Worker, &values, &namespace).await?;
+    install_others(&client).await?;
+    apply_all(&client, &rendered).await?;
+    let program = installed::start(control_plane, &rendered, "-worker", |program| program).await?;
+    ready(&program, health).await
+}
+
+/// Every operation of a Worker under the role of the chart. Nothing is refused, so no rule is missing; and nothing is left
+/// over, so none could be removed.
+#[tokio::test]
+async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
+    // Of its own: two controllers would share the work.
+    let control_plane = ControlPlane::start().await?;
+    let client = control_plane.client(ADMIN).await?;
+    let namespace = control_plane.namespace("extension-worker").await?;
+    let [metrics, health] = free_ports()?;
+    let mut values = Chart::Worker.needed();
+    let quick = json!({"leaderElection": {"leaseSeconds": 3}, "heartbeat": {"renewIntervalSeconds": 1}});
+    merge(&mut values, &quick);
+    merge(&mut values, &json!({"ports": {"metrics": metrics, "health": health}}));
+    let rendered = render(Chart::Worker, &values, &namespace).await?;
+    install_others(&client).await?;
+    apply_all(&client, &rendered).await?;
+    let account = user(&namespace, "gardener-extension-worker");
+    let audit = control_plane.audit().await?;
+    let mark = audit.mark().await?;
+
+    let program = installed::start(&control_plane, &rendered, "-worker", |program| program).await?;
+    ready(&program, health).await?;
+    tokio::try_join!(
+        lives(&control_plane),
+        moves_here(&control_plane),
+        is_stuck(&control_plane),
+        is_undecodable(&control_plane),
+    )?;
+    program.stop(Duration::from_secs(5)).await?;
+
+    let allowed = allowed(&rendered.objects)?;
+    ensure_exact(&allowed, &audit.requests(&account, mark).await?, &RARELY_NEEDED)?;
+    let count = format!("allows {} pairs of resource and verb", allowed.len());
+    ensure!(OPERATIONS.contains(&count), "docs/operations.md does not say that the role {count}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_shadow_may_only_read() -> Result<()> {
+    let mut values = Chart::Worker.needed();
+    merge(&mut values, &json!({"shadow": true}));
+    let rendered = render(Chart::Worker, &values, "extension").await?;
+    ensure!(!rendered.has("Role"), "it may write leases");
+    for (resource, verb) in allowed(&rendered.objects)? {
+        ensure!(["get", "list", "watch"].contains(&verb.as_str()), "it may {verb} {resource}");
+    }
+    Ok(())
+}
+
+async fn install_others(client: &kube::Client) -> Result<()> {
+    install_files(client, &["seed-crds/10-crd-autoscaling.k8s.io_verticalpodautoscalers.yaml"]).await?;
+    let monitoring = ["prometheusrules", "servicemonitors"];
+    let files = monitoring.map(|plural| format!("seed-crds/10-crd-monitoring.coreos.com_{plural}.yaml"));
+    install_files(client, &files.each_ref().map(String::as_str)).await
+}
+
+/// A shoot from its creation to its deletion: made, changed, rolled, a pool less, put to sleep, woken, deleted.
+async fn lives(control_plane: &ControlPlane) -> Result<()> {
+    let shoot = Shoot::new(control_plane, "lives").await?;
+    let _machines = shoot.fake_machines(control_plane, Duration::ZERO).await?;
+    shoot.create(|_| {}).await?;
+    shoot.succeeded().await?;
+    // Another class for the one, more memory in the class of the other; new user data for both.
+    let script = Patch::Merge(json!({"stringData": {"script": "#!/bin/bash\necho again\n"}}));
+    shoot.api(Kind::Secret).patch("boot", &PatchParams::default(), &script).await?;
+    shoot
+        .change_worker(|worker| {
+            set_image(worker, "bow", "12.2.0");
+            pool(worker, "stern")["nodeTemplate"]["capacity"]["memory"] = json!("16Gi");
+        })
+        .await?;
+    shoot.succeeded().await?;
+    let cluster = shoot.namespace.clone();
+    let sleeps = |cluster: &mut Value| {
+        cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({"enabled": true});
+        cluster["spec"]["shoot"]["status"]["isHibernated"] = json!(true);
+    };
+    shoot.change(Kind::Cluster, &cluster, sleeps).await?;
+    shoot.change_worker(|_| {}).await?;
+    shoot.succeeded().await?;
+    eventually(SOON, "machine-controller-manager sleeps", async || {
+        let replicas = replicas_of_machine_controller(&shoot).await?;
+        ensure!(replicas == Some(0), "it has {replicas:?} replicas");
+        Ok(())
+    })
+    .await?;
+    shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    shoot.gone().await
+}
+
+/// A shoot that has moved here with a machine, and is deleted.
+async fn moves_here(control_plane: &ControlPlane) -> Result<()> {
+    let shoot = Shoot::new(control_plane, "moves").await?;
+    shoot
+        .create(|documents| {
+            documents.of_kind("Deployment")["spec"]["replicas"] = json!(0);
+            let worker = documents.of_kind("Worker");
+            worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("wait-for-state");
+        })
+        .await?;
+    let name = format!("{}-stern-z3", shoot.namespace);
+    let of = |suffix: &str| json!({"name": format!("{name}-{suffix}"), "labels": {"name": name}});
+    let kept = packed(&json!({&name: {
+        "replicas": 1,
+        "machineSets": [{"metadata": of("old"), "spec": {"replicas": 1, "selector": {"matchLabels": {"name": name}}}}],
+        "machines": [{"metadata": of("one"), "spec": {"class": {"kind": "MachineClass", "name": "old"}}}],
+    }}))?;
+    let status = Patch::Merge(json!({"status": {"state": kept}}));
+    shoot.api(Kind::Worker).patch_status("fleet", &PatchParams::default(), &status).await?;
+    let restore = |worker: &mut Value| worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("restore");
+    shoot.change(Kind::Worker, "fleet", restore).await?;
+    eventually(SOON, "machine-controller-manager may start", async || {
+        let replicas = replicas_of_machine_controller(&shoot).await?;
+        ensure!(replicas == Some(1), "it has {replicas:?} replicas");
+        Ok(())
+    })
+    .await?;
+    let machine = format!("{name}-one");
+    ensure!(shoot.get(Kind::Machine, &machine).await?.is_some(), "the machine has not come back");
+    shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    eventually(SOON, "the machine is marked", async || {
+        let machine = shoot.get(Kind::Machine, &machine).await?.context("it is gone")?;
+        ensure!(machine["metadata"]["labels"]["force-deletion"] == "True", "{}", machine["metadata"]);
+        Ok(())
+    })
+    .await?;
+    // As machine-controller-manager would.
+    shoot.api(Kind::Machine).delete(&machine, &DeleteParams::default()).await?;
+    shoot.api(Kind::MachineSet).delete(&format!("{name}-old"), &DeleteParams::default()).await?;
+    shoot.gone().await
+}
+
+/// machine-controller-manager does nothing about a new class, for longer than it may.
+async fn is_stuck(control_plane: &ControlPlane) -> Result<()> {
+    let shoot = Shoot::new(control_plane, "stuck").await?;
+    shoot.create(|_| {}).await?;
+    let deployment = eventually(SOON, "there is a machine deployment", async || {
+        shoot.list(Kind::MachineDeployment).await?.pop().context("there is none")
+    })
+    .await?;
+    let labels = json!({"role": "machine-controller-manager"});
+    let container = json!({"name": "machine-controller-manager", "image": "none"});
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]},
+        "metadata": {"name": "machine-controller-manager-1", "namespace": shoot.namespace, "labels": labels},
+    });
+    apply(&shoot.client, &pod).await?;
+    // As if the class had been there for a minute: the pod counts as one that should have done something by now when both
+    // are older by another minute.
+    let name = deployment["metadata"]["name"].as_str().context("it has a name")?;
+    let age = |deployment: &mut Value| {
+        let record = &mut deployment["metadata"]["annotations"][ANNOTATION];
+        let mut history = record.as_str().and_then(History::read).expect("a record of its class");
+        history.generations[0].since = Timestamp::now() - SignedDuration::from_secs(58);
+        *record = history.write().into();
+        // machine-controller-manager's sign that it has seen the deployment.
+        deployment["metadata"]["finalizers"] = json!(["machine.sapcloud.io/machine-controller-manager"]);
+    };
+    shoot.change(Kind::MachineDeployment, name, age).await?;
+    let observed = json!({"status": {"observedGeneration": deployment["metadata"]["generation"]}});
+    let api = shoot.api(Kind::MachineDeployment);
+    api.patch_status(name, &PatchParams::default(), &Patch::Merge(observed)).await?;
+    let pods: Api<DynamicObject> = Api::namespaced_with(
+        shoot.client.clone(),
+        &shoot.namespace,
+        &kube::api::ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&()),
+    );
+    eventually(3 * SOON, "the pod is started anew", async || {
+        let pod = pods.get_opt("machine-controller-manager-1").await?;
+        ensure!(pod.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some()), "it is there");
+        Ok(())
+    })
+    .await
+}
+
+/// A Worker that nobody can read.
+async fn is_undecodable(control_plane: &ControlPlane) -> Result<()> {
+    let shoot = Shoot::new(control_plane, "undecodable").await?;
+    let autoscaler = json!({"maxNodeProvisionTime": "soon"});
+    shoot.create(|documents| pool(documents.of_kind("Worker"), "stern")["clusterAutoscaler"] = autoscaler).await?;
+    eventually(SOON, "an event says so", async || {
+        let events = shoot.list(Kind::Event).await?;
+        ensure!(events.iter().any(|event| event["reason"] == "WorkerUndecodable"), "{events:?}");
+        Ok(())
+    })
+    .await
+}
+
+async fn replicas_of_machine_controller(shoot: &Shoot) -> Result<Option<i32>> {
+    let deployments: Api<Deployment> = Api::namespaced(shoot.client.clone(), &shoot.namespace);
+    Ok(deployments.get("machine-controller-manager").await?.spec.and_then(|spec| spec.replicas))
+}
+
+/// What gardenlet keeps of machines, in the form of `status.state`.
+fn packed(deployments: &Value) -> Result<Value> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    serde_json::to_writer(&mut gzip, &json!({"machineDeployments": deployments}))?;
+    Ok(json!({"state": base64::engine::general_purpose::STANDARD.encode(gzip.finish()?)}))
+}

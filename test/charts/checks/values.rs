@@ -1,0 +1,145 @@
+//! Values: each is described, each is checked, and what is wrong is refused with its place.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::gotext::yaml::documents;
+use serde_json::{Value, json};
+
+use crate::chart::{Chart, merge, refusal, render};
+
+#[test]
+fn every_value_is_described_and_has_a_schema() -> Result<()> {
+    for chart in Chart::ALL {
+        let read = |file: &str| std::fs::read_to_string(chart.folder().join(file)).with_context(|| file.to_owned());
+        let values = read("values.yaml")?;
+        let document = documents(&values)?.pop().context("values.yaml is empty")?;
+        let schema: Value = serde_json::from_str(&read("values.schema.json")?)?;
+        let (mut with_default, mut with_schema) = (BTreeSet::new(), BTreeSet::new());
+        members(&document, &schema, "", &mut with_default);
+        members_of_schema(&schema, "", &mut with_schema);
+        // Helm's own, for charts in charts; a limit that nobody should set has no default.
+        with_schema.retain(|member| !["global", "resources.limits"].contains(&member.as_str()));
+        ensure!(with_default == with_schema, "{:?}", with_default.symmetric_difference(&with_schema));
+        let lines: Vec<&str> = values.lines().collect();
+        for (number, pair) in lines.windows(2).enumerate() {
+            let [before, line] = pair else { continue };
+            let is_leaf = line.trim_start().split_once(": ").is_some_and(|(name, _)| !name.starts_with(['#', '-']));
+            let is_switch = line.trim_start().starts_with("enabled:");
+            let is_of_resources = before.trim_start().starts_with("cpu:");
+            ensure!(
+                !is_leaf || is_switch || is_of_resources || before.trim_start().starts_with('#'),
+                "{chart:?}, line {}: {line} is not described",
+                number + 2
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Members with a default, down to where the schema lets anything in.
+fn members(document: &Value, schema: &Value, at: &str, found: &mut BTreeSet<String>) {
+    match (document, schema.get("properties")) {
+        (Value::Object(members_here), Some(properties)) => {
+            for (name, value) in members_here {
+                members(value, &properties[name], &path(at, name), found);
+            }
+        }
+        _ => {
+            found.insert(at.to_owned());
+        }
+    }
+}
+
+fn members_of_schema(schema: &Value, at: &str, found: &mut BTreeSet<String>) {
+    match schema.get("properties").and_then(Value::as_object) {
+        Some(properties) => {
+            properties.iter().for_each(|(name, schema)| members_of_schema(schema, &path(at, name), found));
+        }
+        None => {
+            found.insert(at.to_owned());
+        }
+    }
+}
+
+fn path(at: &str, name: &str) -> String {
+    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}
+
+#[tokio::test]
+async fn wrong_values_are_refused_with_their_place() -> Result<()> {
+    let wrong = [
+        (json!({"replicas": 2}), "replicas"),
+        (json!({"image": {"digest": "sha256:short"}}), "/image/digest"),
+        (json!({"image": {"tag": 1}}), "/image/tag"),
+        (json!({"replicaCount": -1}), "/replicaCount"),
+        (json!({"workers": {"types": []}}), "/workers/types"),
+        (json!({"workers": {"types": ["azure\n- aws"]}}), "/workers/types/0"),
+        (json!({"workers": {"extensionClasses": ["shoots"]}}), "/workers/extensionClasses/0"),
+        (json!({"workers": {"maxConcurrentReconciles": 0}}), "/workers/maxConcurrentReconciles"),
+        (json!({"disableControllers": ["everything"]}), "/disableControllers/0"),
+        (json!({"azure": {"resourceManagerUrl": "arm.example.org"}}), "/azure/resourceManagerUrl"),
+        (json!({"logging": {"level": "trace"}}), "/logging/level"),
+        (json!({"ports": {"metrics": 80}}), "/ports/metrics"),
+        (json!({"leaderElection": {"leaseSeconds": 1}}), "/leaderElection/leaseSeconds"),
+        (json!({"heartbeat": {"renewIntervalSeconds": 300}}), "/heartbeat/renewIntervalSeconds"),
+        (json!({"podLabels": {"a": true}}), "/podLabels/a"),
+        (json!({"sidecarWebhook": {"enabled": true}}), "sidecarWebhook.images is needed"),
+        (json!({"sidecarWebhook": {"images": {"azure": ""}}}), "/sidecarWebhook/images/azure"),
+        (json!({"metrics": {"serviceMonitor": {"interval": "often"}}}), "/metrics/serviceMonitor/interval"),
+    ];
+    for (change, place) in wrong {
+        is_refused(Chart::Worker, &change, place).await?;
+    }
+    let of_webhooks = [
+        (json!({"providerTypes": "azure"}), "/providerTypes"),
+        (json!({"certificate": {"validity": "a month"}}), "/certificate/validity"),
+        (json!({"webhook": {"url": "https://admission.example.org"}}), "/webhook/url"),
+        (json!({"gardener": {"virtualCluster": {"enabled": "yes"}}}), "/gardener/virtualCluster/enabled"),
+        (json!({"shadow": true}), "shadow"),
+    ];
+    for (change, place) in of_webhooks {
+        is_refused(Chart::AdmissionRuntime, &change, place).await?;
+    }
+    let change = json!({"webhook": {"ownerNamespace": ["a"]}});
+    is_refused(Chart::AdmissionApplication, &change, "/webhook/ownerNamespace").await?;
+    for chart in [Chart::Worker, Chart::AdmissionRuntime] {
+        for (values, words) in [
+            (json!({}), "image.repository is needed"),
+            (json!({"image": {"repository": "registry.example.org/worker"}}), "image.tag or image.digest is needed"),
+        ] {
+            let text = refusal(chart, &values).await?;
+            ensure!(text.contains(words), "{values}: {text}");
+        }
+    }
+    Ok(())
+}
+
+async fn is_refused(chart: Chart, change: &Value, place: &str) -> Result<()> {
+    let mut values = chart.needed();
+    merge(&mut values, change);
+    let text = refusal(chart, &values).await?;
+    ensure!(text.contains(place), "{chart:?}: {change} is refused without {place}: {text}");
+    Ok(())
+}
+
+/// gardenlet gives its own values; operators write numbers as texts, with quotes and all.
+#[tokio::test]
+async fn texts_stay_texts() -> Result<()> {
+    let mut values = Chart::Worker.needed();
+    let hostile = "a\"b: {{ .Release }}\n- c";
+    merge(
+        &mut values,
+        &json!({
+            "gardener": {"garden": {"clusterIdentity": hostile}}, "proxy": {"exceptions": hostile},
+            "podAnnotations": {"example.org/note": hostile}, "image": {"tag": "1.0"},
+        }),
+    );
+    let rendered = render(Chart::Worker, &values, "extension").await?;
+    let template = &rendered.one("Deployment", "")?["spec"]["template"];
+    ensure!(template["metadata"]["annotations"]["example.org/note"] == hostile, "{template}");
+    let variables = template["spec"]["containers"][0]["env"].as_array().cloned().unwrap_or_default();
+    ensure!(variables.contains(&json!({"name": "NO_PROXY", "value": hostile})), "{variables:?}");
+    ensure!(template["spec"]["containers"][0]["image"] == "registry.example.org/worker:1.0", "{template}");
+    Ok(())
+}

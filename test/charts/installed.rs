@@ -1,0 +1,152 @@
+//! What a chart renders, in a real API server, and the program that its Deployment describes, as a process beside it.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::discovery;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::chart::Rendered;
+use crate::cluster::{ADMIN, ControlPlane, Process, Program, eventually};
+use crate::shoot::SOON;
+
+/// Applies an object as `kubectl apply --server-side --validate=strict` does. Returns what is stored.
+pub(crate) async fn apply(client: &Client, object: &Value) -> Result<Value> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+    let applied = async {
+        let version = text(&object["apiVersion"]);
+        let (group, version) = version.split_once('/').unwrap_or(("", &version));
+        let (resource, capabilities) =
+            discovery::pinned_kind(client, &GroupVersionKind::gvk(group, version, &kind)).await?;
+        let api = match capabilities.scope {
+            discovery::Scope::Cluster => Api::all_with(client.clone(), &resource),
+            discovery::Scope::Namespaced => namespaced(client, object, &resource),
+        };
+        let parameters = PatchParams::apply("operator").validation_strict();
+        let stored: DynamicObject = api.patch(&name, &parameters, &Patch::Apply(object)).await?;
+        anyhow::Ok(serde_json::to_value(stored)?)
+    };
+    applied.await.with_context(|| format!("applying {kind} {name}"))
+}
+
+fn namespaced(client: &Client, object: &Value, resource: &ApiResource) -> Api<DynamicObject> {
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
+    Api::namespaced_with(client.clone(), namespace, resource)
+}
+
+/// Applies all objects that a chart renders.
+pub(crate) async fn apply_all(client: &Client, rendered: &Rendered) -> Result<()> {
+    for object in &rendered.objects {
+        apply(client, object).await?;
+    }
+    Ok(())
+}
+
+/// The user that a service account is to the API server.
+pub(crate) fn user(namespace: &str, service_account: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{service_account}")
+}
+
+/// Starts the program as a Deployment describes it: its arguments and environment, its files, as its service account. What
+/// stands in for the kubelet: mounted files are at other paths, and the kubeconfig takes the place of the pod's own token.
+pub(crate) async fn start(
+    control_plane: &ControlPlane,
+    rendered: &Rendered,
+    deployment: &str,
+    change: impl FnOnce(Program) -> Program,
+) -> Result<Process> {
+    let client = control_plane.client(ADMIN).await?;
+    let deployment = rendered.one("Deployment", deployment)?;
+    let namespace = deployment["metadata"]["namespace"].as_str().context("a Deployment has a namespace")?;
+    let pod = &deployment["spec"]["template"]["spec"];
+    let account = pod["serviceAccountName"].as_str().context("the pod has a service account")?;
+    let folder = control_plane.folder().join(namespace);
+    std::fs::create_dir_all(&folder)?;
+    let kubeconfig = kubeconfig(control_plane, &client, namespace, account, &folder).await?;
+    let container = &pod["containers"][0];
+    let mut program = Program::new(format!("{account}-{namespace}"), env!("CARGO_BIN_EXE_gardener-extension-worker"))
+        .env("KUBECONFIG", kubeconfig)
+        .env("NO_COLOR", "1");
+    let mounts = mounted(rendered, pod, &folder)?;
+    for argument in container["args"].as_array().into_iter().flatten() {
+        let argument = argument.as_str().context("an argument is a text")?;
+        program = program.arg(mounts.iter().fold(argument.to_owned(), |text, (path, here)| text.replace(path, here)));
+    }
+    for variable in container["env"].as_array().into_iter().flatten() {
+        let name = variable["name"].as_str().context("a variable has a name")?;
+        let value = match variable.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str) {
+            Some("metadata.namespace") => namespace,
+            Some(field) => anyhow::bail!("{name} comes from {field}"),
+            None => variable["value"].as_str().context("a variable has a value")?,
+        };
+        program = program.env(name, value);
+    }
+    Process::start(change(program), control_plane.folder())
+}
+
+/// Waits until `/readyz` of the pod says so.
+pub(crate) async fn ready(program: &Process, port: u16) -> Result<()> {
+    eventually(SOON, "/readyz says that all is there", async || {
+        if let Err(ended) = program.ensure_running() {
+            return Ok(Err(ended));
+        }
+        let answer = get(port, "/readyz").await?;
+        ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        Ok(Ok(()))
+    })
+    .await?
+}
+
+/// What a port on loopback answers.
+async fn get(port: u16, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.context("connecting")?;
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+/// Writes the ConfigMaps that are mounted; paths in the pod and here.
+fn mounted(rendered: &Rendered, pod: &Value, folder: &Path) -> Result<Vec<(String, String)>> {
+    let mut mounts = Vec::new();
+    for volume in pod["volumes"].as_array().into_iter().flatten() {
+        let Some(name) = volume.pointer("/configMap/name").and_then(Value::as_str) else { continue };
+        let here = folder.join(volume["name"].as_str().unwrap_or_default());
+        std::fs::create_dir_all(&here)?;
+        for (file, content) in rendered.one("ConfigMap", name)?["data"].as_object().into_iter().flatten() {
+            std::fs::write(here.join(file), content.as_str().unwrap_or_default())?;
+        }
+        let mut all = pod["containers"][0]["volumeMounts"].as_array().into_iter().flatten();
+        let mount = all.find(|mount| mount["name"] == volume["name"]).context("a volume is mounted")?;
+        let path = mount["mountPath"].as_str().context("a mount has a path")?.to_owned();
+        mounts.push((path, here.display().to_string()));
+    }
+    Ok(mounts)
+}
+
+/// A kubeconfig with a token of the service account, as the kubelet would ask for one.
+async fn kubeconfig(
+    control_plane: &ControlPlane,
+    client: &Client,
+    namespace: &str,
+    account: &str,
+    folder: &Path,
+) -> Result<std::path::PathBuf> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+    let request = TokenRequest::default();
+    let token = accounts.create_token_request(account, &PostParams::default(), &request).await?;
+    let token = token.status.context("no token was given")?.token;
+    let file = std::fs::read(control_plane.kubeconfig_file(ADMIN)?)?;
+    let mut kubeconfig: Value = serde_json::from_slice(&file).context("reading a kubeconfig")?;
+    kubeconfig["users"][0]["user"] = json!({"token": token});
+    let path = folder.join(format!("{account}.kubeconfig"));
+    std::fs::write(&path, kubeconfig.to_string())?;
+    Ok(path)
+}
