@@ -5,7 +5,8 @@
 //!  Workers (whole)              ─► their own
 //!  Clusters (metadata)          ─► those of the namespace of that name
 //!  MachineDeployments, MachineSets, Machines, MachineClasses,
-//!  Secrets of classes           ─► those of the same namespace
+//!  Secrets of classes,
+//!  credentials (metadata)       ─► those of the same namespace
 //! ```
 //!
 //! An echo of what this process has written is no news: whoever wrote it knows the answer.
@@ -39,6 +40,7 @@ use super::news::{News, WorkerRef};
 use super::shown::Shown;
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::{Machine, MachineSet};
+use crate::worker::delete::CREDENTIALS;
 use crate::worker::live::Digested;
 use crate::worker::mirror::shelf::{Identity, Shelf};
 use crate::worker::mirror::{DeploymentText, Mirrored};
@@ -69,6 +71,7 @@ impl Watches {
         let mut start = Start { shared, news: &news, filled: Vec::new(), tasks: JoinSet::new() };
         start.workers(writer);
         start.clusters();
+        start.credentials();
         start.machine_objects::<DeploymentText>();
         start.machine_objects::<Digested<Value>>();
         start.machine_objects::<Digested<Secret>>();
@@ -88,7 +91,8 @@ struct Start<'a> {
 
 impl Start<'_> {
     fn workers(&mut self, mut writer: Writer<Guarded<Worker>>) {
-        let (events, shared, news) = (self.events(None), Arc::clone(self.shared), self.news.clone());
+        let (events, shared, news) =
+            (self.events(watcher::Config::default()), Arc::clone(self.shared), self.news.clone());
         let mut listed = Vec::new();
         self.follow(events, move |event: Option<Event<Guarded<Worker>>>| {
             // A watch that has failed goes on from where it was; what it shows is always checked against what was written.
@@ -109,7 +113,7 @@ impl Start<'_> {
     }
 
     fn clusters(&mut self) {
-        let events = self.events::<PartialObjectMeta<Cluster>>(None);
+        let events = self.events::<PartialObjectMeta<Cluster>>(watcher::Config::default());
         let (knowledge, news) = (Arc::clone(&self.shared.knowledge), self.news.clone());
         self.follow(events, move |event| {
             let identity = |cluster: &PartialObjectMeta<Cluster>| Identity {
@@ -123,8 +127,21 @@ impl Start<'_> {
         });
     }
 
+    /// That they changed is news, and that machine-controller-manager has released them; nothing of them is kept.
+    fn credentials(&mut self) {
+        let config = watcher::Config::default().fields(&format!("metadata.name={CREDENTIALS}"));
+        let (events, news) = (self.events::<PartialObjectMeta<Secret>>(config), self.news.clone());
+        self.follow(events, move |event| match event {
+            Some(Event::InitApply(secret) | Event::Apply(secret) | Event::Delete(secret)) => {
+                news.of_namespace(&secret.namespace().unwrap_or_default());
+            }
+            None | Some(Event::Init | Event::InitDone) => {}
+        });
+    }
+
     fn machine_objects<T: Mirrored + Clone>(&mut self) {
-        let events = self.events::<Shown<T>>(T::SELECTOR);
+        let config = watcher::Config { label_selector: T::SELECTOR.map(str::to_owned), ..Default::default() };
+        let events = self.events::<Shown<T>>(config);
         let (knowledge, news) = (Arc::clone(&self.shared.knowledge), self.news.clone());
         self.follow(events, move |event| {
             let shelf = T::shelf(&knowledge.mirror);
@@ -135,11 +152,10 @@ impl Start<'_> {
         });
     }
 
-    fn events<K>(&self, selector: Option<&str>) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static
+    fn events<K>(&self, config: watcher::Config) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
-        let config = watcher::Config { label_selector: selector.map(str::to_owned), ..Default::default() };
         watcher(Api::<K>::all(self.shared.client.clone()), config.page_size(PAGE).timeout(WATCH))
             .backoff(Pause::default())
     }

@@ -33,8 +33,10 @@ const MACHINE_CONTROLLER_FINALIZERS: [&str; 2] =
     ["machine.sapcloud.io/machine-controller-manager", "machine.sapcloud.io/machine-controller"];
 /// How a failure begins.
 const FAILED: &str = "failed while waiting for all machine resources to be deleted";
-/// Secrets are not watched, so a held credentials Secret is looked at again after this time.
-const LOOK_AT_SECRETS_AGAIN: Duration = Duration::from_secs(2);
+/// What gardenlet calls the Secret with the credentials of each shoot. It is watched by this name.
+pub const CREDENTIALS: &str = "cloudprovider";
+/// One of another name is not watched, so it is looked at again after this time as long as it is held.
+const LOOK_AT_OTHERS_AGAIN: Duration = Duration::from_secs(2);
 
 /// One pass: delete what can be deleted now, and say what is left and who holds it.
 ///
@@ -59,7 +61,10 @@ pub async fn delete(
     if live.is_empty() {
         return Ok(match credentials_holder(place.client(), worker).await? {
             None => remove_dependencies(hands, worker, cluster.as_deref(), now).await?,
-            Some(text) => waiting(worker, text, 90, now, Some(LOOK_AT_SECRETS_AGAIN)),
+            Some(text) => {
+                let is_watched = worker.spec.secret_ref.name.as_deref() == Some(CREDENTIALS);
+                waiting(worker, text, 90, now, (!is_watched).then_some(LOOK_AT_OTHERS_AGAIN))
+            }
         });
     }
     mark_machines(place, &live.machines).await?;
@@ -72,9 +77,7 @@ pub async fn delete(
     if is_late && live.uses_classes() && place.machine_controller().await? == MachineController::Stopped {
         text.push_str("; machine-controller-manager does not run, so nobody deletes machines");
     }
-    // The last Secret may vanish without an event of a watched kind.
-    let look_again = live.machines.is_empty().then_some(LOOK_AT_SECRETS_AGAIN);
-    Ok(waiting(worker, text, percentage(&live), now, look_again))
+    Ok(waiting(worker, text, percentage(&live), now, None))
 }
 
 /// What machines depended on goes after the last of them.

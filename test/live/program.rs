@@ -34,9 +34,16 @@ pub(crate) fn azure() -> Result<&'static Arm> {
 
 /// Starts one more.
 pub(crate) fn start(control_plane: &ControlPlane) -> Result<Process> {
+    start_with(control_plane, "controller", &[])
+}
+
+/// Starts one more under a name of its own, with more arguments.
+pub(crate) fn start_with(control_plane: &ControlPlane, name: &str, arguments: &[&str]) -> Result<Process> {
     let azure = azure()?.url();
-    let program = Program::new("controller", env!("CARGO_BIN_EXE_gardener-extension-worker"))
-        .arg("controller")
+    let program = Program::new(name, env!("CARGO_BIN_EXE_gardener-extension-worker")).arg("controller");
+    let program = arguments
+        .iter()
+        .fold(program, |program, argument| program.arg(argument))
         .flag("kubeconfig", control_plane.kubeconfig_file(CONTROLLER)?)
         .env("AZURE_RESOURCE_MANAGER_URL", &azure)
         .env("AZURE_AUTHORITY_HOST", &azure)

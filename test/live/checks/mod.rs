@@ -1,5 +1,7 @@
 //! What a user would notice, one file each.
 
+mod at_once;
+mod at_rest;
 mod aws;
 mod broken_pool;
 mod command_line;
@@ -15,5 +17,6 @@ mod roll;
 mod scale;
 mod scale_sets;
 mod secrecy;
+mod unasked;
 mod undecodable;
 mod waiting;

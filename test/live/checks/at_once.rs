@@ -1,0 +1,87 @@
+//! Whatever a Worker waits for: what is asked of it next takes effect at once, not when the waiting is over.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::cluster::eventually;
+use crate::program;
+use crate::shoot::{Kind, SOON, Shoot, ensure_says, pool};
+
+/// Far less than anything takes that is waited for, far more than a busy machine needs.
+const AT_ONCE: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn a_new_generation_a_hibernation_and_a_deletion_interrupt_any_waiting() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "at-once").await?;
+    // Nobody makes machines here.
+    shoot.create(|_| {}).await?;
+    waits_for(&shoot, "Waiting until machines are available").await?;
+
+    shoot.change_worker(|worker| pool(worker, "stern")["maximum"] = json!(7)).await?;
+    let changed = takes_effect("a new generation", async || {
+        let worker = shoot.worker().await?;
+        let bounds = worker["status"]["machineDeployments"].as_array().cloned().unwrap_or_default();
+        ensure!(bounds.iter().any(|bound| bound["maximum"] == 7), "{bounds:?}");
+        Ok(())
+    })
+    .await?;
+    waits_for(&shoot, "Waiting until machines are available").await?;
+
+    shoot
+        .change(Kind::Cluster, &shoot.namespace, |cluster| {
+            cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({"enabled": true});
+        })
+        .await?;
+    shoot.change_worker(|_| {}).await?;
+    let asleep = takes_effect("a hibernation", async || {
+        let deployments = shoot.list(Kind::MachineDeployment).await?;
+        ensure!(deployments.len() == 3, "{} deployments", deployments.len());
+        ensure!(deployments.iter().all(|live| live["spec"]["replicas"] == 0), "{}", replicas(&deployments));
+        Ok(())
+    })
+    .await?;
+    waits_for(&shoot, "have been hibernated").await?;
+
+    shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    let deleted = takes_effect("a deletion", async || {
+        let deployments = shoot.list(Kind::MachineDeployment).await?;
+        ensure!(deployments.is_empty(), "{} deployments are left", deployments.len());
+        Ok(())
+    })
+    .await?;
+    // Nothing is held by anybody: each deletion leads to the next.
+    let gone = takes_effect("the end of it", async || {
+        let worker = shoot.get(Kind::Worker, "fleet").await?;
+        ensure!(worker.is_none(), "{}", worker.unwrap_or_default()["status"]["lastOperation"]);
+        Ok(())
+    })
+    .await?;
+    println!(
+        "took effect: new generation {changed:?}, hibernation {asleep:?}, deletion {deleted:?}, and all of it {gone:?}"
+    );
+    shoot.gone().await
+}
+
+async fn waits_for(shoot: &Shoot, what: &str) -> Result<()> {
+    eventually(SOON, &format!("the Worker says {what:?}"), async || {
+        let worker = shoot.worker().await?;
+        ensure_says(&worker["status"]["lastOperation"]["description"], &[what])
+    })
+    .await
+}
+
+/// Returns how long it took.
+async fn takes_effect(what: &str, check: impl AsyncFn() -> Result<()>) -> Result<Duration> {
+    let asked = Instant::now();
+    eventually(AT_ONCE, &format!("{what} takes effect"), || check()).await.with_context(|| what.to_owned())?;
+    Ok(asked.elapsed())
+}
+
+fn replicas(deployments: &[Value]) -> String {
+    let replicas = deployments.iter().map(|live| live["spec"]["replicas"].to_string());
+    replicas.collect::<Vec<_>>().join(", ")
+}
