@@ -139,6 +139,18 @@ pub fn text_of_file(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("{}: can't be read", path.display()))
 }
 
+/// All objects of a text, whatever they are.
+///
+/// # Errors
+/// When it is no YAML.
+pub fn objects(text: &str) -> anyhow::Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for document in yaml::documents(text)? {
+        flatten(document, None, &mut objects);
+    }
+    Ok(objects)
+}
+
 /// One Worker as documents, so that parts of it can be compared and shared.
 pub struct WorkerDocuments {
     /// The Worker.
@@ -156,11 +168,8 @@ pub struct WorkerDocuments {
 /// # Errors
 /// When a document is not what it says.
 pub fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
-    let mut objects = Vec::new();
-    for document in yaml::documents(text)? {
-        flatten(document, None, &mut objects);
-    }
-    let (workers, objects): (Vec<_>, Vec<_>) = objects.into_iter().partition(|object| object["kind"] == "Worker");
+    let (workers, objects): (Vec<_>, Vec<_>) =
+        objects(text)?.into_iter().partition(|object| object["kind"] == "Worker");
     workers
         .into_iter()
         .map(|worker| {

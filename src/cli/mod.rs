@@ -20,6 +20,7 @@ mod preview;
 mod reference;
 pub mod render;
 mod table;
+mod takeover;
 mod terminal;
 mod why;
 
@@ -43,6 +44,8 @@ enum Command {
     Sidecar(crate::sidecar::SidecarArguments),
     /// Show what a change does to machines before it happens: which pools roll, and why.
     Preview(preview::PreviewArguments),
+    /// Prepare taking Workers over from the Go extension.
+    Takeover(takeover::TakeoverArguments),
     /// Show the machine objects of Workers in files, without a cluster.
     Render(render::RenderArguments),
     /// Explain why the machines of each pool are what they are: inputs, image, numbers, hash.
@@ -58,14 +61,14 @@ enum Command {
 /// Reads the arguments of the process.
 ///
 /// # Errors
-/// The exit code when there is nothing to run: 0 after help, else 2. For `preview` and `cloudprofile` that is 1, because
-/// their 2 says that there is something to look at.
+/// The exit code when there is nothing to run: 0 after help, else 2. For `preview`, `takeover` and `cloudprofile` that is 1,
+/// because their other codes say what there is to look at.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     configuration_file::with_file(&arguments).and_then(Arguments::try_parse_from).map_err(|refusal| {
         // A closed stdout or stderr leaves nobody to tell.
         let _ = refusal.print();
-        let two_says_something = ["preview", "cloudprofile"]
+        let two_says_something = ["preview", "takeover", "cloudprofile"]
             .iter()
             .any(|command| arguments.get(1).is_some_and(|argument| argument == command));
         match (refusal.use_stderr(), two_says_something) {
@@ -84,6 +87,7 @@ pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
         Command::Admission(arguments) => crate::admission::run(arguments, providers),
         Command::Sidecar(arguments) => crate::sidecar::run(arguments, providers),
         Command::Preview(arguments) => preview::run(&arguments, providers),
+        Command::Takeover(arguments) => takeover::run(&arguments, providers),
         Command::Render(arguments) => render::run(&arguments, providers),
         Command::Explain(arguments) => explain::run(&arguments, providers),
         Command::Why(arguments) => why::run(&arguments),

@@ -52,7 +52,7 @@ pub struct PlacementChange {
     pub verdict: Verdict,
     /// Whether the class changes under its name.
     pub new_nodes_differ: bool,
-    /// Where the class differs under its name.
+    /// Where the class differs under its name; of live objects, also where it differs from the one that they roll to.
     pub class_differences: Vec<String>,
     /// How many machines.
     pub nodes: Nodes,
@@ -139,7 +139,7 @@ pub fn compare(
         let old = before.get(&name);
         let new = rendered.placements.get(&name).or_else(|| old.filter(|old| kept(&old.pool)));
         let seen = live.deployments.contains_key(&name);
-        change.placements.push(placement_change(&name, old, new, seen));
+        change.placements.push(placement_change(&name, old, new, seen, baseline));
         if let Some(change_of_zone) = change.placements.last() {
             change.findings.extend(findings_of_placement(change_of_zone, old, new));
         }
@@ -211,8 +211,15 @@ fn names(
     names
 }
 
-fn placement_change(name: &str, old: Option<&Placement>, new: Option<&Placement>, seen: bool) -> PlacementChange {
+fn placement_change(
+    name: &str,
+    old: Option<&Placement>,
+    new: Option<&Placement>,
+    seen: bool,
+    baseline: Baseline,
+) -> PlacementChange {
     let Effect { verdict, new_nodes_differ } = effect(old, new);
+    let tells_differences = new_nodes_differ || (baseline == Baseline::Live && verdict.is_roll());
     let replicas = |placement: Option<&Placement>| placement.map(Placement::replicas).unwrap_or_default();
     let (before, after) = (replicas(old), replicas(new));
     let affected = match verdict {
@@ -229,7 +236,7 @@ fn placement_change(name: &str, old: Option<&Placement>, new: Option<&Placement>
         deployment: name.to_owned(),
         verdict,
         new_nodes_differ,
-        class_differences: if new_nodes_differ { class_differences(old, new) } else { Vec::new() },
+        class_differences: if tells_differences { class_differences(old, new) } else { Vec::new() },
         nodes: Nodes { before, after, affected, seen },
         old_class: old.map(|old| old.class_name.clone()),
         new_class: new.map(|new| new.class_name.clone()),

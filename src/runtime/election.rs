@@ -15,7 +15,7 @@ use super::leadership::Leadership;
 use super::lease::{ElectionTimes, Observed, Verdict, judge, observe, released, taken};
 
 /// Default name of the lease. The Go extension's is another one: both run beside each other with different controllers switched on.
-pub(super) const LEASE: &str = "gardener-extension-worker-leader-election";
+pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
 
 /// One candidate.
 pub(super) struct Candidate {

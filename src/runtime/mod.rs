@@ -46,8 +46,10 @@ pub(crate) mod webhook;
 mod worker_events;
 mod write_gate;
 
+pub(crate) use election::LEASE as LEADER_LEASE;
 pub use garden_cluster::GardenCluster;
 pub use seed::Seed;
+pub(crate) use served::Served;
 
 /// A part of the process that can be switched off, as the Go extension's `--disable-controllers` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,7 +72,7 @@ pub struct ControllerArguments {
     #[arg(long = "worker-type", env = "WORKER_TYPE", value_name = "TYPE", value_delimiter = ',')]
     worker_types: Vec<String>,
     /// Only Workers of these extension classes; one without a class is a shoot's.
-    #[arg(long, env = "EXTENSION_CLASSES", value_name = "CLASS", value_delimiter = ',', default_value = served::DEFAULT_CLASS)]
+    #[arg(long, env = "EXTENSION_CLASSES", value_name = "CLASS", value_delimiter = ',', default_value = Served::DEFAULT_CLASS)]
     extension_classes: Vec<String>,
     /// Kubeconfig of the garden, which keeps the machines of a shoot while its control plane moves; needed only when gardenlet
     /// has not put them into the Worker.

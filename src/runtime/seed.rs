@@ -38,7 +38,19 @@ impl Seed {
     /// # Errors
     /// When there is no kubeconfig and no service account, or it can't be used.
     pub async fn client(&self) -> anyhow::Result<Client> {
-        Client::try_from(self.config().await?).context("no client for the seed")
+        self.client_as(None).await
+    }
+
+    /// A client for it that acts as another user, if one is named.
+    ///
+    /// # Errors
+    /// As [`client`](Self::client).
+    pub(crate) async fn client_as(&self, user: Option<&str>) -> anyhow::Result<Client> {
+        let mut config = self.config().await?;
+        if let Some(user) = user {
+            config.auth_info.impersonate = Some(user.to_owned());
+        }
+        Client::try_from(config).context("no client for the seed")
     }
 }
 

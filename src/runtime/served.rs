@@ -3,23 +3,23 @@
 use crate::api::gardener::Worker;
 use crate::provider::{Provider, Providers};
 
-/// The class of a Worker that names none.
-pub(super) const DEFAULT_CLASS: &str = "shoot";
-
 /// Types and classes of Workers.
 #[derive(Clone, Debug)]
-pub(super) struct Served {
+pub(crate) struct Served {
     providers: Providers,
     types: Vec<String>,
     classes: Vec<String>,
 }
 
 impl Served {
+    /// The class of a Worker that names none.
+    pub(crate) const DEFAULT_CLASS: &str = "shoot";
+
     /// `types` and `classes` as they were given; no types are all that there are providers for.
     ///
     /// # Errors
     /// When there is no provider for a type, or no class.
-    pub(super) fn new(providers: Providers, types: &[String], classes: &[String]) -> anyhow::Result<Self> {
+    pub(crate) fn new(providers: Providers, types: &[String], classes: &[String]) -> anyhow::Result<Self> {
         for given in types {
             anyhow::ensure!(providers.for_worker_type(given).is_ok(), "--worker-type {given}: no such provider");
         }
@@ -32,24 +32,29 @@ impl Served {
     }
 
     /// The provider of a Worker that this process serves.
-    pub(super) fn provider_of(&self, worker: &Worker) -> Option<&'static dyn Provider> {
+    pub(crate) fn provider_of(&self, worker: &Worker) -> Option<&'static dyn Provider> {
         let (worker_type, class) = (&worker.spec.worker_type, worker.spec.class.as_deref());
         self.includes(worker_type, class).then(|| self.providers.for_worker_type(worker_type).ok()).flatten()
     }
 
     /// Whether Workers of that type and class are served.
-    pub(super) fn includes(&self, worker_type: &str, class: Option<&str>) -> bool {
-        let class = class.filter(|class| !class.is_empty()).unwrap_or(DEFAULT_CLASS);
+    pub(crate) fn includes(&self, worker_type: &str, class: Option<&str>) -> bool {
+        let class = class.filter(|class| !class.is_empty()).unwrap_or(Self::DEFAULT_CLASS);
         self.types.iter().any(|served| served == worker_type) && self.classes.iter().any(|served| served == class)
     }
 
+    /// The types.
+    pub(crate) fn type_list(&self) -> &[String] {
+        &self.types
+    }
+
     /// The types, for people.
-    pub(super) fn types(&self) -> String {
+    pub(crate) fn types(&self) -> String {
         self.types.join(",")
     }
 
     /// The classes, for people.
-    pub(super) fn classes(&self) -> String {
+    pub(crate) fn classes(&self) -> String {
         self.classes.join(",")
     }
 }
@@ -78,7 +83,7 @@ mod tests {
 
     #[test]
     fn types_without_a_provider_are_refused() {
-        let classes = [DEFAULT_CLASS.to_owned()];
+        let classes = [Served::DEFAULT_CLASS.to_owned()];
         assert!(Served::new(Providers::SHIPPED, &["azur".to_owned()], &classes).is_err());
         let all = Served::new(Providers::SHIPPED, &[], &classes).unwrap();
         assert!(all.includes("azure", None) && all.includes("aws", None));

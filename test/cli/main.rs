@@ -11,5 +11,6 @@ mod golden;
 mod json;
 mod preview;
 mod reference;
+mod takeover;
 mod terminal;
 mod why;

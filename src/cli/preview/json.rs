@@ -38,8 +38,9 @@ struct TotalDocument {
     findings: BTreeMap<Severity, usize>,
 }
 
+/// A Worker with what becomes of its pools.
 #[derive(Serialize)]
-struct WorkerDocument<'a> {
+pub(in crate::cli) struct WorkerDocument<'a> {
     namespace: &'a str,
     name: &'a str,
     placements: Vec<PlacementDocument<'a>>,
@@ -114,7 +115,8 @@ pub(super) fn text(comparison: &Comparison, exit_code: u8) -> anyhow::Result<Str
     Ok(format!("{text}\n"))
 }
 
-fn worker_document(worker: &WorkerChange) -> WorkerDocument<'_> {
+/// The document of one Worker.
+pub(in crate::cli) fn worker_document(worker: &WorkerChange) -> WorkerDocument<'_> {
     WorkerDocument {
         namespace: &worker.namespace,
         name: &worker.name,

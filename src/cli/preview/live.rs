@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use futures::{StreamExt, TryStreamExt, stream};
-use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Client, ResourceExt};
 use serde_json::Value;
 
 use super::pairs::{Key, Loaded, load_text};
@@ -37,7 +37,17 @@ pub(super) fn compare_live(
         wanted.retain(|key, _| key.0 == namespace);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
-    let mut observed = runtime.block_on(observe_workers(seed, namespace, wanted.as_ref(), profiles))?;
+    let observed = async {
+        let client = seed.client().await?;
+        observe_workers(
+            &client,
+            namespace,
+            |key| wanted.as_ref().is_none_or(|wanted| wanted.contains_key(key)),
+            profiles,
+        )
+        .await
+    };
+    let mut observed = runtime.block_on(observed)?;
     let Some(wanted) = wanted else {
         for old in observed.into_values() {
             let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
@@ -68,13 +78,14 @@ fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> an
     Ok(wanted)
 }
 
-async fn observe_workers(
-    seed: &Seed,
+/// The Workers of a seed, or of a namespace of it, that are wanted, with everything that they are planned from and what there
+/// is.
+pub(in crate::cli) async fn observe_workers(
+    client: &Client,
     namespace: Option<&str>,
-    wanted: Option<&BTreeMap<Key, Loaded>>,
+    is_wanted: impl Fn(&Key) -> bool,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<BTreeMap<Key, Loaded>> {
-    let client = seed.client().await?;
     let resource = |kind, plural| {
         let kind = GroupVersionKind::gvk("extensions.gardener.cloud", "v1alpha1", kind);
         ApiResource::from_gvk_with_plural(&kind, plural)
@@ -86,13 +97,13 @@ async fn observe_workers(
     };
     let clusters: Api<DynamicObject> = Api::all_with(client.clone(), &resource("Cluster", "clusters"));
     let listed = workers.list(&ListParams::default()).await.context("Workers can't be listed")?;
-    let chosen = listed.items.into_iter().filter(|worker| {
-        let key = (worker.namespace().unwrap_or_default(), worker.name_any());
-        wanted.is_none_or(|wanted| wanted.contains_key(&key))
-    });
+    let chosen = listed
+        .items
+        .into_iter()
+        .filter(|worker| is_wanted(&(worker.namespace().unwrap_or_default(), worker.name_any())));
     stream::iter(chosen)
         .map(|worker| {
-            let (client, clusters) = (&client, &clusters);
+            let clusters = &clusters;
             async move {
                 let key = (worker.namespace().unwrap_or_default(), worker.name_any());
                 let cluster = clusters.get_opt(&key.0).await.with_context(|| format!("Cluster {:?}", key.0))?;

@@ -16,13 +16,13 @@ use crate::preview::{CloudProfiles, WorkerChange};
 use crate::provider::Providers;
 use crate::runtime::Seed;
 
-mod json;
-mod live;
+pub(super) mod json;
+pub(super) mod live;
 mod markdown;
-mod pairs;
+pub(super) mod pairs;
 mod replacement;
-mod table;
-mod words;
+pub(super) mod table;
+pub(super) mod words;
 
 use replacement::Replacement;
 
@@ -77,10 +77,10 @@ enum Output {
 
 /// What was compared, and what could not be read.
 #[derive(Debug, Default)]
-struct Comparison {
-    workers: Vec<WorkerChange>,
+pub(super) struct Comparison {
+    pub(super) workers: Vec<WorkerChange>,
     /// Problems with files, each with its file.
-    errors: Vec<String>,
+    pub(super) errors: Vec<String>,
 }
 
 /// What is compared with what.

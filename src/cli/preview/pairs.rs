@@ -14,13 +14,13 @@ use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
 use crate::worker::live::MachineObjects;
 
 /// A Worker of a file.
-pub(super) struct Loaded {
-    pub(super) inputs: Inputs,
-    pub(super) live: MachineObjects,
+pub(in crate::cli) struct Loaded {
+    pub(in crate::cli) inputs: Inputs,
+    pub(in crate::cli) live: MachineObjects,
 }
 
 /// Namespace and name.
-pub(super) type Key = (String, String);
+pub(in crate::cli) type Key = (String, String);
 
 /// Files that are read together.
 #[derive(Default)]
@@ -137,7 +137,7 @@ fn compare_unit(unit: &Unit, has_new: bool, replacement: Option<&Replacement>, p
 }
 
 /// The Workers of a text.
-pub(super) fn load_text(
+pub(in crate::cli) fn load_text(
     text: &str,
     file: &NamedFile,
     profiles: &CloudProfiles,

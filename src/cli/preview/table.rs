@@ -13,7 +13,7 @@ use crate::preview::{Finding, PlacementChange, Verdict, WorkerChange};
 const INDENT: usize = 2;
 
 /// The Workers that change, or all of them, then the total.
-pub(super) fn text(comparison: &Comparison, all: bool, width: usize) -> String {
+pub(in crate::cli) fn text(comparison: &Comparison, all: bool, width: usize) -> String {
     let only_one = comparison.workers.len() == 1;
     let (shown, hidden): (Vec<_>, Vec<_>) =
         comparison.workers.iter().partition(|worker| all || only_one || worker.is_worth_showing());

@@ -190,7 +190,7 @@ impl Total {
     }
 }
 
-pub(super) fn counted(number: u64, noun: &str) -> String {
+pub(in crate::cli) fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 

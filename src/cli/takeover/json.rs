@@ -1,0 +1,77 @@
+//! JSON with a stable schema; docs/takeover.md describes it.
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::permissions::Permissions;
+use super::survey::Survey;
+use super::table::WAY_BACK;
+use super::worker::WorkerFacts;
+use super::writers::Writers;
+use crate::cli::preview::json::{WorkerDocument, worker_document};
+
+/// Name and version of the schema. A new member does not change it; another meaning does.
+const SCHEMA: &str = "gardener-extension-worker/takeover/v1";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    schema: &'static str,
+    exit_code: u8,
+    rolls: Vec<RollDocument<'a>>,
+    left_alone: usize,
+    errors: &'a [String],
+    both_write: bool,
+    writers: &'a Writers,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permissions: Option<&'a Permissions>,
+    way_back: [&'static str; 2],
+    workers: Vec<CheckedWorker<'a>>,
+}
+
+/// A pool whose nodes would be touched.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RollDocument<'a> {
+    namespace: &'a str,
+    worker: &'a str,
+    pool: &'a str,
+    zone: Option<&'a str>,
+    verdict: &'static str,
+    differences: &'a [String],
+}
+
+#[derive(Serialize)]
+struct CheckedWorker<'a> {
+    #[serde(flatten)]
+    facts: &'a WorkerFacts,
+    #[serde(flatten)]
+    change: WorkerDocument<'a>,
+}
+
+/// Everything, also what doesn't change.
+pub(super) fn text(survey: &Survey, exit_code: u8) -> anyhow::Result<String> {
+    let rolls = survey.rolling().map(|(worker, placement)| RollDocument {
+        namespace: &worker.namespace,
+        worker: &worker.name,
+        pool: &placement.pool,
+        zone: placement.zone.as_deref(),
+        verdict: placement.verdict.word(),
+        differences: &placement.class_differences,
+    });
+    let workers = survey.comparison.workers.iter().zip(&survey.facts);
+    let document = Document {
+        schema: SCHEMA,
+        exit_code,
+        rolls: rolls.collect(),
+        left_alone: survey.left_alone,
+        errors: &survey.comparison.errors,
+        both_write: survey.writers.both_write(),
+        writers: &survey.writers,
+        permissions: survey.permissions.as_ref(),
+        way_back: WAY_BACK,
+        workers: workers.map(|(worker, facts)| CheckedWorker { facts, change: worker_document(worker) }).collect(),
+    };
+    let text = serde_json::to_string_pretty(&document).context("the check can't be written as JSON")?;
+    Ok(format!("{text}\n"))
+}

@@ -1,0 +1,75 @@
+//! A seed, as the kubeconfig's user sees it.
+
+use anyhow::Context;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Api, ListParams};
+use kube::{Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::permissions;
+use super::survey::Survey;
+use super::writers::{Writers, deployment_name, lease_name};
+use crate::cli::preview::live::observe_workers;
+use crate::preview::CloudProfiles;
+use crate::runtime::{LEADER_LEASE, Seed, Served};
+
+/// Reads a seed, as another user if one is named.
+pub(super) fn survey(
+    seed: &Seed,
+    user: Option<&str>,
+    namespace: Option<&str>,
+    served: &Served,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<Survey> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+    runtime.block_on(async {
+        let client = seed.client_as(user).await?;
+        // First: what is not allowed explains why something can't be read.
+        let permissions = permissions::check(&client).await.context("permissions can't be asked for")?;
+        let loaded = match observe_workers(&client, namespace, |_| true, profiles).await {
+            Ok(loaded) => loaded,
+            Err(error) if !permissions.missing.is_empty() => {
+                let missing = permissions.missing.iter();
+                let missing: Vec<String> =
+                    missing.map(|missing| format!("{} {}", missing.verb, missing.resource)).collect();
+                return Err(error.context(format!("not allowed: {}", missing.join(", "))));
+            }
+            Err(error) => return Err(error),
+        };
+        let writers = writers(&client, served).await;
+        Ok(Survey::of(loaded, Vec::new(), writers, Some(permissions), served, profiles))
+    })
+}
+
+/// Who else writes. What the user may not see is told as unknown: the controller need not be allowed to see it.
+async fn writers(client: &Client, served: &Served) -> Writers {
+    let mut writers = Writers::default();
+    for worker_type in served.type_list() {
+        see::<Deployment>(client, &deployment_name(worker_type), served, &mut writers).await;
+        see::<Lease>(client, &lease_name(worker_type), served, &mut writers).await;
+    }
+    see::<Lease>(client, LEADER_LEASE, served, &mut writers).await;
+    writers
+}
+
+/// Takes in the objects of that name, in whichever namespace.
+async fn see<Kind>(client: &Client, name: &str, served: &Served, writers: &mut Writers)
+where
+    Kind: Resource<DynamicType = ()> + k8s_openapi::Resource + Clone + std::fmt::Debug + Serialize + DeserializeOwned,
+{
+    let api: Api<Kind> = Api::all(client.clone());
+    let kind = <Kind as k8s_openapi::Resource>::KIND;
+    match api.list(&ListParams::default().fields(&format!("metadata.name={name}"))).await {
+        Ok(listed) => {
+            for object in listed.items {
+                let mut object = json!(object);
+                object["kind"] = json!(kind);
+                writers.see(&object, served.type_list());
+            }
+        }
+        Err(error) => writers.unknown.push(format!("{kind} {name}: {error}")),
+    }
+}

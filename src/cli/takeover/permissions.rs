@@ -1,0 +1,73 @@
+//! What the controller needs to be allowed on a seed, and whether it is.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kube::Client;
+use kube::api::{Api, PostParams};
+use serde::Serialize;
+
+/// Questions at the same time.
+const AT_ONCE: usize = 10;
+
+/// Group, resource with sub-resource, verbs: everywhere in the seed.
+const NEEDED: &[(&str, &str, &[&str])] = &[
+    ("extensions.gardener.cloud", "workers", &["get", "list", "watch", "patch"]),
+    ("extensions.gardener.cloud", "workers/status", &["patch"]),
+    ("extensions.gardener.cloud", "clusters", &["get", "list", "watch"]),
+    ("machine.sapcloud.io", "machineclasses", &["list", "watch", "create", "update", "delete"]),
+    ("machine.sapcloud.io", "machinedeployments", &["list", "watch", "create", "patch", "delete"]),
+    ("machine.sapcloud.io", "machinesets", &["list", "watch", "create"]),
+    ("machine.sapcloud.io", "machines", &["list", "watch", "create", "patch"]),
+    ("", "secrets", &["get", "list", "watch", "create", "update", "delete"]),
+    ("", "pods", &["list", "delete"]),
+    ("apps", "deployments", &["get"]),
+    ("apps", "deployments/scale", &["patch"]),
+    ("events.k8s.io", "events", &["create", "patch"]),
+];
+
+/// What was asked, and what is not allowed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Permissions {
+    pub(super) asked: usize,
+    pub(super) missing: Vec<Permission>,
+}
+
+/// One verb for one resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Permission {
+    pub(super) group: &'static str,
+    pub(super) resource: &'static str,
+    pub(super) verb: &'static str,
+}
+
+/// Asks for each of them whether the client's user is allowed to.
+///
+/// # Errors
+/// When the API server does not answer.
+pub(super) async fn check(client: &Client) -> anyhow::Result<Permissions> {
+    let needed: Vec<Permission> = NEEDED
+        .iter()
+        .flat_map(|&(group, resource, verbs)| verbs.iter().map(move |&verb| Permission { group, resource, verb }))
+        .collect();
+    let asked = needed.len();
+    let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let questions = stream::iter(needed).map(async |permission| {
+        let (resource, sub_resource) = permission.resource.split_once('/').unwrap_or((permission.resource, ""));
+        let attributes = ResourceAttributes {
+            group: Some(permission.group.to_owned()),
+            resource: Some(resource.to_owned()),
+            subresource: Some(sub_resource.to_owned()).filter(|sub_resource| !sub_resource.is_empty()),
+            verb: Some(permission.verb.to_owned()),
+            ..ResourceAttributes::default()
+        };
+        let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+        let review = SelfSubjectAccessReview { spec, ..Default::default() };
+        let answer = api.create(&PostParams::default(), &review).await?;
+        let is_allowed = answer.status.is_some_and(|status| status.allowed);
+        anyhow::Ok((!is_allowed).then_some(permission))
+    });
+    let answers: Vec<Option<Permission>> = questions.buffer_unordered(AT_ONCE).try_collect().await?;
+    let mut missing: Vec<Permission> = answers.into_iter().flatten().collect();
+    missing.sort();
+    Ok(Permissions { asked, missing })
+}

@@ -1,0 +1,107 @@
+//! Everything that was found, from a seed or from files.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::permissions::Permissions;
+use super::touches_nodes;
+use super::worker::WorkerFacts;
+use super::writers::Writers;
+use crate::cli::input::{files, objects, text_of_file};
+use crate::cli::preview::Comparison;
+use crate::cli::preview::pairs::{Key, Loaded, load_text};
+use crate::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
+use crate::runtime::Served;
+
+/// Everything that was found.
+pub(super) struct Survey {
+    /// What becomes of the pools; the Workers in the order of `facts`.
+    pub(super) comparison: Comparison,
+    /// What else is to be said of each Worker.
+    pub(super) facts: Vec<WorkerFacts>,
+    /// Workers of other types and classes.
+    pub(super) left_alone: usize,
+    /// Who else writes.
+    pub(super) writers: Writers,
+    /// What is allowed; files do not say.
+    pub(super) permissions: Option<Permissions>,
+}
+
+impl Survey {
+    /// Compares what there is with what we would write.
+    pub(super) fn of(
+        mut loaded: BTreeMap<Key, Loaded>,
+        errors: Vec<String>,
+        mut writers: Writers,
+        permissions: Option<Permissions>,
+        served: &Served,
+        profiles: &CloudProfiles,
+    ) -> Self {
+        let all = loaded.len();
+        loaded.retain(|_, loaded| {
+            let spec = &loaded.inputs.worker.value["spec"];
+            served.includes(spec["type"].as_str().unwrap_or_default(), spec["class"].as_str())
+        });
+        writers.count_managers(loaded.values());
+        let change = |loaded: &Loaded| {
+            compare(Some(&loaded.inputs), Some(&loaded.inputs), &loaded.live, Baseline::Live, profiles)
+        };
+        Self {
+            left_alone: all - loaded.len(),
+            facts: loaded.values().map(WorkerFacts::of).collect(),
+            comparison: Comparison { workers: loaded.values().map(change).collect(), errors },
+            writers,
+            permissions,
+        }
+    }
+
+    /// Pools and zones whose nodes would be replaced, updated or taken away.
+    pub(super) fn rolling(&self) -> impl Iterator<Item = (&WorkerChange, &PlacementChange)> {
+        let workers = self.comparison.workers.iter();
+        workers.flat_map(|worker| {
+            worker
+                .placements
+                .iter()
+                .filter(|placement| touches_nodes(placement))
+                .map(move |placement| (worker, placement))
+        })
+    }
+}
+
+/// Reads files.
+pub(super) fn of_files(
+    paths: &[PathBuf],
+    namespace: Option<&str>,
+    served: &Served,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<Survey> {
+    let (mut loaded, mut errors, mut writers) = (BTreeMap::new(), Vec::new(), Writers::default());
+    for file in files(paths)? {
+        let read = || -> anyhow::Result<(BTreeMap<Key, Loaded>, Vec<Value>)> {
+            let text = text_of_file(&file.path)?;
+            let of_file = || file.path.display().to_string();
+            let objects = objects(&text).with_context(of_file)?;
+            // A file may tell only of who writes.
+            let has_worker = objects.iter().any(|object| object["kind"] == "Worker");
+            let workers =
+                if has_worker { load_text(&text, &file, profiles).with_context(of_file)? } else { BTreeMap::new() };
+            Ok((workers, objects))
+        };
+        match read() {
+            Ok((workers, objects)) => {
+                objects.iter().for_each(|object| writers.see(object, served.type_list()));
+                loaded.extend(workers);
+            }
+            Err(error) => errors.push(format!("{error:#}")),
+        }
+    }
+    loaded.retain(|key, _| namespace.is_none_or(|namespace| namespace == key.0));
+    if loaded.is_empty() {
+        errors.push("no Worker in the files".to_owned());
+        anyhow::bail!(errors.join("\n"));
+    }
+    Ok(Survey::of(loaded, errors, writers, None, served, profiles))
+}

@@ -1,0 +1,142 @@
+//! Tables for a terminal or a log.
+
+use super::survey::Survey;
+use super::worker::supported_versions;
+use super::{ROLLS, writers::Writers};
+use crate::cli::preview::table as preview;
+use crate::cli::preview::words::counted;
+use crate::cli::table::{Cell, Table, paragraph};
+use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
+use crate::preview::Verdict;
+
+/// Indentation of what stands under a heading.
+const INDENT: usize = 2;
+
+/// What becomes of the pools, who else writes, what is allowed, and the answer.
+pub(super) fn text(survey: &Survey, code: u8, all: bool, width: usize) -> String {
+    let mut text = preview::text(&survey.comparison, all, width);
+    if survey.left_alone > 0 {
+        let left = counted(survey.left_alone as u64, "Worker");
+        text.push_str(&paragraph(&format!("Left alone: {left} of other types or classes."), ASIDE, 0, width));
+    }
+    text.push_str(&facts(survey, width));
+    text.push_str(&writers(&survey.writers, width));
+    text.push_str(&permissions(survey, width));
+    text.push_str(&answer(survey, code, width));
+    text
+}
+
+fn heading(text: &str) -> String {
+    format!("\n{HEADING}{text}{HEADING:#}\n")
+}
+
+/// Versions that we are not written to, and operations that should end before.
+fn facts(survey: &Survey, width: usize) -> String {
+    let mut table = Table::new(["", ""]);
+    let mut is_empty = true;
+    for (worker, facts) in survey.comparison.workers.iter().zip(&survey.facts) {
+        let mut words = Vec::new();
+        if facts.is_supported == Some(false) {
+            let version = facts.gardener.as_deref().unwrap_or_default();
+            words.push(format!("Gardener {version}: this program is written to {}", supported_versions()));
+        }
+        words.extend(facts.under_way.as_ref().map(|under_way| format!("{under_way}: let it end first")));
+        if !words.is_empty() {
+            is_empty = false;
+            let name = format!("{}/{}", worker.namespace, worker.name);
+            table.row([name.into(), Cell::styled(words.join("; "), CAREFUL)]);
+        }
+    }
+    if is_empty { String::new() } else { heading("To look at before") + &table.render(INDENT, width) }
+}
+
+fn writers(writers: &Writers, width: usize) -> String {
+    let mut table = Table::new(["", ""]);
+    for theirs in &writers.go_extensions {
+        let state = match (theirs.replicas, theirs.reconciles_workers) {
+            (0, _) => Cell::styled("does not run", ASIDE),
+            (_, true) => Cell::styled("reconciles Workers: --disable-controllers=worker before ours begins", CAREFUL),
+            (_, false) => Cell::styled("runs without its worker controller", GOOD),
+        };
+        table.row([format!("Deployment {}/{}", theirs.namespace, theirs.name).into(), state]);
+    }
+    for lease in &writers.leases {
+        let state = match (lease.holder.as_str(), lease.renewed.as_deref()) {
+            ("", _) => "nobody leads".to_owned(),
+            (holder, None) => format!("led by {holder}"),
+            (holder, Some(renewed)) => format!("led by {holder}, renewed {renewed}"),
+        };
+        table.row([format!("Lease {}/{}", lease.namespace, lease.name).into(), state.into()]);
+    }
+    for manager in &writers.managers {
+        let objects = counted(manager.objects as u64, "object");
+        let last = manager.last.as_ref().map(|last| format!(", last {last}")).unwrap_or_default();
+        table.row([format!("manager {}", manager.name).into(), format!("fields of {objects}{last}").into()]);
+    }
+    for unknown in &writers.unknown {
+        table.row(["not known".into(), Cell::styled(unknown.clone(), CAREFUL)]);
+    }
+    let rows = table.render(INDENT, width);
+    if rows.is_empty() { String::new() } else { heading("Who writes") + &rows }
+}
+
+fn permissions(survey: &Survey, width: usize) -> String {
+    let Some(permissions) = &survey.permissions else { return String::new() };
+    let mut text = heading("Permissions of the controller");
+    if permissions.missing.is_empty() {
+        let all = format!("all {} are there", permissions.asked);
+        return text + &paragraph(&all, GOOD, INDENT, width);
+    }
+    let mut table = Table::new(["MISSING", "RESOURCE", "GROUP"]);
+    for missing in &permissions.missing {
+        let group = if missing.group.is_empty() { "core" } else { missing.group };
+        table.row([missing.verb, missing.resource, group].map(|cell| Cell::styled(cell, BAD)));
+    }
+    text.push_str(&table.render(INDENT, width));
+    text
+}
+
+fn answer(survey: &Survey, code: u8, width: usize) -> String {
+    let mut text = heading("Answer");
+    if survey.writers.both_write() {
+        let both = "The Go extension reconciles Workers while ours leads: both write. Switch one off.";
+        text.push_str(&paragraph(both, BAD, INDENT, width));
+    }
+    let (line, style) = match code {
+        ROLLS => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
+        0 => ("No node would roll.".to_owned(), GOOD),
+        _ => ("No node is seen to roll, but something above keeps the answer from being a yes.".to_owned(), CAREFUL),
+    };
+    text.push_str(&paragraph(&line, style, INDENT, width));
+    text.push_str(&rolling(survey).render(2 * INDENT, width));
+    for line in WAY_BACK {
+        text.push_str(&paragraph(line, ASIDE, INDENT, width));
+    }
+    text
+}
+
+/// Where nodes would be touched, and what of their class differs.
+fn rolling(survey: &Survey) -> Table {
+    let mut table = Table::new(["", "", "", ""]);
+    for (worker, placement) in survey.rolling() {
+        let zone = placement.zone.as_ref().map(|zone| format!(" zone {zone}")).unwrap_or_default();
+        let differences = match (placement.verdict, placement.class_differences.as_slice()) {
+            (Verdict::Delete, _) => "nothing wants the machine deployment".to_owned(),
+            (_, []) => "only inputs of the class name differ".to_owned(),
+            (_, differences) => differences.join(", "),
+        };
+        table.row([
+            format!("{}/{}", worker.namespace, worker.name).into(),
+            format!("{}{zone}", placement.pool).into(),
+            Cell::styled(placement.verdict.word(), BAD),
+            differences.into(),
+        ]);
+    }
+    table
+}
+
+/// How the Go extension takes over again.
+pub(super) const WAY_BACK: [&str; 2] = [
+    "Way back: end our controller, then start the Go extension without --disable-controllers=worker.",
+    "It finds its own names, hashes and status; what we add are annotations of machine deployments that it leaves alone.",
+];

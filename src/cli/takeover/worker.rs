@@ -1,0 +1,98 @@
+//! What is to be said of one Worker before it is taken over, beside what becomes of its pools.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli::preview::pairs::Loaded;
+
+/// Gardener's minor versions whose worker API this program is written to: the first and the last of 1.x.
+const GARDENER: (u64, u64) = (144, 150);
+
+/// What is to be said of one Worker.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WorkerFacts {
+    /// Its `spec.type`.
+    #[serde(rename = "type")]
+    pub(super) worker_type: String,
+    /// The Gardener that has reconciled the shoot last, where it is known.
+    pub(super) gardener: Option<String>,
+    /// Whether this program is written to its worker API; `None` where the version is not known.
+    pub(super) is_supported: Option<bool>,
+    /// What is under way, if anything is.
+    pub(super) under_way: Option<String>,
+}
+
+impl WorkerFacts {
+    pub(super) fn of(loaded: &Loaded) -> Self {
+        let worker = &loaded.inputs.worker.value;
+        let shoot = loaded.inputs.shoot.as_ref().map(|shoot| &shoot.value);
+        let gardener = shoot.and_then(|shoot| shoot.pointer("/status/gardener/version")?.as_str()).map(str::to_owned);
+        Self {
+            worker_type: worker["spec"]["type"].as_str().unwrap_or_default().to_owned(),
+            is_supported: gardener.as_deref().and_then(is_supported),
+            gardener,
+            under_way: under_way(worker),
+        }
+    }
+}
+
+/// Whether that version of Gardener is one that this program is written to; `None` when it can't be read.
+fn is_supported(version: &str) -> Option<bool> {
+    let mut parts = version.trim_start_matches('v').split(['.', '-', '+']);
+    let (major, minor): (u64, u64) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    Some(major == 1 && (GARDENER.0..=GARDENER.1).contains(&minor))
+}
+
+/// The versions, for people.
+pub(super) fn supported_versions() -> String {
+    format!("1.{} to 1.{}", GARDENER.0, GARDENER.1)
+}
+
+fn under_way(worker: &Value) -> Option<String> {
+    let metadata = &worker["metadata"];
+    if !metadata["deletionTimestamp"].is_null() {
+        return Some("it is being deleted".to_owned());
+    }
+    if let Some(request) = metadata.pointer("/annotations/gardener.cloud~1operation").and_then(Value::as_str) {
+        return Some(format!("{request} is requested"));
+    }
+    let last = &worker["status"]["lastOperation"];
+    let (operation, state) = (last["type"].as_str()?, last["state"].as_str()?);
+    (state != "Succeeded").then(|| format!("{operation} is {state}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn versions_of_gardener() {
+        for (version, wanted) in [
+            ("1.143.9", Some(false)),
+            ("1.144.0", Some(true)),
+            ("v1.150.0-dev-abc", Some(true)),
+            ("1.151.0", Some(false)),
+            ("2.144.0", Some(false)),
+            ("", None),
+            ("1", None),
+            ("latest", None),
+        ] {
+            assert_eq!(is_supported(version), wanted, "{version}");
+        }
+    }
+
+    #[test]
+    fn what_is_under_way() {
+        let last = |state: &str| json!({"status": {"lastOperation": {"type": "Reconcile", "state": state}}});
+        assert_eq!(under_way(&last("Succeeded")), None);
+        assert_eq!(under_way(&last("Error")).as_deref(), Some("Reconcile is Error"));
+        assert_eq!(under_way(&json!({})), None);
+        let requested = json!({"metadata": {"annotations": {"gardener.cloud/operation": "migrate"}}});
+        assert_eq!(under_way(&requested).as_deref(), Some("migrate is requested"));
+        let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        assert_eq!(under_way(&deleted).as_deref(), Some("it is being deleted"));
+    }
+}

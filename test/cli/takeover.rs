@@ -1,0 +1,189 @@
+//! `takeover check` over what the Go extensions have made: the measured cases of ../parity, as files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gardener_extension_worker::api::gotext::yaml;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::binary::{Outcome, run};
+use crate::golden::assert_same;
+
+fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    yaml::documents(&text).unwrap().into_iter().next().unwrap()
+}
+
+/// A Worker as the Go extension leaves it behind: with its status, and its objects beside it.
+fn left_by_go(case: &str) -> Option<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test/parity/cases").join(case);
+    let (mut bundle, made) = (read(&folder.join("input.yaml")), read(&folder.join("expected.yaml")));
+    let is_reconcile = bundle.get("operation").is_none_or(|operation| operation == "reconcile");
+    let deployments = made["machineDeploymentObjects"].as_array().is_some_and(|deployments| !deployments.is_empty());
+    if !is_reconcile || made.get("error").is_some() || !deployments {
+        return None;
+    }
+    let mut existing = Vec::new();
+    for (member, kind) in [
+        ("machineClasses", "MachineClass"),
+        ("machineClassSecrets", "Secret"),
+        ("machineDeploymentObjects", "MachineDeployment"),
+    ] {
+        for object in made[member].as_array().into_iter().flatten() {
+            let mut object = object.clone();
+            object["kind"] = json!(kind);
+            existing.push(object);
+        }
+    }
+    bundle["existing"] = existing.into();
+    for member in ["providerStatus", "machineDeployments", "inPlaceUpdates"] {
+        if let Some(value) = made["workerStatus"].get(member) {
+            bundle["worker"]["status"][member] = value.clone();
+        }
+    }
+    Some(bundle)
+}
+
+/// One case of each family in which the Go extension has made machine deployments.
+fn one_of_each_family() -> BTreeMap<String, Value> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("test/parity/cases");
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let mut chosen = BTreeMap::new();
+    for provider in ["azure", "aws"] {
+        for family in names(&root.join(provider)) {
+            let cases = names(&root.join(provider).join(&family)).into_iter();
+            let mut cases = cases.map(|case| format!("{provider}/{family}/{case}"));
+            if let Some((case, bundle)) = cases.find_map(|case| Some((case.clone(), left_by_go(&case)?))) {
+                chosen.insert(case, bundle);
+            }
+        }
+    }
+    chosen
+}
+
+struct Files(TempDir);
+
+impl Files {
+    fn new(documents: &[(&str, &Value)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, document) in documents {
+            std::fs::write(folder.path().join(name), document.to_string()).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+
+    fn check(&self, options: &[&str]) -> Outcome {
+        run(&[&["takeover", "check", self.path().to_str().unwrap()], options].concat())
+    }
+}
+
+/// A Worker with two pools in several zones.
+const CASE: &str = "azure/pools-zones/priorities";
+
+fn go_extension(arguments: &[&str]) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"namespace": "extension-provider-azure", "name": "gardener-extension-provider-azure"},
+        "spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "x", "args": arguments}]}}},
+    })
+}
+
+fn lease(name: &str) -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"namespace": "extension-worker", "name": name},
+        "spec": {"holderIdentity": "a-pod", "renewTime": "2026-11-21T12:00:00.000000Z"},
+    })
+}
+
+#[test]
+fn nothing_that_the_go_extensions_have_made_would_roll() {
+    let cases = one_of_each_family();
+    assert!(cases.len() > 20, "only {} cases", cases.len());
+    for (case, bundle) in &cases {
+        let shown = Files::new(&[("bundle.json", bundle)]).check(&["-o", "json"]);
+        assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{case}: {shown:?}");
+        let shown = shown.json();
+        for placement in shown["workers"][0]["placements"].as_array().unwrap() {
+            assert_eq!(placement["verdict"], "NONE", "{case}: {placement:#}");
+        }
+    }
+}
+
+#[test]
+fn a_table_names_what_rolls_and_who_writes() {
+    let mut bundle = left_by_go(CASE).unwrap();
+    bundle["worker"]["spec"]["pools"][0]["volume"]["size"] = json!("99Gi");
+    bundle["worker"]["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Processing"});
+    bundle["cluster"]["spec"]["shoot"]["status"]["gardener"] = json!({"version": "1.139.2"});
+    for object in bundle["existing"].as_array_mut().unwrap() {
+        object["metadata"]["managedFields"] = json!([
+            {"manager": "gardener-extension-provider-azure", "operation": "Update", "time": "2026-11-20T12:00:00Z"},
+            {"manager": "machine-controller-manager", "operation": "Update", "subresource": "status"},
+        ]);
+    }
+    let (theirs, lease) = (go_extension(&[]), lease("provider-azure-leader-election"));
+    let files = Files::new(&[("bundle.json", &bundle), ("deployment.json", &theirs), ("lease.json", &lease)]);
+    let shown = files.check(&[]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (3, ""), "{shown:?}");
+    assert_same("test/cli/golden/takeover.txt", &shown.stdout);
+    let shown = files.check(&["-o", "json"]);
+    assert_eq!(shown.code, 3);
+    assert_same("test/cli/golden/takeover.json", &shown.stdout);
+}
+
+#[test]
+fn both_extensions_at_once_are_no_yes() {
+    let bundle = left_by_go(CASE).unwrap();
+    let ours = lease("gardener-extension-worker-leader-election");
+    for (arguments, code) in [(&[][..], 1), (&["--disable-controllers=bastion,worker"], 0)] {
+        let theirs = go_extension(arguments);
+        let shown = Files::new(&[("a.json", &bundle), ("b.json", &theirs), ("c.json", &ours)]).check(&[]);
+        assert_eq!(shown.code, code, "{shown:?}");
+        assert_eq!(shown.stdout.contains("both write"), code == 1, "{shown:?}");
+    }
+}
+
+#[test]
+fn a_pool_that_can_not_be_planned_and_what_can_not_be_read_are_no_yes() {
+    let mut bundle = left_by_go(CASE).unwrap();
+    bundle["worker"]["spec"]["pools"][0]["machineImage"] = json!({"name": "unheard-of", "version": "1.0.0"});
+    bundle["worker"]["status"]["providerStatus"] = Value::Null;
+    let shown = Files::new(&[("a.json", &bundle)]).check(&[]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    assert!(shown.stdout.contains("unheard-of"), "{shown:?}");
+    for (arguments, message) in [
+        (&["takeover", "check", "no/such/file"][..], "no/such/file"),
+        (&["takeover", "check", "docs"], "no Worker in the files"),
+        (&["takeover", "check", "--kubeconfig", "no-such-kubeconfig"], "kubeconfig no-such-kubeconfig can't be read"),
+        (&["takeover", "check", "x.yaml", "--kubeconfig", "y"], "name no file with it"),
+        (&["takeover", "check", "--worker-type", "unheard-of"], "no such provider"),
+        (&["takeover", "chekc"], "chekc"),
+    ] {
+        let shown = run(arguments);
+        assert_eq!((shown.code, shown.stdout.as_str()), (1, ""), "{arguments:?}: {shown:?}");
+        assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn workers_of_others_are_left_alone() {
+    let mut bundle = left_by_go(CASE).unwrap();
+    bundle["worker"]["spec"]["class"] = json!("garden");
+    let files = Files::new(&[("a.json", &bundle)]);
+    assert!(files.check(&[]).succeeded().stdout.contains("Left alone: 1 Worker"));
+    let shown = files.check(&["--extension-classes", "garden", "-o", "json"]).succeeded().json();
+    assert_eq!(shown["workers"].as_array().unwrap().len(), 1);
+    assert_eq!(shown["leftAlone"], 0);
+}
