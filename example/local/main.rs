@@ -1,9 +1,9 @@
 //! The main job, live: a Worker becomes ready nodes, and another image replaces them. `cargo run --example local`, or
-//! `cargo run --example local -- aws` for another cloud.
+//! `cargo run --example local -- aws` for another cloud; `-- pebble` for the made-up one of ../tiny.
 //!
 //! ```text
 //! story     what is done, in this order, and what has to come of it
-//! seed      what gardenlet would write: the objects of ../azure.yaml or ../aws.yaml, another image
+//! seed      what gardenlet would write: the objects of ../azure.yaml (or of another cloud), another image
 //! ticker    watches everything that comes of it and prints a line for each change
 //! sentence  what such a line says about an object
 //! ```
@@ -15,6 +15,8 @@
 
 #[path = "../../test/cluster/mod.rs"]
 mod cluster;
+#[path = "../tiny/providers.rs"]
+pub(crate) mod providers;
 
 mod seed;
 mod sentence;
@@ -28,7 +30,7 @@ use clap::Parser;
 /// Shows in a real control plane how a Worker becomes ready nodes and how another image replaces them.
 #[derive(Parser)]
 #[command(name = "local")]
-struct Arguments {
+pub(crate) struct Arguments {
     /// Whose Worker it is.
     #[arg(value_enum, default_value_t = seed::Cloud::Azure)]
     cloud: seed::Cloud,
@@ -40,14 +42,19 @@ struct Arguments {
     unhurried: bool,
 }
 
+#[allow(dead_code, reason = "the test of this story begins elsewhere")]
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("controller") {
         return gardener_extension_worker::cli::run(
             gardener_extension_worker::cli::Arguments::parse(),
-            gardener_extension_worker::provider::Providers::SHIPPED,
+            providers::PROVIDERS,
         );
     }
-    let arguments = Arguments::parse();
+    run(&Arguments::parse())
+}
+
+/// Tells the story to its end.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -55,7 +62,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let code = runtime.block_on(story::tell(&arguments));
+    let code = runtime.block_on(story::tell(arguments));
     // A build that was interrupted need not be waited for.
     runtime.shutdown_background();
     code

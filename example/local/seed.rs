@@ -15,6 +15,8 @@ pub(crate) enum Cloud {
     Azure,
     /// `../aws.yaml`
     Aws,
+    /// `../tiny/worker.yaml`
+    Pebble,
 }
 
 impl Cloud {
@@ -23,6 +25,7 @@ impl Cloud {
         match self {
             Self::Azure => "example/azure.yaml",
             Self::Aws => "example/aws.yaml",
+            Self::Pebble => "example/tiny/worker.yaml",
         }
     }
 }

@@ -288,7 +288,6 @@ fn choice<'a>(
     if !selection.wants_flavor(chosen, &regions.names, &resolution.offer().definitions) {
         return None;
     }
-    let machine = resolution.groups().get(group).map(|group| &group.capabilities);
     Some(Choice {
         group,
         regions: if regions.all { Vec::new() } else { regions.names.clone() },
@@ -296,7 +295,9 @@ fn choice<'a>(
         flavor,
         candidates: available.flavors.clone(),
         decision: decisions.number(resolution, group, available),
-        admitted: machine.is_some_and(|machine| version.admits(machine, &resolution.offer().definitions)),
+        admitted: resolution
+            .machine_types(group)
+            .any(|machine_type| version.admits(machine_type, &resolution.offer().definitions)),
     })
 }
 

@@ -210,9 +210,10 @@ fn every_machine(definitions: &[CapabilityDefinition]) -> Option<Vec<OfferedType
         };
         machines = machines.iter().flat_map(|machine| (1..=subsets).map(move |subset| with(machine, subset))).collect();
     }
-    let machine = |(number, capabilities)| OfferedType {
+    let machine = |(number, capabilities): (usize, Capabilities)| OfferedType {
         // No machine type of a profile can be called that.
         name: format!("any machine {number}"),
+        architecture: capabilities.values(ARCHITECTURE).and_then(<[String]>::first).cloned().unwrap_or_default(),
         capabilities,
         ..OfferedType::default()
     };

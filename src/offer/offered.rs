@@ -9,7 +9,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{ARCHITECTURE, Classification, is_supported_by_image};
+use crate::capabilities::{Classification, is_supported_by_image};
 use crate::provider::explanation::ImageName;
 
 /// The offer of one profile.
@@ -40,6 +40,8 @@ pub struct OfferedType {
     pub name: String,
     /// `spec.machineTypes[3]`.
     pub path: String,
+    /// The architecture by which Gardener admits it.
+    pub architecture: String,
     /// What machines of it can do, as the provider completes it for a pool that names no architecture of its own.
     pub capabilities: Capabilities,
     /// What the provider's half says of it in the old format: it changes the machine, not the choice of the image.
@@ -114,14 +116,11 @@ impl OfferedFlavor {
 }
 
 impl OfferedVersion {
-    /// Whether Gardener admits machines with these capabilities, whatever the provider says (gardener-core section 1.7).
+    /// Whether Gardener admits machines of a type, whatever the provider says (gardener-core section 1.7).
     #[must_use]
-    pub fn admits(&self, machine: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
-        let architecture = machine.values(ARCHITECTURE).unwrap_or_default();
-        let of_architecture = self.architectures.is_empty()
-            || architecture.is_empty()
-            || architecture.iter().any(|architecture| self.architectures.contains(architecture));
-        of_architecture && is_supported_by_image(machine, &self.admitted, definitions)
+    pub fn admits(&self, machine: &OfferedType, definitions: &[CapabilityDefinition]) -> bool {
+        let of_architecture = self.architectures.is_empty() || self.architectures.contains(&machine.architecture);
+        of_architecture && is_supported_by_image(&machine.capabilities, &self.admitted, definitions)
     }
 
     /// `gardenlinux 1877.3.0`.

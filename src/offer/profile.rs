@@ -158,6 +158,7 @@ impl Profile {
         OfferedType {
             name: machine_type.name.clone(),
             path: format!("spec.machineTypes[{position}]"),
+            architecture: architecture.to_owned(),
             capabilities: self.format.machine_capabilities(Some(&machine_type.capabilities), architecture, definitions),
             of_old_format,
             usable: machine_type.usable.unwrap_or(true),

@@ -183,7 +183,9 @@ impl Kin<'_> {
         for part in &question.parts {
             let (was, is) = (self.before.given(part.before), self.after.given(part.after));
             for region in &part.regions {
-                if was.image_in(*region) == is.image_in(*region) && was.rest() == is.rest() {
+                // What Gardener admits on neither side nobody can have.
+                let nobody_can = !was.admitted && !is.admitted;
+                if nobody_can || (was.image_in(*region) == is.image_in(*region) && was.rest() == is.rest()) {
                     continue;
                 }
                 let answers = (was.answer(*region), is.answer(*region));
@@ -248,7 +250,7 @@ impl<'a> Asked<'a> {
         let nothing = Given { flavor: None, admitted: false, effect: BTreeMap::new() };
         let Some((version, available)) = available else { return nothing };
         let Some(offered) = offer.images.get(version) else { return nothing };
-        let admitted = offered.admits(&self.machine_type.capabilities, &offer.definitions);
+        let admitted = offered.admits(self.machine_type, &offer.definitions);
         let Outcome::Chosen(flavor) = self.resolution.outcome(self.group, available) else {
             return Given { admitted, ..nothing };
         };
@@ -275,14 +277,14 @@ impl<'a> Asked<'a> {
 fn kin<'a>(before: &'a Resolution<'a>, after: &'a Resolution<'a>) -> Vec<Kin<'a>> {
     let in_after: HashMap<&str, usize> =
         after.offer().machine_types.iter().enumerate().map(|(at, known)| (known.name.as_str(), at)).collect();
-    let mut found: HashMap<(usize, usize, String), usize> = HashMap::new();
+    let mut found: HashMap<_, usize> = HashMap::new();
     let mut kin: Vec<Kin<'a>> = Vec::new();
     for (position, machine_type) in before.offer().machine_types.iter().enumerate() {
         let Some(there) = in_after.get(machine_type.name.as_str()).copied() else { continue };
         let Some(other) = after.offer().machine_types.get(there) else { continue };
         let groups = (before.group_of_type(position), after.group_of_type(there));
         let of_old_format = format!("{:?} {:?}", machine_type.of_old_format.0, other.of_old_format.0);
-        let known = *found.entry((groups.0, groups.1, of_old_format)).or_insert_with(|| {
+        let known = *found.entry((groups, of_old_format)).or_insert_with(|| {
             kin.push(Kin {
                 before: Asked { resolution: before, group: groups.0, machine_type },
                 after: Asked { resolution: after, group: groups.1, machine_type: other },

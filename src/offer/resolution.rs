@@ -13,13 +13,13 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::offered::{Offer, OfferedVersion};
+use super::offered::{Offer, OfferedType, OfferedVersion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{NoFlavor, RankingStep, best_flavor, trace_ranking, with_defaults};
 use crate::provider::explanation::Verdict;
 use crate::provider::image_explanation::verdicts;
 
-/// Machine types that can do the same.
+/// Machine types that can do the same, and that Gardener admits by the same architecture.
 #[derive(Clone, Debug)]
 pub struct TypeGroup {
     /// What they can do, defaults included.
@@ -176,21 +176,27 @@ impl<'a> Resolution<'a> {
         })
     }
 
-    /// Names of the machine types of a group.
-    pub fn type_names(&self, group: usize) -> impl Iterator<Item = &'a str> {
+    /// The machine types of a group.
+    pub fn machine_types(&self, group: usize) -> impl Iterator<Item = &'a OfferedType> {
         let types = self.groups.get(group).map(|group| group.types.as_slice()).unwrap_or_default();
         let offered = &self.offer.machine_types;
-        types.iter().filter_map(|position| offered.get(*position)).map(|machine_type| machine_type.name.as_str())
+        types.iter().filter_map(|position| offered.get(*position))
+    }
+
+    /// Names of the machine types of a group.
+    pub fn type_names(&self, group: usize) -> impl Iterator<Item = &'a str> {
+        self.machine_types(group).map(|machine_type| machine_type.name.as_str())
     }
 }
 
 fn groups(offer: &Offer) -> (Vec<TypeGroup>, Vec<usize>) {
-    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut known: HashMap<(String, &str), usize> = HashMap::new();
     let mut groups: Vec<TypeGroup> = Vec::new();
     let mut group_of_type = Vec::with_capacity(offer.machine_types.len());
     for (position, machine_type) in offer.machine_types.iter().enumerate() {
         let capabilities = with_defaults(&machine_type.capabilities, &offer.definitions);
-        let group = *known.entry(key(&capabilities)).or_insert_with(|| {
+        let admitted_by = (key(&capabilities), machine_type.architecture.as_str());
+        let group = *known.entry(admitted_by).or_insert_with(|| {
             groups.push(TypeGroup { capabilities, types: Vec::new() });
             groups.len() - 1
         });

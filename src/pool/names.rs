@@ -34,6 +34,14 @@ pub fn class_name(technical_id: &str, pool: &str, hash: &PoolHash, zone_suffix: 
     ClassName(format!("{technical_id}-{pool}-{hash}{zone_suffix}"))
 }
 
+impl DeploymentName {
+    /// The class of these machines where the hash stands at the end, behind the zone.
+    #[must_use]
+    pub fn class_name(&self, hash: &PoolHash) -> ClassName {
+        ClassName(format!("{self}-{hash}"))
+    }
+}
+
 impl fmt::Display for DeploymentName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)

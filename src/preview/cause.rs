@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::cloud_profile::{CloudProfiles, ProfileStep};
 use super::difference::{Change, ChangeKind, ChangedObject, Path, apply, difference};
 use super::inputs::{Document, Inputs};
-use super::outcome::{Failure, Outcome, outcome};
+use super::outcome::{Failure, Outcome, asks_profile, outcome};
 use super::rule::{Effect, effect};
 use crate::api::gotext::json::to_go_json;
 use crate::api::secret::Secrets;
@@ -32,30 +32,6 @@ pub struct Cause {
     /// Whether only several changes together have the effect.
     pub joint: bool,
 }
-
-/// Members of a pool that no entry of a CloudProfile is looked up by. What is not listed counts.
-const UNASKED: [&str; 20] = [
-    "name",
-    "minimum",
-    "maximum",
-    "maxSurge",
-    "maxUnavailable",
-    "annotations",
-    "labels",
-    "taints",
-    "nodeAgentSecretName",
-    "userDataSecretRef",
-    "volume",
-    "dataVolumes",
-    "kubeletDataVolumeName",
-    "zones",
-    "machineControllerManager",
-    "kubeletConfig",
-    "nodeTemplate",
-    "providerConfig",
-    "clusterAutoscaler",
-    "priority",
-];
 
 /// Two outcomes and everything that changed between their inputs.
 pub struct Trials<'a> {
@@ -176,7 +152,7 @@ impl<'a> Trials<'a> {
         causes
     }
 
-    /// Everything of a pool that a CloudProfile can be asked for, and what becomes of the placement.
+    /// Everything that decides what a pool gets of a CloudProfile, and what becomes of the placement.
     fn question(&self, target: &str) -> Option<String> {
         let everything: Vec<usize> = (0..self.changes.len()).collect();
         let (old, new) = (self.outcome(&[]), self.outcome(&everything));
@@ -185,18 +161,9 @@ impl<'a> Trials<'a> {
             Some(placement.pool.clone())
         };
         let name = placement(&old).or_else(|| placement(&new))?;
-        let worker = &self.old.worker.value;
-        let pool = worker["spec"]["pools"].as_array()?.iter().find(|pool| pool["name"] == *name)?;
-        let asked: BTreeMap<&String, &Value> =
-            pool.as_object()?.iter().filter(|(member, _)| !UNASKED.contains(&member.as_str())).collect();
-        let effect = self.whole_effect(target);
-        Some(to_go_json(&json!([
-            asked,
-            worker["spec"]["type"],
-            worker["spec"]["region"],
-            worker.pointer("/status/providerStatus"),
-            effect,
-        ])))
+        let asked = asks_profile(self.old, &name)?;
+        let worker_type = &self.old.worker.value["spec"]["type"];
+        Some(to_go_json(&json!([worker_type, asked, self.whole_effect(target)])))
     }
 
     fn search_causes(&self, targets: &BTreeSet<String>) -> BTreeMap<String, Vec<Cause>> {

@@ -156,6 +156,14 @@ pub fn outcome(inputs: &Inputs, live: &MachineObjects, cloud: Option<&Value>) ->
     Ok(outcome)
 }
 
+/// Everything of the Worker that decides what a pool gets of its CloudProfile; `None` where the provider can't tell.
+#[must_use]
+pub fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
+    let context = context(inputs).ok()?;
+    let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
+    provider.planner(context).ok()?.asks_profile(context.pool(pool)?)
+}
+
 /// The cloud before a change: what is recorded is there, as the old inputs need it. A file seldom describes the whole cloud,
 /// and a preview asks nobody.
 #[must_use]

@@ -11,7 +11,8 @@ use crate::pool::strategy::deployment_strategy;
 
 impl WantedDeployment {
     /// The deployment of a part of a pool: its name, its share of the numbers, and the labels that its nodes get.
-    pub(super) fn of_pool(
+    #[must_use]
+    pub fn of_pool(
         pool: &WorkerPool,
         name: DeploymentName,
         class_name: &ClassName,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::document::{Document, decode_document};
-use super::{WorkerContext, WorkerError};
+use super::{PoolProblem, WorkerContext, WorkerError};
+use crate::api::gardener::WorkerPool;
 
 impl WorkerContext<'_> {
     /// Where the provider config of the CloudProfile stands, for messages.
@@ -46,6 +47,14 @@ impl WorkerContext<'_> {
     pub fn provider_status<T: Document>(&self) -> Result<Option<T>, WorkerError> {
         decode("Worker status.providerStatus", self.worker.status.provider_status.as_deref())
     }
+}
+
+/// The provider config of a pool; absent is empty.
+///
+/// # Errors
+/// When it can't be read.
+pub fn pool_config<T: Document>(pool: &WorkerPool) -> Result<T, PoolProblem> {
+    Ok(pool.provider_config.as_deref().map(decode_document).transpose()?.unwrap_or_default())
 }
 
 fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {

@@ -10,18 +10,18 @@ use super::cloud_error::CloudError;
 use crate::api::gardener::ErrorCode;
 
 /// What is known of the errors of one cloud.
-pub(super) struct KnownErrors {
+pub struct KnownErrors {
     /// Codes of the cloud in lower case, and what each means; `None` for one that its words have to explain.
-    pub(super) codes: &'static [(&'static str, Option<ErrorCode>)],
+    pub codes: &'static [(&'static str, Option<ErrorCode>)],
     /// Words that only this cloud uses.
-    pub(super) texts: ErrorTexts,
+    pub texts: ErrorTexts,
 }
 
 /// Words and the code that each stands for; the first that is found decides.
 ///
 /// Texts are compared in any case, so they are written in lower case. `a.*b` is `a` and behind it, on the same line and
 /// not far, `b`; `(?<!a)b` is a `b` without an `a` directly before it.
-pub(super) type ErrorTexts = &'static [(ErrorCode, &'static [&'static str])];
+pub type ErrorTexts = &'static [(ErrorCode, &'static [&'static str])];
 
 /// Words that are the same for all clouds: limits of Gardener's own, of SDKs and of terraform.
 const COMMON_TEXTS: ErrorTexts = &[
@@ -104,7 +104,8 @@ const DRIVER_CODES: &[(&str, ErrorCode)] = &[
 const LONGEST_GAP: usize = 100;
 
 /// The code for a failed machine, or none.
-pub(super) fn error_codes(known: &KnownErrors, driver_code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+#[must_use]
+pub fn error_codes(known: &KnownErrors, driver_code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
     let error = CloudError::read(text);
     let code = by_cloud_code(known, &error)
         .or_else(|| by_words(known, &error.words))

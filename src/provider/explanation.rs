@@ -151,7 +151,8 @@ pub struct ImageName {
 
 impl ImageName {
     /// `None` where nothing is named.
-    pub(crate) fn of(member: &str, value: &str) -> Option<Self> {
+    #[must_use]
+    pub fn of(member: &str, value: &str) -> Option<Self> {
         (!value.is_empty()).then(|| Self { member: member.to_owned(), value: value.to_owned() })
     }
 }

@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Value, json};
+
 use super::{PoolProblem, WorkerContext};
-use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineType, WorkerPool};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
 pub use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
 use crate::capabilities::{NoFlavor, best_flavor};
 
@@ -71,6 +73,20 @@ pub fn machine_type<'a>(context: &WorkerContext<'a>, pool: &WorkerPool) -> Resul
     })
 }
 
+/// Everything that decides which image of a CloudProfile a pool gets, and what else the profile says of its machine type.
+/// `deciding` is the pool whose architecture counts where the machine type names none.
+#[must_use]
+pub fn asks_profile(context: &WorkerContext<'_>, pool: &WorkerPool, deciding: &WorkerPool) -> Value {
+    let MachineImage { name, version } = &pool.machine_image;
+    json!({
+        "region": context.worker.spec.region,
+        "machineType": pool.machine_type,
+        "architectures": [architecture(pool), architecture(deciding)],
+        "image": [name, version],
+        "kept": context.worker.status.provider_status,
+    })
+}
+
 /// The capabilities that a CloudProfile declares, or those that one in the old format stands for.
 pub fn definitions_or(
     declared: &[CapabilityDefinition],
@@ -102,6 +118,35 @@ pub fn best_candidate<Candidate>(
     }
     let choice = best_flavor(machine, definitions, &candidates, capabilities_of).map_err(NotInProfile::NoFlavor)?;
     Ok(candidates.swap_remove(choice.index))
+}
+
+/// An entry of a list of images, by name and version.
+pub trait ImageEntry {
+    /// Name of the image.
+    fn name(&self) -> &str;
+
+    /// Its version.
+    fn version(&self) -> &str;
+}
+
+/// The entries for an image.
+pub fn of_image<'a, Entry: ImageEntry + 'a>(
+    entries: impl Iterator<Item = &'a Entry>,
+    image: &MachineImage,
+) -> impl Iterator<Item = &'a Entry> {
+    entries.filter(|entry| entry.name() == image.name && entry.version() == image.version)
+}
+
+/// What the provider status keeps of an image, for any machine.
+///
+/// # Errors
+/// When there is no status, or nothing in it.
+pub fn kept_of_image<'a, Entry: ImageEntry>(
+    status: Option<&'a [Entry]>,
+    image: &MachineImage,
+) -> Result<impl Iterator<Item = &'a Entry>, NotInStatus> {
+    let mut kept = of_image(status.ok_or(NotInStatus::NoStatus)?.iter(), image).peekable();
+    if kept.peek().is_none() { Err(NotInStatus::NotKept) } else { Ok(kept) }
 }
 
 /// Neither the CloudProfile nor the provider status gives an image.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::explanation::{Candidate, ChosenImage, Fitting, ImageExplanation, ImageName, NamedImage, Origin, Verdict};
 use super::image::machine_type;
+use super::profile::ListedVersion;
 use super::{PoolProblem, WorkerContext};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
 use crate::capabilities::{Choice, NoFlavor, RankingStep, mismatches, trace_ranking, with_defaults};
@@ -32,7 +33,7 @@ pub(super) trait ImageChoice {
     fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities;
 
     /// Every image that the provider config of the CloudProfile lists, by name and version.
-    fn images(&self) -> Vec<MachineImage>;
+    fn images(&self) -> Vec<ListedVersion<'_>>;
 
     /// The candidates of the CloudProfile, in its order.
     fn listed(&self, image: &MachineImage) -> Vec<KnownImage<'_>>;
@@ -158,7 +159,8 @@ fn judge_kept(
 /// Images of the CloudProfile that could be used instead; versions of the same image first.
 fn fitting_images(choice: &impl ImageChoice, wanted: &MachineImage, machine: &Capabilities) -> Vec<NamedImage> {
     let mut fitting: Vec<NamedImage> = Vec::new();
-    for image in choice.images() {
+    for listed in choice.images() {
+        let image = MachineImage { name: listed.image.to_owned(), version: listed.version.to_owned() };
         let known = fitting.iter().any(|known| known.name == image.name && known.version == image.version);
         if !known && image != *wanted && choice.is_in_profile(&image, machine) {
             fitting.push(image.into());

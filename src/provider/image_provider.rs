@@ -1,20 +1,28 @@
-//! Providers that know images and make no machines: which image a pool gets there, by the same steps as everywhere.
+//! Which image a pool gets, for every provider that says nothing special about it: of those that the CloudProfile lists,
+//! else of those that are kept beside it.
 //!
 //! ```text
-//!  Worker + CloudProfile ── ImageProvider ──► listed images, kept images ──► ImageExplanation
+//!  Worker + CloudProfile ── ImageProvider ──► listed images, kept images ─┬─► choose   what machines start from
+//!                                                                         └─► explain  why
 //! ```
+//!
+//! Some providers know only images and make no machines. One that makes machines can choose their images by this as well.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use super::document::DocumentError;
 use super::explanation::{ImageExplanation, ImageName, Origin};
-use super::image::{NotInProfile, architecture, best_candidate, definitions_or};
+use super::image::{NotInProfile, architecture, best_candidate, definitions_or, machine_type};
 use super::image_explanation::{FoundImage, ImageChoice, KnownImage, explain_image};
-use super::profile::{ListedFlavor, ProfileConfig, ProfileFormat};
+use super::kept_images::{KeptImage, KeptImages};
+use super::profile::{ListedFlavor, ListedVersion, ProfileConfig, ProfileFormat};
 use super::{PoolProblem, WorkerContext, WorkerError};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
 use crate::capabilities::are_compatible;
 
-/// A provider of images only. Its CloudProfiles are understood, its Workers are not served.
+/// A provider of images. One that is no [`Provider`](super::Provider) as well has CloudProfiles that are understood, and
+/// Workers that are not served.
 pub trait ImageProvider: ProfileFormat {
     /// The members of documents that name an image, for messages.
     fn image_members(&self) -> &'static str;
@@ -31,49 +39,11 @@ pub trait ImageProvider: ProfileFormat {
     }
 }
 
-/// Images that are known beside the CloudProfile.
-#[derive(Clone, Debug)]
-pub struct KeptImages {
-    /// The object that keeps them.
-    pub origin: Origin,
-    /// Its path, for messages.
-    pub path: &'static str,
-    /// The images, in the order in which they are kept.
-    pub images: Vec<KeptImage>,
-}
-
-/// One of them.
-#[derive(Clone, Debug, Default)]
-pub struct KeptImage {
-    /// Name and version.
-    pub image: MachineImage,
-    /// How the cloud calls it.
-    pub reference: Option<ImageName>,
-    /// What it fits; a capability that is not named means every value.
-    pub capabilities: Capabilities,
-    /// Whether it is for encrypted root volumes; absent where that makes no difference.
-    pub encrypted: Option<bool>,
-}
-
-impl KeptImages {
-    /// Those of `status.providerStatus` of the Worker.
-    #[must_use]
-    pub fn of_worker(images: Vec<KeptImage>) -> Self {
-        Self { origin: Origin::ProviderStatus, path: "status.providerStatus", images }
-    }
-
-    /// Those of `spec.infrastructureProviderStatus` of the Worker.
-    #[must_use]
-    pub fn of_infrastructure(images: Vec<KeptImage>) -> Self {
-        Self { origin: Origin::InfrastructureStatus, path: "spec.infrastructureProviderStatus", images }
-    }
-}
-
 /// The images of one Worker.
 pub struct WorkerImages<'a> {
     provider: &'a dyn ImageProvider,
     context: WorkerContext<'a>,
-    config: Box<dyn ProfileConfig>,
+    config: Option<Arc<dyn ProfileConfig>>,
     kept: KeptImages,
     definitions: Cow<'a, [CapabilityDefinition]>,
 }
@@ -85,11 +55,39 @@ impl<'a> WorkerImages<'a> {
     /// When a document can't be read.
     pub fn open(provider: &'a dyn ImageProvider, context: WorkerContext<'a>) -> Result<Self, WorkerError> {
         let spec = &context.cloud_profile.spec;
-        let config = provider
-            .open(spec.provider_config.as_deref())
-            .map_err(|source| WorkerError::Document { path: context.profile_config_path(), source })?;
+        // The largest document of all, which many Workers share; so its decoded form is kept beside the profile.
+        let decoded = spec.decoded_provider_config.get_or_decode(|| {
+            let open = |raw| provider.open(Some(raw)).map(Arc::<dyn ProfileConfig>::from);
+            spec.provider_config.as_deref().map(open).transpose()
+        });
+        let config: Result<_, DocumentError> = (*decoded).clone();
+        let config = config.map_err(|source| WorkerError::Document { path: context.profile_config_path(), source })?;
         let definitions = definitions_or(&spec.machine_capabilities, || provider.old_format_definitions());
         Ok(Self { kept: provider.kept_images(&context)?, provider, context, config, definitions })
+    }
+
+    /// The image that a pool's machines start from, as it is to be kept: with the capabilities of its flavor.
+    ///
+    /// # Errors
+    /// When the machine type is unknown, or nothing fits it.
+    pub fn choose(&self, pool: &WorkerPool) -> Result<KeptImage, PoolProblem> {
+        let images = PoolImages { images: self, pool };
+        let machine = images.capabilities_of(machine_type(&self.context, pool)?, pool);
+        let found = images.found(pool, &machine)?;
+        let kept = found.kept.and_then(|position| images.kept_for_pool().nth(position));
+        if let Some(kept) = kept {
+            return Ok(kept.clone());
+        }
+        let image = pool.machine_image.clone();
+        let flavor = self.best_flavor(&image, &machine);
+        let capabilities = flavor.map(|flavor| flavor.capabilities.into_owned()).unwrap_or_default();
+        Ok(KeptImage { image, reference: found.reference, capabilities, encrypted: None })
+    }
+
+    /// What was kept before.
+    #[must_use]
+    pub fn kept_before(&self) -> &[KeptImage] {
+        &self.kept.images
     }
 
     /// Which image a pool gets, and why.
@@ -99,15 +97,19 @@ impl<'a> WorkerImages<'a> {
     }
 
     fn flavors(&self, image: &MachineImage) -> Vec<ListedFlavor<'_>> {
-        self.config.flavors(&image.name, &image.version, Some(&self.context.worker.spec.region))
+        self.flavors_in(image, Some(&self.context.worker.spec.region))
+    }
+
+    fn flavors_in(&self, image: &MachineImage, region: Option<&str>) -> Vec<ListedFlavor<'_>> {
+        self.config.iter().flat_map(|config| config.flavors(&image.name, &image.version, region)).collect()
     }
 
     fn best_flavor(&self, image: &MachineImage, machine: &Capabilities) -> Result<ListedFlavor<'_>, NotInProfile> {
-        if self.context.cloud_profile.spec.provider_config.is_none() {
+        if self.config.is_none() {
             return Err(NotInProfile::NoConfig);
         }
         let flavors = self.flavors(image);
-        if flavors.is_empty() && !self.config.flavors(&image.name, &image.version, None).is_empty() {
+        if flavors.is_empty() && !self.flavors_in(image, None).is_empty() {
             return Err(NotInProfile::NotInRegion { region: self.context.worker.spec.region.clone() });
         }
         best_candidate(flavors, machine, &self.definitions, |flavor| &*flavor.capabilities)
@@ -167,11 +169,8 @@ impl ImageChoice for PoolImages<'_> {
         provider.machine_capabilities(machine_type.capabilities.as_ref(), architecture(pool), definitions)
     }
 
-    fn images(&self) -> Vec<MachineImage> {
-        let listed = self.images.config.images().into_iter();
-        listed
-            .map(|listed| MachineImage { name: listed.image.to_owned(), version: listed.version.to_owned() })
-            .collect()
+    fn images(&self) -> Vec<ListedVersion<'_>> {
+        self.images.config.iter().flat_map(|config| config.images()).collect()
     }
 
     fn listed(&self, image: &MachineImage) -> Vec<KnownImage<'_>> {

@@ -7,22 +7,28 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::WorkerContext;
+use super::image::architecture;
+use super::node_template::StrictNodeTemplate;
 use crate::api::gardener::WorkerPool;
 use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
 use crate::pool::names::ClassName;
 
 /// What a provider says in a machine class.
 #[derive(Debug)]
-pub(super) struct ClassContent {
+pub struct ClassContent {
     /// Driver that makes the machines, such as `Azure`.
-    pub(super) provider: &'static str,
-    pub(super) labels: BTreeMap<String, String>,
-    pub(super) node_template: Option<MachineClassNodeTemplate>,
-    pub(super) provider_spec: Value,
+    pub provider: &'static str,
+    /// Labels of the class.
+    pub labels: BTreeMap<String, String>,
+    /// What a node looks like, for the cluster-autoscaler.
+    pub node_template: Option<MachineClassNodeTemplate>,
+    /// What the driver reads.
+    pub provider_spec: Value,
 }
 
 /// A machine class in the Worker's namespace, with the Worker's credentials and a Secret of its own for the user data.
-pub(super) fn machine_class(context: &WorkerContext<'_>, name: &ClassName, content: ClassContent) -> MachineClass {
+#[must_use]
+pub fn machine_class(context: &WorkerContext<'_>, name: &ClassName, content: ClassContent) -> MachineClass {
     let worker = context.worker;
     let namespace = worker.metadata.namespace.clone();
     MachineClass {
@@ -40,8 +46,32 @@ pub(super) fn machine_class(context: &WorkerContext<'_>, name: &ClassName, conte
     }
 }
 
+/// What a node of the pool looks like in a zone, with what its provider config says over it; nothing where the pool does not
+/// say it.
+#[must_use]
+pub fn node_template(
+    context: &WorkerContext<'_>,
+    pool: &WorkerPool,
+    zone: String,
+    overrides: Option<&StrictNodeTemplate>,
+) -> Option<MachineClassNodeTemplate> {
+    let mut template = pool.node_template.clone()?;
+    if let Some(overrides) = overrides {
+        overrides.override_in(&mut template);
+    }
+    Some(MachineClassNodeTemplate {
+        architecture: Some(architecture(pool).to_owned()),
+        capacity: template.capacity,
+        virtual_capacity: template.virtual_capacity,
+        instance_type: pool.machine_type.clone(),
+        region: context.worker.spec.region.clone(),
+        zone,
+    })
+}
+
 /// Labels that tell the operating system, where the pool names image and version.
-pub(super) fn operating_system_labels(pool: &WorkerPool) -> BTreeMap<String, String> {
+#[must_use]
+pub fn operating_system_labels(pool: &WorkerPool) -> BTreeMap<String, String> {
     let image = &pool.machine_image;
     if image.name.is_empty() || image.version.is_empty() {
         return BTreeMap::new();

@@ -33,6 +33,7 @@ pub mod gcp;
 pub mod image;
 pub(crate) mod image_explanation;
 pub mod image_provider;
+pub mod kept_images;
 mod machine_class;
 pub mod node_template;
 pub mod openstack;
@@ -45,12 +46,16 @@ pub(crate) mod test_support;
 mod user_data;
 
 pub use dependencies::{Dependencies, DependencyFailure};
+pub use documents::pool_config;
 pub use error::{PoolError, PoolProblem, WorkerError};
+pub use error_texts::{ErrorTexts, KnownErrors, error_codes};
 pub use explanation::ProviderExplanation;
 use image_provider::ImageProvider;
 use profile::ProfileFormat;
 
+pub use machine_class::{ClassContent, machine_class, node_template, operating_system_labels};
 pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
+pub use status_images::status_images;
 pub use user_data::user_data;
 
 /// The decoded objects that the pools of one Worker are planned from.
@@ -131,6 +136,12 @@ pub trait PoolPlanner {
     /// What a person needs to know to understand the plan of the pool, also of one that can't be planned. It is made by
     /// the functions that [`plan_pool`](Self::plan_pool) decides with.
     fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation;
+
+    /// Everything of the Worker that decides what the pool gets of a CloudProfile, whatever that lists: pools of two Workers
+    /// with equal answers get the same of each. `None` where they must not be taken for each other.
+    fn asks_profile(&self, _pool: &WorkerPool) -> Option<Value> {
+        None
+    }
 
     /// The `providerStatus` document after `planned`. Images of pools that could not be planned stay as they are.
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -9,7 +10,7 @@ use super::document::{Document, decode_document};
 use super::node_template::StrictNodeTemplate;
 use crate::api::gardener::{ShootPool, ShootPools, ShootVolume};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::api::gotext::json::decode_lenient;
+use crate::api::gotext::json::{decode_lenient, null_as_default};
 use crate::api::gotext::quantity::Quantity;
 
 /// Where pools stand in a Shoot.
@@ -20,8 +21,42 @@ pub(super) fn before<'a>(pool: &ShootPool, old: Option<&'a ShootPools>) -> Optio
     old?.workers.iter().find(|before| before.name == pool.name)
 }
 
-/// Reads of an `InfrastructureConfig` what `T` wants; what can't be read is left to those who judge that document.
-pub(super) fn infrastructure_config<T: DeserializeOwned>(pools: &ShootPools) -> Option<T> {
+/// What is read of an `InfrastructureConfig`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(bound = "ZoneName: Deserialize<'de> + Default")]
+pub(super) struct InfrastructureConfig<ZoneName> {
+    /// Azure: whether machines are in zones.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub(super) zoned: bool,
+    #[serde(default, deserialize_with = "null_as_default")]
+    networks: Networks<ZoneName>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(bound = "ZoneName: Deserialize<'de> + Default")]
+struct Networks<ZoneName> {
+    #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
+    zones: Vec<Zone<ZoneName>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(bound = "ZoneName: Deserialize<'de> + Default")]
+struct Zone<ZoneName> {
+    #[serde(default, deserialize_with = "null_as_default")]
+    name: ZoneName,
+}
+
+impl<ZoneName> InfrastructureConfig<ZoneName> {
+    /// The zones that it has.
+    pub(super) fn zones(&self) -> impl ExactSizeIterator<Item = &ZoneName> {
+        self.networks.zones.iter().map(|zone| &zone.name)
+    }
+}
+
+/// Reads an `InfrastructureConfig`; what can't be read is left to those who judge that document.
+pub(super) fn infrastructure_config<ZoneName: DeserializeOwned + Default>(
+    pools: &ShootPools,
+) -> Option<InfrastructureConfig<ZoneName>> {
     decode_lenient(pools.infrastructure_config.as_deref()?.get()).ok()
 }
 

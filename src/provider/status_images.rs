@@ -5,8 +5,9 @@ use serde_json::Value;
 use crate::api::gardener::WorkerPool;
 
 /// Each image of the planned pools once, in the order of the pools; then the images that pools which could not be planned
-/// used before.
-pub(super) fn status_images(
+/// used before. Entries that `is_same` says are alike are listed once.
+#[must_use]
+pub fn status_images(
     planned: impl IntoIterator<Item = Value>,
     kept_before: impl IntoIterator<Item = Value>,
     failed: &[&WorkerPool],

@@ -78,6 +78,9 @@ fn convert_one(arguments: &ConvertArguments, providers: Providers) -> anyhow::Re
     match arguments.output {
         Output::Yaml => {
             print(&yaml(&conversion.profile)?)?;
+            if conversion.profile == found.document {
+                say("Nothing to convert: the profile is in this format already.", 0, width());
+            }
             say_everything(&conversion, width());
         }
         Output::Json => print(&json(&conversion)?)?,

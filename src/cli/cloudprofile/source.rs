@@ -112,20 +112,27 @@ impl GardenSource {
             };
             let mut objects = Vec::new();
             for name in names.iter().map(|name| name.to_string_lossy()) {
-                let asked = match name.split_once('/') {
+                let (kind, asked) = match name.split_once('/') {
                     Some((namespace, name)) => {
-                        api("NamespacedCloudProfile", "namespacedcloudprofiles", Some(namespace)).get(name).await
+                        let kind = "NamespacedCloudProfile";
+                        (kind, api(kind, "namespacedcloudprofiles", Some(namespace)).get(name).await)
                     }
-                    None => api("CloudProfile", "cloudprofiles", None).get(&name).await,
+                    None => ("CloudProfile", api("CloudProfile", "cloudprofiles", None).get(&name).await),
                 };
-                objects.push(asked.with_context(|| format!("CloudProfile {name:?}"))?);
+                objects.push((kind, asked.with_context(|| format!("{kind} {name:?}"))?));
             }
             if names.is_empty() {
                 let listed = api("CloudProfile", "cloudprofiles", None).list(&ListParams::default()).await;
-                objects.extend(listed.context("CloudProfiles can't be listed")?);
+                let listed = listed.context("CloudProfiles can't be listed")?;
+                objects.extend(listed.into_iter().map(|profile| ("CloudProfile", profile)));
             }
-            let documents = objects.into_iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
-            profiles("garden", documents, &[])
+            // The items of a list need not say their kind.
+            let document = |(kind, object): (&str, DynamicObject)| {
+                let mut document = serde_json::to_value(object)?;
+                document["kind"] = kind.into();
+                anyhow::Ok(document)
+            };
+            profiles("garden", objects.into_iter().map(document).collect::<Result<Vec<_>, _>>()?, &[])
         })
     }
 }

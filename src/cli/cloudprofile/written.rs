@@ -5,6 +5,7 @@ use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cli::preview::words::counted;
 use crate::cli::table::paragraph;
 use crate::cli::terminal::complain;
 use crate::offer::proof::{Answer, Difference, Lost, Proof};
@@ -32,10 +33,10 @@ pub(super) fn say(text: &str, indent: usize, width: usize) {
 /// Says what was compared, and whether there are exceptions that are listed.
 pub(super) fn say_proof(proof: &Proof, exceptions: bool, width: usize) {
     let text = format!(
-        "Compared: {} machine types with {} image versions, {} questions; everybody gets the same image as before{}.",
-        proof.machine_types,
-        proof.versions,
-        proof.questions,
+        "Compared: {} with {}, {}; everybody gets the same image as before{}.",
+        counted(proof.machine_types as u64, "machine type"),
+        counted(proof.versions as u64, "image version"),
+        counted(proof.questions as u64, "question"),
         if exceptions { ", but for what is listed" } else { "" }
     );
     say(&text, 0, width);

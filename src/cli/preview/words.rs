@@ -190,6 +190,7 @@ impl Total {
     }
 }
 
+/// `1 pool`, `2 pools`.
 pub(in crate::cli) fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

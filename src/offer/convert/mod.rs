@@ -117,6 +117,12 @@ impl Before {
         Ok(Self { profile, offer })
     }
 
+    /// The architectures by which core's half admits a version.
+    fn admitted_architectures(&self, image: &str, version: &str) -> &[String] {
+        let offered = self.offer.images.iter().find(|known| known.image == image && known.version == version);
+        offered.map(|offered| offered.architectures.as_slice()).unwrap_or_default()
+    }
+
     /// Compares the result with it.
     fn proof(&self, converted: &Value, providers: Providers) -> Result<Proof, ProfileError> {
         let after = read(converted.clone(), providers)?.offer(Timestamp::UNIX_EPOCH);

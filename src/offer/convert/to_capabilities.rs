@@ -123,11 +123,16 @@ impl Conversing<'_> {
     fn flavors_of_image(&self, image: &Members) -> FlavorsOfVersion {
         let mut of_versions: FlavorsOfVersion = Vec::new();
         for version in versions(image) {
-            let listed = flavors(version);
-            let flavors =
-                if listed.is_empty() { self.before.profile.format.flavors_of_old_format(version) } else { listed };
             let name = text(version, "version");
+            let listed = flavors(version);
+            let format = self.before.profile.format;
+            let flavors = if listed.is_empty() {
+                format.flavors_of_old_format(version, self.before.admitted_architectures(text(image, "name"), name))
+            } else {
+                listed
+            };
             match of_versions.iter_mut().find(|(known, _)| known == name) {
+                Some((_, known)) if format.first_entry_counts() => add_regions(known, flavors),
                 Some((_, known)) => known.extend(flavors),
                 None => of_versions.push((name.to_owned(), flavors)),
             }
@@ -297,6 +302,32 @@ impl Conversing<'_> {
                 open: "spec.providerConfig has no image for it, so nobody can have it, before and after.".to_owned(),
                 advice: "Add the image, or remove the version.".to_owned(),
             });
+        }
+    }
+}
+
+/// Adds the flavors of a later entry, with the regions that no earlier one has an image for.
+fn add_regions(known: &mut Vec<Members>, later: Vec<Members>) {
+    let names = |flavor: &Members| -> Vec<Value> {
+        let regions = flavor.get("regions").and_then(Value::as_array).into_iter().flatten();
+        regions.map(|region| region["name"].clone()).collect()
+    };
+    let taken: Vec<Value> = known.iter().flat_map(names).collect();
+    for mut flavor in later {
+        if let Some(regions) = flavor.get_mut("regions").and_then(Value::as_array_mut) {
+            regions.retain(|region| !taken.contains(&region["name"]));
+        }
+        if names(&flavor).is_empty() {
+            continue;
+        }
+        match known.iter_mut().find(|known| capabilities_of(known) == capabilities_of(&flavor)) {
+            Some(known) => {
+                let more = flavor.get_mut("regions").and_then(Value::as_array_mut).map(std::mem::take);
+                if let (Some(Value::Array(regions)), Some(mut more)) = (known.get_mut("regions"), more) {
+                    regions.append(&mut more);
+                }
+            }
+            None => known.push(flavor),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::document::{
 };
 use super::{Before, Conversion, ConvertError, Undecided};
 use crate::api::gardener::Capabilities;
-use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, with_defaults};
+use crate::capabilities::{ARCHITECTURE, with_defaults};
 use crate::offer::Resolution;
 use crate::offer::lint::some_of;
 use crate::offer::offered::OfferedVersion;
@@ -88,9 +88,18 @@ impl Conversing<'_> {
             of_architecture
                 .sort_by_key(|variant| (self.is_elsewhere(version, &variant.flavor), std::cmp::Reverse(variant.types)));
             let Some((kept, others)) = of_architecture.split_first() else { continue };
-            own.push((architecture.clone(), kept.flavor.clone()));
+            let entry = (architecture.clone(), kept.flavor.clone());
+            // Where a version has one image, that of another architecture needs a version of its own.
+            let shares = self.before.profile.format.tells_architectures()
+                || own.iter().all(|(_, known)| without_capabilities(known) == without_capabilities(&kept.flavor));
+            let prefix = if shares { String::new() } else { format!("{architecture}-") };
+            if shares {
+                own.push(entry);
+            } else if !self.is_elsewhere(version, &kept.flavor) {
+                further.entry(architecture.clone()).or_default().push(entry);
+            }
             for other in others.iter().filter(|other| !self.is_elsewhere(version, &other.flavor)) {
-                let suffix = self.suffix(&kept.flavor, &other.flavor);
+                let suffix = format!("{prefix}{}", self.suffix(&kept.flavor, &other.flavor));
                 further.entry(suffix).or_default().push((architecture.clone(), other.flavor.clone()));
             }
         }
@@ -106,19 +115,19 @@ impl Conversing<'_> {
     fn variants(&self, position: usize, version: &OfferedVersion) -> Vec<Variant> {
         let mut variants: Vec<Variant> = Vec::new();
         for (number, group) in self.resolution.groups().iter().enumerate() {
-            let Some(architecture) = group.capabilities.values(ARCHITECTURE).and_then(<[String]>::first) else {
+            let Some(machine_type) = self.resolution.machine_types(number).next() else { continue };
+            if !version.admits(machine_type, &self.before.offer.definitions) {
                 continue;
-            };
+            }
+            let architecture = machine_type.architecture.clone();
             let Some(flavor) = self.flavor_of(position, version, number) else { continue };
             let known = variants.iter_mut().find(|known| {
-                known.architecture == *architecture
+                known.architecture == architecture
                     && without_capabilities(&known.flavor) == without_capabilities(&flavor)
             });
             match known {
                 Some(known) => known.types += group.types.len(),
-                None => {
-                    variants.push(Variant { architecture: architecture.clone(), flavor, types: group.types.len() });
-                }
+                None => variants.push(Variant { architecture, flavor, types: group.types.len() }),
             }
         }
         variants
@@ -156,9 +165,13 @@ impl Conversing<'_> {
         if offered.path.ends_with(']') && offered.path.contains("capabilityFlavors") {
             return Some(members.clone());
         }
-        let flavors = self.before.profile.format.flavors_of_old_format(members);
+        let format = self.before.profile.format;
+        let mut flavors = format.flavors_of_old_format(members, &version.architectures).into_iter();
+        if !format.tells_architectures() {
+            return flavors.next();
+        }
         let architecture = offered.capabilities.values(ARCHITECTURE);
-        flavors.into_iter().find(|flavor| capabilities_of(flavor).values(ARCHITECTURE) == architecture)
+        flavors.find(|flavor| capabilities_of(flavor).values(ARCHITECTURE) == architecture)
     }
 
     /// Whether another version of the image has this image as its only one for an architecture.
@@ -273,9 +286,7 @@ impl Conversing<'_> {
         let profile = &self.before.profile;
         for (machine_type, offered) in objects_mut(document, "/spec/machineTypes").zip(&self.before.offer.machine_types)
         {
-            let architecture = offered.capabilities.values(ARCHITECTURE).and_then(<[String]>::first);
-            let architecture = architecture.map_or(DEFAULT_ARCHITECTURE, String::as_str);
-            machine_type.insert(ARCHITECTURE.to_owned(), architecture.into());
+            machine_type.insert(ARCHITECTURE.to_owned(), offered.architecture.as_str().into());
             set_capabilities(machine_type, &Capabilities::default());
         }
         let types: Vec<(&str, &Capabilities)> = self

@@ -18,11 +18,9 @@ impl Lint<'_> {
     /// Whether machines of a group can be had with a version in at least one region.
     pub(super) fn can_have(&self, group: usize, version: usize) -> bool {
         let offer = self.offer();
-        let (Some(machine), Some(offered)) = (self.resolution.groups().get(group), offer.images.get(version)) else {
-            return false;
-        };
+        let Some(offered) = offer.images.get(version) else { return false };
         let gets = |available| matches!(self.resolution.outcome(group, available), Outcome::Chosen(_));
-        offered.admits(&machine.capabilities, &offer.definitions)
+        self.resolution.machine_types(group).any(|machine_type| offered.admits(machine_type, &offer.definitions))
             && self.resolution.availability(version).iter().any(gets)
     }
 
@@ -85,8 +83,8 @@ impl Lint<'_> {
             }
             let available = self.resolution.availability(position);
             let lost = groups.iter().copied().filter(|group| {
-                let machine = self.resolution.groups().get(*group);
-                machine.is_some_and(|machine| version.admits(&machine.capabilities, &offer.definitions))
+                let mut machine_types = self.resolution.machine_types(*group);
+                machine_types.any(|machine_type| version.admits(machine_type, &offer.definitions))
                     && available.iter().all(|available| {
                         matches!(self.resolution.outcome(*group, available), Outcome::NoneFits | Outcome::NoFlavors)
                     })

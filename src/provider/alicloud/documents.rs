@@ -2,34 +2,19 @@
 
 use serde::Deserialize;
 
-use crate::api::gardener::{Capabilities, MachineImage};
+use super::AliCloud;
 use crate::api::gotext::json::null_as_default;
-use crate::provider::document::Document;
-use crate::provider::explanation::ImageName;
-use crate::provider::image_provider::KeptImage;
-use crate::provider::profile::{ImageVersions, RegionalVersion};
+use crate::provider::kept_images::{ImagesDocument, KeepsImages};
+use crate::provider::profile::{ImagesOnly, RegionalVersion};
 
 /// Group and version of all documents.
 pub const API_VERSION: &str = "alicloud.provider.extensions.gardener.cloud/v1alpha1";
 
-/// `CloudProfileConfig`: AliCloud's half of a CloudProfile. Strict.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CloudProfileConfig {
-    #[serde(rename = "apiVersion")]
-    _api_version: Option<String>,
-    #[serde(rename = "kind")]
-    _kind: Option<String>,
-    /// Images by name and version.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub machine_images: Vec<ImageVersions<ImageVersion>>,
-}
+/// AliCloud's half of a CloudProfile.
+pub type CloudProfileConfig = ImagesOnly<ImageVersion>;
 
-impl Document for CloudProfileConfig {
-    const KIND: &'static str = "CloudProfileConfig";
-    const API_VERSION: &'static str = API_VERSION;
-    const STRICT: bool = true;
-}
+/// One version of an image.
+pub type ImageVersion = RegionalVersion<ImageRegion>;
 
 /// An image in a region; in the old format it is for `amd64`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -43,44 +28,10 @@ pub struct ImageRegion {
     pub id: String,
 }
 
-/// One version of an image.
-pub type ImageVersion = RegionalVersion<ImageRegion>;
-
 /// `InfrastructureStatus`, as far as it records images in the account of the shoot.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InfrastructureStatus {
-    /// The images.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub machine_images: Vec<InfrastructureImage>,
-}
+pub type InfrastructureStatus = ImagesDocument<AliCloud>;
 
-impl Document for InfrastructureStatus {
+impl KeepsImages for AliCloud {
     const KIND: &'static str = "InfrastructureStatus";
     const API_VERSION: &'static str = API_VERSION;
-    const STRICT: bool = false;
-}
-
-/// An image in the account of the shoot.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct InfrastructureImage {
-    #[serde(default, deserialize_with = "null_as_default")]
-    name: String,
-    #[serde(default, deserialize_with = "null_as_default")]
-    version: String,
-    #[serde(default, deserialize_with = "null_as_default")]
-    id: String,
-    encrypted: Option<bool>,
-}
-
-impl InfrastructureImage {
-    /// It fits every machine: only name, version and encryption are compared.
-    pub(super) fn to_kept(&self) -> KeptImage {
-        KeptImage {
-            image: MachineImage { name: self.name.clone(), version: self.version.clone() },
-            reference: ImageName::of("id", &self.id),
-            capabilities: Capabilities::default(),
-            encrypted: Some(self.encrypted.unwrap_or_default()),
-        }
-    }
 }

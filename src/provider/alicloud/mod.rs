@@ -3,14 +3,16 @@
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
 //! * `profile`: its half of CloudProfiles.
 
-use super::image_provider::{ImageProvider, KeptImages};
+use super::explanation::ImageName;
+use super::image_provider::ImageProvider;
+use super::kept_images::{ImageEntry, KeptImage, KeptImages};
 use super::{WorkerContext, WorkerError};
-use crate::api::gardener::WorkerPool;
+use crate::api::gardener::{Capabilities, WorkerPool};
 
 pub mod documents;
 mod profile;
 
-use documents::{InfrastructureImage, InfrastructureStatus};
+use documents::InfrastructureStatus;
 
 /// The provider of CloudProfiles of type `alicloud`.
 pub struct AliCloud;
@@ -23,11 +25,17 @@ impl ImageProvider for AliCloud {
     /// The infrastructure controller copies images into the account, encrypts them if need be, and records the copies.
     fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
         let status: InfrastructureStatus = context.infrastructure_status()?;
-        Ok(KeptImages::of_infrastructure(status.machine_images.iter().map(InfrastructureImage::to_kept).collect()))
+        Ok(KeptImages::of_infrastructure(status.machine_images.iter().map(kept).collect()))
     }
 
     fn bypasses_profile(&self, pool: &WorkerPool) -> Option<&'static str> {
         let encrypted = pool.volume.as_ref().and_then(|volume| volume.encrypted).unwrap_or_default();
         encrypted.then_some("an encrypted root volume needs the encrypted copy in the account of the shoot")
     }
+}
+
+/// It fits every machine: only name, version and encryption are compared.
+fn kept(entry: &ImageEntry) -> KeptImage {
+    let encrypted = Some(entry.encrypted.unwrap_or_default());
+    KeptImage { encrypted, ..entry.kept(ImageName::of("id", &entry.id), Capabilities::default()) }
 }

@@ -4,12 +4,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::AliCloud;
-use super::documents::{CloudProfileConfig, ImageRegion, ImageVersion};
+use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
 use crate::provider::document::DocumentError;
+use crate::provider::profile::old_format::{old_format_of_flavors, set_capabilities};
 use crate::provider::profile::{
-    ImageDocument, ImageVersions, ProfileConfig, ProfileFormat, RegionImage, Repeated, SameVersion, merge_documents,
-    open_config,
+    Members, ProfileConfig, ProfileFormat, RegionImage, Repeated, SameVersion, merge_documents, open_config,
 };
 
 impl ProfileFormat for AliCloud {
@@ -32,6 +33,44 @@ impl ProfileFormat for AliCloud {
         listed.cloned().unwrap_or_default()
     }
 
+    fn tells_architectures(&self) -> bool {
+        false
+    }
+
+    fn first_entry_counts(&self) -> bool {
+        true
+    }
+
+    /// The same images for every architecture that core's half names: nothing else tells them apart.
+    fn flavors_of_old_format(&self, version: &Members, admitted: &[String]) -> Vec<Members> {
+        let flavor = |architecture: &String| {
+            let mut flavor = Members::new();
+            flavor.insert("regions".to_owned(), version.get("regions").cloned().unwrap_or_default());
+            set_capabilities(&mut flavor, &only_architecture(architecture));
+            flavor
+        };
+        admitted.iter().map(flavor).collect()
+    }
+
+    fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
+        let any_architecture: Vec<(String, Members)> =
+            flavors.iter().map(|(_, flavor)| (DEFAULT_ARCHITECTURE.to_owned(), flavor.clone())).collect();
+        let mut entries = old_format_of_flavors(version, &any_architecture);
+        // Flavors for several architectures may have the same images.
+        for entry in &mut entries {
+            if let Some(regions) = entry.get_mut("regions").and_then(Value::as_array_mut) {
+                let mut known = Vec::new();
+                regions.retain(|region| {
+                    !known.contains(region) && {
+                        known.push(region.clone());
+                        true
+                    }
+                });
+            }
+        }
+        entries
+    }
+
     fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
         open_config::<CloudProfileConfig>(raw)
     }
@@ -41,16 +80,9 @@ impl ProfileFormat for AliCloud {
     }
 }
 
-impl ImageDocument for CloudProfileConfig {
-    type Version = ImageVersion;
-
-    fn machine_images(&self) -> &[ImageVersions<ImageVersion>] {
-        &self.machine_images
-    }
-}
-
 /// Of a version that is listed several times, the first entry with an image for the region counts.
 impl RegionImage for ImageRegion {
+    const API_VERSION: &'static str = API_VERSION;
     const MEMBER: &'static str = "id";
     const REPEATED_VERSIONS: Repeated = Repeated::First;
     const CANDIDATES: Repeated = Repeated::First;

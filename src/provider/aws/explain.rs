@@ -7,19 +7,18 @@ mod inputs;
 use super::AwsWorker;
 use super::documents::WorkerConfig;
 use super::hash_data::provider_items;
-use super::pool::class_name;
 use crate::api::gardener::WorkerPool;
 use crate::pool::bounds::Bounds;
 use crate::pool::hash::{HashedPool, pool_hash};
 use crate::pool::zones::positions;
-use crate::provider::document::decode_document;
+use crate::provider::documents::pool_config;
 use crate::provider::explanation::Placement;
 use crate::provider::image_explanation::explain_image;
 use crate::provider::{PoolProblem, ProviderExplanation};
 
 impl AwsWorker<'_> {
     pub(super) fn explain(&self, pool: &WorkerPool) -> ProviderExplanation {
-        let config = worker_config(pool).ok();
+        let config: Option<WorkerConfig> = pool_config(pool).ok();
         let hashed = config.as_ref().and_then(|config| self.hash(pool, config).ok());
         ProviderExplanation {
             inputs: self.explain_inputs(pool, config.as_ref()),
@@ -43,14 +42,10 @@ impl AwsWorker<'_> {
                 maximum: bounds.maximum,
                 max_surge: Some(bounds.max_surge),
                 max_unavailable: Some(bounds.max_unavailable),
-                class: hashed.map(|hashed| (class_name(&deployment, &hashed.hash), hashed.items.clone())),
+                class: hashed.map(|hashed| (deployment.class_name(&hashed.hash), hashed.items.clone())),
                 deployment,
             })
         });
         placements.collect()
     }
-}
-
-fn worker_config(pool: &WorkerPool) -> Result<WorkerConfig, PoolProblem> {
-    Ok(pool.provider_config.as_deref().map(decode_document).transpose()?.unwrap_or_default())
 }

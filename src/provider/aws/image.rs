@@ -6,7 +6,7 @@ use super::documents::{CloudProfileConfig, StatusImage, WorkerStatus};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
 use crate::capabilities::{architecture_definition, are_compatible, only_architecture};
 pub use crate::provider::image::{ARCHITECTURE, DEFAULT_ARCHITECTURE, NotInProfile, NotInStatus};
-use crate::provider::image::{best_candidate, definitions_or};
+use crate::provider::image::{best_candidate, definitions_or, kept_of_image};
 use crate::provider::profile::{ListedFlavor, listed_flavors};
 
 /// The capabilities that a CloudProfile declares, or those that one in the old format stands for.
@@ -114,12 +114,7 @@ pub fn image_in_status<'a>(
     definitions: &[CapabilityDefinition],
     old_format: bool,
 ) -> Result<SelectedImage<'a>, NotInStatus> {
-    let status = status.ok_or(NotInStatus::NoStatus)?;
-    let mut kept =
-        status.machine_images.iter().filter(|kept| kept.name == image.name && kept.version == image.version).peekable();
-    if kept.peek().is_none() {
-        return Err(NotInStatus::NotKept);
-    }
+    let kept = kept_of_image(status.map(|status| &*status.machine_images), image)?;
     let mut fitting =
         kept.filter(|kept| are_compatible(&machine_side(kept, old_format), machine, definitions)).peekable();
     let first = fitting.peek().copied();

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::provider::image::asks_profile;
 use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError};
 
 mod block_devices;
@@ -84,6 +85,10 @@ impl PoolPlanner for AwsWorker<'_> {
 
     fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
         self.explain(pool)
+    }
+
+    fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
+        Some(asks_profile(&self.context, pool, self.first_pool_like(pool, &pool.machine_type)))
     }
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {

@@ -12,12 +12,12 @@ use crate::api::gardener::{Capabilities, MachineType, WorkerPool};
 use crate::api::machine::MachineClassNodeTemplate;
 use crate::capabilities::{ARCHITECTURE, complete_machine_type, only_architecture};
 use crate::pool::bounds::Bounds;
-use crate::pool::hash::{HashedPool, PoolHash, pool_hash};
-use crate::pool::names::{ClassName, DeploymentName, deployment_name};
+use crate::pool::hash::{HashedPool, pool_hash};
+use crate::pool::names::{DeploymentName, deployment_name};
 use crate::pool::zones::{ZonePosition, distribute, positions};
-use crate::provider::document::decode_document;
+use crate::provider::documents::pool_config;
 use crate::provider::image::{architecture, machine_type, unresolved};
-use crate::provider::machine_class::{ClassContent, machine_class, operating_system_labels};
+use crate::provider::machine_class::{ClassContent, machine_class, node_template, operating_system_labels};
 use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
 /// What every zone of a pool shares.
@@ -45,8 +45,7 @@ impl AwsWorker<'_> {
     }
 
     fn pool_inputs<'a>(&'a self, pool: &'a WorkerPool) -> Result<PoolInputs<'a>, PoolProblem> {
-        let config =
-            pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).transpose()?.unwrap_or_default();
+        let config: WorkerConfig = pool_config(pool)?;
         Ok(PoolInputs {
             pool,
             hashed: pool_hash(pool, self.context.shoot, &provider_items(pool, &config)?)?,
@@ -66,9 +65,13 @@ impl AwsWorker<'_> {
     /// first of its pools does for all of them, because the Go extension writes it down there.
     pub(super) fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
         let of_type = machine_type.capabilities.as_ref();
-        let first = self.context.worker.spec.pools.iter().find(|other| other.machine_type == machine_type.name);
-        let asking = first.filter(|_| of_type.is_some()).unwrap_or(pool);
+        let asking = if of_type.is_some() { self.first_pool_like(pool, &machine_type.name) } else { pool };
         complete_machine_type(of_type, architecture(asking), &self.definitions)
+    }
+
+    /// The first pool of a machine type, else the pool that asks.
+    pub(super) fn first_pool_like<'a>(&'a self, pool: &'a WorkerPool, machine_type: &str) -> &'a WorkerPool {
+        self.context.worker.spec.pools.iter().find(|other| other.machine_type == machine_type).unwrap_or(pool)
     }
 
     pub(super) fn select_image<'a>(
@@ -111,7 +114,7 @@ impl AwsWorker<'_> {
     ) -> Result<MachinePlan, PoolProblem> {
         let pool = inputs.pool;
         let name = self.deployment_name(pool, position);
-        let class_name = class_name(&name, &inputs.hashed.hash);
+        let class_name = name.class_name(&inputs.hashed.hash);
         let mut labels = pool.labels.clone();
         for label in ["topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"] {
             labels.insert(label.to_owned(), zone.to_owned());
@@ -174,34 +177,22 @@ impl AwsWorker<'_> {
 
     /// Without a node template of the pool, everything in the class's is empty.
     fn node_template(&self, inputs: &PoolInputs<'_>, zone: &str) -> Result<MachineClassNodeTemplate, PoolProblem> {
-        let pool = inputs.pool;
         let overrides = inputs.config.node_template.as_ref();
-        if pool.node_template.is_none() && overrides.is_some_and(|overrides| !overrides.capacity().is_empty()) {
+        if let Some(template) = node_template(&self.context, inputs.pool, zone.to_owned(), overrides) {
+            return Ok(template);
+        }
+        if overrides.is_some_and(|overrides| !overrides.capacity().is_empty()) {
             return Err(PoolProblem::Required {
                 path: "nodeTemplate",
                 what: "a capacity that providerConfig.nodeTemplate.capacity can override",
             });
         }
-        let mut template = pool.node_template.clone().unwrap_or_default();
-        if let Some(overrides) = overrides {
-            overrides.override_in(&mut template);
-        }
-        let of_pool = pool.node_template.is_some();
-        let text = |text: &str| if of_pool { text.to_owned() } else { String::new() };
+        let virtual_capacity = overrides.and_then(|overrides| overrides.virtual_capacity().cloned());
         Ok(MachineClassNodeTemplate {
-            architecture: of_pool.then(|| architecture(pool).to_owned()),
-            capacity: template.capacity,
-            virtual_capacity: template.virtual_capacity,
-            instance_type: text(&pool.machine_type),
-            region: text(self.region()),
-            zone: text(zone),
+            virtual_capacity: virtual_capacity.unwrap_or_default(),
+            ..MachineClassNodeTemplate::default()
         })
     }
-}
-
-/// The hash stands at the end, behind the zone.
-pub(super) fn class_name(deployment: &DeploymentName, hash: &PoolHash) -> ClassName {
-    ClassName(format!("{deployment}-{hash}"))
 }
 
 /// An image of the CloudProfile needs an architecture, and every image a reference.

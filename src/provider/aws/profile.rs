@@ -4,11 +4,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Aws;
-use super::documents::{CloudProfileConfig, ImageRegion, ImageVersion};
+use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion};
 use crate::provider::document::DocumentError;
 use crate::provider::profile::{
-    ImageDocument, ImageVersions, ProfileConfig, ProfileFormat, RegionImage, Repeated, SameVersion, merge_documents,
-    open_config,
+    ProfileConfig, ProfileFormat, RegionImage, Repeated, SameVersion, merge_documents, open_config,
 };
 
 impl ProfileFormat for Aws {
@@ -30,15 +29,8 @@ impl ProfileFormat for Aws {
     }
 }
 
-impl ImageDocument for CloudProfileConfig {
-    type Version = ImageVersion;
-
-    fn machine_images(&self) -> &[ImageVersions<ImageVersion>] {
-        &self.machine_images
-    }
-}
-
 impl RegionImage for ImageRegion {
+    const API_VERSION: &'static str = API_VERSION;
     const MEMBER: &'static str = "ami";
     const REPEATED_VERSIONS: Repeated = Repeated::Last;
 

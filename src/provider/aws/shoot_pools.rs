@@ -1,14 +1,11 @@
 //! What is wrong with pools of a Shoot on AWS (spec/aws-worker.md section 7, gardener-core section 2.8).
 
-use serde::Deserialize;
-
 use super::documents::{
     CapacityReservation, CpuOptions, InstanceProfileConfig, MetadataOptions, NetworkInterfaceConfig, Placement,
     WorkerConfig,
 };
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::api::gotext::json::null_as_default;
 use crate::provider::shoot_pools::{
     PATH, before, infrastructure_config, is_word, validate_change, validate_node_template, validate_volumes,
     validate_zones, worker_config,
@@ -19,31 +16,10 @@ const MOST_DATA_VOLUMES: usize = 11;
 /// The kind of volume that needs to know its operations per second.
 const NEEDS_IOPS: &str = "io1";
 
-/// What is read of an `InfrastructureConfig`.
-#[derive(Debug, Default, Deserialize)]
-struct InfrastructureConfig {
-    #[serde(default, deserialize_with = "null_as_default")]
-    networks: Networks,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Networks {
-    #[serde(default, deserialize_with = "null_as_default")]
-    zones: Vec<Zone>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Zone {
-    #[serde(default, deserialize_with = "null_as_default")]
-    name: String,
-}
-
 /// What is wrong with the pools, also compared with what they were.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let mut errors = FieldErrors::default();
-    let infrastructure: Option<InfrastructureConfig> = infrastructure_config(pools);
-    let configured: Option<Vec<String>> =
-        infrastructure.map(|config| config.networks.zones.into_iter().map(|zone| zone.name).collect());
+    let configured: Option<Vec<String>> = infrastructure_config(pools).map(|config| config.zones().cloned().collect());
     for (index, pool) in pools.workers.iter().enumerate() {
         let path = PATH.index(index);
         validate_volumes(pool, MOST_DATA_VOLUMES, path, &mut errors);

@@ -11,14 +11,14 @@ use super::pool::Placement;
 use crate::api::gardener::WorkerPool;
 use crate::pool::hash::HashItems;
 use crate::pool::names::{class_name, deployment_name};
-use crate::provider::document::decode_document;
+use crate::provider::documents::pool_config;
 use crate::provider::explanation;
 use crate::provider::image_explanation::explain_image;
 use crate::provider::{PoolProblem, ProviderExplanation};
 
 impl AzureWorker<'_> {
     pub(super) fn explain(&self, pool: &WorkerPool) -> ProviderExplanation {
-        let config = worker_config(pool);
+        let config: Result<WorkerConfig, _> = pool_config(pool);
         let hash_items = config.as_ref().ok().map(|config| config_items(pool, config));
         let placements = self.placements(pool).unwrap_or_default();
         ProviderExplanation {
@@ -55,8 +55,4 @@ impl AzureWorker<'_> {
             class: hashed.map(|hashed| (class_name(technical_id, &pool.name, &hashed.hash, &suffix), hashed.items)),
         })
     }
-}
-
-fn worker_config(pool: &WorkerPool) -> Result<WorkerConfig, PoolProblem> {
-    Ok(pool.provider_config.as_deref().map(decode_document).transpose()?.unwrap_or_default())
 }

@@ -10,7 +10,7 @@ use super::documents::{CloudProfileConfig, ImageReferences, ImageVersion, Status
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
 use crate::capabilities::are_compatible;
 pub use crate::provider::image::{ARCHITECTURE, DEFAULT_ARCHITECTURE, NotInProfile, NotInStatus};
-use crate::provider::image::{best_candidate, definitions_or, of_first_entry};
+use crate::provider::image::{best_candidate, definitions_or, kept_of_image, of_first_entry};
 
 /// Azure's own capability: whether the network can be accelerated.
 pub const NETWORKING: &str = "azure-networking";
@@ -147,12 +147,7 @@ pub fn image_in_status<'a>(
     machine: &Capabilities,
     definitions: &[CapabilityDefinition],
 ) -> Result<SelectedImage<'a>, NotInStatus> {
-    let status = status.ok_or(NotInStatus::NoStatus)?;
-    let mut kept =
-        status.machine_images.iter().filter(|kept| kept.name == image.name && kept.version == image.version).peekable();
-    if kept.peek().is_none() {
-        return Err(NotInStatus::NotKept);
-    }
+    let mut kept = kept_of_image(status.map(|status| &*status.machine_images), image)?;
     let found =
         kept.find(|kept| are_compatible(&machine_side(kept), machine, definitions)).ok_or(NotInStatus::Incompatible)?;
     Ok(SelectedImage {

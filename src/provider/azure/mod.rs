@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::api::gardener::{CapabilityDefinition, ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::provider::image::asks_profile;
 use crate::provider::{
     Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
 };
@@ -120,6 +121,11 @@ impl PoolPlanner for AzureWorker<'_> {
 
     fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
         self.explain(pool)
+    }
+
+    /// What scale sets depend on is the whole Worker.
+    fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
+        self.infrastructure.zoned.then(|| asks_profile(&self.context, pool, pool))
     }
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {

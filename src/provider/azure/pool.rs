@@ -13,15 +13,15 @@ use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone
 use super::scale_sets::check_pool;
 use super::tags::machine_tags;
 use crate::api::gardener::{Capabilities, MachineType, WorkerPool};
-use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
+use crate::api::machine::MachineClass;
 use crate::capabilities::{ARCHITECTURE, complete_machine_type};
 use crate::pool::bounds::Bounds;
 use crate::pool::hash::{HashItems, HashedPool, ProviderItems, pool_hash};
 use crate::pool::names::{ClassName, class_name, deployment_name};
 use crate::pool::zones::{ZonePosition, positions};
-use crate::provider::document::decode_document;
+use crate::provider::documents::pool_config;
 use crate::provider::image::{architecture, machine_type, unresolved};
-use crate::provider::machine_class::{ClassContent, machine_class, operating_system_labels};
+use crate::provider::machine_class::{ClassContent, machine_class, node_template, operating_system_labels};
 use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
 /// Where the machines of one entry of a plan are placed.
@@ -93,8 +93,7 @@ impl AzureWorker<'_> {
             place: image.source.place(),
             expected: ImageReference::MEMBERS,
         })?;
-        let config =
-            pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).transpose()?.unwrap_or_default();
+        let config: WorkerConfig = pool_config(pool)?;
         check_storage_uri(&config)?;
         Ok(PoolInputs {
             pool,
@@ -233,7 +232,12 @@ impl AzureWorker<'_> {
         let content = ClassContent {
             provider: "Azure",
             labels,
-            node_template: self.node_template(inputs, placement),
+            node_template: node_template(
+                &self.context,
+                inputs.pool,
+                placement.zone().map_or_else(|| "no-zone".to_owned(), |zone| self.node_zone(zone)),
+                inputs.config.node_template.as_ref(),
+            ),
             provider_spec: serde_json::to_value(self.provider_spec(inputs, placement)?).unwrap_or_default(),
         };
         Ok(machine_class(&self.context, name, content))
@@ -310,21 +314,6 @@ impl AzureWorker<'_> {
         let key = self.context.worker.spec.ssh_public_key.as_ref()?;
         let text = String::from_utf8_lossy(&key.0).trim().to_owned();
         Some(text).filter(|text| !text.is_empty())
-    }
-
-    fn node_template(&self, inputs: &PoolInputs<'_>, placement: &Placement<'_>) -> Option<MachineClassNodeTemplate> {
-        let mut template = inputs.pool.node_template.clone()?;
-        if let Some(overrides) = &inputs.config.node_template {
-            overrides.override_in(&mut template);
-        }
-        Some(MachineClassNodeTemplate {
-            architecture: Some(inputs.architecture.to_owned()),
-            capacity: template.capacity,
-            virtual_capacity: template.virtual_capacity,
-            instance_type: inputs.pool.machine_type.clone(),
-            region: self.context.worker.spec.region.clone(),
-            zone: placement.zone().map_or_else(|| "no-zone".to_owned(), |zone| self.node_zone(zone)),
-        })
     }
 
     /// A zone as Azure labels nodes with it: `<region>-<zone>`.

@@ -1,15 +1,12 @@
 //! What is wrong with pools of a Shoot on Azure (gardener-core section 2.7).
 
-use serde::Deserialize;
-
 use super::documents::{DataVolumeImage, WorkerConfig};
 use super::resource_id::ResourceId;
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::api::gotext::json::null_as_default;
 use crate::provider::shoot_pools::{
-    PATH, before, infrastructure_config, is_word, validate_change, validate_node_template, validate_volumes,
-    validate_zones, worker_config,
+    InfrastructureConfig, PATH, before, infrastructure_config, is_word, validate_change, validate_node_template,
+    validate_volumes, validate_zones, worker_config,
 };
 
 /// Most data volumes of a machine.
@@ -20,31 +17,10 @@ const CACHING: [&str; 3] = ["None", "ReadOnly", "ReadWrite"];
 const LONGEST_URN: usize = 256;
 const LONGEST_GALLERY_IMAGE: usize = 512;
 
-/// What is read of an `InfrastructureConfig`.
-#[derive(Debug, Default, Deserialize)]
-struct InfrastructureConfig {
-    #[serde(default, deserialize_with = "null_as_default")]
-    zoned: bool,
-    #[serde(default, deserialize_with = "null_as_default")]
-    networks: Networks,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Networks {
-    #[serde(default, deserialize_with = "null_as_default")]
-    zones: Vec<Zone>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Zone {
-    #[serde(default, deserialize_with = "null_as_default")]
-    name: i32,
-}
-
 /// What is wrong with the pools, also compared with what they were.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let mut errors = FieldErrors::default();
-    let infrastructure: Option<InfrastructureConfig> = infrastructure_config(pools);
+    let infrastructure = infrastructure_config(pools);
     for (index, pool) in pools.workers.iter().enumerate() {
         let path = PATH.index(index);
         validate_volumes(pool, MOST_DATA_VOLUMES, path, &mut errors);
@@ -76,7 +52,7 @@ fn refuse_encryption(pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldEr
 
 fn validate_pool_zones(
     pool: &ShootPool,
-    infrastructure: &InfrastructureConfig,
+    infrastructure: &InfrastructureConfig<i32>,
     path: FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
@@ -89,7 +65,7 @@ fn validate_pool_zones(
         }
         return;
     }
-    let configured: Vec<String> = infrastructure.networks.zones.iter().map(|zone| zone.name.to_string()).collect();
+    let configured: Vec<String> = infrastructure.zones().map(ToString::to_string).collect();
     validate_zones(pool, (!configured.is_empty()).then_some(&configured), path, errors);
 }
 

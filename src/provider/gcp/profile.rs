@@ -6,14 +6,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Gcp;
-use super::documents::{CloudProfileConfig, ImageVersion};
+use super::documents::{API_VERSION, CloudProfileConfig, ImageVersion};
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
 use crate::provider::document::DocumentError;
 use crate::provider::profile::{
-    EntryFlavor, ImageDocument, ImageVersions, ListedReference, ProfileConfig, ProfileFormat, Repeated, SameVersion,
-    VersionEntry, merge_documents, neither_format, open_config, validate_architecture,
+    EntryFlavor, ListedIn, ListedReference, ProfileConfig, ProfileFormat, Repeated, SameVersion, VersionEntry,
+    merge_documents, neither_format, open_config, validate_architecture,
 };
 
 impl ProfileFormat for Gcp {
@@ -30,12 +30,8 @@ impl ProfileFormat for Gcp {
     }
 }
 
-impl ImageDocument for CloudProfileConfig {
-    type Version = ImageVersion;
-
-    fn machine_images(&self) -> &[ImageVersions<ImageVersion>] {
-        &self.machine_images
-    }
+impl ListedIn for ImageVersion {
+    const API_VERSION: &'static str = API_VERSION;
 }
 
 impl VersionEntry for ImageVersion {

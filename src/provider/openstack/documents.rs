@@ -3,13 +3,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::OpenStack;
 use super::settings::{Constraints, KeystoneUrl};
-use crate::api::gardener::{Capabilities, MachineImage};
+use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::null_as_default;
-use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
 use crate::provider::document::Document;
-use crate::provider::explanation::ImageName;
-use crate::provider::image_provider::KeptImage;
+use crate::provider::kept_images::{ImagesDocument, KeepsImages};
 use crate::provider::profile::ImageVersions;
 
 /// Group and version of all documents.
@@ -117,51 +116,9 @@ pub struct ImageRegion {
 }
 
 /// `WorkerStatus`, as far as it keeps images that pools have used.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WorkerStatus {
-    /// The images.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub machine_images: Vec<StatusImage>,
-}
+pub type WorkerStatus = ImagesDocument<OpenStack>;
 
-impl Document for WorkerStatus {
+impl KeepsImages for OpenStack {
     const KIND: &'static str = "WorkerStatus";
     const API_VERSION: &'static str = API_VERSION;
-    const STRICT: bool = false;
-}
-
-/// A kept image: with an architecture, or with capabilities.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct StatusImage {
-    #[serde(default, deserialize_with = "null_as_default")]
-    name: String,
-    #[serde(default, deserialize_with = "null_as_default")]
-    version: String,
-    #[serde(default, deserialize_with = "null_as_default")]
-    image: String,
-    #[serde(default, deserialize_with = "null_as_default")]
-    id: String,
-    architecture: Option<String>,
-    #[serde(default, deserialize_with = "null_as_default")]
-    capabilities: Capabilities,
-}
-
-impl StatusImage {
-    /// Where the CloudProfile declares no capabilities, only the architecture counts. Else the capabilities do; without any
-    /// the architecture does, and what names neither fits every machine.
-    pub(super) fn to_kept(&self, by_architecture: bool) -> KeptImage {
-        let architecture = self.architecture.as_deref();
-        let capabilities = match architecture {
-            _ if by_architecture => only_architecture(architecture.unwrap_or(DEFAULT_ARCHITECTURE)),
-            Some(architecture) if self.capabilities.is_empty() => only_architecture(architecture),
-            _ => self.capabilities.clone(),
-        };
-        KeptImage {
-            image: MachineImage { name: self.name.clone(), version: self.version.clone() },
-            reference: ImageName::of("id", &self.id).or_else(|| ImageName::of("image", &self.image)),
-            capabilities,
-            encrypted: None,
-        }
-    }
 }

@@ -5,14 +5,15 @@ use std::borrow::Cow;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::documents::{CloudProfileConfig, ImageRegion, ImageVersion};
+use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion, ImageVersion};
 use super::{OpenStack, settings};
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
 use crate::provider::document::DocumentError;
+use crate::provider::profile::old_format::old_format_of_flavors;
 use crate::provider::profile::{
-    ArchitectureOf, EntryFlavor, ImageDocument, ImageVersions, ListedReference, ProfileConfig, ProfileFormat,
+    ArchitectureOf, EntryFlavor, ImageDocument, ImageVersions, ListedReference, Members, ProfileConfig, ProfileFormat,
     RegionImage, Repeated, SameVersion, VersionEntry, architectures, flavors_by_architecture, merge_documents,
     neither_format, open_config, references, validate_regions,
 };
@@ -24,6 +25,17 @@ impl ProfileFormat for OpenStack {
 
     fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
         open_config::<CloudProfileConfig>(raw)
+    }
+
+    /// Only regions name an architecture: an image that has no more than a name is for `amd64`, and can't be written for
+    /// any other.
+    fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
+        let has_regions =
+            |flavor: &Members| flavor.get("regions").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+        let can_be_written =
+            |(architecture, flavor): &&(String, Members)| architecture == DEFAULT_ARCHITECTURE || has_regions(flavor);
+        let flavors: Vec<(String, Members)> = flavors.iter().filter(can_be_written).cloned().collect();
+        old_format_of_flavors(version, &flavors)
     }
 
     fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
@@ -124,6 +136,7 @@ fn with_global<'a>(
 }
 
 impl RegionImage for ImageRegion {
+    const API_VERSION: &'static str = API_VERSION;
     const MEMBER: &'static str = "id";
     const REPEATED_VERSIONS: Repeated = Repeated::All;
 

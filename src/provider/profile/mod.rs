@@ -26,6 +26,7 @@ use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_defin
 
 mod document;
 mod images;
+mod images_only;
 mod mapping;
 mod namespaced;
 pub mod old_format;
@@ -37,6 +38,7 @@ pub use document::{ImageDocument, open_config};
 pub use images::{
     EntryFlavor, ImageVersions, Repeated, VersionEntry, listed_flavors, neither_format, validate_architecture,
 };
+pub use images_only::{ImagesOnly, ListedIn};
 pub use old_format::Members;
 pub use regional::{
     ArchitectureOf, RegionImage, RegionalFlavor, RegionalVersion, architectures, flavors_by_architecture, references,
@@ -76,13 +78,25 @@ pub trait ProfileFormat: Send + Sync {
     /// When one can't be read.
     fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError>;
 
-    /// The flavors that a version in the old format stands for, as documents.
-    fn flavors_of_old_format(&self, version: &Members) -> Vec<Members> {
+    /// Whether the old format has an image for each architecture of a version. Else a version has one image, and what it is
+    /// for stands in core's half alone.
+    fn tells_architectures(&self) -> bool {
+        true
+    }
+
+    /// Whether of several entries of a version only the first with an image for the region counts, not all of them together.
+    fn first_entry_counts(&self) -> bool {
+        false
+    }
+
+    /// The flavors that a version in the old format stands for, as documents. `admitted` are the architectures by which core's
+    /// half admits it.
+    fn flavors_of_old_format(&self, version: &Members, _admitted: &[String]) -> Vec<Members> {
         old_format::flavors_of_old_format(version)
     }
 
     /// The entries of the old format for flavors of a version, each for one architecture. Capabilities that the old format
-    /// can't express are lost.
+    /// can't express are lost, and images that it has no words for are left out.
     fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
         old_format::old_format_of_flavors(version, flavors)
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::images::validate_architecture;
-use super::{EntryFlavor, ListedReference, Repeated, VersionEntry};
+use super::{EntryFlavor, ListedIn, ListedReference, Repeated, VersionEntry};
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::null_as_default;
@@ -41,6 +41,9 @@ pub struct RegionalFlavor<Image> {
 
 /// The image of one region.
 pub trait RegionImage: Send + Sync {
+    /// Group and version of the document that lists it.
+    const API_VERSION: &'static str;
+
     /// The member that names the image, such as `ami`.
     const MEMBER: &'static str;
 
@@ -63,6 +66,10 @@ pub trait RegionImage: Send + Sync {
     fn architecture(&self) -> Option<&str> {
         None
     }
+}
+
+impl<Image: RegionImage> ListedIn for RegionalVersion<Image> {
+    const API_VERSION: &'static str = Image::API_VERSION;
 }
 
 impl<Image: RegionImage> VersionEntry for RegionalVersion<Image> {

@@ -1,7 +1,7 @@
 //! `cloudprofile convert` and `cloudprofile minimize`.
 
 use gardener_extension_worker::api::gotext::yaml;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{AT, example, replaced};
 use crate::binary::{Outcome, command, outcome, run};
@@ -36,6 +36,121 @@ fn there_and_back_is_the_same_profile() {
     let there = cloudprofile("convert", &[], &old);
     let back = cloudprofile("convert", &["--to", "old-format"], &there.stdout).succeeded();
     assert_eq!(document(&back.stdout), document(&old));
+}
+
+/// The clouds whose Workers are not served, each with a profile in its old format.
+const OLD: [(&str, &str); 3] = [
+    ("gcp", include_str!("old/gcp.yaml")),
+    ("openstack", include_str!("old/openstack.yaml")),
+    ("alicloud", include_str!("old/alicloud.yaml")),
+];
+
+#[test]
+fn every_cloud_is_converted_there_and_back() {
+    for (cloud, old) in OLD {
+        let there = cloudprofile("convert", &["-o", "json"], old).succeeded().json();
+        assert_eq!(there["proof"]["lost"], json!([]), "{cloud}: {there:#}");
+        // Who could have an image has the same; a suffix that says the architecture gives one to others.
+        let gained = |difference: &Value| difference["before"]["admitted"] == false;
+        assert!(there["intended"].as_array().unwrap().iter().all(gained), "{cloud}: {there:#}");
+        assert!(there["proof"]["questions"].as_u64() > Some(3), "{cloud}: {}", there["proof"]);
+        let converted = there["profile"].to_string();
+        let lint = [&["cloudprofile", "lint", "-", "--severity", "error"][..], &AT].concat();
+        assert_eq!(outcome(command(&lint), &converted).succeeded().stderr, "", "{cloud}");
+        let back = cloudprofile("convert", &["--to", "old-format"], &converted).succeeded();
+        assert_eq!(document(&back.stdout), document(old), "{cloud}");
+    }
+}
+
+#[test]
+fn flavors_of_a_version_have_the_images_of_their_cloud() {
+    let flavors = |cloud: &str, version: usize| {
+        let (_, old) = OLD.into_iter().find(|(known, _)| *known == cloud).unwrap();
+        let profile = cloudprofile("convert", &["-o", "json"], old).json()["profile"].take();
+        let of = |half: &str| {
+            profile.pointer(&format!("{half}/machineImages/0/versions/{version}/capabilityFlavors")).cloned()
+        };
+        (of("/spec").unwrap(), of("/spec/providerConfig").unwrap())
+    };
+    let core = json!([{"architecture": ["amd64"]}, {"architecture": ["arm64"]}]);
+    let capabilities = |architecture: &str| json!({"architecture": [architecture]});
+    let gcp = json!([
+        {"capabilities": capabilities("amd64"), "image": "projects/p/amd"},
+        {"capabilities": capabilities("arm64"), "image": "projects/p/arm"},
+    ]);
+    assert_eq!(flavors("gcp", 0), (core.clone(), gcp));
+    // Both architectures fall back to the name, where there is no id.
+    let openstack = json!([
+        {"capabilities": capabilities("amd64"), "image": "gardenlinux-1877.3.0", "regions": [{"name": "north", "id": "n-amd"}]},
+        {"capabilities": capabilities("arm64"), "image": "gardenlinux-1877.3.0", "regions": [{"name": "north", "id": "n-arm"}]},
+    ]);
+    assert_eq!(flavors("openstack", 0), (core.clone(), openstack));
+    // Only core's half says what the image is for; the suffix brings both together.
+    let alicloud = json!([
+        {"capabilities": capabilities("amd64"),
+            "regions": [{"name": "eu-central-1", "id": "m-gw8example1"}, {"name": "cn-beijing", "id": "m-2zeexample1"}]},
+        {"capabilities": capabilities("arm64"), "regions": [{"name": "eu-central-1", "id": "m-gw8arm"}, {"name": "cn-beijing", "id": "m-2zearm"}]},
+    ]);
+    assert_eq!(flavors("alicloud", 0), (core, alicloud));
+}
+
+#[test]
+fn entries_of_which_only_the_first_counts_become_one_that_gives_the_same() {
+    let (_, old) = OLD[2];
+    let again = "      - version: 1877.3.0\n        regions:\n        - {name: eu-central-1, id: m-never}\n        - {name: us-east-1, id: m-us}\n";
+    let more = format!(
+        "{}{again}",
+        replaced(old, &[("  - name: cn-beijing\n    zones", "  - name: us-east-1\n  - name: cn-beijing\n    zones")])
+    );
+    let there = cloudprofile("convert", &["-o", "json"], &more).succeeded().json();
+    let flavor = &there["profile"]["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["capabilityFlavors"][0];
+    let ids: Vec<&str> =
+        flavor["regions"].as_array().unwrap().iter().map(|region| region["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["m-gw8example1", "m-2zeexample1", "m-us"], "{there:#}");
+    assert_eq!(there["proof"]["lost"], json!([]));
+}
+
+#[test]
+fn an_image_that_the_old_format_has_no_words_for_is_not_lost_in_silence() {
+    // A name without regions is for amd64 there, whatever it was for.
+    let arm = replaced(
+        &example("openstack"),
+        &[
+            ("values: [amd64]", "values: [amd64, arm64]"),
+            (
+                "g4, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [amd64]",
+                "g4, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [arm64]",
+            ),
+            ("- {architecture: [amd64], firmware: [uefi]}", "- {architecture: [arm64], firmware: [uefi]}"),
+            (
+                "capabilities: {architecture: [amd64], firmware: [uefi]}\n          image: gardenlinux-1877.3.0-uefi\n          regions: [{name: south, id: 6f0c4e0e-9b1a-4c44-8a3c-000000000001}]",
+                "capabilities: {architecture: [arm64], firmware: [uefi]}\n          image: gardenlinux-1877.3.0-uefi",
+            ),
+        ],
+    );
+    let refused = cloudprofile("convert", &["--to", "old-format"], &arm);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("g4 can't have gardenlinux-1877.3.0-uefi any more"), "{}", refused.stderr);
+}
+
+#[test]
+fn architectures_that_share_a_version_get_one_each_where_a_version_has_one_image() {
+    let (_, old) = OLD[2];
+    let there = cloudprofile("convert", &["-o", "json"], old).json();
+    let mut profile = there["profile"].clone();
+    // Without the version that stands for arm64 alone.
+    for half in ["/spec", "/spec/providerConfig"] {
+        profile.pointer_mut(&format!("{half}/machineImages/0/versions")).unwrap().as_array_mut().unwrap().truncate(1);
+    }
+    let back = cloudprofile("convert", &["--to", "old-format", "-o", "json"], &profile.to_string()).json();
+    assert_eq!(back["proof"]["lost"], json!([]), "{back:#}");
+    let core = back["profile"]["spec"]["machineImages"][0]["versions"].as_array().unwrap();
+    let offered: Vec<_> = core.iter().map(|version| (&version["version"], &version["architectures"])).collect();
+    assert_eq!(
+        offered,
+        [(&json!("1877.3.0"), &json!(["amd64"])), (&json!("1877.3.0-arm64"), &json!(["arm64"]))],
+        "{back:#}"
+    );
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn who_gets_an_image() {
     let shown = matrix(&["example/cloudprofiles/aws.yaml", "--flavor", "bootMode=legacy-bios", "--image", "*@1877.*"]);
     assert_eq!(
         shown.succeeded().stdout,
-        "gardenlinux 1877.3.0 flavor #1: ami ami-0a11aaaa00000003 (eu-central-1 and 1 more region)\n  \
+        "gardenlinux 1877.3.0 flavor #1: ami ami-0a11aaaa00000003 (eu-central-1; another in 1 more region)\n  \
          runs on architecture={amd64} bootMode={legacy-bios}\n  \
          TYPES  NAMES     THEY HAVE\n      1  m4.large  architecture={amd64} bootMode={legacy-bios}\n"
     );

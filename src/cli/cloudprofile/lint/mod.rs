@@ -8,7 +8,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::UNREADABLE;
 use super::source::{Found, Sources};
-use crate::cli::terminal::{exit_code_or, print, width};
+use crate::cli::terminal::{complain, exit_code_or, print, width};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint};
 use crate::provider::Providers;
@@ -95,8 +95,20 @@ fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u
         gates: FeatureGates { lifecycle: arguments.lifecycle, ..FeatureGates::default() },
     };
     let mut linted = Vec::new();
-    for found in arguments.sources.read()? {
-        let mut report = lint(&found.document, settings, providers).with_context(|| found.source.clone())?;
+    let found = arguments.sources.read()?;
+    let (is_only, mut unknown) = (found.len() == 1, 0);
+    for found in found {
+        let mut report = match lint(&found.document, settings, providers) {
+            Ok(report) => report,
+            Err(error) if is_only => return Err(error).context(found.source),
+            // A garden may have clouds that nobody here knows; the others are judged all the same.
+            Err(error) => {
+                let name = found.document["metadata"]["name"].as_str().unwrap_or_default();
+                complain(&format!("{}: CloudProfile {name}: {error}", found.source));
+                unknown += 1;
+                continue;
+            }
+        };
         report.findings.retain(|finding| finding.severity <= arguments.severity.into());
         linted.push(Linted { found, report });
     }
@@ -106,7 +118,11 @@ fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u
         Output::Sarif => sarif::text(&linted)?,
     })?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
-    Ok(if is_clean { 0 } else { FINDINGS })
+    Ok(match (unknown, is_clean) {
+        (0, true) => 0,
+        (0, false) => FINDINGS,
+        _ => UNREADABLE,
+    })
 }
 
 impl Linted {

@@ -2,6 +2,7 @@
 
 use crate::capabilities::Classification;
 use crate::cli::explain::mismatch_text;
+use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::offer::matrix::{Choice, Flavor, Group, Image, Matrix, OutcomeWord};
@@ -57,7 +58,7 @@ fn by_flavor(matrix: &Matrix<'_>, width: usize) -> String {
                     format!("{} (in {})", names.join(", "), choice.regions.join(", "))
                 };
                 let count = group.machine_types.len().to_string();
-                table.row([count.into(), names.into(), capabilities_text(&group.capabilities).into()]);
+                table.row([count.into(), names.into(), abilities(group).into()]);
             }
             section.push_str(&table.render(INDENT, width));
             sections.push(section);
@@ -71,8 +72,16 @@ fn heading(group: &Group<'_>, width: usize) -> String {
     let more = group.machine_types.len() - names.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let mut text = paragraph(&format!("{}{more}", names.join(", ")), HEADING, 0, width);
-    text.push_str(&paragraph(&capabilities_text(&group.capabilities), ASIDE, INDENT, width));
+    text.push_str(&paragraph(&abilities(group), ASIDE, INDENT, width));
     text
+}
+
+/// What images are compared with.
+fn abilities(group: &Group<'_>) -> String {
+    match capabilities_text(&group.capabilities) {
+        nothing if nothing.is_empty() => "its capabilities are not compared: every image of the region fits".to_owned(),
+        capabilities => capabilities,
+    }
 }
 
 fn classification(image: &Image<'_>) -> Cell {
@@ -107,21 +116,27 @@ fn answer(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String
     if choice.regions.is_empty() { text } else { format!("{text} [{}]", choice.regions.join(", ")) }
 }
 
-/// The image of a flavor in one region, or in the first of several.
+/// The image of a flavor in one region, or in the first of several, with how many have the same or another one.
 pub(super) fn reference_in(flavor: &Flavor<'_>, regions: &[&str]) -> String {
-    let mut named = regions.iter().filter_map(|region| Some((region, flavor.regions.get(region)?)));
-    let Some((region, name)) = named.next() else {
+    let named: Vec<_> = regions.iter().filter_map(|region| Some((region, flavor.regions.get(region)?))).collect();
+    let Some((region, name)) = named.first() else {
         return match flavor.reference {
             Some(name) => format!("{} {}", name.member, name.value),
             None => "names no image".to_owned(),
         };
     };
-    match (named.count(), regions.len()) {
-        (0, 1) => format!("{} {}", name.member, name.value),
-        (0, _) => format!("{} {} ({region})", name.member, name.value),
-        (1, _) => format!("{} {} ({region} and 1 more region)", name.member, name.value),
-        (more, _) => format!("{} {} ({region} and {more} more regions)", name.member, name.value),
+    let same = named.iter().filter(|(_, other)| other == name).count();
+    let mut places = Vec::new();
+    if same < regions.len() {
+        places.push(if same == 1 { (*region).to_string() } else { counted(same as u64, "region") });
     }
+    match named.len() - same {
+        0 => {}
+        1 => places.push("another in 1 more region".to_owned()),
+        others => places.push(format!("others in {others} more regions")),
+    }
+    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
+    format!("{} {}{places}", name.member, name.value)
 }
 
 /// Why there is no image: the flavor that misses least, or those that tie.

@@ -3,27 +3,13 @@
 use serde::Deserialize;
 
 use crate::api::gotext::json::null_as_default;
-use crate::provider::document::Document;
-use crate::provider::profile::{ImageVersions, RegionalVersion};
+use crate::provider::profile::{ImagesOnly, RegionalVersion};
 
 /// Images of a CloudProfile.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CloudProfileConfig {
-    #[serde(rename = "apiVersion")]
-    _api_version: Option<String>,
-    #[serde(rename = "kind")]
-    _kind: Option<String>,
-    /// Images by name and version.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub machine_images: Vec<ImageVersions<ImageVersion>>,
-}
+pub type CloudProfileConfig = ImagesOnly<ImageVersion>;
 
-impl Document for CloudProfileConfig {
-    const KIND: &'static str = "CloudProfileConfig";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-}
+/// One version of an image.
+pub type ImageVersion = RegionalVersion<ImageRegion>;
 
 /// An image in a region.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,6 +24,3 @@ pub struct ImageRegion {
     /// CPU architecture in the old format; absent means `amd64`.
     pub architecture: Option<String>,
 }
-
-/// One version of an image.
-pub type ImageVersion = RegionalVersion<ImageRegion>;

@@ -5,7 +5,9 @@ use crate::provider::aws::AwsWorker;
 use crate::provider::aws::documents::StatusImage;
 use crate::provider::aws::image::{ImageSource, candidates, image_in_profile, machine_side};
 use crate::provider::explanation::ImageName;
+use crate::provider::image::of_image;
 use crate::provider::image_explanation::{FoundImage, ImageChoice, KnownImage};
+use crate::provider::profile::{ListedVersion, ProfileConfig as _};
 use crate::provider::{PoolProblem, WorkerContext};
 
 impl ImageChoice for AwsWorker<'_> {
@@ -21,12 +23,8 @@ impl ImageChoice for AwsWorker<'_> {
         self.capabilities_of(machine_type, pool)
     }
 
-    fn images(&self) -> Vec<MachineImage> {
-        let entries = self.config.iter().flat_map(|config| &config.machine_images);
-        let versions = entries.flat_map(|entry| entry.versions.iter().map(move |version| (entry, version)));
-        versions
-            .map(|(entry, version)| MachineImage { name: entry.name.clone(), version: version.version.clone() })
-            .collect()
+    fn images(&self) -> Vec<ListedVersion<'_>> {
+        self.config.iter().flat_map(|config| config.images()).collect()
     }
 
     fn listed(&self, image: &MachineImage) -> Vec<KnownImage<'_>> {
@@ -64,8 +62,7 @@ impl ImageChoice for AwsWorker<'_> {
 
 impl AwsWorker<'_> {
     fn status_images(&self, image: &MachineImage) -> impl Iterator<Item = &StatusImage> {
-        let kept = self.status.iter().flat_map(|status| &status.machine_images);
-        kept.filter(|kept| kept.name == image.name && kept.version == image.version)
+        of_image(self.status.iter().flat_map(|status| &status.machine_images), image)
     }
 }
 

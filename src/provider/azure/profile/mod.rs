@@ -39,7 +39,7 @@ impl ProfileFormat for Azure {
         merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Added, name_architectures)
     }
 
-    fn flavors_of_old_format(&self, version: &Members) -> Vec<Members> {
+    fn flavors_of_old_format(&self, version: &Members, _admitted: &[String]) -> Vec<Members> {
         networking::flavors_of_old_format(version)
     }
 

@@ -1,0 +1,12 @@
+//! Every provider that comes with `gardener-extension-worker`, and the made-up one.
+
+#[path = "pebble.rs"]
+pub(crate) mod pebble;
+
+use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::provider::aws::Aws;
+use gardener_extension_worker::provider::azure::Azure;
+
+/// Who serves Workers, and whose CloudProfiles are understood.
+pub(crate) const PROVIDERS: Providers =
+    Providers { of_machines: &[&Azure, &Aws, &pebble::Pebble], of_images: Providers::SHIPPED.of_images };

@@ -1,0 +1,74 @@
+//! AWS: the first pool of a machine type decides for all of them which architecture it has, where the CloudProfile does not
+//! say it. So two pools that look alike can have images for other machines, and other causes.
+
+use gardener_extension_worker::api::gotext::yaml;
+use gardener_extension_worker::api::secret::{SecretContent, Secrets};
+use gardener_extension_worker::preview::{Baseline, CloudProfiles, Inputs, compare};
+use gardener_extension_worker::worker::live::MachineObjects;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::{Value, json};
+
+/// The Worker, Cluster and Secrets of the example, with a machine type that names no architecture.
+struct Example {
+    worker: Value,
+    cluster: Value,
+    secrets: Secrets,
+}
+
+impl Example {
+    fn read() -> Self {
+        let documents = yaml::documents(include_str!("../../example/aws.yaml")).unwrap();
+        let of_kind = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).cloned().collect();
+        let [mut worker, mut cluster]: [Value; 2] = ["Worker", "Cluster"].map(|kind| {
+            let found: Vec<Value> = of_kind(kind);
+            found.into_iter().next().unwrap()
+        });
+        cluster["spec"]["cloudProfile"]["spec"]["machineTypes"] = json!([{"name": "either", "cpu": "4", "gpu": "0", "memory": "16Gi",
+                "capabilities": {"bootMode": ["uefi-preferred"]}}]);
+        for pool in worker["spec"]["pools"].as_array_mut().unwrap() {
+            pool["machineType"] = json!("either");
+        }
+        let mut secrets = Secrets::default();
+        for secret in of_kind("Secret") {
+            let texts = secret["stringData"].as_object().unwrap().iter();
+            let data = texts.map(|(key, text)| (key.clone(), ByteString(text.as_str().unwrap().into())));
+            let content = SecretContent::from(Secret { data: Some(data.collect()), ..Secret::default() });
+            let name = |member: &str| secret["metadata"][member].as_str().unwrap();
+            secrets.insert(name("namespace"), name("name"), content);
+        }
+        Self { worker, cluster, secrets }
+    }
+
+    /// The example with an architecture for its two pools.
+    fn inputs(&self, architectures: [&str; 2], cluster: &Value, profiles: &CloudProfiles) -> Inputs {
+        let mut worker = self.worker.clone();
+        for (pool, architecture) in architectures.into_iter().enumerate() {
+            worker["spec"]["pools"][pool]["architecture"] = json!(architecture);
+        }
+        Inputs::new(worker, Some(cluster.clone()), self.secrets.clone(), profiles).unwrap()
+    }
+}
+
+#[test]
+fn pools_behind_another_first_pool_have_causes_of_their_own() {
+    let example = Example::read();
+    let mut cluster = example.cluster.clone();
+    let flavors = &mut cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["capabilityFlavors"];
+    for (flavor, ami) in [(1, "ami-new-amd64"), (2, "ami-new-arm64")] {
+        flavors[flavor]["regions"][0]["ami"] = json!(ami);
+    }
+    let profiles = CloudProfiles::default();
+    // The second pools ask the same; of two Workers that are compared with the same profiles, the first gives the causes.
+    let of_second_pool = |first: &str| {
+        let old = example.inputs([first, "arm64"], &example.cluster, &profiles);
+        let new = example.inputs([first, "arm64"], &cluster, &profiles);
+        let change = compare(Some(&old), Some(&new), &MachineObjects::default(), Baseline::Rendered, &profiles);
+        let placement = change.placements.iter().find(|placement| placement.pool == "search").unwrap().clone();
+        assert!(placement.new_nodes_differ, "{:?}", change.findings);
+        placement.causes.iter().map(|cause| cause.change.path.to_string()).collect::<Vec<_>>()
+    };
+    let (amd64, arm64) = (of_second_pool("amd64"), of_second_pool("arm64"));
+    assert!(amd64.len() == 1 && amd64[0].contains("capabilityFlavors[1]"), "{amd64:?}");
+    assert!(arm64.len() == 1 && arm64[0].contains("capabilityFlavors[2]"), "{arm64:?}");
+}

@@ -1,0 +1,90 @@
+//! The seam for providers, proved from outside: the made-up cloud of `example/tiny` is compiled against the public library
+//! only, answers the commands, and runs in the live demo until an image change has rolled its nodes.
+//!
+//! This binary is all three: the test, the demo, and the program under test (the demo starts itself as the controller).
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![allow(clippy::print_stdout, reason = "the report of this program is its output")]
+
+#[path = "../../example/local/main.rs"]
+mod local;
+
+use std::process::{Command, ExitCode};
+
+use clap::Parser as _;
+use local::providers::PROVIDERS;
+use serde_json::{Value, json};
+
+/// Commands of the program that this test calls by starting itself.
+const COMMANDS: [&str; 4] = ["controller", "render", "explain", "cloudprofile"];
+/// Longest that the provider may be to be called tiny, with its imports.
+const LINES: usize = 200;
+
+fn main() -> ExitCode {
+    let command = std::env::args().nth(1);
+    if command.is_some_and(|command| COMMANDS.contains(&command.as_str())) {
+        return gardener_extension_worker::cli::parse(std::env::args_os())
+            .map_or_else(|code| code, |arguments| gardener_extension_worker::cli::run(arguments, PROVIDERS));
+    }
+    is_tiny();
+    plans_its_pools();
+    explains_its_images();
+    resolves_its_cloud_profile();
+    println!("the example is planned and explained; now live");
+    local::run(&local::Arguments::parse_from(["local", "pebble", "--exit"]))
+}
+
+fn is_tiny() {
+    let lines = include_str!("../../example/tiny/pebble.rs").lines().count();
+    assert!(lines <= LINES, "{lines} lines");
+}
+
+/// What the program prints.
+fn output(arguments: &[&str]) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output = command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn document(arguments: &[&str]) -> Value {
+    serde_json::from_str(&output(arguments)).unwrap()
+}
+
+fn plans_its_pools() {
+    let rendered = document(&["render", "example/tiny/worker.yaml", "-o", "result"]);
+    let classes = rendered["machineClasses"].as_array().unwrap_or_else(|| panic!("{rendered:#}"));
+    let specs: Vec<&Value> = classes.iter().map(|class| &class["providerSpec"]).collect();
+    let machine = |kind: &str, zone: &str, image: &str, scratch: Option<&str>| json!({"kind": kind, "zone": zone, "network": "net-beach", "image": image, "scratchSize": scratch});
+    let wanted = [
+        machine("slate-8", "north-a", "img-3-arm64", Some("100Gi")),
+        machine("granite-4", "north-a", "img-3-amd64", None),
+        machine("granite-4", "north-b", "img-3-amd64", None),
+    ];
+    assert!(specs.len() == wanted.len() && wanted.iter().all(|spec| specs.contains(&spec)), "{specs:#?}");
+    assert_eq!(
+        rendered["workerStatus"]["providerStatus"]["machineImages"],
+        json!([
+            {"name": "gardenlinux", "version": "1877.3.0", "id": "img-3-amd64", "capabilities": {"architecture": ["amd64"]}},
+            {"name": "gardenlinux", "version": "1877.3.0", "id": "img-3-arm64", "capabilities": {"architecture": ["arm64"]}},
+        ])
+    );
+}
+
+fn explains_its_images() {
+    let explained = document(&["explain", "example/tiny/worker.yaml", "-o", "json"]);
+    let pool = &explained["workers"][0]["pools"][1];
+    assert_eq!(pool["image"]["chosen"]["reference"], json!({"member": "id", "value": "img-3-arm64"}), "{pool:#}");
+    assert_eq!(pool["error"], Value::Null);
+}
+
+fn resolves_its_cloud_profile() {
+    let text = include_str!("../../example/tiny/worker.yaml");
+    let documents = gardener_extension_worker::api::gotext::yaml::documents(text).unwrap();
+    let cluster = documents.iter().find(|document| document["kind"] == "Cluster").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("profile.json");
+    std::fs::write(&file, cluster["spec"]["cloudProfile"].to_string()).unwrap();
+    let table = output(&["cloudprofile", "matrix", file.to_str().unwrap()]);
+    assert!(table.contains("img-9-arm64") && table.contains("slate-8"), "{table}");
+}
