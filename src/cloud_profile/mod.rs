@@ -3,11 +3,13 @@
 //! * [`validation`]: what the API server refuses;
 //! * [`architecture_fields`]: defaults, and how the older architecture fields follow the capability;
 //! * [`namespaced`]: a NamespacedCloudProfile and its parent as one profile;
+//! * [`namespaced_rules`]: what Gardener refuses in a NamespacedCloudProfile, also compared with what it was before;
 //! * [`shoot_defaults`]: what a Shoot gets that leaves version, architecture or image open.
 //!
 //! Pure: the time is an argument. The rules are those of gardener-core sections 1 to 3.
 
 pub mod architecture_fields;
 pub mod namespaced;
+pub mod namespaced_rules;
 pub mod shoot_defaults;
 pub mod validation;

@@ -10,7 +10,7 @@ use crate::api::gardener::{CapabilityDefinition, ImageContainerRuntime, ProfileI
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::version::Version;
 use crate::api::gotext::version_constraint::VersionConstraint;
-use crate::capabilities::{Life, not_a_name, validate_image_version};
+use crate::capabilities::{Life, not_a_name, validate_image_version as validate_flavors_and_architectures};
 
 /// How far automatic updates may go.
 const UPDATE_STRATEGIES: [&str; 3] = ["major", "minor", "patch"];
@@ -46,7 +46,7 @@ pub fn validate_images(images: &[ProfileImage], rules: &ImageRules<'_>, path: Fi
             if !versions.insert((image.name.as_str(), version.version.as_str())) {
                 errors.duplicate(path, format!("{}-{}", image.name, version.version));
             }
-            validate_version(version, rules, path, errors);
+            validate_image_version(version, rules, path, errors);
         }
         let lives = image.versions.iter().map(|version| (version.version.as_str(), Life::from(version)));
         validate_one_supported(lives, rules.now, versions_path, errors);
@@ -68,7 +68,12 @@ fn validate_latest(images: &[ProfileImage], path: FieldPath<'_>, errors: &mut Fi
     }
 }
 
-fn validate_image(image: &ProfileImage, rules: &ImageRules<'_>, path: FieldPath<'_>, errors: &mut FieldErrors) {
+pub(in crate::cloud_profile) fn validate_image(
+    image: &ProfileImage,
+    rules: &ImageRules<'_>,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
     name(&image.name, path.child("name"), errors);
     if image.versions.is_empty() && rules.versions_required {
         let detail = format!("must provide at least one version for the machine image '{}'", image.name);
@@ -85,7 +90,7 @@ fn validate_image(image: &ProfileImage, rules: &ImageRules<'_>, path: FieldPath<
     }
 }
 
-fn validate_version(
+pub(in crate::cloud_profile) fn validate_image_version(
     version: &ProfileImageVersion,
     rules: &ImageRules<'_>,
     path: FieldPath<'_>,
@@ -117,7 +122,13 @@ fn validate_version(
         errors.invalid(path.child("kubeletVersionConstraint"), constraint, detail);
     }
     validate_container_runtimes(&version.cri, path.child("cri"), errors);
-    validate_image_version(&version.capability_flavors, &version.architectures, rules.definitions, path, errors);
+    validate_flavors_and_architectures(
+        &version.capability_flavors,
+        &version.architectures,
+        rules.definitions,
+        path,
+        errors,
+    );
 }
 
 fn validate_container_runtimes(runtimes: &[ImageContainerRuntime], path: FieldPath<'_>, errors: &mut FieldErrors) {

@@ -17,8 +17,8 @@ use crate::capabilities::{
 mod images;
 mod versions;
 
-use images::ImageRules;
-pub use images::validate_images;
+pub use images::{ImageRules, validate_images};
+pub(super) use images::{validate_image, validate_image_version};
 
 /// Features of Gardener's API server that decide what it accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,5 +196,73 @@ fn validate_limits(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut FieldEr
         && most <= 0
     {
         errors.invalid(path.child("maxNodesTotal"), most, "maxNodesTotal must be greater than 0");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::gardener::Capabilities;
+    use crate::api::gotext::json::{decode_lenient, to_go_json};
+    use crate::api::gotext::yaml;
+    use crate::capabilities::validate_provider_flavor;
+
+    /// A row of `test/profiles/core-rules.yaml`.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Row {
+        rule: String,
+        spec: Value,
+        #[serde(default)]
+        provider: bool,
+        #[serde(default)]
+        flavors: Vec<Capabilities>,
+        #[serde(default)]
+        errors: Vec<String>,
+    }
+
+    fn profile(row: &Row) -> ProfileSpec {
+        let mut spec = json!({
+            "type": "x",
+            "kubernetes": {"versions": [{"version": "1.34.0"}]},
+            "machineCapabilities": [{"name": "h", "values": ["a"]}, {"name": "architecture", "values": ["amd64"]}],
+            "machineImages": [{"name": "linux", "updateStrategy": "major",
+                "versions": [{"version": "1.0.0", "cri": [{"name": "containerd"}]}]}],
+            "machineTypes": [{"name": "t"}],
+            "regions": [{"name": "r"}],
+        });
+        spec.as_object_mut().unwrap().extend(row.spec.as_object().unwrap().clone());
+        decode_lenient(&to_go_json(&spec)).unwrap()
+    }
+
+    #[test]
+    fn every_rule_of_the_api_server() {
+        let table = include_str!("../../../test/profiles/core-rules.yaml");
+        let rows: Vec<Row> = serde_json::from_value(yaml::documents(table).unwrap().remove(0)).unwrap();
+        let now = "2026-06-01T00:00:00Z".parse().unwrap();
+        let mut wrong = Vec::new();
+        for row in rows {
+            let spec = profile(&row);
+            let errors = if row.provider {
+                let mut errors = FieldErrors::default();
+                for (index, flavor) in row.flavors.iter().enumerate() {
+                    let path = FieldPath::new("flavors");
+                    validate_provider_flavor(flavor, &spec.machine_capabilities, path.index(index), &mut errors);
+                }
+                errors
+            } else {
+                validate_profile(&spec, FeatureGates::default(), now)
+            };
+            let found: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
+            let same = found.len() == row.errors.len()
+                && found.iter().zip(&row.errors).all(|(found, wanted)| found.contains(wanted.as_str()));
+            if !same {
+                wrong.push(format!("{}: {found:#?} instead of {:#?}", row.rule, row.errors));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }
