@@ -2,7 +2,7 @@
 //!
 //! 100 pools in 3 zones each, against a CloudProfile with 400 machine types and 200 image versions of 4 flavors. An
 //! element is one pool in one zone, so `thrpt` is pool-zones per second. `docs/performance.md` keeps the figures.
-//! What clouds differ in is in `pure_core/clouds.rs`.
+//! What clouds differ in is in `pure_core/clouds.rs`; `pure_core/profiles.rs` measures commands for CloudProfiles.
 
 #![allow(missing_docs, clippy::expect_used, reason = "a benchmark of inputs that are written here")]
 
@@ -24,6 +24,8 @@ use serde_json::{Value, json};
 
 #[path = "pure_core/clouds.rs"]
 mod clouds;
+#[path = "pure_core/profiles.rs"]
+mod profiles;
 
 use clouds::{AWS, AZURE, Cloud};
 
@@ -218,6 +220,7 @@ fn live_after(input: &Input, plan: &Plan) -> MachineObjects {
 fn pure_core(criterion: &mut Criterion) {
     for cloud in [AZURE, AWS] {
         measure(criterion, &cloud);
+        profiles::measure(criterion, &cloud);
     }
 }
 

@@ -195,45 +195,47 @@ fn metadata(registration: &Registration) -> ObjectMeta {
 }
 
 fn validating(registration: &Registration, bundle: &Bundle) -> ValidatingWebhookConfiguration {
-    let webhooks = registration.webhooks.iter().filter(|(kind, _)| *kind == WebhookKind::Validating);
-    let webhook = |(_, webhook): &(WebhookKind, Webhook)| ValidatingWebhook {
-        name: webhook.name.clone(),
-        client_config: registration.address.client_config(&webhook.path, bundle),
-        rules: Some(webhook.rules.iter().map(rule).collect()),
-        object_selector: Some(selector(&webhook.object_labels)),
-        namespace_selector: Some(selector(&webhook.namespace_labels)),
-        // What an API server would fill in is written out, so that it compares equal.
-        match_policy: Some("Equivalent".to_owned()),
-        failure_policy: Some("Fail".to_owned()),
-        side_effects: "None".to_owned(),
-        timeout_seconds: Some(TIMEOUT),
-        admission_review_versions: review_versions(),
-        match_conditions: None,
-    };
-    ValidatingWebhookConfiguration { metadata: metadata(registration), webhooks: Some(webhooks.map(webhook).collect()) }
+    let webhooks = registration.entries(WebhookKind::Validating, bundle);
+    ValidatingWebhookConfiguration { metadata: metadata(registration), webhooks: Some(webhooks.collect()) }
 }
 
+/// Entries of this kind differ from the others only in whether they are called once more.
 fn mutating(registration: &Registration, bundle: &Bundle) -> MutatingWebhookConfiguration {
-    let webhooks = registration.webhooks.iter().filter(|(kind, _)| *kind == WebhookKind::Mutating);
-    let webhook = |(_, webhook): &(WebhookKind, Webhook)| MutatingWebhook {
-        name: webhook.name.clone(),
-        client_config: registration.address.client_config(&webhook.path, bundle),
-        rules: Some(webhook.rules.iter().map(rule).collect()),
-        object_selector: Some(selector(&webhook.object_labels)),
-        namespace_selector: Some(selector(&webhook.namespace_labels)),
-        match_policy: Some("Equivalent".to_owned()),
-        failure_policy: Some("Fail".to_owned()),
-        side_effects: "None".to_owned(),
-        timeout_seconds: Some(TIMEOUT),
-        admission_review_versions: review_versions(),
+    let webhooks = registration.entries(WebhookKind::Mutating, bundle).map(|entry| MutatingWebhook {
+        name: entry.name,
+        client_config: entry.client_config,
+        rules: entry.rules,
+        object_selector: entry.object_selector,
+        namespace_selector: entry.namespace_selector,
+        match_policy: entry.match_policy,
+        failure_policy: entry.failure_policy,
+        side_effects: entry.side_effects,
+        timeout_seconds: entry.timeout_seconds,
+        admission_review_versions: entry.admission_review_versions,
+        match_conditions: entry.match_conditions,
         reinvocation_policy: Some("Never".to_owned()),
-        match_conditions: None,
-    };
-    MutatingWebhookConfiguration { metadata: metadata(registration), webhooks: Some(webhooks.map(webhook).collect()) }
+    });
+    MutatingWebhookConfiguration { metadata: metadata(registration), webhooks: Some(webhooks.collect()) }
 }
 
-fn review_versions() -> Vec<String> {
-    ["v1", "v1beta1"].map(str::to_owned).to_vec()
+impl Registration {
+    /// The webhooks of a kind. What an API server would fill in is written out, so that it compares equal.
+    fn entries(&self, kind: WebhookKind, bundle: &Bundle) -> impl Iterator<Item = ValidatingWebhook> {
+        let webhooks = self.webhooks.iter().filter(move |(is, _)| *is == kind);
+        webhooks.map(|(_, webhook)| ValidatingWebhook {
+            name: webhook.name.clone(),
+            client_config: self.address.client_config(&webhook.path, bundle),
+            rules: Some(webhook.rules.iter().map(rule).collect()),
+            object_selector: Some(selector(&webhook.object_labels)),
+            namespace_selector: Some(selector(&webhook.namespace_labels)),
+            match_policy: Some("Equivalent".to_owned()),
+            failure_policy: Some("Fail".to_owned()),
+            side_effects: "None".to_owned(),
+            timeout_seconds: Some(TIMEOUT),
+            admission_review_versions: ["v1", "v1beta1"].map(str::to_owned).to_vec(),
+            match_conditions: None,
+        })
+    }
 }
 
 fn selector(labels: &BTreeMap<String, String>) -> LabelSelector {
