@@ -28,6 +28,9 @@ use crate::worker::report::with_conditions;
 /// machine-controller-manager takes a moment to see, is no fault.
 const LASTING: Duration = Duration::from_secs(30);
 
+/// How often is looked whether the watches are back. Without them a look would cost requests.
+const WATCHES: Duration = Duration::from_secs(5);
+
 /// Since when nodes are said to be otherwise than they are, by uid of the Worker.
 #[derive(Default)]
 pub(super) struct Untold(Mutex<HashMap<String, Instant>>);
@@ -61,9 +64,11 @@ pub(super) enum Rest {
 pub(super) async fn look_at_rest(worker: &Worker, provider: &dyn Provider, shared: &Shared) -> Result<Rest, LookError> {
     let uid = worker.uid().unwrap_or_default();
     let place = shared.place(worker);
-    // Without watches it would cost requests; what they show when they are back leads here again.
-    if notice(worker) == Notice::Nothing || !place.watches_are_trusted() {
+    if notice(worker) == Notice::Nothing {
         return Ok(Rest::Lasts(Action::await_change()));
+    }
+    if !place.watches_are_trusted() {
+        return Ok(Rest::Lasts(Action::requeue(WATCHES)));
     }
     if let Some(wait) = shared.pace.until_look(&uid, Instant::now()) {
         return Ok(Rest::Lasts(Action::requeue(wait)));

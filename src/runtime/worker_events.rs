@@ -152,12 +152,40 @@ fn shortened(mut note: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::progress::Stuck;
+    use crate::worker::roll::RollCause;
 
     #[test]
     fn long_notes_are_cut_between_letters() {
         let note = shortened("ä".repeat(1000));
         assert!(note.len() <= LONGEST_NOTE && note.ends_with('…'), "{}", note.len());
         assert_eq!(shortened("short".to_owned()), "short");
+    }
+
+    #[test]
+    fn each_reason_is_documented() {
+        let roll = |is_in_place: bool| Roll {
+            pool: "a".to_owned(),
+            deployment: "a-z1".to_owned(),
+            from: "old".to_owned(),
+            to: "new".to_owned(),
+            inputs: vec![],
+            cause: RollCause::NotRecorded,
+            is_in_place,
+        };
+        let stuck = Stuck { deployment: "a-z1".to_owned(), since: Timestamp::UNIX_EPOCH };
+        let transitions = [
+            Transition::RollsStarted(vec![roll(false)]),
+            Transition::RollsStarted(vec![roll(true)]),
+            Transition::PoolsReady { pools: vec![], asleep: false },
+            Transition::PoolFailed { pool: "a".to_owned(), message: String::new(), codes: Default::default() },
+            Transition::MachineControllerRestarted(stuck),
+        ];
+        let all = transitions.iter().map(of_transition).chain([undecodable("")]);
+        let documented = include_str!("../../docs/status.md");
+        for Said { reason, .. } in all {
+            assert!(documented.contains(&format!("`{reason}`")), "{reason} is not in docs/status.md");
+        }
     }
 
     #[test]
