@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::chart::{Chart, merge, render};
 use crate::cluster::{self, ADMIN, ControlPlane, eventually, free_ports, install_files};
 use crate::installed::{self, apply, apply_all, ready, user};
-use crate::permissions::{allowed, ensure_exact};
+use crate::permissions::{allowed, ensure_exact, ensure_not_refused};
 use crate::shoot::{Kind, SOON, Shoot, pool, set_image};
 
 const OPERATIONS: &str = include_str!("../../../docs/operations.md");
@@ -63,16 +63,19 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
 
     let program = installed::start(&control_plane, &rendered, "-worker", |program| program).await?;
     ready(&program, health).await?;
-    tokio::try_join!(
+    let operations = tokio::try_join!(
         lives(&control_plane),
         moves_here(&control_plane),
         is_stuck(&control_plane),
         is_undecodable(&control_plane),
-    )?;
+    );
     program.stop(Duration::from_secs(5)).await?;
 
-    let allowed = allowed(&rendered.objects)?;
-    ensure_exact(&allowed, &audit.requests(&account, mark).await?, &RARELY_NEEDED)?;
+    let (allowed, requests) = (allowed(&rendered.objects)?, audit.requests(&account, mark).await?);
+    // What was refused explains what did not happen.
+    ensure_not_refused(&requests)?;
+    operations?;
+    ensure_exact(&allowed, &requests, &RARELY_NEEDED)?;
     let count = format!("allows {} pairs of resource and verb", allowed.len());
     ensure!(OPERATIONS.contains(&count), "docs/operations.md does not say that the role {count}");
     Ok(())
