@@ -105,7 +105,7 @@ pub(crate) async fn ready(program: &Process, port: u16) -> Result<()> {
 }
 
 /// What a port on loopback answers.
-async fn get(port: u16, path: &str) -> Result<String> {
+pub(crate) async fn get(port: u16, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.context("connecting")?;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).await?;
     let mut answer = String::new();

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::chart::{Chart, render};
 use crate::programs::{output, promtool};
 
+const PREFIX: &str = "gardener_extension_worker_";
 const METRICS: &str = include_str!("../../../docs/metrics.md");
 
 /// The alert rules as the chart renders them.
@@ -131,15 +132,46 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
     metrics
 }
 
+/// Whether what a controller serves is what docs/metrics.md says: every metric, with exactly its labels.
+pub(super) fn ensure_documented(served: &str) -> Result<()> {
+    let documented = documented();
+    let mut types = BTreeSet::new();
+    for line in served.lines() {
+        if let Some(family) = line.strip_prefix(&format!("# TYPE {PREFIX}")) {
+            let (name, kind) = family.split_once(' ').context("a type")?;
+            types.insert(match kind {
+                "counter" => format!("{name}_total"),
+                "info" => format!("{name}_info"),
+                _ => name.to_owned(),
+            });
+        } else if let Some((name, rest)) = line.strip_prefix(PREFIX).and_then(|sample| sample.split_once(['{', ' '])) {
+            let of_histogram = ["_bucket", "_sum", "_count"].into_iter().find_map(|end| name.strip_suffix(end));
+            let labels = rest.split_once("} ").map_or("", |(labels, _)| labels);
+            let labels: BTreeSet<String> = labels
+                .split("\",")
+                .filter_map(|label| Some(label.split_once('=')?.0.to_owned()))
+                .filter(|label| label != "le")
+                .collect();
+            let known = of_histogram.and_then(|name| documented.get(name)).or_else(|| documented.get(name));
+            ensure!(known == Some(&labels), "{name} has {labels:?}, documented are {known:?}");
+        }
+    }
+    ensure!(
+        types == documented.keys().cloned().collect(),
+        "{types:?} are served, documented are {:?}",
+        documented.keys()
+    );
+    Ok(())
+}
+
 /// Whether the metrics of a query, with the labels that it names, are documented.
 fn queries(query: &str) -> Result<()> {
-    let prefix = "gardener_extension_worker_";
-    for part in query.split(prefix).skip(1) {
+    for part in query.split(PREFIX).skip(1) {
         let end =
             part.find(|character: char| !character.is_ascii_lowercase() && character != '_').unwrap_or(part.len());
         let (name, rest) = part.split_at(end);
         let selector = rest.strip_prefix('{').and_then(|rest| rest.split('}').next()).unwrap_or_default();
-        known(&format!("{prefix}{name}{{{selector}}}"))?;
+        known(&format!("{PREFIX}{name}{{{selector}}}"))?;
     }
     // Labels that a result is grouped by.
     for part in query.split("by (").skip(1) {
@@ -155,7 +187,7 @@ fn queries(query: &str) -> Result<()> {
 /// Whether a series, or a selector, is one of the documented metrics.
 fn known(series: &str) -> Result<()> {
     let (name, labels) = series.trim_end_matches('}').split_once('{').unwrap_or((series, ""));
-    let name = name.trim_start_matches("gardener_extension_worker_").trim_end_matches("_bucket");
+    let name = name.trim_start_matches(PREFIX).trim_end_matches("_bucket");
     let documented = documented();
     let known = documented.get(name).with_context(|| format!("docs/metrics.md has no {name}"))?;
     for label in labels.split(',').filter_map(|label| label.split(['=', '!']).next()).map(str::trim) {

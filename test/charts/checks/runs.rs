@@ -1,6 +1,8 @@
 //! The controller runs as the chart installs it: with its configuration, as its service account, under its role and no other;
 //! and it uses all that the role allows.
 
+use std::process::Command;
+use std::slice;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -13,6 +15,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
+use super::alerts::ensure_documented;
 use crate::chart::{Chart, merge, render};
 use crate::cluster::{self, ADMIN, ControlPlane, eventually, free_ports, install_files};
 use crate::installed::{self, apply, apply_all, ready, user};
@@ -68,17 +71,39 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
         moves_here(&control_plane),
         is_stuck(&control_plane),
         is_undecodable(&control_plane),
+        fails(&control_plane),
     );
+    let served = installed::get(metrics, "/metrics").await?;
+    let asked = asked_by_the_takeover_check(&control_plane, &account, &namespace)?;
     program.stop(Duration::from_secs(5)).await?;
 
-    let (allowed, requests) = (allowed(&rendered.objects)?, audit.requests(&account, mark).await?);
+    let (all, requests) = (allowed(&rendered.objects)?, audit.requests(&account, mark).await?);
     // What was refused explains what did not happen.
     ensure_not_refused(&requests)?;
     operations?;
-    ensure_exact(&allowed, &requests, &RARELY_NEEDED)?;
-    let count = format!("allows {} pairs of resource and verb", allowed.len());
+    ensure_exact(&all, &requests, &RARELY_NEEDED)?;
+    ensure_documented(&served)?;
+    let everywhere = allowed(slice::from_ref(rendered.one("ClusterRole", "-worker")?))?.len();
+    ensure!(
+        usize::try_from(asked)? == everywhere,
+        "takeover check asks for {asked} permissions, the ClusterRole has {everywhere}"
+    );
+    let count = format!("allows {} pairs of resource and verb", all.len());
     ensure!(OPERATIONS.contains(&count), "docs/operations.md does not say that the role {count}");
     Ok(())
+}
+
+/// How many permissions `takeover check` asks for, all of which the service account has. It looks at Workers of a namespace
+/// without any: these are not what is asked here.
+fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str, namespace: &str) -> Result<u64> {
+    let mut check = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    check.args(["takeover", "check", "-o", "json", "--as", account, "--namespace", namespace, "--kubeconfig"]);
+    let output = check.arg(control_plane.kubeconfig_file(ADMIN)?).output().context("starting the check")?;
+    let words = || String::from_utf8_lossy(&output.stderr).into_owned();
+    let report: Value = serde_json::from_slice(&output.stdout).with_context(words)?;
+    let permissions = &report["permissions"];
+    ensure!(permissions["missing"] == json!([]), "missing: {permissions}");
+    permissions["asked"].as_u64().with_context(|| format!("no permissions in {report}"))
 }
 
 #[tokio::test]
@@ -115,6 +140,9 @@ async fn lives(control_plane: &ControlPlane) -> Result<()> {
             pool(worker, "stern")["nodeTemplate"]["capacity"]["memory"] = json!("16Gi");
         })
         .await?;
+    shoot.succeeded().await?;
+    // Nothing differs.
+    shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
     let cluster = shoot.namespace.clone();
     let sleeps = |cluster: &mut Value| {
@@ -230,6 +258,15 @@ async fn is_undecodable(control_plane: &ControlPlane) -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// A pool whose image does not exist.
+async fn fails(control_plane: &ControlPlane) -> Result<()> {
+    let shoot = Shoot::new(control_plane, "fails").await?;
+    let _machines = shoot.fake_machines(control_plane, Duration::ZERO).await?;
+    shoot.create(|documents| set_image(documents.of_kind("Worker"), "bow", "99.0.0")).await?;
+    shoot.fails(|_| Ok(())).await?;
+    Ok(())
 }
 
 async fn replicas_of_machine_controller(shoot: &Shoot) -> Result<Option<i32>> {
