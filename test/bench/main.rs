@@ -23,7 +23,6 @@
 )]
 
 #[path = "../cluster/mod.rs"]
-#[allow(dead_code, reason = "the tests use the rest of it")]
 mod cluster;
 mod controller;
 mod crowd;

@@ -24,8 +24,11 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// more, and nothing could be over.
 const NUMBERS: usize = 150;
 
+/// A change of the Worker.
+type Change = fn(&mut Value);
+
 /// What happens meanwhile, with the bounds of each deployment after it. The numbers are within them.
-const CHANGES: [(&str, [i64; 2], fn(&mut Value)); 4] = [
+const CHANGES: [(&str, [i64; 2], Change); 4] = [
     ("nothing new", [1, 2], |_| {}),
     ("another image", [1, 2], |worker| POOLS.iter().for_each(|name| set_image(worker, name, "12.2.0"))),
     ("more machines at most", [1, 3], |worker| set_bounds(worker, [3, 9])),

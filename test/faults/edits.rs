@@ -13,8 +13,11 @@ use crate::report::{Row, Times};
 use crate::shoot::Kind;
 use crate::world::World;
 
+/// A change by hand.
+type Edit = fn(&mut Value);
+
 /// What is changed by hand: kind, pool and zone, and how.
-const CHANGES: [(Kind, &str, fn(&mut Value)); 8] = [
+const CHANGES: [(Kind, &str, Edit); 8] = [
     (Kind::MachineClass, "bow-z1", |class| class["providerSpec"]["foreign"] = json!("edit")),
     (Kind::MachineClass, "hull-z1", |class| class["metadata"]["labels"] = json!({"foreign": "edit"})),
     (Kind::Secret, "bow-z3", |secret| secret["data"]["userData"] = json!("Zm9yZWlnbg==")),
