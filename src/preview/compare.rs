@@ -251,13 +251,18 @@ fn class_differences(old: Option<&Placement>, new: Option<&Placement>) -> Vec<St
     let (Some(old), Some(new)) = (old, new) else { return Vec::new() };
     let none = Value::Null;
     let class = |placement: &Placement| placement.class.clone().unwrap_or_else(|| none.clone());
-    let members = ["provider", "providerSpec", "credentialsSecretRef"];
-    let changes = difference(&ChangedObject::Worker, &class(old), &class(new), &members);
-    let mut paths: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
+    let mut paths = class_paths(&class(old), &class(new));
     if old.user_data.is_some() && new.user_data.is_some() && old.user_data != new.user_data {
         paths.push("user data".to_owned());
     }
     paths
+}
+
+/// Where two classes make other machines.
+pub(super) fn class_paths(old: &Value, new: &Value) -> Vec<String> {
+    let members = ["provider", "providerSpec", "credentialsSecretRef"];
+    let changes = difference(&ChangedObject::Worker, old, new, &members);
+    changes.iter().map(|change| change.path.to_string()).collect()
 }
 
 /// The named inputs of the class name that are not the same.

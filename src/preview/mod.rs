@@ -14,7 +14,8 @@
 //! * [`difference`]: two documents as a list of named changes that can be applied one by one;
 //! * [`cause`]: which of these changes are to blame;
 //! * [`surge`], [`finding`]: how a roll proceeds, and what a person should know before;
-//! * [`compare`]: all of it for one Worker.
+//! * [`compare`]: all of it for one Worker;
+//! * [`shadow`]: what a pass would write now, for a controller that only watches.
 
 pub mod cause;
 pub mod cloud_profile;
@@ -24,6 +25,7 @@ pub mod finding;
 pub mod inputs;
 pub mod outcome;
 pub mod rule;
+pub mod shadow;
 pub mod surge;
 
 pub use cause::Cause;

@@ -24,8 +24,9 @@ use super::readiness::{Need, Readiness};
 use super::rest::Untold;
 use super::retry::Retries;
 use super::served::Served;
+use super::shadow::{self, Shadow, Standing};
 use super::unasked::Compared;
-use super::undecodable::tell_undecodable;
+use super::undecodable::{latest_if_served, tell_undecodable};
 use super::watches::Watches;
 use super::worker_events::Recorder;
 use super::write_gate::WriteGate;
@@ -54,6 +55,8 @@ pub(super) struct Shared {
     pub(super) newest: Newest,
     pub(super) untold: Untold,
     pub(super) knowledge: Arc<Knowledge>,
+    /// Only compares.
+    pub(super) shadow: Option<Shadow>,
 }
 
 impl Shared {
@@ -65,6 +68,9 @@ impl Shared {
         self.untold.forget(uid);
         self.pace.forget(uid);
         self.retries.forget(uid);
+        if let Some(shadow) = &self.shadow {
+            shadow.forget(uid, &self.metrics);
+        }
         if let Ok(worker) = &worker.object {
             if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
                 cloud.forget(uid);
@@ -108,6 +114,7 @@ pub(super) async fn run(
         newest: Newest::default(),
         untold: Untold::default(),
         knowledge: Arc::default(),
+        shadow: arguments.shadow.then(Shadow::default),
     });
     readiness.misses(Need::Caches, "the watches have not shown everything yet");
     let Watches { workers, news, filled, tasks } = Watches::start(&shared);
@@ -148,9 +155,17 @@ async fn look_at(guarded: Arc<Guarded<Worker>>, shared: Arc<Shared>) -> Result<A
     let namespace = guarded.namespace().unwrap_or_default();
     let span = info_span!("worker", namespace, name = guarded.name_any());
     async {
-        match &guarded.object {
-            Ok(worker) => look_at_worker(worker, &shared).await,
-            Err(reason) => tell_undecodable(&guarded, reason, &shared).await,
+        match (&guarded.object, &shared.shadow) {
+            (Ok(worker), None) => look_at_worker(worker, &shared).await,
+            (Ok(worker), Some(shadow)) => shadow::look_at_worker(worker, shadow, &shared).await,
+            (Err(reason), Some(shadow)) => {
+                if latest_if_served(&guarded, &shared).await?.is_some() {
+                    let uid = guarded.meta().uid.as_deref().unwrap_or_default();
+                    shadow.tell(uid, Standing::Unplanned(format!("can't be decoded: {reason}")), &shared.metrics);
+                }
+                Ok(Action::await_change())
+            }
+            (Err(reason), None) => tell_undecodable(&guarded, reason, &shared).await,
         }
     }
     .instrument(span)

@@ -1,6 +1,7 @@
 //! Metrics for Prometheus (docs/metrics.md). Label values come from fixed sets; only namespaces are open, and a namespace
 //! leaves with its Worker.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -13,6 +14,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::operations_server::MetricsText;
+use crate::preview::shadow::{MachineObjectKind, WouldBe};
 use crate::worker::roll::RollCause;
 
 /// How a look at a Worker ended.
@@ -45,6 +47,34 @@ pub(super) struct PoolNumbers {
     pub(super) waiting: i64,
     /// The pool can't be planned, or its machines can't be made.
     pub(super) failed: i64,
+}
+
+/// How all Workers stand beside what a shadow would make of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ShadowNumbers {
+    /// Workers without a difference.
+    pub(super) same: i64,
+    /// Workers with differences.
+    pub(super) differing: i64,
+    /// Workers with an operation under way.
+    pub(super) under_way: i64,
+    /// Workers that can't be planned.
+    pub(super) unplanned: i64,
+    /// Objects that differ.
+    pub(super) differences: BTreeMap<(MachineObjectKind, WouldBe), i64>,
+    /// Deployments whose machines would be replaced, by the word of the cause.
+    pub(super) rolls: BTreeMap<&'static str, i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfStanding {
+    standing: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfDifference {
+    kind: &'static str,
+    would_be: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -120,6 +150,9 @@ pub(super) struct Metrics {
     waits: Family<OfWait, Counter>,
     leader: Gauge,
     leader_changes: Counter,
+    shadow_workers: Family<OfStanding, Gauge>,
+    shadow_differences: Family<OfDifference, Gauge>,
+    shadow_rolls: Family<OfRoll, Gauge>,
 }
 
 impl Default for Metrics {
@@ -138,6 +171,9 @@ impl Default for Metrics {
             waits: Family::default(),
             leader: Gauge::default(),
             leader_changes: Counter::default(),
+            shadow_workers: Family::default(),
+            shadow_differences: Family::default(),
+            shadow_rolls: Family::default(),
             registry: Registry::default(),
         };
         let register = &mut registry;
@@ -179,6 +215,12 @@ impl Default for Metrics {
             "Times this process began or ceased to lead",
             metrics.leader_changes.clone(),
         );
+        let help = "With --shadow: Workers by how they stand beside what we would make of them";
+        register.register("shadow_workers", help, metrics.shadow_workers.clone());
+        let help = "With --shadow: machine objects that are not as we would write them";
+        register.register("shadow_differences", help, metrics.shadow_differences.clone());
+        let help = "With --shadow: deployments whose machines we would replace, by cause";
+        register.register("shadow_rolls", help, metrics.shadow_rolls.clone());
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.register("build", "Version of this program", build);
         Self { registry, ..metrics }
@@ -265,6 +307,29 @@ impl Metrics {
     /// A look ended waiting.
     pub(super) fn waiting(&self, on: &'static str) {
         self.waits.get_or_create(&OfWait { on }).inc();
+    }
+
+    /// How all Workers stand beside what we would make of them.
+    pub(super) fn shadow(&self, numbers: ShadowNumbers) {
+        for (standing, number) in [
+            ("same", numbers.same),
+            ("differs", numbers.differing),
+            ("under-way", numbers.under_way),
+            ("unplanned", numbers.unplanned),
+        ] {
+            self.shadow_workers.get_or_create(&OfStanding { standing }).set(number);
+        }
+        for kind in MachineObjectKind::ALL {
+            for would_be in WouldBe::ALL {
+                let number = numbers.differences.get(&(kind, would_be)).copied().unwrap_or_default();
+                let labels = OfDifference { kind: kind.as_str(), would_be: would_be.as_str() };
+                self.shadow_differences.get_or_create(&labels).set(number);
+            }
+        }
+        for cause in RollCause::ALL.map(RollCause::as_str) {
+            let number = numbers.rolls.get(cause).copied().unwrap_or_default();
+            self.shadow_rolls.get_or_create(&OfRoll { cause }).set(number);
+        }
     }
 
     /// This process began or ceased to lead.

@@ -36,6 +36,7 @@ mod rest;
 mod retry;
 pub(crate) mod seed;
 mod served;
+mod shadow;
 mod shown;
 mod tell;
 mod tries;
@@ -91,7 +92,8 @@ pub struct ControllerArguments {
     /// Workers that are reconciled at the same time.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 20, value_name = "N")]
     worker_max_concurrent_reconciles: u16,
-    /// Writes nothing: the client refuses every write, so a look ends where it would write.
+    /// Writes nothing, beside another controller: what it would write is compared with what is there, and differences are
+    /// told as metrics and in the log. The client refuses every write.
     #[arg(long, env = "SHADOW")]
     shadow: bool,
     /// Parts that are switched off; may be given several times.

@@ -20,16 +20,10 @@ pub(super) async fn tell_undecodable(
     reason: &str,
     shared: &Shared,
 ) -> Result<Action, LookError> {
-    let api: Api<DynamicObject> = Api::namespaced_with(
-        shared.client.clone(),
-        &guarded.namespace().unwrap_or_default(),
-        &kube::api::ApiResource::erase::<Worker>(&()),
-    );
-    let Some(latest) = api.get_opt(&guarded.name_any()).await? else { return Ok(Action::await_change()) };
+    let Some(latest) = latest_if_served(guarded, shared).await? else { return Ok(Action::await_change()) };
     let text = |pointer: &str| latest.data.pointer(pointer).and_then(Value::as_str);
-    let is_served = shared.served.includes(text("/spec/type").unwrap_or_default(), text("/spec/class"));
     let description = format!("Error reconciling Worker: the Worker can't be decoded: {reason}");
-    if !is_served || text("/status/lastError/description") == Some(&description) {
+    if text("/status/lastError/description") == Some(&description) {
         return Ok(Action::await_change());
     }
     warn!(reason, "Worker can't be decoded");
@@ -50,6 +44,23 @@ pub(super) async fn tell_undecodable(
         },
     }});
     shared.recorder.tell(&guarded.object_ref(&()), worker_events::undecodable(reason)).await;
-    api.patch_status(&guarded.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+    untyped(guarded, shared).patch_status(&guarded.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
     Ok(Action::await_change())
+}
+
+/// The Worker as it is now, untyped; `None` when it is gone or belongs to others.
+pub(super) async fn latest_if_served(
+    guarded: &Guarded<Worker>,
+    shared: &Shared,
+) -> Result<Option<DynamicObject>, kube::Error> {
+    let latest = untyped(guarded, shared).get_opt(&guarded.name_any()).await?;
+    Ok(latest.filter(|latest| {
+        let text = |pointer: &str| latest.data.pointer(pointer).and_then(Value::as_str);
+        shared.served.includes(text("/spec/type").unwrap_or_default(), text("/spec/class"))
+    }))
+}
+
+fn untyped(guarded: &Guarded<Worker>, shared: &Shared) -> Api<DynamicObject> {
+    let namespace = guarded.namespace().unwrap_or_default();
+    Api::namespaced_with(shared.client.clone(), &namespace, &kube::api::ApiResource::erase::<Worker>(&()))
 }

@@ -9,6 +9,8 @@ mod documents;
 mod explain;
 mod golden;
 mod json;
+#[path = "../left_by_go/mod.rs"]
+mod left_by_go;
 mod preview;
 mod reference;
 mod takeover;

@@ -3,47 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gardener_extension_worker::api::gotext::yaml;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::binary::{Outcome, run};
 use crate::golden::assert_same;
-
-fn read(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).unwrap();
-    yaml::documents(&text).unwrap().into_iter().next().unwrap()
-}
-
-/// A Worker as the Go extension leaves it behind: with its status, and its objects beside it.
-fn left_by_go(case: &str) -> Option<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test/parity/cases").join(case);
-    let (mut bundle, made) = (read(&folder.join("input.yaml")), read(&folder.join("expected.yaml")));
-    let is_reconcile = bundle.get("operation").is_none_or(|operation| operation == "reconcile");
-    let deployments = made["machineDeploymentObjects"].as_array().is_some_and(|deployments| !deployments.is_empty());
-    if !is_reconcile || made.get("error").is_some() || !deployments {
-        return None;
-    }
-    let mut existing = Vec::new();
-    for (member, kind) in [
-        ("machineClasses", "MachineClass"),
-        ("machineClassSecrets", "Secret"),
-        ("machineDeploymentObjects", "MachineDeployment"),
-    ] {
-        for object in made[member].as_array().into_iter().flatten() {
-            let mut object = object.clone();
-            object["kind"] = json!(kind);
-            existing.push(object);
-        }
-    }
-    bundle["existing"] = existing.into();
-    for member in ["providerStatus", "machineDeployments", "inPlaceUpdates"] {
-        if let Some(value) = made["workerStatus"].get(member) {
-            bundle["worker"]["status"][member] = value.clone();
-        }
-    }
-    Some(bundle)
-}
+use crate::left_by_go::left_by_go;
 
 /// One case of each family in which the Go extension has made machine deployments.
 fn one_of_each_family() -> BTreeMap<String, Value> {

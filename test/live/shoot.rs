@@ -122,6 +122,11 @@ impl Shoot {
         self.create_all(documents).await
     }
 
+    /// Creates these objects instead.
+    pub(crate) async fn create_these(&self, documents: Vec<Value>) -> Result<()> {
+        self.create_all(Documents(documents)).await
+    }
+
     async fn create_all(&self, documents: Documents) -> Result<()> {
         for document in documents.0 {
             let kind = document["kind"].as_str().unwrap_or_default().to_owned();

@@ -4,6 +4,7 @@
 //! ```text
 //! controller   one process of the binary, with ports and settings of its own
 //! election     one of two leads; a leader that was asleep writes nothing
+//! takeover     what the Go extension has left: seen by a shadow and by `takeover check`, then taken over
 //! operations   health, readiness, metrics, log level, heartbeat, configuration
 //! ```
 
@@ -14,6 +15,9 @@
 mod cluster;
 mod controller;
 mod election;
+#[path = "../left_by_go/mod.rs"]
+mod left_by_go;
 mod operations;
 #[path = "../live/shoot.rs"]
 mod shoot;
+mod takeover;

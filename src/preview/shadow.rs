@@ -1,0 +1,219 @@
+//! What a pass would write into the machine objects of a Worker, told by name and place and without values: for a controller
+//! that only watches another one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::compare::class_paths;
+use super::difference::{ChangedObject, difference};
+use super::rule::replaces_machines;
+use crate::provider::WorkerContext;
+use crate::worker::changes::{MachineChanges, Write, changes, class_document};
+use crate::worker::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
+use crate::worker::difference::merge_patch;
+use crate::worker::live::{Digested, MachineObjects};
+use crate::worker::plan::Plan;
+use crate::worker::roll::{Roll, RollCause, rolls};
+
+/// Annotations with which we remember things for ourselves; nobody else reads them.
+const OUR_ANNOTATIONS: &str = "gardener-extension-worker/";
+
+/// Kinds of machine objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MachineObjectKind {
+    /// The Secret of a class.
+    Secret,
+    /// A machine class.
+    MachineClass,
+    /// A machine deployment.
+    MachineDeployment,
+}
+
+impl MachineObjectKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Secret, Self::MachineClass, Self::MachineDeployment];
+
+    /// The kind as Kubernetes names it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Secret => "Secret",
+            Self::MachineClass => "MachineClass",
+            Self::MachineDeployment => "MachineDeployment",
+        }
+    }
+}
+
+/// What would be done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WouldBe {
+    /// It is not there.
+    Created,
+    /// It says something else.
+    Changed,
+    /// Nothing wants it.
+    Deleted,
+}
+
+impl WouldBe {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Created, Self::Changed, Self::Deleted];
+
+    /// The word, also for metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Changed => "changed",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// An object that is not as we would have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShadowDifference {
+    /// Its kind.
+    pub kind: MachineObjectKind,
+    /// Its name.
+    pub name: String,
+    /// Name of its pool, where that is known.
+    pub pool: String,
+    /// What would be done to it.
+    pub would_be: WouldBe,
+    /// Where it differs; of a deployment with another class, where the classes do. Empty where only digests are known.
+    pub places: Vec<String>,
+    /// Why its machines, if it has any, would be replaced or updated; absent when they would not.
+    pub roll: Option<RollCause>,
+}
+
+impl fmt::Display for ShadowDifference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {} would be {}", self.kind.as_str(), self.name, self.would_be.as_str())?;
+        if let Some(cause) = self.roll {
+            write!(formatter, ", and its machines replaced (cause: {})", cause.as_str())?;
+        }
+        if self.places.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.places.join(", ")) }
+    }
+}
+
+/// Every object that is not as planned, in the order of pools and zones, then what nothing wants.
+#[must_use]
+pub fn shadow_differences(
+    context: &WorkerContext<'_>,
+    plan: &Plan,
+    live: &MachineObjects,
+    now: Timestamp,
+) -> Vec<ShadowDifference> {
+    let changes = changes(context, plan, live, now);
+    let rolls: BTreeMap<String, Roll> =
+        rolls(&changes, live).into_iter().map(|roll| (roll.deployment.clone(), roll)).collect();
+    let mut differences: Vec<ShadowDifference> =
+        changes.iter().flat_map(|change| of_placement(change, live, &rolls)).collect();
+    differences.extend(unwanted(&garbage(plan, live, MachineController::Running), live));
+    differences
+}
+
+fn of_placement(
+    change: &MachineChanges<'_>,
+    live: &MachineObjects,
+    rolls: &BTreeMap<String, Roll>,
+) -> Vec<ShadowDifference> {
+    let wanted = &change.machine.deployment;
+    let differs = |kind, name: &str, would_be, places, roll| ShadowDifference {
+        kind,
+        name: name.to_owned(),
+        pool: wanted.pool_name.clone(),
+        would_be,
+        places,
+        roll,
+    };
+    let mut differences = Vec::new();
+    if let Some(write) = &change.secret {
+        differences.push(differs(MachineObjectKind::Secret, &wanted.secret_name.0, of(write), Vec::new(), None));
+    }
+    let class_of = |name: &str| live.classes.get(name).and_then(|class| class.whole.as_ref());
+    if let Some(write) = &change.class {
+        let before = class_of(&wanted.class_name.0);
+        let places = before.map(|before| class_paths(before, write.after())).unwrap_or_default();
+        differences.push(differs(MachineObjectKind::MachineClass, &wanted.class_name.0, of(write), places, None));
+    }
+    let name = &wanted.name.0;
+    match (&change.deployment, live.deployments.get(name)) {
+        (Some(write), None) => {
+            differences.push(differs(MachineObjectKind::MachineDeployment, name, of(write), Vec::new(), None));
+        }
+        (Some(write), Some(live)) => {
+            let (before, after) = (without_our_annotations(&live.document), without_our_annotations(write.after()));
+            if merge_patch(&before, &after).is_some() {
+                let replaces = replaces_machines(&before["spec"]["template"], &after["spec"]["template"]);
+                let roll = rolls.get(name);
+                let mut places = roll.map(|roll| roll.inputs.clone()).unwrap_or_default();
+                // Another program made it: what the classes tell.
+                if let Some(from) = class_of(&live.object.spec.template.spec.class.name).filter(|_| places.is_empty()) {
+                    places = class_paths(from, &class_document(change.machine));
+                }
+                if places.is_empty() {
+                    places = paths(&before, &after);
+                }
+                let cause = replaces.then(|| roll.map_or(RollCause::NotRecorded, |roll| roll.cause));
+                differences.push(differs(MachineObjectKind::MachineDeployment, name, of(write), places, cause));
+            }
+        }
+        (None, _) => {}
+    }
+    differences
+}
+
+fn of<T>(write: &Write<T>) -> WouldBe {
+    match write {
+        Write::Create(_) => WouldBe::Created,
+        Write::Replace(_) | Write::Patch { .. } => WouldBe::Changed,
+    }
+}
+
+fn paths(before: &Value, after: &Value) -> Vec<String> {
+    let changes = difference(&ChangedObject::MachineDeployment, before, after, &["metadata", "spec"]);
+    changes.iter().map(|change| change.path.to_string()).collect()
+}
+
+fn without_our_annotations(deployment: &Value) -> Value {
+    let mut deployment = deployment.clone();
+    if let Some(metadata) = deployment["metadata"].as_object_mut() {
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|annotation, _| !annotation.starts_with(OUR_ANNOTATIONS));
+        }
+        if metadata.get("annotations").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty) {
+            metadata.remove("annotations");
+        }
+    }
+    deployment
+}
+
+/// What nothing wants and nobody deletes yet.
+fn unwanted(found: &Garbage, live: &MachineObjects) -> Vec<ShadowDifference> {
+    let gone = |kind, name: &str, pool: &str| ShadowDifference {
+        kind,
+        name: name.to_owned(),
+        pool: pool.to_owned(),
+        would_be: WouldBe::Deleted,
+        places: Vec::new(),
+        roll: None,
+    };
+    let deployments = live
+        .deployments
+        .iter()
+        .filter(|(name, deployment)| found.deployments.contains(*name) && !is_being_deleted(&deployment.document));
+    let deployments = deployments.map(|(name, deployment)| {
+        gone(MachineObjectKind::MachineDeployment, name, deployment.pool().unwrap_or_default())
+    });
+    let classes = Digested::still_to_delete(&live.classes, |name| found.classes.contains(name));
+    let secrets = Digested::still_to_delete(&live.class_secrets, |name| found.class_secrets.contains(name));
+    deployments
+        .chain(classes.into_iter().map(|(name, _)| gone(MachineObjectKind::MachineClass, name, "")))
+        .chain(secrets.into_iter().map(|(name, _)| gone(MachineObjectKind::Secret, name, "")))
+        .collect()
+}
