@@ -2,8 +2,8 @@
 #
 #   docker build --build-arg SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) --tag gardener-extension-worker .
 #
-# The same commit gives the same binary: Cargo.lock pins the crates, rust-toolchain.toml the compiler, no path of the builder
-# gets in. Pin RUST_IMAGE by digest to pin the C compiler as well.
+# Cargo.lock pins the crates and rust-toolchain.toml the compiler; no path of the builder gets in. Pin RUST_IMAGE by digest to
+# pin the C compiler as well.
 ARG RUST_IMAGE=rust:1.95-alpine
 
 FROM ${RUST_IMAGE} AS build

@@ -40,8 +40,12 @@ async fn the_program_understands_every_setting() -> Result<()> {
     let rendered = render(Chart::Worker, &values, &namespace).await?;
     install_others(&client).await?;
     apply_all(&client, &rendered).await?;
+    let audit = control_plane.audit().await?;
+    let mark = audit.mark().await?;
     let program = installed::start(control_plane, &rendered, "-worker", |program| program).await?;
-    ready(&program, health).await
+    ready(&program, health).await?;
+    // It is a shadow: reading is all that its role allows.
+    ensure_not_refused(&audit.requests(&user(&namespace, "gardener-extension-worker"), mark).await?)
 }
 
 /// Every operation of a Worker under the role of the chart. Nothing is refused, so no rule is missing; and nothing is left
