@@ -73,7 +73,9 @@ pub fn garbage(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     kept_classes.extend(classes_by_hand(plan, live));
     let mut used_classes: BTreeSet<&str> = BTreeSet::new();
     if machine_controller == MachineController::Running {
-        used_classes.extend(live.machine_sets.iter().map(|set| set.spec.template.spec.class.name.as_str()));
+        // A set that machine-controller-manager has never taken up has no machines but those that are there.
+        let sets = live.machine_sets.iter().filter(|set| set.status.observed_generation > 0 || set.status.replicas > 0);
+        used_classes.extend(sets.map(|set| set.spec.template.spec.class.name.as_str()));
         used_classes.extend(live.machines.iter().map(|machine| machine.spec.class.name.as_str()));
         used_classes.extend(
             live.deployments.values().map(|deployment| deployment.object.spec.template.spec.class.name.as_str()),
@@ -143,6 +145,7 @@ mod tests {
                 serde_json::from_value(json!({
                     "metadata": {"name": "old"},
                     "spec": {"template": {"spec": {"class": {"name": "class-old"}}}},
+                    "status": {"observedGeneration": 1},
                 }))
                 .unwrap(),
             ],
@@ -166,6 +169,17 @@ mod tests {
         live.deployments.remove("a-z1");
         let found = garbage(&plan_with_failed_pool_b(), &live, MachineController::Running);
         assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
+    }
+
+    #[test]
+    fn a_set_that_was_never_taken_up_holds_no_class() {
+        let mut live = live();
+        live.machine_sets[0].status.observed_generation = 0;
+        let found = garbage(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert!(found.classes.contains("class-old"), "{found:?}");
+        live.machines = vec![serde_json::from_value(json!({"spec": {"class": {"name": "class-old"}}})).unwrap()];
+        let found = garbage(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert!(found.classes_in_use.contains("class-old"), "{found:?}");
     }
 
     #[test]

@@ -113,7 +113,14 @@ impl Context {
         }
         let namespace = set.namespace().unwrap_or_default();
         let api = Api::namespaced_with(self.client.clone(), &namespace, &resource("Machine"));
-        faked_machines::keep(&api, set, count).await
+        faked_machines::keep(&api, set, count).await?;
+        let status = json!({"observedGeneration": set.metadata.generation, "replicas": count});
+        if set.data["status"] != status {
+            let sets: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &self.sets);
+            let patch = Patch::Merge(json!({ "status": status }));
+            gone(sets.patch_status(&set.name_any(), &PatchParams::default(), &patch).await)?;
+        }
+        Ok(())
     }
 }
 

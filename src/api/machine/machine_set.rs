@@ -35,10 +35,14 @@ pub struct MachineSetSpec {
 
 /// `MachineSet.status` as far as it is read.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MachineSetState {
     /// Machines there are.
     #[serde(default, deserialize_with = "null_as_default")]
     pub replicas: i32,
+    /// The generation that machine-controller-manager has taken up; 0 when it has not seen the set yet.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub observed_generation: i64,
 }
 
 /// One machine; owned by a MachineSet.
