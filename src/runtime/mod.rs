@@ -11,6 +11,7 @@ use crate::provider::Providers;
 use crate::worker::garden::Garden;
 use logs::{LogFormat, LogLevel};
 
+mod connection;
 mod controller;
 mod decode_guard;
 mod election;

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use kube::client::ClientBuilder;
+use kube::client::{ClientBuilder, ConfigExt};
 use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::timeout;
+use tower::{BoxError, ServiceBuilder};
 use tracing::{info, warn};
 
+use super::connection::connection;
 use super::election::Candidate;
 use super::leadership::Leadership;
 use super::lease::ElectionTimes;
@@ -49,8 +51,8 @@ pub(super) async fn run(arguments: &ControllerArguments, providers: Providers, l
         (false, Some(_)) => WriteGate::Leader(leadership.clone()),
         (false, None) => WriteGate::Open,
     };
-    let client = gated(config.clone(), &metrics, &gate)?;
-    let ungated = gated(config, &metrics, &WriteGate::Open)?;
+    let client = gated(&config, &metrics, &gate)?;
+    let ungated = gated(&config, &metrics, &WriteGate::Open)?;
     // A shadow changes nothing at all, not even a lease: it needs none, because it can't collide with anybody.
     let mut candidate = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow).map(|namespace| {
         let times = ElectionTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
@@ -104,9 +106,14 @@ pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>
 }
 
 /// A client whose requests are tried again when they fail, go through the gate each time they write, and are counted.
-fn gated(mut config: Config, metrics: &Arc<Metrics>, gate: &WriteGate) -> anyhow::Result<Client> {
-    config.default_retry = false;
-    let builder = ClientBuilder::try_from(config).context("no client for the seed")?;
+fn gated(config: &Config, metrics: &Arc<Metrics>, gate: &WriteGate) -> anyhow::Result<Client> {
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer().context("no credentials for the seed")?)
+        .layer(config.extra_headers_layer().context("no headers for the seed")?)
+        .map_err(BoxError::from)
+        .service(connection(config)?);
+    let builder = ClientBuilder::new(service, config.default_namespace.clone());
     Ok(builder.with_layer(&RequestCount(Arc::clone(metrics))).with_layer(gate).with_layer(&Tries::default()).build())
 }
 

@@ -1,0 +1,44 @@
+//! How the controller reaches the API server of its seed: over one connection of HTTP/2 for everything that is under way.
+//!
+//! kube's own client speaks HTTP/1.1 only, so each of a hundred writes that go side by side needs a connection and a TLS
+//! handshake of its own, which costs both ends time and memory. Where the other end does not speak HTTP/2, connections of
+//! HTTP/1.1 are made.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::Config;
+use kube::client::{Body, ConfigExt};
+
+/// How often the other end is asked whether it lives, while something is under way.
+const ARE_YOU_THERE: Duration = Duration::from_secs(20);
+/// How long it may take to say so. A connection without an answer is given up, with all that waits on it.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// What requests are sent through.
+///
+/// # Errors
+/// When the certificates or the name of the server in the configuration can't be used.
+pub(super) fn connection(config: &Config) -> anyhow::Result<Client<HttpsConnector<HttpConnector>, Body>> {
+    let tls = config.rustls_client_config().context("no TLS for the seed")?;
+    let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    if let Some(name) = config.tls_server_name.clone() {
+        let name = name.try_into().context("the name of the server is no name of a host")?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(config.connect_timeout);
+    let connector = builder.enable_http1().enable_http2().wrap_connector(connector);
+    Ok(Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .http2_adaptive_window(true)
+        .http2_keep_alive_interval(ARE_YOU_THERE)
+        .http2_keep_alive_timeout(SIGN_OF_LIFE)
+        .build(connector))
+}
