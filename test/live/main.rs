@@ -28,4 +28,5 @@ mod history;
 mod moving;
 mod program;
 mod requests;
+#[allow(dead_code, reason = "other tests use the rest of it")]
 mod shoot;
