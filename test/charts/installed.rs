@@ -23,8 +23,12 @@ pub(crate) async fn apply(client: &Client, object: &Value) -> Result<Value> {
     let applied = async {
         let version = text(&object["apiVersion"]);
         let (group, version) = version.split_once('/').unwrap_or(("", &version));
-        let (resource, capabilities) =
-            discovery::pinned_kind(client, &GroupVersionKind::gvk(group, version, &kind)).await?;
+        let kind = GroupVersionKind::gvk(group, version, &kind);
+        // What was defined a moment ago is served before it is announced.
+        let (resource, capabilities) = eventually(SOON, "its kind is announced", async || {
+            discovery::pinned_kind(client, &kind).await.context("asking for its kind")
+        })
+        .await?;
         let api = match capabilities.scope {
             discovery::Scope::Cluster => Api::all_with(client.clone(), &resource),
             discovery::Scope::Namespaced => namespaced(client, object, &resource),
