@@ -48,6 +48,9 @@ pub struct Matrix<'a> {
 pub struct Group<'a> {
     /// What they can do, defaults included.
     pub capabilities: Capabilities,
+    /// The architecture by which Gardener admits them; the same as among their capabilities, where those are compared.
+    #[serde(skip)]
+    pub architecture: &'a str,
     /// The machine types.
     pub machine_types: Vec<MachineTypeName<'a>>,
 }
@@ -245,7 +248,8 @@ fn groups<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Vec<(usi
             .filter(|machine_type| selection.wants_type(&machine_type.name))
             .map(|machine_type| MachineTypeName { name: &machine_type.name, usable: machine_type.usable })
             .collect();
-        let group = Group { capabilities: group.capabilities.clone(), machine_types: types };
+        let architecture = resolution.machine_types(position).next().map_or("", |known| known.architecture.as_str());
+        let group = Group { capabilities: group.capabilities.clone(), architecture, machine_types: types };
         (!group.machine_types.is_empty()).then_some((position, group))
     });
     wanted.collect()

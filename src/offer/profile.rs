@@ -34,7 +34,7 @@ pub struct Profile {
 pub enum ProfileError {
     /// A member of `spec` is wrong.
     #[error("spec: {0}")]
-    Spec(#[from] DecodeError),
+    Spec(DecodeError),
     /// Nobody here knows its type.
     #[error("spec.type: no provider of type {provider_type:?} is known here")]
     Type {
@@ -43,7 +43,20 @@ pub enum ProfileError {
     },
     /// The provider's half is wrong.
     #[error("spec.providerConfig: {0}")]
-    ProviderConfig(#[from] DocumentError),
+    ProviderConfig(DocumentError),
+}
+
+// Not as sources: the messages hold them already.
+impl From<DecodeError> for ProfileError {
+    fn from(error: DecodeError) -> Self {
+        Self::Spec(error)
+    }
+}
+
+impl From<DocumentError> for ProfileError {
+    fn from(error: DocumentError) -> Self {
+        Self::ProviderConfig(error)
+    }
 }
 
 impl Profile {

@@ -123,6 +123,17 @@ impl fmt::Display for FieldError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldErrors(pub Vec<FieldError>);
 
+#[cfg(test)]
+impl FieldErrors {
+    /// Holds the errors against a row of a table: one text for each, in order, with a part of what it says.
+    pub(crate) fn differ_from(&self, wanted: &[String]) -> Option<String> {
+        let found: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        let same = found.len() == wanted.len()
+            && found.iter().zip(wanted).all(|(found, wanted)| found.contains(wanted.as_str()));
+        (!same).then(|| format!("{found:#?} instead of {wanted:#?}"))
+    }
+}
+
 impl FieldErrors {
     /// Whether nothing is wrong.
     #[must_use]

@@ -256,12 +256,7 @@ mod tests {
             } else {
                 validate_profile(&spec, FeatureGates::default(), now)
             };
-            let found: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
-            let same = found.len() == row.errors.len()
-                && found.iter().zip(&row.errors).all(|(found, wanted)| found.contains(wanted.as_str()));
-            if !same {
-                wrong.push(format!("{}: {found:#?} instead of {:#?}", row.rule, row.errors));
-            }
+            wrong.extend(errors.differ_from(&row.errors).map(|difference| format!("{}: {difference}", row.rule)));
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }

@@ -50,6 +50,9 @@ impl Lint<'_> {
         let listed = flavors_with_defaults(&core.capability_flavors, declared);
         let architectures = self.architectures(core);
         let is_listed = |flavor: &&ListedFlavor<'_>| {
+            if declared.is_empty() && !self.profile.format.tells_architectures() {
+                return true;
+            }
             if declared.is_empty() || version.old_format {
                 // Only the architecture can be told apart in core's half.
                 let named = flavor.capabilities.values(ARCHITECTURE).unwrap_or_default();
@@ -72,7 +75,7 @@ impl Lint<'_> {
         offered.map(|offered| offered.architectures.clone()).unwrap_or_default()
     }
 
-    /// In the old format a version may come once per architecture; anything else is asking for trouble, because admission
+    /// In the old format a version may come once per architecture, where all entries count; anything else is asking for trouble, because admission
     /// looks at one entry and Workers at all of them.
     fn listed_twice(&mut self, listed: &[ListedVersion<'_>]) {
         let mut places: BTreeMap<(&str, &str), Vec<&ListedVersion<'_>>> = BTreeMap::new();
@@ -80,18 +83,20 @@ impl Lint<'_> {
             places.entry((version.image, version.version)).or_default().push(version);
         }
         for ((image, version), entries) in places {
-            let is_per_architecture = entries.iter().all(|entry| entry.old_format)
+            let first_counts = self.profile.format.first_entry_counts();
+            let is_per_architecture = !first_counts
+                && entries.iter().all(|entry| entry.old_format)
                 && entries
                     .iter()
                     .all(|entry| entry.place.image == entries.first().map_or(0, |first| first.place.image));
             let Some(last) = entries.last().filter(|_| entries.len() > 1 && !is_per_architecture) else { continue };
             let positions: Vec<String> = entries.iter().map(|entry| entry.place.to_string()).collect();
-            let reason = format!(
-                "It is listed {}, at {}. Admission compares the flavors of one of them, Workers choose from those of all \
-                 of one image entry.",
-                count(entries.len(), "time"),
-                and(&positions)
-            );
+            let who_counts = if first_counts {
+                "Workers use the first that has an image for their region, and none of the others."
+            } else {
+                "Admission compares the flavors of one of them, Workers choose from those of all of one image entry."
+            };
+            let reason = format!("It is listed {}, at {}. {who_counts}", count(entries.len(), "time"), and(&positions));
             let advice = "Keep one entry with all flavors.";
             let (path, title) = (config_path(last.place), format!("{image} {version}"));
             self.find(Severity::Warning, Rule::ListedTwice, path, title, reason, advice);

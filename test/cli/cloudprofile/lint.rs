@@ -180,3 +180,31 @@ fn what_can_not_be_read_is_told_from_findings() {
     let unreadable = lint("{kind: CloudProfile, spec: {type: azure, machineTypes: none}}", &[]);
     assert_eq!((unreadable.code, unreadable.stdout.contains("error unreadable")), (2, true), "{unreadable:?}");
 }
+
+#[test]
+fn a_cloud_that_tells_no_architectures_apart_is_judged_by_its_own_rules() {
+    let rules = |text: &str| -> Vec<String> {
+        let found = lint(text, &["-o", "json"]).json();
+        let findings = found["profiles"][0]["findings"].as_array().unwrap().clone();
+        findings.iter().map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect()
+    };
+    let old = include_str!("old/alicloud.yaml");
+    assert_eq!(rules(old), ["version-suffix"], "an image for arm64 is not taken for one for amd64");
+    let again = "      - version: 1877.3.0\n        regions:\n        - {name: eu-central-1, id: m-never}\n";
+    let twice = format!("{old}{again}");
+    assert_eq!(rules(&twice), ["listed-twice", "version-suffix"]);
+    let said = lint(&twice, &[]).stdout;
+    assert!(said.contains("Workers use the first that"), "{said}");
+}
+
+#[test]
+fn what_is_wrong_in_a_document_is_said_once() {
+    let wrong = replaced(
+        &example("gcp"),
+        &[("          image: projects/garden/global/images/gardenlinux-1877-3-0-arm64", "          imag: x")],
+    );
+    for what in ["matrix", "convert", "minimize"] {
+        let refused = outcome(command(&["cloudprofile", what, "-"]), &wrong);
+        assert_eq!((refused.code, refused.stderr.matches("unknown field").count()), (1, 1), "{}", refused.stderr);
+    }
+}

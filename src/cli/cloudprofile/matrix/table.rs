@@ -79,7 +79,9 @@ fn heading(group: &Group<'_>, width: usize) -> String {
 /// What images are compared with.
 fn abilities(group: &Group<'_>) -> String {
     match capabilities_text(&group.capabilities) {
-        nothing if nothing.is_empty() => "its capabilities are not compared: every image of the region fits".to_owned(),
+        nothing if nothing.is_empty() => {
+            format!("Gardener admits images for {}; the provider compares nothing", group.architecture)
+        }
         capabilities => capabilities,
     }
 }
