@@ -33,9 +33,10 @@ const MACHINE_CONTROLLER_FINALIZERS: [&str; 2] =
     ["machine.sapcloud.io/machine-controller-manager", "machine.sapcloud.io/machine-controller"];
 /// How a failure begins.
 const FAILED: &str = "failed while waiting for all machine resources to be deleted";
-/// What gardenlet calls the Secret with the credentials of each shoot. It is watched by this name.
+/// What gardenlet calls the Secret with the credentials of each shoot. It is watched by this name, for the Workers of its
+/// namespace.
 pub const CREDENTIALS: &str = "cloudprovider";
-/// One of another name is not watched, so it is looked at again after this time as long as it is held.
+/// Another one is not watched, so it is looked at again after this time as long as it is held.
 const LOOK_AT_OTHERS_AGAIN: Duration = Duration::from_secs(2);
 
 /// One pass: delete what can be deleted now, and say what is left and who holds it.
@@ -62,7 +63,9 @@ pub async fn delete(
         return Ok(match credentials_holder(place.client(), worker).await? {
             None => remove_dependencies(hands, worker, cluster.as_deref(), now).await?,
             Some(text) => {
-                let is_watched = worker.spec.secret_ref.name.as_deref() == Some(CREDENTIALS);
+                let reference = &worker.spec.secret_ref;
+                let is_watched = reference.name.as_deref() == Some(CREDENTIALS)
+                    && reference.namespace.as_deref() == Some(place.namespace());
                 waiting(worker, text, 90, now, (!is_watched).then_some(LOOK_AT_OTHERS_AGAIN))
             }
         });
