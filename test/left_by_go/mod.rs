@@ -6,8 +6,8 @@ use gardener_extension_worker::api::gotext::yaml;
 use serde_json::{Value, json};
 
 fn read(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).unwrap();
-    yaml::documents(&text).unwrap().into_iter().next().unwrap()
+    let text = std::fs::read_to_string(path).expect("a measured case");
+    yaml::documents(&text).expect("YAML").into_iter().next().expect("a document")
 }
 
 /// A Worker as the Go extension leaves it behind: with its status, and its objects beside it.
