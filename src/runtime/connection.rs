@@ -19,6 +19,11 @@ const ARE_YOU_THERE: Duration = Duration::from_secs(20);
 /// How long it may take to say so. A connection without an answer is given up, with all that waits on it.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
+/// Bytes that may be on their way to us for one request, and for all together. An API server ends a watch whose reader falls
+/// behind, so a burst of events must fit in.
+const WINDOW: u32 = 2 << 20;
+const ALL_WINDOWS: u32 = 16 << 20;
+
 /// What requests are sent through.
 ///
 /// # Errors
@@ -37,7 +42,8 @@ pub(super) fn connection(config: &Config) -> anyhow::Result<Client<HttpsConnecto
     let connector = builder.enable_http1().enable_http2().wrap_connector(connector);
     Ok(Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .http2_adaptive_window(true)
+        .http2_initial_stream_window_size(WINDOW)
+        .http2_initial_connection_window_size(ALL_WINDOWS)
         .http2_keep_alive_interval(ARE_YOU_THERE)
         .http2_keep_alive_timeout(SIGN_OF_LIFE)
         .build(connector))

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 
 use super::controller::Shared;
 use super::measure::measure;
-use super::pace::LOOKS;
+use super::pace::{LOOKS, WORDS, WORDS_OF_THE_NEW};
 use super::rest::{Rest, look_at_rest};
 use super::tell::tell;
 use super::{record, unasked};
@@ -136,7 +136,7 @@ async fn finish(
     let patch = with_conditions(worker, &pass.facts, now, patch);
     if let Some(patch) = &patch
         && is_only_another_text(worker, &pass.outcome, patch)
-        && let Some(wait) = shared.pace.until_word(&uid, Instant::now())
+        && let Some(wait) = shared.pace.until_word(&uid, words(operation), Instant::now())
     {
         return Ok(Action::requeue(pass.look_again.map_or(wait, |again| again.min(wait))));
     }
@@ -162,6 +162,11 @@ async fn finish(
         }
     }
     Ok(pass.look_again.map_or_else(Action::await_change, Action::requeue))
+}
+
+/// How long there is to be between two texts.
+fn words(operation: Operation) -> Duration {
+    if operation == Operation::Create { WORDS_OF_THE_NEW } else { WORDS }
 }
 
 /// Whether a patch only tells in other words how the operation stands: nobody acts on it.
