@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 pub(super) const LOOKS: Duration = Duration::from_millis(400);
 /// Between two texts about what is waited for. Whoever reads them sees a change within two seconds.
 pub(super) const WORDS: Duration = Duration::from_millis(1500);
-/// The same of a new Worker, whose machines are all on their way: what each of them does is news to nobody.
-pub(super) const WORDS_OF_THE_NEW: Duration = Duration::from_secs(10);
+/// The same of a new Worker, whose machines are all on their way.
+pub(super) const WORDS_OF_THE_NEW: Duration = Duration::from_secs(5);
 
 /// When Workers were looked at and told last, by uid.
 #[derive(Default)]

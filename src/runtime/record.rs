@@ -14,14 +14,9 @@ use crate::api::gardener::Worker;
 use crate::worker::operation::{Operation, begin_patch, end_patch};
 use crate::worker::report::{Outcome, status_patch};
 
-/// A Worker of at most so many pools is told that its creation begins together with what was made for it.
-const SMALL: usize = 10;
-
 /// Says in the status that an operation begins, then takes the request off and holds the Worker with the finalizer: two
 /// writes. In this order, so that a request is never lost: what ends between them begins again. `None` when somebody has
 /// changed the Worker meanwhile: what it says now has not been looked at.
-///
-/// A Worker that never had an operation begins with or without a request, so none is lost; one write is spared.
 pub(super) async fn begin(
     worker: &Worker,
     operation: Operation,
@@ -30,9 +25,7 @@ pub(super) async fn begin(
     let api = workers(worker, shared);
     let (name, parameters) = (worker.name_any(), PatchParams::default());
     let mut begun = Arc::new(worker.clone());
-    let is_told_later = worker.status.last_operation.is_none() && worker.spec.pools.len() <= SMALL;
-    let patch = (!is_told_later).then(|| status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now()));
-    if let Some(patch) = patch.flatten() {
+    if let Some(patch) = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now()) {
         let written = api.patch_status(&name, &parameters, &Patch::Merge(of_version(patch, worker))).await;
         let Some(written) = unless_outdated(written)? else { return Ok(None) };
         begun = shared.newest.written(written);
