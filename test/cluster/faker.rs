@@ -183,11 +183,18 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
         // Its own event leads back here.
         None => exists(sets.create(&PostParams::default(), &wanted).await)?,
         Some(set) => {
+            let mut set = set.clone();
             if set.data["spec"]["replicas"] != wanted.data["spec"]["replicas"] {
                 let patch = json!({"spec": {"replicas": wanted.data["spec"]["replicas"]}});
-                gone(sets.patch(&set.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)?;
+                let Some(scaled) =
+                    found(sets.patch(&set.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)?
+                else {
+                    return Ok(Action::await_change());
+                };
+                // Its status is to say that this has been seen, before the deployment's status says that all is done.
+                set = scaled;
             }
-            context.machines(set, wanted.data["spec"]["replicas"].as_i64().unwrap_or_default()).await?;
+            context.machines(&set, wanted.data["spec"]["replicas"].as_i64().unwrap_or_default()).await?;
         }
     }
     let remaining = context.remaining(&deployment);
@@ -333,9 +340,14 @@ async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, pr
 
 /// What is gone need not be changed.
 pub(super) fn gone<T>(outcome: kube::Result<T>) -> kube::Result<()> {
+    found(outcome).map(|_| ())
+}
+
+/// What may be gone by now.
+fn found<T>(outcome: kube::Result<T>) -> kube::Result<Option<T>> {
     match outcome {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        other => other.map(|_| ()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        other => other.map(Some),
     }
 }
 
