@@ -11,7 +11,7 @@ use tracing::{info, warn};
 
 use super::controller::Shared;
 use super::measure::measure;
-use super::pace::{LOOKS, WORDS, WORDS_OF_THE_NEW};
+use super::pace::LOOKS;
 use super::rest::{Rest, look_at_rest};
 use super::tell::tell;
 use super::{record, unasked};
@@ -135,8 +135,8 @@ async fn finish(
     }
     let patch = with_conditions(worker, &pass.facts, now, patch);
     if let Some(patch) = &patch
-        && is_only_another_text(worker, &pass.outcome, patch)
-        && let Some(wait) = shared.pace.until_word(&uid, words(operation), Instant::now())
+        && can_wait(worker, &pass, patch)
+        && let Some(wait) = shared.pace.until_word(&uid, Instant::now())
     {
         return Ok(Action::requeue(pass.look_again.map_or(wait, |again| again.min(wait))));
     }
@@ -164,21 +164,42 @@ async fn finish(
     Ok(pass.look_again.map_or_else(Action::await_change, Action::requeue))
 }
 
-/// How long there is to be between two texts.
-fn words(operation: Operation) -> Duration {
-    if operation == Operation::Create { WORDS_OF_THE_NEW } else { WORDS }
-}
-
-/// Whether a patch only tells in other words how the operation stands: nobody acts on it.
-fn is_only_another_text(worker: &Worker, outcome: &Outcome, patch: &Value) -> bool {
+/// Whether a patch only tells in other words how the operation stands: nobody acts on it. What events were written about is
+/// recorded at once, or the next look would write them again.
+fn can_wait(worker: &Worker, pass: &Pass, patch: &Value) -> bool {
     let state = worker.status.last_operation.as_ref().map(|last| last.state.as_str());
-    let is_same_state = match outcome {
+    let is_same_state = match pass.outcome {
         Outcome::Waiting(..) => state == Some("Processing"),
         Outcome::Failed(_) => state == Some("Error") && worker.status.observed_generation == worker.metadata.generation,
         Outcome::Begun | Outcome::Succeeded => false,
     };
     let mut members = patch["status"].as_object().into_iter().flat_map(serde_json::Map::keys);
     is_same_state
+        && pass.transitions.is_empty()
         && members
             .all(|member| ["lastOperation", "lastError", "observedGeneration", "conditions"].contains(&member.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::worker::transitions::Transition;
+
+    #[test]
+    fn only_words_wait_for_their_turn() {
+        let last = json!({"type": "Reconcile", "state": "Processing", "description": "", "progress": 1});
+        let worker = json!({"spec": {"type": "azure"}, "status": {"lastOperation": last}});
+        let worker: Worker = serde_json::from_str(&worker.to_string()).unwrap();
+        let text = json!({"status": {"lastOperation": {"description": "2 of 3"}, "conditions": []}});
+        let waits = || Pass::ended(Outcome::Waiting("2 of 3".to_owned(), 50));
+        assert!(can_wait(&worker, &waits(), &text));
+        let ready = Transition::PoolsReady { pools: vec!["a".to_owned()], asleep: false };
+        let told = Pass { transitions: vec![ready], ..waits() };
+        assert!(!can_wait(&worker, &told, &text), "its event would be written by each look until then");
+        let bounds = json!({"status": {"lastOperation": {}, "machineDeployments": []}});
+        assert!(!can_wait(&worker, &waits(), &bounds), "the autoscaler acts on it");
+        assert!(!can_wait(&worker, &Pass::ended(Outcome::Succeeded), &text), "gardenlet acts on it");
+    }
 }

@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 pub(super) const LOOKS: Duration = Duration::from_millis(400);
 /// Between two texts about what is waited for. Whoever reads them sees a change within two seconds.
 pub(super) const WORDS: Duration = Duration::from_millis(1500);
-/// The same of a new Worker, whose machines are all on their way.
-pub(super) const WORDS_OF_THE_NEW: Duration = Duration::from_secs(5);
 
 /// When Workers were looked at and told last, by uid.
 #[derive(Default)]
@@ -34,10 +32,9 @@ impl Pace {
         now.checked_duration_since(self.last().get(uid)?.look?)
     }
 
-    /// How long to wait before telling a Worker what it waits for, where `words` are to be between two texts; `None` when it
-    /// is time.
-    pub(super) fn until_word(&self, uid: &str, words: Duration, now: Instant) -> Option<Duration> {
-        left(self.last().get(uid)?.word? + words, now)
+    /// How long to wait before telling a Worker what it waits for; `None` when it is time.
+    pub(super) fn until_word(&self, uid: &str, now: Instant) -> Option<Duration> {
+        left(self.last().get(uid)?.word? + WORDS, now)
     }
 
     /// A look has ended.
@@ -88,10 +85,10 @@ mod tests {
     fn words_have_a_pace_of_their_own() {
         let (pace, start) = (Pace::default(), Instant::now());
         pace.looked("w", start);
-        assert_eq!(pace.until_word("w", WORDS, start), None);
+        assert_eq!(pace.until_word("w", start), None);
         pace.told("w", start);
         pace.looked("w", start + LOOKS);
-        assert_eq!(pace.until_word("w", WORDS, start + LOOKS), Some(WORDS - LOOKS));
+        assert_eq!(pace.until_word("w", start + LOOKS), Some(WORDS - LOOKS));
         assert!(WORDS + LOOKS < Duration::from_secs(2), "what happens right after a look is told within two seconds");
     }
 }

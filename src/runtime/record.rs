@@ -24,18 +24,19 @@ pub(super) async fn begin(
 ) -> Result<Option<Arc<Worker>>, LookError> {
     let api = workers(worker, shared);
     let (name, parameters) = (worker.name_any(), PatchParams::default());
-    let mut begun = Arc::new(worker.clone());
+    let mut begun = None;
     if let Some(patch) = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now()) {
         let written = api.patch_status(&name, &parameters, &Patch::Merge(of_version(patch, worker))).await;
         let Some(written) = unless_outdated(written)? else { return Ok(None) };
-        begun = shared.newest.written(written);
+        begun = Some(shared.newest.written(written));
     }
-    if let Some(patch) = begin_patch(&begun, operation) {
-        let written = api.patch(&name, &parameters, &Patch::Merge(of_version(patch, &begun))).await;
+    let latest = begun.as_deref().unwrap_or(worker);
+    if let Some(patch) = begin_patch(latest, operation) {
+        let written = api.patch(&name, &parameters, &Patch::Merge(of_version(patch, latest))).await;
         let Some(written) = unless_outdated(written)? else { return Ok(None) };
-        begun = shared.newest.written(written);
+        begun = Some(shared.newest.written(written));
     }
-    Ok(Some(begun))
+    Ok(Some(begun.unwrap_or_else(|| Arc::new(worker.clone()))))
 }
 
 /// The patch of that version only.

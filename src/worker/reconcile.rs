@@ -88,9 +88,7 @@ impl Pass {
             steps: Vec::new(),
         }
     }
-}
 
-impl Pass {
     /// A pass that could not be finished.
     #[must_use]
     pub fn failed(operation: Operation, error: &PassError) -> Self {
