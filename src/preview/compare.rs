@@ -96,10 +96,18 @@ impl WorkerChange {
         !self.findings.is_empty() || self.placements.iter().any(PlacementChange::is_change)
     }
 
-    /// Whether something that could be planned before can't be planned any more.
+    /// A Worker of which an object can't be read: nothing is known of its pools.
+    #[must_use]
+    pub fn not_judged(namespace: &str, name: &str, reason: &str) -> Self {
+        let finding = Finding::of_pool(FindingKind::CannotBeJudged, "", format!("can't be judged: {reason}"));
+        Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
+    }
+
+    /// Whether something can't be judged, or can't be planned any more although it could before.
     #[must_use]
     pub fn breaks(&self) -> bool {
-        self.findings.iter().any(|finding| finding.kind == FindingKind::CannotBePlanned)
+        let breaks = [FindingKind::CannotBePlanned, FindingKind::CannotBeJudged];
+        self.findings.iter().any(|finding| breaks.contains(&finding.kind))
     }
 }
 

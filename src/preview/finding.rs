@@ -18,6 +18,8 @@ pub enum FindingKind {
     CannotBePlanned,
     /// Neither the old nor the new inputs can be planned: what there is stays as it is.
     StillCannotBePlanned,
+    /// An object of a seed can't be read, so that nothing can be said about the Worker.
+    CannotBeJudged,
     /// The old inputs could not be planned, so what there is is not known from files.
     CouldNotBePlanned,
     /// A class changes under its name: old nodes stay, new ones differ.
@@ -41,7 +43,7 @@ impl FindingKind {
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
-            Self::CannotBePlanned | Self::StillCannotBePlanned => Severity::Error,
+            Self::CannotBePlanned | Self::StillCannotBePlanned | Self::CannotBeJudged => Severity::Error,
             Self::ManualUpdate | Self::ZonesAtOnce | Self::Paused | Self::CouldNotBePlanned => Severity::Notice,
             _ => Severity::Hazard,
         }

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::digest::{self, Digest};
+use crate::api::gotext::json::{DecodeError, decode_value};
 use crate::api::machine::{Machine, MachineDeployment, MachineSet};
 
 /// Label on a MachineDeployment: name of its pool.
@@ -32,8 +32,8 @@ impl<T: DeserializeOwned> Live<T> {
     ///
     /// # Errors
     /// When a member has the wrong type.
-    pub fn read(document: Value) -> Result<Self, serde_json::Error> {
-        Ok(Self { object: T::deserialize(&document)?, document })
+    pub fn read(document: Value) -> Result<Self, DecodeError> {
+        Ok(Self { object: decode_value(&document)?, document })
     }
 }
 
@@ -55,8 +55,8 @@ impl Digested<Value> {
     ///
     /// # Errors
     /// When its metadata can't be read.
-    pub fn class(document: Value) -> Result<Self, serde_json::Error> {
-        let metadata = ObjectMeta::deserialize(&document["metadata"])?;
+    pub fn class(document: Value) -> Result<Self, DecodeError> {
+        let metadata = decode_value(&document["metadata"]).map_err(|error| error.within("metadata"))?;
         let placed_in = document.pointer("/providerSpec/properties/machineSet/id").and_then(Value::as_str);
         Ok(Self {
             metadata: identity(metadata),

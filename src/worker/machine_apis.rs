@@ -16,6 +16,7 @@ use super::changes::Write;
 use super::live::{Digested, Live};
 use super::mirror::{self, DeploymentText, Mirrored};
 use super::place::Knowledge;
+use crate::api::gotext::json::{DecodeError, decode_lenient};
 use crate::api::machine::MachineDeployment;
 
 /// Why a write failed.
@@ -30,6 +31,9 @@ pub enum WriteError {
     /// An object can't be written as text, or the API server's answer can't be read.
     #[error("unexpected document: {0}")]
     Document(#[from] serde_json::Error),
+    /// The API server's answer is not the object that was written.
+    #[error("unexpected answer: {0}")]
+    Decode(#[from] DecodeError),
 }
 
 impl WriteError {
@@ -92,7 +96,7 @@ impl MachineApis {
         write: Write<Value>,
     ) -> Result<Live<MachineDeployment>, WriteError> {
         let text = self.write::<DeploymentText, _>(name, write).await?;
-        Ok(Live::read(serde_json::from_str(&text)?)?)
+        Ok(Live::read(decode_lenient(&text)?)?)
     }
 
     /// Changes an object by a JSON merge patch; one that is gone needs no change.

@@ -5,7 +5,6 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams, Request};
 use kube::{Client, Resource, ResourceExt};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -65,18 +64,16 @@ pub async fn machine_objects(client: &Client, namespace: &str) -> Result<Machine
         list::<Machine>(client, namespace),
     )?;
     let mut objects = MachineObjects::default();
-    for document in deployments.decoded::<Value>()? {
-        let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        objects.deployments.insert(name, deployments.readable(Live::read(document))?);
+    let name = |document: &Value| document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let deployments = deployments.decoded(|text| decode_lenient(text).and_then(Live::read))?;
+    objects.deployments = deployments.into_iter().map(|live| (name(&live.document), live)).collect();
+    for class in classes.decoded(|text| decode_lenient(text).and_then(Digested::class))? {
+        objects.classes.insert(class.metadata.name.clone().unwrap_or_default(), class);
     }
-    for document in classes.decoded::<Value>()? {
-        let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        objects.classes.insert(name, classes.readable(Digested::class(document))?);
-    }
-    let secrets = class_secrets.decoded::<Secret>()?.into_iter();
+    let secrets = class_secrets.decoded(decode_lenient::<Secret>)?.into_iter();
     objects.class_secrets = secrets.map(|secret| (secret.name_any(), Digested::secret(secret))).collect();
-    objects.machine_sets = machine_sets.decoded()?;
-    objects.machines = machines.decoded()?;
+    objects.machine_sets = machine_sets.decoded(decode_lenient)?;
+    objects.machines = machines.decoded(decode_lenient)?;
     Ok(objects)
 }
 
@@ -111,8 +108,7 @@ pub async fn renew_users_of_classes(client: &Client, namespace: &str, mirror: &M
 async fn renew_kind<T: Mirrored>(client: &Client, namespace: &str, mirror: &Mirror) -> Result<(), ObserveError> {
     let read = T::shelf(mirror).read();
     let list = list::<T>(client, namespace).await?;
-    let objects = list.items.iter().map(|item| mirror::read::<T>(item.get())).collect::<Result<_, _>>();
-    read.of_namespace(namespace, list.version, list.readable(objects)?);
+    read.of_namespace(namespace, list.version, list.decoded(mirror::read::<T>)?);
     Ok(())
 }
 
@@ -124,12 +120,23 @@ struct ObjectTexts {
 }
 
 impl ObjectTexts {
-    fn decoded<T: DeserializeOwned>(&self) -> Result<Vec<T>, ObserveError> {
-        self.items.iter().map(|item| self.readable(decode_lenient(item.get()))).collect()
+    /// All of them as `read` reads one; the error names the first that it can't read.
+    fn decoded<T, E: std::fmt::Display>(&self, read: impl Fn(&str) -> Result<T, E>) -> Result<Vec<T>, ObserveError> {
+        let texts = self.items.iter().map(|item| item.get());
+        texts
+            .map(|text| {
+                read(text)
+                    .map_err(|reason| ObserveError::Decode { what: self.name_of(text), reason: reason.to_string() })
+            })
+            .collect()
     }
 
-    fn readable<T, E: std::fmt::Display>(&self, result: Result<T, E>) -> Result<T, ObserveError> {
-        result.map_err(|reason| ObserveError::Decode { what: format!("a {}", self.kind), reason: reason.to_string() })
+    fn name_of(&self, text: &str) -> String {
+        let document: Option<Value> = decode_lenient(text).ok();
+        match document.as_ref().and_then(|document| document.pointer("/metadata/name")?.as_str()) {
+            Some(name) => format!("{} {name:?}", self.kind),
+            None => format!("a {}", self.kind),
+        }
     }
 }
 

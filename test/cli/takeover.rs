@@ -152,3 +152,28 @@ fn workers_of_others_are_left_alone() {
     assert_eq!(shown["workers"].as_array().unwrap().len(), 1);
     assert_eq!(shown["leftAlone"], 0);
 }
+
+#[test]
+fn what_can_not_be_decoded_is_told_by_its_field_and_stops_no_other() {
+    let whole = left_by_go(CASE).unwrap();
+    let renamed = |namespace: &str| -> Value {
+        serde_json::from_str(&whole.to_string().replace("shoot--core--prod", namespace)).unwrap()
+    };
+    let mut worker = renamed("shoot--core--worker");
+    worker["worker"]["spec"]["pools"][1]["clusterAutoscaler"] = json!({"maxNodeProvisionTime": "hunter2"});
+    let mut object = renamed("shoot--core--object");
+    let deployment = object["existing"].as_array_mut().unwrap().iter_mut().find(|it| it["kind"] == "MachineDeployment");
+    deployment.unwrap()["spec"]["template"]["spec"]["drainTimeout"] = json!("hunter2");
+    let files = Files::new(&[("a.json", &whole), ("b.json", &worker), ("c.json", &object)]);
+    let shown = files.check(&["-o", "json"]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    assert!(!shown.stdout.contains("hunter2") && !shown.stderr.contains("hunter2"), "{shown:?}");
+    let document = shown.json();
+    assert_eq!(document["workers"].as_array().unwrap().len(), 2, "{document:#}");
+    let message = document["workers"][1]["findings"][0]["message"].as_str().unwrap();
+    assert!(message.contains("spec.pools[1].clusterAutoscaler.maxNodeProvisionTime"), "{message}");
+    let error = document["errors"][0].as_str().unwrap();
+    for word in ["c.json", "MachineDeployment \"shoot--core--object-a-z1\"", "spec.template.spec"] {
+        assert!(error.contains(word), "{word:?} is missing: {error}");
+    }
+}

@@ -33,10 +33,11 @@ fn permissions_of_a_shadow() -> Value {
 }
 
 /// A seed with the Worker as the Go extension has left it.
-async fn seed(control_plane: &ControlPlane) -> Result<Shoot> {
-    let shoot = Shoot::new(control_plane, "taken-over").await?;
+async fn seed(control_plane: &ControlPlane, prefix: &str, change: impl FnOnce(&mut Value)) -> Result<Shoot> {
+    let shoot = Shoot::new(control_plane, prefix).await?;
     let bundle = left_by_go(CASE).context("no such case")?;
     let mut bundle: Value = serde_json::from_str(&bundle.to_string().replace(NAMESPACE, &shoot.namespace))?;
+    change(&mut bundle);
     let status = bundle["worker"]["status"].take();
     bundle["worker"]["metadata"]["finalizers"] = json!(["extensions.gardener.cloud/worker"]);
     let mut documents = Vec::new();
@@ -81,8 +82,12 @@ async fn measured(shadow: &Controller, lines: &[&str]) -> Result<()> {
 }
 
 async fn check(kubeconfig: &Path, namespace: &str, options: &[&str]) -> Result<Output> {
+    check_all(kubeconfig, &[&["--namespace", namespace], options].concat()).await
+}
+
+async fn check_all(kubeconfig: &Path, options: &[&str]) -> Result<Output> {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
-    command.args(["takeover", "check", "--namespace", namespace]).args(options).arg("--kubeconfig").arg(kubeconfig);
+    command.args(["takeover", "check"]).args(options).arg("--kubeconfig").arg(kubeconfig);
     command.output().await.context("takeover check")
 }
 
@@ -104,7 +109,7 @@ async fn substance(shoot: &Shoot) -> Result<Vec<Value>> {
 async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     control_plane.grant(RESTRICTED, serde_json::from_value(permissions_of_a_shadow())?).await?;
-    let shoot = seed(&control_plane).await?;
+    let shoot = seed(&control_plane, "taken-over", |_| {}).await?;
     let left = substance(&shoot).await?;
     ensure!(left.len() > 8, "{} objects", left.len());
     let kubeconfig = control_plane.kubeconfig_file(CONTROLLER)?;
@@ -184,5 +189,66 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     ours.process.stop(Duration::from_secs(10)).await?;
     // The Go extension would write what it has written before: nothing of that has changed.
     ensure!(substance(&shoot).await? == left, "something was written anew");
+    what_can_not_be_read_is_told_and_stops_no_other(&control_plane, &shoot, &kubeconfig).await?;
     control_plane.stop().await
+}
+
+/// Durations are plain text to the resource definitions, so the API server lets these through.
+async fn what_can_not_be_read_is_told_and_stops_no_other(
+    control_plane: &ControlPlane,
+    shoot: &Shoot,
+    kubeconfig: &Path,
+) -> Result<()> {
+    let a_worker = seed(control_plane, "unreadable-worker", |bundle| {
+        bundle["worker"]["spec"]["pools"][1]["clusterAutoscaler"] = json!({"maxNodeProvisionTime": "hunter2"});
+    })
+    .await?;
+    let an_object = seed(control_plane, "unreadable-object", |bundle| {
+        let existing = bundle["existing"].as_array_mut().into_iter().flatten();
+        let mut deployments = existing.filter(|object| object["kind"] == "MachineDeployment");
+        if let Some(deployment) = deployments.next() {
+            deployment["spec"]["template"]["spec"]["drainTimeout"] = json!("hunter2");
+        }
+    })
+    .await?;
+    let deployment = format!("MachineDeployment \"{}-a-z1\"", an_object.namespace);
+    let wanted = [
+        (&a_worker.namespace, vec!["can't be judged: spec.pools[1].clusterAutoscaler.maxNodeProvisionTime: invalid"]),
+        (&an_object.namespace, vec!["can't be judged", deployment.as_str(), "spec.template.spec", "invalid duration"]),
+    ];
+
+    let checked = check_all(kubeconfig, &["-o", "json"]).await?;
+    ensure!(checked.status.code() == Some(1), "what can't be judged is no yes: {checked:?}");
+    let shown: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
+    let of = |namespace: &str| {
+        let mut workers = shown["workers"].as_array().into_iter().flatten();
+        workers.find(|worker| worker["namespace"] == namespace).cloned().unwrap_or_default()
+    };
+    ensure!(shown["workers"].as_array().is_some_and(|workers| workers.len() == 3), "{shown}");
+    let readable = of(&shoot.namespace);
+    ensure!(readable["placements"].as_array().is_some_and(|placements| placements.len() == 4), "{readable}");
+    for (namespace, words) in &wanted {
+        let worker = of(namespace);
+        let finding = &worker["findings"][0];
+        ensure!(finding["kind"] == "cannot-be-judged" && finding["severity"] == "error", "{worker}");
+        ensure!(worker["type"] == "azure" && worker["placements"] == json!([]), "{worker}");
+        let message = finding["message"].as_str().unwrap_or_default();
+        ensure!(words.iter().all(|word| message.contains(word)), "{words:?}: {message}");
+    }
+
+    let table = check_all(kubeconfig, &[]).await?;
+    let text = String::from_utf8_lossy(&table.stdout).into_owned() + &String::from_utf8_lossy(&table.stderr);
+    ensure!(table.status.code() == Some(1) && text.contains("keeps the answer from being a yes"), "{table:?}");
+    ensure!(text.matches("can't be judged").count() == 2, "{text}");
+    ensure!(!text.contains("hunter2") && !shown.to_string().contains("hunter2"), "a value is shown: {text}");
+
+    // A Worker that rolls is named although others can't be judged.
+    let spec = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?["spec"].take();
+    let mut other = spec.clone();
+    other["pools"][0]["volume"]["size"] = json!("99Gi");
+    set_spec(shoot, &other).await?;
+    let checked = check_all(kubeconfig, &["-o", "json"]).await?;
+    let shown: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
+    ensure!(checked.status.code() == Some(3) && shown["rolls"][0]["pool"] == "a", "{checked:?}");
+    Ok(())
 }

@@ -158,16 +158,26 @@ pub fn decode_strict<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
 /// With the path of the first member that is wrong.
 pub fn decode_lenient<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_str(raw);
-    let decoded = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        DecodeError {
-            // The library's word for the document itself.
-            path: if path == "." { String::new() } else { path },
-            message: without_values(&error.into_inner()),
-        }
-    })?;
+    let decoded = serde_path_to_error::deserialize(&mut deserializer).map_err(decode_error)?;
     deserializer.end().map_err(|error| DecodeError { path: String::new(), message: without_values(&error) })?;
     Ok(decoded)
+}
+
+/// Reads a typed view of a document that is decoded already.
+///
+/// # Errors
+/// With the path of the first member that is wrong.
+pub fn decode_value<T: DeserializeOwned>(document: &Value) -> Result<T, DecodeError> {
+    serde_path_to_error::deserialize(document).map_err(decode_error)
+}
+
+fn decode_error(error: serde_path_to_error::Error<serde_json::Error>) -> DecodeError {
+    let path = error.path().to_string();
+    DecodeError {
+        // The library's word for the document itself.
+        path: if path == "." { String::new() } else { path },
+        message: without_values(&error.into_inner()),
+    }
 }
 
 /// Serde helper for `deserialize_with`: JSON null is the zero value, as in Go.

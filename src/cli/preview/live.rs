@@ -15,10 +15,10 @@ use super::{Comparison, Replacement};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::cli::input::{files, text_of_file};
-use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
+use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
 use crate::runtime::Seed;
 use crate::worker::known_secrets::KnownSecrets;
-use crate::worker::observe;
+use crate::worker::observe::{self, ObserveError};
 
 /// Workers that are read at the same time.
 const AT_ONCE: usize = 10;
@@ -47,7 +47,8 @@ pub(super) fn compare_live(
         )
         .await
     };
-    let mut observed = runtime.block_on(observed)?;
+    let Observed { loaded: mut observed, unreadable } = runtime.block_on(observed)?;
+    comparison.workers.extend(unreadable.iter().map(Unreadable::change));
     let Some(wanted) = wanted else {
         for old in observed.into_values() {
             let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
@@ -55,7 +56,9 @@ pub(super) fn compare_live(
         }
         return Ok(comparison);
     };
-    for (key, new) in wanted {
+    // Without its old side a Worker would look as if it were new.
+    let is_readable = |key: &Key| unreadable.iter().all(|worker| worker.key != *key);
+    for (key, new) in wanted.into_iter().filter(|(key, _)| is_readable(key)) {
         let old = observed.remove(&key);
         let live = old.as_ref().map_or(&new.live, |old| &old.live);
         let old = old.as_ref().map(|old| &old.inputs);
@@ -78,14 +81,42 @@ fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> an
     Ok(wanted)
 }
 
+/// The Workers of a seed.
+#[derive(Default)]
+pub(in crate::cli) struct Observed {
+    /// Those with everything that they are planned from, and what there is.
+    pub(in crate::cli) loaded: BTreeMap<Key, Loaded>,
+    /// Those of which something can't be decoded.
+    pub(in crate::cli) unreadable: Vec<Unreadable>,
+}
+
+/// A Worker of which something can't be decoded.
+pub(in crate::cli) struct Unreadable {
+    pub(in crate::cli) key: Key,
+    /// As the API server has it.
+    pub(in crate::cli) worker: Value,
+    /// Object and field, without values.
+    reason: String,
+}
+
+impl Unreadable {
+    /// What is to be said of it in the place of a comparison.
+    pub(in crate::cli) fn change(&self) -> WorkerChange {
+        WorkerChange::not_judged(&self.key.0, &self.key.1, &self.reason)
+    }
+}
+
 /// The Workers of a seed, or of a namespace of it, that are wanted, with everything that they are planned from and what there
-/// is.
+/// is. One that can't be decoded stops no other.
+///
+/// # Errors
+/// When the API server refuses something, or does not answer.
 pub(in crate::cli) async fn observe_workers(
     client: &Client,
     namespace: Option<&str>,
     is_wanted: impl Fn(&Key) -> bool,
     profiles: &CloudProfiles,
-) -> anyhow::Result<BTreeMap<Key, Loaded>> {
+) -> anyhow::Result<Observed> {
     let resource = |kind, plural| {
         let kind = GroupVersionKind::gvk("extensions.gardener.cloud", "v1alpha1", kind);
         ApiResource::from_gvk_with_plural(&kind, plural)
@@ -101,23 +132,57 @@ pub(in crate::cli) async fn observe_workers(
         .items
         .into_iter()
         .filter(|worker| is_wanted(&(worker.namespace().unwrap_or_default(), worker.name_any())));
-    stream::iter(chosen)
-        .map(|worker| {
-            let clusters = &clusters;
-            async move {
-                let key = (worker.namespace().unwrap_or_default(), worker.name_any());
-                let cluster = clusters.get_opt(&key.0).await.with_context(|| format!("Cluster {:?}", key.0))?;
-                let worker = serde_json::to_value(worker)?;
-                let typed: Worker = decode_lenient(&to_go_json(&worker))?;
-                let secrets = KnownSecrets::default().read(client, &typed).await?;
-                let live = observe::machine_objects(client, &key.0).await?;
-                let cluster: Option<Value> = cluster.map(serde_json::to_value).transpose()?;
-                let inputs = Inputs::new(worker, cluster, secrets, profiles)
-                    .with_context(|| format!("CloudProfile in Cluster {:?}", key.0))?;
-                Ok((key, Loaded { inputs, live }))
-            }
-        })
-        .buffer_unordered(AT_ONCE)
-        .try_collect()
-        .await
+    let observe = async |worker: DynamicObject| -> anyhow::Result<_> {
+        let key = (worker.namespace().unwrap_or_default(), worker.name_any());
+        let cluster = clusters.get_opt(&key.0).await.with_context(|| format!("Cluster {:?}", key.0))?;
+        let worker = serde_json::to_value(worker)?;
+        match load_live(client, &key.0, worker.clone(), cluster, profiles).await {
+            Ok(loaded) => Ok((key, Ok(loaded))),
+            Err(Trouble::Content(reason)) => Ok((key.clone(), Err(Unreadable { key, worker, reason }))),
+            Err(Trouble::Api(error)) => Err(error.into()),
+        }
+    };
+    let mut workers = stream::iter(chosen).map(observe).buffer_unordered(AT_ONCE);
+    let mut observed = Observed::default();
+    while let Some((key, worker)) = workers.try_next().await? {
+        match worker {
+            Ok(loaded) => drop(observed.loaded.insert(key, loaded)),
+            Err(unreadable) => observed.unreadable.push(unreadable),
+        }
+    }
+    observed.unreadable.sort_by(|left, right| left.key.cmp(&right.key));
+    Ok(observed)
+}
+
+/// Why a Worker is not loaded.
+enum Trouble {
+    /// Something of it can't be decoded.
+    Content(String),
+    /// The API server said no, or nothing.
+    Api(ObserveError),
+}
+
+impl From<ObserveError> for Trouble {
+    fn from(error: ObserveError) -> Self {
+        match error {
+            ObserveError::Api { .. } => Self::Api(error),
+            ObserveError::Decode { .. } | ObserveError::Cluster { .. } => Self::Content(error.to_string()),
+        }
+    }
+}
+
+async fn load_live(
+    client: &Client,
+    namespace: &str,
+    worker: Value,
+    cluster: Option<DynamicObject>,
+    profiles: &CloudProfiles,
+) -> Result<Loaded, Trouble> {
+    let typed: Worker = decode_lenient(&to_go_json(&worker)).map_err(|error| Trouble::Content(error.to_string()))?;
+    let secrets = KnownSecrets::default().read(client, &typed).await?;
+    let live = observe::machine_objects(client, namespace).await?;
+    let cluster = cluster.map(serde_json::to_value).transpose().map_err(|error| Trouble::Content(error.to_string()))?;
+    let inputs = Inputs::new(worker, cluster, secrets, profiles)
+        .map_err(|error| Trouble::Content(format!("Cluster {namespace:?}: {}", error.within("spec.cloudProfile"))))?;
+    Ok(Loaded { inputs, live })
 }

@@ -29,8 +29,8 @@ pub(super) fn survey(
         let client = seed.client_as(user).await?;
         // First: what is not allowed explains why something can't be read.
         let permissions = permissions::check(&client).await.context("permissions can't be asked for")?;
-        let loaded = match observe_workers(&client, namespace, |_| true, profiles).await {
-            Ok(loaded) => loaded,
+        let observed = match observe_workers(&client, namespace, |_| true, profiles).await {
+            Ok(observed) => observed,
             Err(error) if !permissions.missing.is_empty() => {
                 let missing = permissions.missing.iter();
                 let missing: Vec<String> =
@@ -40,7 +40,7 @@ pub(super) fn survey(
             Err(error) => return Err(error),
         };
         let writers = writers(&client, served).await;
-        Ok(Survey::of(loaded, Vec::new(), writers, Some(permissions), served, profiles))
+        Ok(Survey::of(observed, Vec::new(), writers, Some(permissions), served, profiles))
     })
 }
 

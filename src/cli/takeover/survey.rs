@@ -12,6 +12,7 @@ use super::worker::WorkerFacts;
 use super::writers::Writers;
 use crate::cli::input::{files, objects, text_of_file};
 use crate::cli::preview::Comparison;
+use crate::cli::preview::live::{Observed, Unreadable};
 use crate::cli::preview::pairs::{Key, Loaded, load_text};
 use crate::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
 use crate::runtime::Served;
@@ -33,26 +34,31 @@ pub(super) struct Survey {
 impl Survey {
     /// Compares what there is with what we would write.
     pub(super) fn of(
-        mut loaded: BTreeMap<Key, Loaded>,
+        observed: Observed,
         errors: Vec<String>,
         mut writers: Writers,
         permissions: Option<Permissions>,
         served: &Served,
         profiles: &CloudProfiles,
     ) -> Self {
-        let all = loaded.len();
-        loaded.retain(|_, loaded| {
-            let spec = &loaded.inputs.worker.value["spec"];
+        let Observed { mut loaded, mut unreadable } = observed;
+        let all = loaded.len() + unreadable.len();
+        let is_served = |worker: &Value| {
+            let spec = &worker["spec"];
             served.includes(spec["type"].as_str().unwrap_or_default(), spec["class"].as_str())
-        });
+        };
+        loaded.retain(|_, loaded| is_served(&loaded.inputs.worker.value));
+        unreadable.retain(|unreadable| is_served(&unreadable.worker));
         writers.count_managers(loaded.values());
         let change = |loaded: &Loaded| {
             compare(Some(&loaded.inputs), Some(&loaded.inputs), &loaded.live, Baseline::Live, profiles)
         };
+        let not_judged = unreadable.iter().map(Unreadable::change);
+        let facts_of_unreadable = unreadable.iter().map(|unreadable| WorkerFacts::of(&unreadable.worker, None));
         Self {
-            left_alone: all - loaded.len(),
-            facts: loaded.values().map(WorkerFacts::of).collect(),
-            comparison: Comparison { workers: loaded.values().map(change).collect(), errors },
+            left_alone: all - loaded.len() - unreadable.len(),
+            facts: loaded.values().map(WorkerFacts::of_loaded).chain(facts_of_unreadable).collect(),
+            comparison: Comparison { workers: loaded.values().map(change).chain(not_judged).collect(), errors },
             writers,
             permissions,
         }
@@ -103,5 +109,6 @@ pub(super) fn of_files(
         errors.push("no Worker in the files".to_owned());
         anyhow::bail!(errors.join("\n"));
     }
-    Ok(Survey::of(loaded, errors, writers, None, served, profiles))
+    let observed = Observed { loaded, ..Observed::default() };
+    Ok(Survey::of(observed, errors, writers, None, served, profiles))
 }

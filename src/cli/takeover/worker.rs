@@ -24,9 +24,13 @@ pub(super) struct WorkerFacts {
 }
 
 impl WorkerFacts {
-    pub(super) fn of(loaded: &Loaded) -> Self {
-        let worker = &loaded.inputs.worker.value;
+    pub(super) fn of_loaded(loaded: &Loaded) -> Self {
         let shoot = loaded.inputs.shoot.as_ref().map(|shoot| &shoot.value);
+        Self::of(&loaded.inputs.worker.value, shoot)
+    }
+
+    /// What the documents say; a Worker that can't be judged has no Shoot.
+    pub(super) fn of(worker: &Value, shoot: Option<&Value>) -> Self {
         let gardener = shoot.and_then(|shoot| shoot.pointer("/status/gardener/version")?.as_str()).map(str::to_owned);
         Self {
             worker_type: worker["spec"]["type"].as_str().unwrap_or_default().to_owned(),

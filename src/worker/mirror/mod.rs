@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::live::{Digested, Live, MachineObjects};
 use super::observe::ObserveError;
-use crate::api::gotext::json::decode_lenient;
+use crate::api::gotext::json::{DecodeError, decode_lenient};
 use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet, MachineSpec, MachineTemplate};
 
 pub mod shelf;
@@ -128,8 +128,8 @@ impl DeploymentText {
     ///
     /// # Errors
     /// When a member has the wrong type.
-    pub fn live(&self) -> Result<Live<MachineDeployment>, serde_json::Error> {
-        Live::read(serde_json::from_str(&self.0)?)
+    pub fn live(&self) -> Result<Live<MachineDeployment>, DecodeError> {
+        Live::read(decode_lenient(&self.0)?)
     }
 }
 
