@@ -19,9 +19,11 @@ const CONFIG: &str = "config";
 /// The arguments, with those of the file that nothing goes before.
 ///
 /// # Errors
-/// What clap says of the command line, or why the file can't be used.
+/// Help where it is asked for, or why the file can't be used.
 pub(super) fn with_file(arguments: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
-    let mut command = super::Arguments::command();
+    // What the command line lacks may stand in the file: only help ends here, and whoever reads the arguments with those of
+    // the file says what is wrong with them.
+    let mut command = super::Arguments::command().ignore_errors(true);
     let matches = command.try_get_matches_from_mut(arguments)?;
     let Some((name, matches)) = matches.subcommand() else { return Ok(arguments.to_vec()) };
     let file = matches.try_get_one::<PathBuf>(CONFIG).ok().flatten();
@@ -83,4 +85,52 @@ fn names(command: &Command) -> String {
     let names =
         command.get_arguments().filter_map(Arg::get_long).filter(|name| ![CONFIG, "help", "version"].contains(name));
     names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Arguments;
+
+    /// The arguments as the program reads them, with this file.
+    fn read_with(text: &str, arguments: &[&str]) -> Result<String, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        let program = ["gardener-extension-worker"].iter().chain(arguments).map(OsString::from);
+        let typed: Vec<OsString> = program.chain(["--config".into(), file.path().into()]).collect();
+        let arguments = with_file(&typed).and_then(Arguments::try_parse_from);
+        arguments.map(|arguments| format!("{arguments:?}")).map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn a_file_can_have_what_is_required() {
+        let file = "image: [azure=registry.example/azure:v1, aws=registry.example/aws:v1]\n\
+                    webhook-config-mode: url\nwebhook-config-url: a.example\n\
+                    tls-cert-file: c.crt\ntls-private-key-file: c.key\n";
+        let read = read_with(file, &["sidecar"]).unwrap();
+        for said in ["registry.example/azure:v1", "registry.example/aws:v1", "a.example", "c.crt", "c.key"] {
+            assert!(read.contains(said), "{said} is missing: {read}");
+        }
+        // One of two that belong together is typed.
+        let read = read_with(file, &["sidecar", "--tls-cert-file", "typed.crt", "--image", "gcp=typed:v1"]).unwrap();
+        assert!(read.contains("typed.crt") && read.contains("c.key") && read.contains("typed:v1"), "{read}");
+        assert!(!read.contains("registry.example"), "the command line goes before the file: {read}");
+    }
+
+    #[test]
+    fn what_nobody_says_and_what_is_wrong_is_told() {
+        for (file, typed, told) in [
+            ("webhook-config-namespace: ns", &["sidecar"][..], "--image <TYPE=IMAGE>"),
+            ("image: azure", &["sidecar"], "a provider type and an image"),
+            ("image: azure=a:v1\nwebhook-config-mode: url", &["sidecar"], "--webhook-config-url"),
+            ("image: azure=a:v1", &["sidecar", "--unheard-of"], "--unheard-of"),
+            ("image: azure=a:v1", &["sidecar", "--webhook-config-server-port", "x"], "webhook-config-server-port"),
+            ("unheard-of: 1", &["sidecar"], "unheard-of: no such argument"),
+        ] {
+            let refusal = read_with(file, typed).unwrap_err();
+            assert!(refusal.contains(told), "{told:?} is missing: {refusal}");
+        }
+    }
 }
