@@ -17,6 +17,8 @@ mod decode_guard;
 mod election;
 mod garden_cluster;
 mod heartbeat;
+#[cfg(test)]
+mod incidents;
 mod kinds;
 mod leadership;
 mod lease;

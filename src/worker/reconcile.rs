@@ -190,6 +190,7 @@ pub async fn reconcile(
     let live =
         async { if moved.is_some() { place.machine_objects_anew().await } else { place.machine_objects().await } };
     let (secrets, mut live) = tokio::try_join!(place.secrets(worker, begins), live)?;
+    steps.done("observe");
     let mut context = decode::context(worker, &cluster, &secrets)?;
     let provided = match cloud {
         Some(cloud) => {
@@ -200,6 +201,7 @@ pub async fn reconcile(
     context.dependencies = provided.dependencies.as_ref();
     steps.done("dependencies");
     let plan = plan(provider, context)?;
+    steps.done("plan");
     if provided.records_changed {
         keep_records(place, worker, &plan).await?;
     }

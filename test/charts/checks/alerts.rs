@@ -111,6 +111,10 @@ async fn the_dashboard_asks_for_what_exists() -> Result<()> {
         }
     }
     ensure!(rules.len() > 10, "{} queries", rules.len());
+    // What a shadow tells is asked for as well.
+    for name in documented().keys().filter(|name| name.starts_with("shadow_")) {
+        ensure!(rules.iter().any(|rule| rule.to_string().contains(&format!("{PREFIX}{name})"))), "no panel has {name}");
+    }
     // As rules, promtool reads them.
     let folder = tempfile::tempdir()?;
     let document = json!({"groups": [{"name": "dashboard", "rules": rules}]});
@@ -187,9 +191,11 @@ fn queries(query: &str) -> Result<()> {
 /// Whether a series, or a selector, is one of the documented metrics.
 fn known(series: &str) -> Result<()> {
     let (name, labels) = series.trim_end_matches('}').split_once('{').unwrap_or((series, ""));
-    let name = name.trim_start_matches(PREFIX).trim_end_matches("_bucket");
+    let name = name.trim_start_matches(PREFIX);
+    let of_histogram = ["_bucket", "_sum", "_count"].into_iter().find_map(|end| name.strip_suffix(end));
     let documented = documented();
-    let known = documented.get(name).with_context(|| format!("docs/metrics.md has no {name}"))?;
+    let known = of_histogram.and_then(|name| documented.get(name)).or_else(|| documented.get(name));
+    let known = known.with_context(|| format!("docs/metrics.md has no {name}"))?;
     for label in labels.split(',').filter_map(|label| label.split(['=', '!']).next()).map(str::trim) {
         // Those of the target and of histograms are Prometheus' own.
         ensure!(label.is_empty() || ["pod", "le"].contains(&label) || known.contains(label), "{name} has no {label}");
