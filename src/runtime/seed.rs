@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -66,7 +66,8 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
                 .with_context(|| format!("kubeconfig {} can't be used", path.display()))?
         }
         None if context.is_some() => Config::from_kubeconfig(&options).await.context("the kubeconfig can't be used")?,
-        None => Config::infer().await.context("no kubeconfig and no service account")?,
+        // The error names its causes itself; as a chain they would be told three times.
+        None => Config::infer().await.map_err(|error| anyhow!("no kubeconfig and no service account: {error}"))?,
     };
     Ok(without_proxy_of_environment(config))
 }

@@ -6,7 +6,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::cluster::{CONTROLLER, ControlPlane, RESTRICTED, eventually};
@@ -34,12 +34,23 @@ fn permissions_of_a_shadow() -> Value {
 
 /// A seed with the Worker as the Go extension has left it.
 async fn seed(control_plane: &ControlPlane, prefix: &str, change: impl FnOnce(&mut Value)) -> Result<Shoot> {
+    seed_of(CASE, control_plane, prefix, change).await.map(|(shoot, _)| shoot)
+}
+
+/// The same of any case; returns the objects that the Go extension has written as well.
+async fn seed_of(
+    case: &str,
+    control_plane: &ControlPlane,
+    prefix: &str,
+    change: impl FnOnce(&mut Value),
+) -> Result<(Shoot, Vec<Value>)> {
     let shoot = Shoot::new(control_plane, prefix).await?;
-    let bundle = left_by_go(CASE).context("no such case")?;
+    let bundle = left_by_go(case).with_context(|| format!("no case {case}"))?;
     let mut bundle: Value = serde_json::from_str(&bundle.to_string().replace(NAMESPACE, &shoot.namespace))?;
     change(&mut bundle);
     let status = bundle["worker"]["status"].take();
     bundle["worker"]["metadata"]["finalizers"] = json!(["extensions.gardener.cloud/worker"]);
+    let written = bundle["existing"].as_array().cloned().unwrap_or_default();
     let mut documents = Vec::new();
     for member in ["secrets", "existing"] {
         documents.extend(bundle[member].as_array().cloned().unwrap_or_default());
@@ -47,7 +58,7 @@ async fn seed(control_plane: &ControlPlane, prefix: &str, change: impl FnOnce(&m
     documents.extend([bundle["cluster"].take(), bundle["worker"].take()]);
     shoot.create_these(documents).await?;
     answer(&shoot, status).await?;
-    Ok(shoot)
+    Ok((shoot, written))
 }
 
 /// The Go extension says that it is done.
@@ -176,16 +187,7 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     // Ours takes over: it writes its annotation, and nothing that anybody else looks at.
     let ours = Controller::start(&control_plane, "ours", CONTROLLER, |program| program)?;
     ours.ready("ready\n").await?;
-    let request = json!({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}});
-    shoot.api(Kind::Worker).patch(WORKER, &PatchParams::default(), &Patch::Merge(request)).await?;
-    eventually(SOON, "all deployments are ours", async || {
-        for deployment in shoot.list(Kind::MachineDeployment).await? {
-            let annotations = &deployment["metadata"]["annotations"];
-            ensure!(annotations["gardener-extension-worker/class-inputs"].is_string(), "{annotations}");
-        }
-        Ok(())
-    })
-    .await?;
+    taken_over(&shoot).await?;
     ours.process.stop(Duration::from_secs(10)).await?;
     // The Go extension would write what it has written before: nothing of that has changed.
     ensure!(substance(&shoot).await? == left, "something was written anew");
@@ -250,5 +252,104 @@ async fn what_can_not_be_read_is_told_and_stops_no_other(
     let checked = check_all(kubeconfig, &["-o", "json"]).await?;
     let shown: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
     ensure!(checked.status.code() == Some(3) && shown["rolls"][0]["pool"] == "a", "{checked:?}");
+    Ok(())
+}
+
+/// Asks for a reconcile, and waits until each machine deployment has our annotation.
+async fn taken_over(shoot: &Shoot) -> Result<()> {
+    let request = json!({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}});
+    shoot.api(Kind::Worker).patch(WORKER, &PatchParams::default(), &Patch::Merge(request)).await?;
+    eventually(SOON, &format!("all deployments of {} are ours", shoot.namespace), async || {
+        let last_error = shoot.get(Kind::Worker, WORKER).await?.unwrap_or_default()["status"]["lastError"].take();
+        for deployment in shoot.list(Kind::MachineDeployment).await? {
+            let annotations = &deployment["metadata"]["annotations"];
+            ensure!(annotations["gardener-extension-worker/class-inputs"].is_string(), "{annotations}: {last_error}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// What differs most from each other: zones, updates in place, volumes, settings, another provider.
+const THERE_AND_BACK: [&str; 8] = [
+    "azure/pools-zones/priorities",
+    "azure/in-place/auto-image-version",
+    "azure/volumes/data-image-community",
+    "azure/mcm-settings/all",
+    "azure/worker-config/capacity-and-virtual-v2-133",
+    "aws/pools-zones/percent-uneven",
+    "aws/in-place/AutoInPlaceUpdate",
+    "aws/hash/data-volumes-and-config-134",
+];
+
+#[tokio::test]
+async fn what_the_go_extension_writes_after_us_changes_nothing() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let mut shoots = Vec::new();
+    for case in THERE_AND_BACK {
+        let (shoot, written) = seed_of(case, &control_plane, "there-and-back", |_| {}).await?;
+        let left = generations(&shoot).await?;
+        ensure!(!left.is_empty() && written.len() > left.len(), "{case}: {left:?}");
+        shoots.push((case, shoot, written, left));
+    }
+    let ours = Controller::start(&control_plane, "ours", CONTROLLER, |program| program)?;
+    ours.ready("ready\n").await?;
+    for (case, shoot, ..) in &shoots {
+        taken_over(shoot).await.with_context(|| case.to_string())?;
+    }
+    ours.process.stop(Duration::from_secs(10)).await?;
+    for (case, shoot, written, left) in &shoots {
+        ensure!(generations(shoot).await? == *left, "{case}: ours has changed a machine deployment");
+        for object in written {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            write_as_go_does(shoot, object).await.with_context(|| format!("{case}: {name}"))?;
+        }
+        let now = generations(shoot).await?;
+        ensure!(now == *left, "{case}: the Go extension changes a machine deployment: {left:?}, {now:?}");
+    }
+    control_plane.stop().await
+}
+
+/// The generation of each machine deployment. It grows with each change of its spec, and so of its template.
+async fn generations(shoot: &Shoot) -> Result<Vec<(String, i64)>> {
+    let deployments = shoot.list(Kind::MachineDeployment).await?.into_iter();
+    let of = |deployment: Value| {
+        let name = deployment["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        Some((name, deployment["metadata"]["generation"].as_i64()?))
+    };
+    deployments.map(|deployment| of(deployment).context("a deployment without a generation")).collect()
+}
+
+/// Writes what the Go extension has written for the case over what is there now: members of the spec are replaced one by one,
+/// labels and annotations of others stay (spec/azure-worker.md section 12). Nothing may come of it.
+async fn write_as_go_does(shoot: &Shoot, written: &Value) -> Result<()> {
+    let kind = match written["kind"].as_str() {
+        Some("MachineDeployment") => Kind::MachineDeployment,
+        Some("MachineClass") => Kind::MachineClass,
+        _ => Kind::Secret,
+    };
+    let name = written["metadata"]["name"].as_str().context("an object has a name")?;
+    let before = shoot.get(kind, name).await?.context("it is gone")?;
+    let mut after = before.clone();
+    let members = written.as_object().into_iter().flatten();
+    for (member, value) in members.filter(|(member, _)| !["apiVersion", "kind", "status"].contains(&member.as_str())) {
+        match (member.as_str(), value) {
+            ("metadata", metadata) => {
+                for member in ["labels", "annotations"] {
+                    for (key, value) in metadata[member].as_object().into_iter().flatten() {
+                        after["metadata"][member][key] = value.clone();
+                    }
+                }
+            }
+            ("spec", Value::Object(spec)) => {
+                spec.iter().for_each(|(member, value)| after["spec"][member] = value.clone());
+            }
+            _ => after[member] = value.clone(),
+        }
+    }
+    shoot.api(kind).replace(name, &PostParams::default(), &serde_json::from_value(after)?).await?;
+    let after = shoot.get(kind, name).await?.context("it is gone")?;
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    ensure!(version(&before) == version(&after), "there is something to write: {before:#} becomes {after:#}");
     Ok(())
 }
