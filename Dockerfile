@@ -8,11 +8,13 @@ ARG RUST_IMAGE=rust:1.95-alpine
 
 FROM ${RUST_IMAGE} AS build
 ARG SOURCE_DATE_EPOCH=0
+# Optional features, such as otlp.
+ARG FEATURES=
 ENV SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} CARGO_INCREMENTAL=0 RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=/build=."
 RUN apk add --no-cache build-base ca-certificates cmake linux-headers
 WORKDIR /build
 COPY . .
-RUN cargo build --release --locked --bin gardener-extension-worker
+RUN cargo build --release --locked --features "${FEATURES}" --bin gardener-extension-worker
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

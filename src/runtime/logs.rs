@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use clap::ValueEnum;
-use tracing_subscriber::layer::{Layered, SubscriberExt};
+use tracing_subscriber::filter::Filtered;
+use tracing_subscriber::layer::{Identity, Layered, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
@@ -35,16 +36,17 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Which lines; before the format, so that both formats see the same.
-type Filter = reload::Layer<EnvFilter, Registry>;
-/// How they look.
-type Lines = Box<dyn Layer<Layered<Filter, Registry>> + Send + Sync>;
+/// How lines look.
+type Lines = Box<dyn Layer<Registry> + Send + Sync>;
+/// Lines and nothing else.
+type OnlyLines =
+    Layered<Filtered<reload::Layer<Lines, Registry>, reload::Layer<EnvFilter, Registry>, Registry>, Registry>;
 
 /// Changes level and format of the running process.
 #[derive(Clone)]
 pub(crate) struct LogSwitch {
     filter: reload::Handle<EnvFilter, Registry>,
-    lines: reload::Handle<Lines, Layered<Filter, Registry>>,
+    lines: reload::Handle<Lines, Registry>,
     now: Arc<Mutex<(String, LogFormat)>>,
 }
 
@@ -65,12 +67,25 @@ fn lines(format: LogFormat) -> Lines {
 /// # Errors
 /// When logs have begun already.
 pub(crate) fn begin(level: LogLevel, format: LogFormat) -> anyhow::Result<LogSwitch> {
+    begin_beside(level, format, None::<Identity>)
+}
+
+/// Begins to log beside another layer, which sees what is not logged as well.
+///
+/// # Errors
+/// When logs have begun already.
+pub(super) fn begin_beside(
+    level: LogLevel,
+    format: LogFormat,
+    beside: Option<impl Layer<OnlyLines> + Send + Sync>,
+) -> anyhow::Result<LogSwitch> {
     let from_environment = std::env::var("RUST_LOG").ok();
     let usable = |directives: &String| !directives.trim().is_empty() && filter(directives).is_ok();
     let directives = from_environment.filter(usable).unwrap_or_else(|| level.directives().to_owned());
     let (filter, filter_handle) = reload::Layer::new(filter(&directives)?);
     let (lines, lines_handle) = reload::Layer::new(lines(format));
-    tracing_subscriber::registry().with(filter).with(lines).try_init().context("logs have begun already")?;
+    let lines = lines.with_filter(filter);
+    tracing_subscriber::registry().with(lines).with(beside).try_init().context("logs have begun already")?;
     let now = Arc::new(Mutex::new((directives, format)));
     Ok(LogSwitch { filter: filter_handle, lines: lines_handle, now })
 }

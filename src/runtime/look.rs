@@ -1,20 +1,20 @@
 //! One look at a Worker: what it asks for, the pass that does it, and what became of it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use serde_json::Value;
-use tracing::{info, warn};
+use tracing::{Instrument, info, warn};
 
 use super::controller::Shared;
 use super::measure::measure;
 use super::pace::LOOKS;
 use super::rest::{Rest, look_at_rest};
 use super::tell::tell;
-use super::{record, unasked};
+use super::{record, traces, unasked};
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
 use crate::worker::decode::is_shoot_failed;
@@ -65,6 +65,19 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     if let Some(wait) = shared.pace.until_look(&uid, Instant::now()).filter(|_| !begins) {
         return Ok(Action::requeue(wait));
     }
+    let span = traces::of_look(worker, operation, begins);
+    carry_out(worker, operation, begins, provider, shared).instrument(span).await
+}
+
+/// Does what the look is for.
+async fn carry_out(
+    worker: &Worker,
+    operation: Operation,
+    begins: bool,
+    provider: &dyn Provider,
+    shared: &Shared,
+) -> Result<Action, LookError> {
+    let uid = worker.uid().unwrap_or_default();
     let began = Instant::now();
     let was_silent = shared.pace.since_look(&uid, began).is_some_and(|since| since >= SILENCE);
     let place = if was_silent { shared.place(worker).without_watches() } else { shared.place(worker) };
@@ -84,9 +97,12 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
         shared.retries.forget(&uid);
     }
     let worker = begun.as_deref().unwrap_or(worker);
-    let result = pass(&place, worker, cluster, operation, begins, provider, shared).await;
+    let (span, pass_began) = (traces::of_pass(), SystemTime::now());
+    let result = pass(&place, worker, cluster, operation, begins, provider, shared).instrument(span.clone()).await;
     shared.pace.looked(&uid, Instant::now());
     let pass = result.unwrap_or_else(|error| Pass::failed(operation, &error));
+    traces::passed(&span, pass_began, &pass);
+    drop(span);
     measure(&shared.metrics, worker, operation, begins, &pass, began.elapsed());
     tell(&shared.recorder, &shared.metrics, worker, &pass).await;
     if pass.plan.as_ref().is_none_or(|plan| plan.errors().next().is_some()) {

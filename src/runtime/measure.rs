@@ -1,4 +1,4 @@
-//! What a look at a Worker tells the metrics.
+//! What a look at a Worker tells the metrics, and its trace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::metrics::{Metrics, PoolNumbers, ReconcileResult};
+use super::traces;
 use crate::api::gardener::Worker;
 use crate::worker::operation::Operation;
 use crate::worker::progress::{Phase, Progress};
@@ -29,6 +30,7 @@ pub(super) fn measure(
         Outcome::Begun | Outcome::Waiting(..) => ReconcileResult::Waiting,
         Outcome::Failed(_) => ReconcileResult::Failed,
     };
+    traces::ended(result);
     metrics.reconciled(worker_type, operation.as_str(), result, took);
     for (step, took) in &pass.steps {
         metrics.phase(step, *took);

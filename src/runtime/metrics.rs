@@ -29,7 +29,7 @@ pub(super) enum ReconcileResult {
 }
 
 impl ReconcileResult {
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
             Self::Waiting => "waiting",

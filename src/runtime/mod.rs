@@ -10,6 +10,7 @@ use crate::cloud::azure;
 use crate::provider::Providers;
 use crate::worker::garden::Garden;
 use logs::{LogFormat, LogLevel};
+use traces::Traces;
 
 mod connection;
 mod controller;
@@ -42,6 +43,7 @@ mod served;
 mod shadow;
 mod shown;
 mod tell;
+mod traces;
 mod tries;
 mod unasked;
 mod undecodable;
@@ -129,6 +131,10 @@ pub struct ControllerArguments {
     /// How it is logged.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+    /// Where traces go: a collector of OpenTelemetry that takes OTLP over HTTP, such as http://collector:4318. Needs a program
+    /// that was built with the feature otlp.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    otlp_endpoint: Option<String>,
     /// YAML file with arguments by their long names. The command line goes before the environment, the environment before
     /// the file.
     #[arg(long, env = "CONFIG", value_name = "FILE")]
@@ -164,9 +170,17 @@ pub fn run(arguments: ControllerArguments, providers: Providers) -> ExitCode {
 }
 
 fn start(arguments: ControllerArguments, providers: Providers) -> anyhow::Result<()> {
-    let logs = logs::begin(arguments.log_level, arguments.log_format)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
-    let result = runtime.block_on(process::run(&arguments, providers, logs));
+    let result = runtime.block_on(async {
+        let traces = Traces::begin(arguments.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty()))?;
+        let logs = logs::begin_beside(
+            arguments.log_level,
+            arguments.log_format,
+            traces.as_ref().map(|traces| traces.layer()),
+        )?;
+        traces.iter().for_each(Traces::tell);
+        process::run(&arguments, providers, logs, traces).await
+    });
     // Nothing that is still under way may hold up the end.
     runtime.shutdown_background();
     result

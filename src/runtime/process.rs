@@ -26,6 +26,7 @@ use super::metrics::Metrics;
 use super::operations_server::{self, Operations};
 use super::readiness::{Need, Readiness};
 use super::request_count::RequestCount;
+use super::traces::Traces;
 use super::tries::Tries;
 use super::write_gate::WriteGate;
 use super::{ControllerArguments, Part, controller, heartbeat, kinds};
@@ -37,7 +38,12 @@ const GRACE: Duration = Duration::from_millis(600);
 const RELEASE: Duration = Duration::from_millis(300);
 
 /// Runs until the process is told to stop.
-pub(super) async fn run(arguments: &ControllerArguments, providers: Providers, logs: LogSwitch) -> anyhow::Result<()> {
+pub(super) async fn run(
+    arguments: &ControllerArguments,
+    providers: Providers,
+    logs: LogSwitch,
+    traces: Option<Traces>,
+) -> anyhow::Result<()> {
     let mut stop = pin!(stop_signal()?);
     let metrics = Arc::new(Metrics::default());
     let readiness = Readiness::waiting_for([Need::Kinds, Need::Caches]);
@@ -79,15 +85,24 @@ pub(super) async fn run(arguments: &ControllerArguments, providers: Providers, l
         }
         result
     };
-    if let Some(candidate) = &candidate {
-        match timeout(RELEASE, candidate.release()).await {
-            Ok(Ok(())) => metrics.leads(false),
-            Ok(Err(error)) => warn!(error = format!("{error:#}"), "the lease runs out by itself"),
-            Err(_) => warn!("the lease runs out by itself: no answer"),
+    let last_spans = async {
+        if let Some(traces) = traces {
+            traces.end().await;
         }
-    }
+    };
+    tokio::join!(release(candidate.as_ref(), &metrics), last_spans);
     info!("stopped");
     result
+}
+
+/// Gives the lease away, so that a successor need not wait until it has run out.
+async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
+    let Some(candidate) = candidate else { return };
+    match timeout(RELEASE, candidate.release()).await {
+        Ok(Ok(())) => metrics.leads(false),
+        Ok(Err(error)) => warn!(error = format!("{error:#}"), "the lease runs out by itself"),
+        Err(_) => warn!("the lease runs out by itself: no answer"),
+    }
 }
 
 /// Resolves with the name of the signal.

@@ -1,4 +1,4 @@
-//! Counts every request to the API server. A layer of the client, so that none is missed.
+//! Counts every request to the API server, and traces those of looks. A layer of the client, so that none is missed.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,6 +11,7 @@ use tower::{BoxError, Layer, Service};
 
 use super::metrics::Metrics;
 use super::request::ApiRequest;
+use super::traces;
 
 /// The layer.
 #[derive(Clone)]
@@ -49,10 +50,13 @@ where
         let asked = ApiRequest::of(request.method(), request.uri());
         let (verb, resource) = asked.map_or(("other", String::new()), |asked| (asked.verb, asked.resource.to_owned()));
         let metrics = Arc::clone(&self.metrics);
+        let span = traces::of_request(verb, &resource);
         let answer = self.inner.call(request);
         async move {
             let answer = answer.await;
-            metrics.requested(verb, &resource, answer.as_ref().ok().map(|answer| answer.status().as_u16()));
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            metrics.requested(verb, &resource, code);
+            traces::answered(&span, code);
             answer
         }
         .boxed()

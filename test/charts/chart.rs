@@ -59,6 +59,7 @@ impl Chart {
                     "enabled": true, "images": {"azure": "registry.example.org/sidecar:v1", "aws": "registry.example.org/aws:v1"},
                     "replicaCount": 3, "port": 9443,
                 },
+                "traces": {"otlpEndpoint": "http://collector.example.org:4318"},
                 "ports": {"metrics": 9090, "health": 9091},
                 "leaderElection": {"leaseSeconds": 30},
                 "heartbeat": {"renewIntervalSeconds": 20},

@@ -5,6 +5,7 @@
 //! controller   one process of the binary, with ports and settings of its own
 //! election     one of two leads; a leader that was asleep writes nothing
 //! takeover     what the Go extension has left: seen by a shadow and by `takeover check`, then taken over
+//! traces       what a collector of OpenTelemetry gets
 //! operations   health, readiness, metrics, log level, heartbeat, configuration
 //! ```
 
@@ -21,3 +22,4 @@ mod operations;
 #[path = "../live/shoot.rs"]
 mod shoot;
 mod takeover;
+mod traces;

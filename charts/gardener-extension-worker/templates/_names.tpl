@@ -40,6 +40,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- with $values.disableControllers }}{{ $_ := set $arguments "disable-controllers" . }}{{ end -}}
 {{- with $values.azure.resourceManagerUrl }}{{ $_ := set $arguments "azure-resource-manager-url" . }}{{ end -}}
 {{- with $values.azure.authorityUrl }}{{ $_ := set $arguments "azure-authority-url" . }}{{ end -}}
+{{- with $values.traces.otlpEndpoint }}{{ $_ := set $arguments "otlp-endpoint" . }}{{ end -}}
 {{- with $values.garden.kubeconfigSecretName }}{{ $_ := set $arguments "garden-kubeconfig" "/var/run/secrets/garden/kubeconfig" }}{{ end -}}
 {{- toYaml $arguments -}}
 {{- end -}}
