@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::plan::MachinePlan;
 use crate::api::gardener::{Capabilities, MachineImage};
 use crate::capabilities::{Mismatch, RankingStep};
+use crate::pool::bounds::Bounds;
 use crate::pool::hash::HashItems;
 use crate::pool::names::{ClassName, DeploymentName};
 
@@ -236,6 +237,21 @@ pub struct Placement {
     pub max_unavailable: Option<IntOrString>,
     /// The class and what its hash is made of; absent where it can't be hashed.
     pub class: Option<(ClassName, HashItems)>,
+}
+
+impl Placement {
+    /// Machines with these names and numbers.
+    #[must_use]
+    pub fn of(
+        zone: Option<&str>,
+        deployment: DeploymentName,
+        bounds: Bounds,
+        class: Option<(ClassName, HashItems)>,
+    ) -> Self {
+        let Bounds { minimum, maximum, max_surge, max_unavailable } = bounds;
+        let (max_surge, max_unavailable) = (Some(max_surge), Some(max_unavailable));
+        Self { zone: zone.map(str::to_owned), deployment, minimum, maximum, max_surge, max_unavailable, class }
+    }
 }
 
 impl From<&MachinePlan> for Placement {

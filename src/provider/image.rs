@@ -130,11 +130,14 @@ pub trait ImageEntry {
 }
 
 /// The entries for an image.
-pub fn of_image<'a, Entry: ImageEntry + 'a>(
-    entries: impl Iterator<Item = &'a Entry>,
-    image: &MachineImage,
-) -> impl Iterator<Item = &'a Entry> {
-    entries.filter(|entry| entry.name() == image.name && entry.version() == image.version)
+pub fn of_image<'a, Entry: ImageEntry>(entries: &'a [Entry], image: &MachineImage) -> impl Iterator<Item = &'a Entry> {
+    entries.iter().filter(|entry| entry.name() == image.name && entry.version() == image.version)
+}
+
+/// The position of an entry among those [of its image](of_image).
+pub fn position_of_kept<Entry: ImageEntry>(entries: &[Entry], found: &Entry) -> Option<usize> {
+    let same_image = |entry: &&Entry| entry.name() == found.name() && entry.version() == found.version();
+    entries.iter().filter(same_image).position(|entry| std::ptr::eq(entry, found))
 }
 
 /// What the provider status keeps of an image, for any machine.
@@ -145,7 +148,7 @@ pub fn kept_of_image<'a, Entry: ImageEntry>(
     status: Option<&'a [Entry]>,
     image: &MachineImage,
 ) -> Result<impl Iterator<Item = &'a Entry>, NotInStatus> {
-    let mut kept = of_image(status.ok_or(NotInStatus::NoStatus)?.iter(), image).peekable();
+    let mut kept = of_image(status.ok_or(NotInStatus::NoStatus)?, image).peekable();
     if kept.peek().is_none() { Err(NotInStatus::NotKept) } else { Ok(kept) }
 }
 

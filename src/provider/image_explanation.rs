@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::explanation::{Candidate, ChosenImage, Fitting, ImageExplanation, ImageName, NamedImage, Origin, Verdict};
-use super::image::machine_type;
-use super::profile::ListedVersion;
+use super::image::{best_candidate, machine_type};
+use super::profile::ProfileConfig;
 use super::{PoolProblem, WorkerContext};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
 use crate::capabilities::{Choice, NoFlavor, RankingStep, mismatches, trace_ranking, with_defaults};
@@ -22,18 +22,23 @@ pub(super) struct FoundImage {
     pub(super) kept: Option<usize>,
 }
 
+/// What images of a Worker are chosen with, whoever chooses.
+#[derive(Clone, Copy)]
+pub(super) struct ChosenFrom<'a> {
+    pub(super) context: &'a WorkerContext<'a>,
+    /// The provider config of the CloudProfile.
+    pub(super) config: Option<&'a dyn ProfileConfig>,
+    /// The capabilities that count.
+    pub(super) definitions: &'a [CapabilityDefinition],
+}
+
 /// The questions behind the choice of an image, answered by the functions that plan it.
 pub(super) trait ImageChoice {
-    fn context(&self) -> &WorkerContext<'_>;
-
-    /// The capabilities that count.
-    fn definitions(&self) -> &[CapabilityDefinition];
+    /// What is chosen from.
+    fn chosen_from(&self) -> ChosenFrom<'_>;
 
     /// What machines of a type can do in the pool.
     fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities;
-
-    /// Every image that the provider config of the CloudProfile lists, by name and version.
-    fn images(&self) -> Vec<ListedVersion<'_>>;
 
     /// The candidates of the CloudProfile, in its order.
     fn listed(&self, image: &MachineImage) -> Vec<KnownImage<'_>>;
@@ -46,11 +51,14 @@ pub(super) trait ImageChoice {
         Origin::ProviderStatus
     }
 
-    /// Whether the CloudProfile has an image for a machine.
-    fn is_in_profile(&self, image: &MachineImage, machine: &Capabilities) -> bool;
-
     /// The choice itself.
     fn found(&self, pool: &WorkerPool, machine: &Capabilities) -> Result<FoundImage, PoolProblem>;
+
+    /// Whether the CloudProfile has an image for a machine.
+    fn is_in_profile(&self, image: &MachineImage, machine: &Capabilities) -> bool {
+        best_candidate(self.listed(image), machine, self.chosen_from().definitions, |known| &*known.capabilities)
+            .is_ok()
+    }
 }
 
 /// Explains the image of a pool.
@@ -59,7 +67,7 @@ pub(super) fn explain_image(choice: &impl ImageChoice, pool: &WorkerPool) -> Ima
     let mut explanation =
         ImageExplanation { name: wanted.name.clone(), version: wanted.version.clone(), ..ImageExplanation::default() };
     let listed = choice.listed(wanted);
-    match machine_type(choice.context(), pool) {
+    match machine_type(choice.chosen_from().context, pool) {
         Err(problem) => {
             let not_compared = |image| candidate(image, Origin::CloudProfile, Verdict::NotCompared);
             explanation.candidates = listed.into_iter().map(not_compared).collect();
@@ -69,7 +77,7 @@ pub(super) fn explain_image(choice: &impl ImageChoice, pool: &WorkerPool) -> Ima
         }
         Ok(machine_type) => {
             let machine = choice.capabilities_of(machine_type, pool);
-            explanation.machine = with_defaults(&machine, choice.definitions());
+            explanation.machine = with_defaults(&machine, choice.chosen_from().definitions);
             judge(choice, pool, &machine, listed, &mut explanation);
         }
     }
@@ -83,7 +91,7 @@ fn judge(
     listed: Vec<KnownImage<'_>>,
     explanation: &mut ImageExplanation,
 ) {
-    let definitions = choice.definitions();
+    let definitions = choice.chosen_from().definitions;
     let (ranking, best) = trace_ranking(machine, definitions, &listed, |image| &*image.capabilities);
     let verdicts = verdicts(machine, definitions, &listed, |image| &*image.capabilities, &ranking, &best);
     let candidates = listed.into_iter().zip(verdicts);
@@ -145,7 +153,7 @@ fn judge_kept(
 ) -> Vec<Candidate> {
     let kept = (0..).zip(choice.kept(wanted)).map(|(position, image)| {
         // The machine wants, the image offers.
-        let mismatches = mismatches(machine, &image.capabilities, choice.definitions());
+        let mismatches = mismatches(machine, &image.capabilities, choice.chosen_from().definitions);
         let verdict = match mismatches.is_empty() {
             _ if chosen == Some(position) => Verdict::Chosen,
             true => Verdict::NotReached,
@@ -159,7 +167,7 @@ fn judge_kept(
 /// Images of the CloudProfile that could be used instead; versions of the same image first.
 fn fitting_images(choice: &impl ImageChoice, wanted: &MachineImage, machine: &Capabilities) -> Vec<NamedImage> {
     let mut fitting: Vec<NamedImage> = Vec::new();
-    for listed in choice.images() {
+    for listed in choice.chosen_from().config.iter().flat_map(|config| config.images()) {
         let image = MachineImage { name: listed.image.to_owned(), version: listed.version.to_owned() };
         let known = fitting.iter().any(|known| known.name == image.name && known.version == image.version);
         if !known && image != *wanted && choice.is_in_profile(&image, machine) {
@@ -172,7 +180,7 @@ fn fitting_images(choice: &impl ImageChoice, wanted: &MachineImage, machine: &Ca
 }
 
 fn fitting_machine_types(choice: &impl ImageChoice, pool: &WorkerPool) -> Vec<String> {
-    let types = choice.context().cloud_profile.spec.machine_types.iter();
+    let types = choice.chosen_from().context.cloud_profile.spec.machine_types.iter();
     types
         .filter(|machine_type| machine_type.name != pool.machine_type)
         .filter(|machine_type| choice.is_in_profile(&pool.machine_image, &choice.capabilities_of(machine_type, pool)))

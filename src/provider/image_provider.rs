@@ -14,9 +14,9 @@ use std::sync::Arc;
 use super::document::DocumentError;
 use super::explanation::{ImageExplanation, ImageName, Origin};
 use super::image::{NotInProfile, architecture, best_candidate, definitions_or, machine_type};
-use super::image_explanation::{FoundImage, ImageChoice, KnownImage, explain_image};
+use super::image_explanation::{ChosenFrom, FoundImage, ImageChoice, KnownImage, explain_image};
 use super::kept_images::{KeptImage, KeptImages};
-use super::profile::{ListedFlavor, ListedVersion, ProfileConfig, ProfileFormat};
+use super::profile::{ListedFlavor, ProfileConfig, ProfileFormat};
 use super::{PoolProblem, WorkerContext, WorkerError};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
 use crate::capabilities::are_compatible;
@@ -156,21 +156,14 @@ impl PoolImages<'_> {
 }
 
 impl ImageChoice for PoolImages<'_> {
-    fn context(&self) -> &WorkerContext<'_> {
-        &self.images.context
-    }
-
-    fn definitions(&self) -> &[CapabilityDefinition] {
-        &self.images.definitions
+    fn chosen_from(&self) -> ChosenFrom<'_> {
+        let WorkerImages { context, config, definitions, .. } = self.images;
+        ChosenFrom { context, config: config.as_deref(), definitions }
     }
 
     fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
         let WorkerImages { provider, definitions, .. } = self.images;
         provider.machine_capabilities(machine_type.capabilities.as_ref(), architecture(pool), definitions)
-    }
-
-    fn images(&self) -> Vec<ListedVersion<'_>> {
-        self.images.config.iter().flat_map(|config| config.images()).collect()
     }
 
     fn listed(&self, image: &MachineImage) -> Vec<KnownImage<'_>> {
@@ -191,10 +184,6 @@ impl ImageChoice for PoolImages<'_> {
 
     fn kept_origin(&self) -> Origin {
         self.images.kept.origin
-    }
-
-    fn is_in_profile(&self, image: &MachineImage, machine: &Capabilities) -> bool {
-        self.images.provider.bypasses_profile(self.pool).is_none() && self.images.best_flavor(image, machine).is_ok()
     }
 
     fn found(&self, pool: &WorkerPool, machine: &Capabilities) -> Result<FoundImage, PoolProblem> {

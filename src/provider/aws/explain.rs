@@ -35,16 +35,8 @@ impl AwsWorker<'_> {
     fn explain_placements(&self, pool: &WorkerPool, hashed: Option<&HashedPool>) -> Vec<Placement> {
         let placements = positions(&pool.zones).filter_map(|(position, zone)| {
             let deployment = self.deployment_name(pool, position);
-            let bounds = Bounds::in_zone(pool, position).ok()?;
-            Some(Placement {
-                zone: Some(zone.to_owned()),
-                minimum: bounds.minimum,
-                maximum: bounds.maximum,
-                max_surge: Some(bounds.max_surge),
-                max_unavailable: Some(bounds.max_unavailable),
-                class: hashed.map(|hashed| (deployment.class_name(&hashed.hash), hashed.items.clone())),
-                deployment,
-            })
+            let class = hashed.map(|hashed| (deployment.class_name(&hashed.hash), hashed.items.clone()));
+            Some(Placement::of(Some(zone), deployment, Bounds::in_zone(pool, position).ok()?, class))
         });
         placements.collect()
     }

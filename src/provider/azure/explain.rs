@@ -43,16 +43,9 @@ impl AzureWorker<'_> {
     ) -> Result<explanation::Placement, PoolProblem> {
         let technical_id = &self.context.shoot.status.technical_id;
         let suffix = placement.name_suffix();
-        let bounds = placement.bounds(pool)?;
         let hashed = config_items.and_then(|items| self.hash(pool, items, placement).ok());
-        Ok(explanation::Placement {
-            zone: placement.zone().map(str::to_owned),
-            deployment: deployment_name(technical_id, &pool.name, &suffix),
-            minimum: bounds.minimum,
-            maximum: bounds.maximum,
-            max_surge: Some(bounds.max_surge),
-            max_unavailable: Some(bounds.max_unavailable),
-            class: hashed.map(|hashed| (class_name(technical_id, &pool.name, &hashed.hash, &suffix), hashed.items)),
-        })
+        let class = hashed.map(|hashed| (class_name(technical_id, &pool.name, &hashed.hash, &suffix), hashed.items));
+        let deployment = deployment_name(technical_id, &pool.name, &suffix);
+        Ok(explanation::Placement::of(placement.zone(), deployment, placement.bounds(pool)?, class))
     }
 }
