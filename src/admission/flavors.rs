@@ -7,10 +7,10 @@ use crate::provider::profile::CoreFlavors;
 use crate::runtime::webhook::PatchOperation;
 
 /// A step for each version whose flavors differ; a flavor that is written in another way but means the same stays.
-pub(super) fn flavor_patch(images: &[ProfileImage], listed: Vec<CoreFlavors>) -> Vec<PatchOperation> {
+pub(super) fn flavor_patch(images: &[ProfileImage], listed: Vec<CoreFlavors<'_>>) -> Vec<PatchOperation> {
     let steps = listed.into_iter().filter_map(|listed| {
         let version = images.get(listed.image)?.versions.get(listed.version)?;
-        if version.capability_flavors == listed.flavors {
+        if version.capability_flavors.iter().eq(listed.flavors.iter().map(|flavor| &**flavor)) {
             return None;
         }
         let path = format!("/spec/machineImages/{}/versions/{}/capabilityFlavors", listed.image, listed.version);

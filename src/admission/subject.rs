@@ -1,12 +1,14 @@
 //! The objects of a review: what is asked about, and whether it has to be looked at at all.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::api::gotext::json::decode_lenient;
+use crate::api::gotext::json::decode_large;
 use crate::runtime::webhook::{Denial, Verdict};
 
 /// An object with its spec unread.
@@ -49,19 +51,50 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Whether two documents say the same. An API server writes both in the same way, so the texts mostly decide.
+/// Whether two documents say the same.
 pub(super) fn same(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
-    let text = |raw: Option<&'_ RawValue>| raw.map(|raw| raw.get().to_owned());
-    if text(one) == text(other) {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => say_the_same(one, other, LEVELS),
+        _ => false,
+    }
+}
+
+/// Levels down to which documents are compared part by part.
+const LEVELS: usize = 16;
+
+/// An API server writes both documents in the same way, so most parts are the same text; only those that differ are taken
+/// apart, until the first that says something else.
+fn say_the_same(one: &RawValue, other: &RawValue, levels: usize) -> bool {
+    if one.get() == other.get() {
         return true;
     }
-    let value = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-    value(one) == value(other)
+    let both_begin_with = |bracket| [one, other].iter().all(|raw| raw.get().starts_with(bracket));
+    match levels.checked_sub(1) {
+        Some(levels) if both_begin_with('{') => {
+            both::<BTreeMap<String, &RawValue>>(one, other).is_some_and(|(one, other)| {
+                one.len() == other.len()
+                    && one
+                        .iter()
+                        .zip(&other)
+                        .all(|(one, other)| one.0 == other.0 && say_the_same(one.1, other.1, levels))
+            })
+        }
+        Some(levels) if both_begin_with('[') => both::<Vec<&RawValue>>(one, other).is_some_and(|(one, other)| {
+            one.len() == other.len() && one.iter().zip(&other).all(|(one, other)| say_the_same(one, other, levels))
+        }),
+        _ => both::<Value>(one, other).is_some_and(|(one, other)| one == other),
+    }
+}
+
+/// Both documents read; `None` where one can't be.
+fn both<'a, T: Deserialize<'a>>(one: &'a RawValue, other: &'a RawValue) -> Option<(T, T)> {
+    Some((serde_json::from_str(one.get()).ok()?, serde_json::from_str(other.get()).ok()?))
 }
 
 /// Reads an object with the path of what is wrong.
 pub(super) fn read<T: DeserializeOwned>(object: &str) -> Result<T, Verdict> {
-    decode_lenient(object).map_err(|error| unreadable(&error.to_string()))
+    decode_large(object).map_err(|error| unreadable(&error.to_string()))
 }
 
 fn parse<'a, T: Deserialize<'a>>(object: &'a str) -> Result<T, Verdict> {
@@ -72,4 +105,38 @@ fn parse<'a, T: Deserialize<'a>>(object: &'a str) -> Result<T, Verdict> {
 fn unreadable(why: &str) -> Verdict {
     let message = format!("the object can't be read: {why}");
     Verdict::Denied(Denial { code: 422, reason: "Invalid", message, causes: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn are_the_same(one: &str, other: &str) -> bool {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        same(Some(&raw(one)), Some(&raw(other)))
+    }
+
+    #[test]
+    fn documents_are_compared_by_what_they_say() {
+        let one = r#"{"images":[{"name":"a","versions":["1",{"x":1.0}]}],"types":[]}"#;
+        assert!(are_the_same(one, r#"{ "types":[], "images":[ {"versions":["1",{"x": 1.0}],"name":"\u0061"}]}"#));
+        for other in [
+            r#"{"images":[{"name":"a","versions":["1",{"x":2.0}]}],"types":[]}"#,
+            r#"{"images":[{"name":"a","versions":["1"]}],"types":[]}"#,
+            r#"{"images":[{"name":"a","versions":["1",{"x":1.0}]}]}"#,
+            r#"{"images":[{"name":"a","versions":["1",{"y":1.0}]}],"types":[]}"#,
+            r#"{"images":{},"types":[]}"#,
+        ] {
+            assert!(!are_the_same(one, other), "{other}");
+        }
+    }
+
+    #[test]
+    fn nobody_says_the_same_deeper_than_anybody_reads() {
+        let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(are_the_same(&deep("1"), &deep("1")));
+        assert!(!are_the_same(&deep("1"), &deep("2")));
+        let less = |inner: &str| format!("{}{inner}{}", "[".repeat(40), "]".repeat(40));
+        assert!(are_the_same(&less("1"), &less(" 1")));
+    }
 }

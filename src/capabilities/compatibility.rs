@@ -75,11 +75,24 @@ fn mismatch(a: &Capabilities, b: &Capabilities, definition: &CapabilityDefinitio
 /// Whether both sides have the same names and for each name the same values, in any order and number
 /// (gardener-core section 1.3).
 pub fn are_equal(a: &Capabilities, b: &Capabilities) -> bool {
-    let all_in = |values: &[String], others: &[String]| values.iter().all(|value| others.contains(value));
     a.0.len() == b.0.len()
-        && a.0
-            .iter()
-            .all(|(name, values)| b.values(name).is_some_and(|others| all_in(values, others) && all_in(others, values)))
+        && a.0.iter().all(|(name, values)| b.values(name).is_some_and(|others| are_same_values(values, others)))
+}
+
+/// Whether both sides mean the same of every defined capability: [`are_equal`] of both
+/// [with defaults](super::with_defaults), without building them.
+pub fn mean_the_same(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
+    // Where a name is defined twice, the later definition counts.
+    let mut last = definitions
+        .iter()
+        .enumerate()
+        .filter(|(index, definition)| !definitions.iter().skip(index + 1).any(|later| later.name == definition.name));
+    last.all(|(_, definition)| are_same_values(values_of(a, definition), values_of(b, definition)))
+}
+
+fn are_same_values(values: &[String], others: &[String]) -> bool {
+    let all_in = |values: &[String], others: &[String]| values.iter().all(|value| others.contains(value));
+    all_in(values, others) && all_in(others, values)
 }
 
 /// A capability of which a machine and an image share no value.
@@ -144,6 +157,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_means_the_same_is_equal_with_defaults(
+            a in any_capabilities(), b in any_capabilities(), definitions in any_definitions()
+        ) {
+            let equal = are_equal(&with_defaults(&a, &definitions), &with_defaults(&b, &definitions));
+            prop_assert_eq!(mean_the_same(&a, &b, &definitions), equal);
+        }
+
         #[test]
         fn compatibility_is_symmetric_and_equals_the_intersection_of_the_defaulted_maps(
             a in any_capabilities(), b in any_capabilities(), definitions in any_definitions()

@@ -31,7 +31,7 @@ pub use architecture::{
     defined_architectures,
 };
 pub use compatibility::{
-    Mismatch, are_compatible, are_equal, first_mismatch, intersection, is_supported_by_image, mismatches,
+    Mismatch, are_compatible, are_equal, first_mismatch, intersection, is_supported_by_image, mean_the_same, mismatches,
 };
 pub use defaults::{
     ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type, flavors_with_defaults,

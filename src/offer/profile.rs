@@ -1,5 +1,6 @@
 //! A CloudProfile as a document, its typed halves, and the offer that they make together.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -98,7 +99,7 @@ impl Profile {
             let image = self.spec.machine_images.get_mut(listed.image);
             let version = image.and_then(|image| image.versions.get_mut(listed.version));
             if let Some(version) = version.filter(|version| version.capability_flavors.is_empty()) {
-                version.capability_flavors = listed.flavors;
+                version.capability_flavors = listed.flavors.into_iter().map(Cow::into_owned).collect();
             }
         }
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::api::gotext::json::{DecodeError, decode_lenient, decode_strict};
+use crate::api::gotext::json::{DecodeError, decode_large, decode_lenient, refuse_duplicates};
 
 /// A document of a provider.
 pub trait Document: DeserializeOwned + Default {
@@ -15,6 +15,8 @@ pub trait Document: DeserializeOwned + Default {
     const API_VERSION: &'static str;
     /// Whether unknown and duplicate members are errors.
     const STRICT: bool;
+    /// Whether it may have a megabyte.
+    const LARGE: bool = false;
 }
 
 /// Why a document can't be read.
@@ -62,7 +64,10 @@ pub fn decode_document<T: Document>(raw: &RawValue) -> Result<T, DocumentError> 
     if kind != T::KIND || version != T::API_VERSION {
         return Err(DocumentError::Type { wanted_kind: T::KIND, wanted_version: T::API_VERSION, kind, version });
     }
-    Ok(if T::STRICT { decode_strict(text)? } else { decode_lenient(text)? })
+    if T::STRICT {
+        refuse_duplicates(text)?;
+    }
+    Ok(if T::LARGE { decode_large(text)? } else { decode_lenient(text)? })
 }
 
 fn is_empty_object(text: &str) -> bool {

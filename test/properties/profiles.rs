@@ -81,7 +81,8 @@ fn read(document: &Value) -> Option<(ProfileSpec, Box<dyn ProfileConfig>)> {
 
 fn with_flavors(spec: &mut ProfileSpec, config: &dyn ProfileConfig) {
     for listed in config.core_flavors(&spec.machine_images) {
-        spec.machine_images[listed.image].versions[listed.version].capability_flavors = listed.flavors;
+        spec.machine_images[listed.image].versions[listed.version].capability_flavors =
+            listed.flavors.into_iter().map(std::borrow::Cow::into_owned).collect();
     }
 }
 

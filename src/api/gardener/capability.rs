@@ -1,7 +1,9 @@
 //! Machine capabilities (GEP-33) as a CloudProfile writes them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::api::gotext::json::null_as_default;
@@ -39,8 +41,36 @@ impl Capabilities {
 
 impl<'de> Deserialize<'de> for Capabilities {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let values: BTreeMap<String, Option<Vec<String>>> = null_as_default(deserializer)?;
-        Ok(Self(values.into_iter().map(|(name, values)| (name, values.unwrap_or_default())).collect()))
+        let listed: Listed = null_as_default(deserializer)?;
+        Ok(Self(listed.0))
+    }
+}
+
+/// A map that is no `null`. A CloudProfile has thousands, so each is read without another map in between.
+#[derive(Default)]
+struct Listed(BTreeMap<String, Vec<String>>);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+
+        impl<'de> Visitor<'de> for Names {
+            type Value = Listed;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Listed, A::Error> {
+                let mut listed = BTreeMap::new();
+                while let Some((name, values)) = map.next_entry::<String, Option<Vec<String>>>()? {
+                    listed.insert(name, values.unwrap_or_default());
+                }
+                Ok(Listed(listed))
+            }
+        }
+
+        deserializer.deserialize_map(Names)
     }
 }
 

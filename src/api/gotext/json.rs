@@ -1,11 +1,12 @@
 //! JSON as Go writes it, and decoding that says where a document is wrong.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 /// Prints a value as the Kubernetes API server sends it for a stored custom resource.
 ///
@@ -140,18 +141,6 @@ impl fmt::Display for Prefix<'_> {
     }
 }
 
-/// Decodes JSON as strictly as Go decodes provider configuration (azure-worker section 4, "Decode rules").
-///
-/// Unknown members are refused where `T` says `deny_unknown_fields`, and members that appear twice everywhere, also in
-/// maps. Names are case-sensitive.
-///
-/// # Errors
-/// With the path of the first member that is wrong.
-pub fn decode_strict<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
-    without_duplicates(raw)?;
-    decode_lenient(raw)
-}
-
 /// Decodes JSON; a member that appears twice is refused only where `T` is a struct that has it.
 ///
 /// # Errors
@@ -178,6 +167,15 @@ fn decode_error(error: serde_path_to_error::Error<serde_json::Error>) -> DecodeE
         path: if path == "." { String::new() } else { path },
         message: without_values(&error.into_inner()),
     }
+}
+
+/// The same for documents of a megabyte: to follow the path costs an allocation for each member, so only what is wrong is
+/// read like that. It is twice as much code, hence not the way for every document.
+///
+/// # Errors
+/// With the path of the first member that is wrong.
+pub fn decode_large<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
+    serde_json::from_str(raw).or_else(|_| decode_lenient(raw))
 }
 
 /// Serde helper for `deserialize_with`: JSON null is the zero value, as in Go.
@@ -214,113 +212,163 @@ fn without_values(error: &serde_json::Error) -> String {
     text.to_owned()
 }
 
-/// Reads a value and refuses members that appear twice.
-pub(super) fn without_duplicates(raw: &str) -> Result<Value, DecodeError> {
-    let mut path = Vec::new();
+/// Refuses members that appear twice in an object, wherever it stands, as Go does in provider configuration (azure-worker
+/// section 4, "Decode rules"). Names are case-sensitive.
+///
+/// # Errors
+/// With the path of the first, or of what is no JSON.
+pub fn refuse_duplicates(raw: &str) -> Result<(), DecodeError> {
+    let mut walk = Walk::default();
     let mut deserializer = serde_json::Deserializer::from_str(raw);
-    let value = UniqueMembers { path: &mut path }
-        .deserialize(&mut deserializer)
-        .and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| DecodeError { path: display_path(&path), message: without_values(&error) })
+    let walked = UniqueMembers { walk: &mut walk }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    walked.map_err(|error| DecodeError { path: walk.path(), message: without_values(&error) })
+}
+
+/// Where a walk through a document is. Objects share one list of names, so that an object costs no memory of its own.
+#[derive(Default)]
+struct Walk<'de> {
+    /// The members that were met of every object that is open, the innermost last.
+    names: Vec<Cow<'de, str>>,
+    /// From the outermost to the innermost value.
+    steps: Vec<Step>,
 }
 
 enum Step {
-    Member(String),
+    /// Position in the names.
+    Member(usize),
     Item(usize),
 }
 
-fn display_path(steps: &[Step]) -> String {
-    let mut path = String::new();
-    for step in steps {
-        match step {
-            Step::Member(name) => {
-                if !path.is_empty() {
-                    path.push('.');
+impl Walk<'_> {
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for step in &self.steps {
+            match step {
+                Step::Member(position) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(self.names.get(*position).map_or("", |name| name));
                 }
-                path.push_str(name);
-            }
-            Step::Item(index) => {
-                let _ = write!(path, "[{index}]");
+                Step::Item(index) => {
+                    let _ = write!(path, "[{index}]");
+                }
             }
         }
+        path
     }
-    path
 }
 
-/// Builds a value; while it fails, `path` stays where the error is.
-struct UniqueMembers<'path> {
-    path: &'path mut Vec<Step>,
+/// Members of an object up to which each is compared with all before it; beyond, they are looked up.
+const FEW_MEMBERS: usize = 32;
+
+/// Reads a value and forgets it; while it fails, the walk stays where the error is.
+struct UniqueMembers<'walk, 'de> {
+    walk: &'walk mut Walk<'de>,
 }
 
-impl<'de> DeserializeSeed<'de> for UniqueMembers<'_> {
-    type Value = Value;
+impl<'de> DeserializeSeed<'de> for UniqueMembers<'_, 'de> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for UniqueMembers<'_> {
-    type Value = Value;
+impl<'de> Visitor<'de> for UniqueMembers<'_, 'de> {
+    type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-        Ok(number.into())
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(number.into())
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(number.into())
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_str<E>(self, string: &str) -> Result<Value, E> {
-        Ok(string.into())
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_string<E>(self, string: String) -> Result<Value, E> {
-        Ok(string.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        loop {
-            self.path.push(Step::Item(items.len()));
-            let item = sequence.next_element_seed(UniqueMembers { path: self.path })?;
-            self.path.pop();
-            match item {
-                Some(item) => items.push(item),
-                None => return Ok(Value::Array(items)),
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        for index in 0.. {
+            self.walk.steps.push(Step::Item(index));
+            let item = sequence.next_element_seed(UniqueMembers { walk: self.walk })?;
+            self.walk.steps.pop();
+            if item.is_none() {
+                break;
             }
         }
+        Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut names = BTreeSet::new();
-        let mut members = Map::new();
-        while let Some(name) = map.next_key::<String>()? {
-            self.path.push(Step::Member(name.clone()));
-            if !names.insert(name.clone()) {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let walk = self.walk;
+        let first = walk.names.len();
+        let mut many: HashSet<Cow<'de, str>> = HashSet::new();
+        while let Some(Name(name)) = map.next_key()? {
+            let met = walk.names.get(first..).unwrap_or_default();
+            let is_known = if met.len() < FEW_MEMBERS {
+                met.contains(&name)
+            } else {
+                if many.is_empty() {
+                    many.extend(met.iter().cloned());
+                }
+                !many.insert(name.clone())
+            };
+            walk.steps.push(Step::Member(walk.names.len()));
+            walk.names.push(name);
+            if is_known {
                 return Err(A::Error::custom("duplicate field"));
             }
-            let member = map.next_value_seed(UniqueMembers { path: self.path })?;
-            self.path.pop();
-            members.insert(name, member);
+            map.next_value_seed(UniqueMembers { walk })?;
+            walk.steps.pop();
         }
-        Ok(Value::Object(members))
+        walk.names.truncate(first);
+        Ok(())
+    }
+}
+
+/// The name of a member, which mostly needs no memory of its own.
+struct Name<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+
+        impl<'de> Visitor<'de> for NameVisitor {
+            type Value = Name<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Owned(name.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(NameVisitor)
     }
 }
 
@@ -346,6 +394,13 @@ mod tests {
         name: String,
         #[serde(default)]
         count: i32,
+    }
+
+    fn decode_strict<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
+        refuse_duplicates(raw)?;
+        let decoded = decode_lenient(raw);
+        assert_eq!(decode_large::<T>(raw).err(), decoded.as_ref().err().cloned());
+        decoded
     }
 
     fn refusal(raw: &str) -> String {
@@ -382,6 +437,21 @@ mod tests {
         assert_eq!(refusal(r#"{"machineImages":[{"name":"a","name":"a"}]}"#), "machineImages[0].name: duplicate field");
         let lenient: Profile = decode_lenient(r#"{"labels":{"a":"1","a":"2"}}"#).unwrap();
         assert_eq!(lenient.labels["a"], "2");
+    }
+
+    #[test]
+    fn the_same_name_in_different_objects_is_no_duplicate() {
+        let labels = |names: &[String]| {
+            let members: Vec<String> =
+                names.iter().map(|name| format!(r#""{name}":{{"a":1,"b":[{{"a":2}}]}}"#)).collect();
+            refuse_duplicates(&format!(r#"{{"a":{{{}}},"b":{{"a":0}}}}"#, members.join(","))).err()
+        };
+        // Also for more members than are compared one by one.
+        let mut names: Vec<String> = (0..100).map(|index| format!("name-{index}")).collect();
+        assert_eq!(labels(&names[..5]), None);
+        assert_eq!(labels(&names), None);
+        names.push("n\\u0061me-7".to_owned());
+        assert_eq!(labels(&names).unwrap().to_string(), "a.name-7: duplicate field");
     }
 
     #[test]

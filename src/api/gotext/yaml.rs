@@ -88,7 +88,8 @@ fn json_document(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
-    let mut value = json::without_duplicates(text).ok()?;
+    json::refuse_duplicates(text).ok()?;
+    let mut value = serde_json::from_str(text).ok()?;
     print_numbers(&mut value);
     Some(value)
 }

@@ -66,6 +66,7 @@ impl Document for CloudProfileConfig {
     const KIND: &'static str = "CloudProfileConfig";
     const API_VERSION: &'static str = API_VERSION;
     const STRICT: bool = true;
+    const LARGE: bool = true;
 }
 
 /// One version of an image, in the old format or with flavors.

@@ -1,5 +1,7 @@
 //! Everything about a `CloudProfileConfig` that follows from its images, for every provider.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
 use super::images::{ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
@@ -89,7 +91,7 @@ impl<Document: ImageDocument> ProfileConfig for Document {
         errors
     }
 
-    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors> {
+    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>> {
         let index = ImageIndex::new(self.machine_images());
         let mut listed = Vec::new();
         for (image, core) in images.iter().enumerate() {
@@ -99,8 +101,8 @@ impl<Document: ImageDocument> ProfileConfig for Document {
                     continue;
                 }
                 let flavors = match entries.iter().find(|entry| entry.has_flavors()) {
-                    Some(entry) => entry.listed_capabilities().cloned().collect(),
-                    None => Document::Version::core_flavors(entries),
+                    Some(entry) => entry.listed_capabilities().map(Cow::Borrowed).collect(),
+                    None => Document::Version::core_flavors(entries).into_iter().map(Cow::Owned).collect(),
                 };
                 listed.push(CoreFlavors { image, version, flavors });
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::images::{ImageIndex, VersionEntry};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersion, ProfileSpec};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, are_equal, flavors_with_defaults, with_defaults};
+use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, mean_the_same, with_defaults};
 
 /// What core's half lists and the provider's half lacks, at `spec.machineImages`.
 pub(super) fn validate_mapping<Version: VersionEntry>(
@@ -148,23 +148,33 @@ pub(super) fn missing_flavors<Version: VersionEntry>(
     entries: &[&Version],
     definitions: &[CapabilityDefinition],
 ) -> Vec<MissingFlavor> {
-    let wanted = flavors_with_defaults(&version.capability_flavors, definitions).into_iter().enumerate();
-    let Some(entry) = entries.iter().find(|entry| entry.has_flavors()) else {
-        let listed: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
-        let is_missing = |wanted: &Capabilities| {
-            let mut architectures = wanted.values(ARCHITECTURE).unwrap_or_default().iter();
-            architectures.any(|architecture| !listed.contains(&architecture.as_str()))
-        };
-        let owned = || Offered::Architectures(listed.iter().map(|listed| (*listed).to_owned()).collect());
-        let missing = wanted.filter(|(_, wanted)| is_missing(wanted));
-        return missing.map(|(position, wanted)| MissingFlavor { position, wanted, offered: owned() }).collect();
+    // A version without flavors has one that runs everything.
+    let everything = [Capabilities::default()];
+    let wanted = if version.capability_flavors.is_empty() { &everything[..] } else { &version.capability_flavors };
+    let listing = entries.iter().find(|entry| entry.has_flavors());
+    let architectures: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
+    let is_missing = |wanted: &Capabilities| match listing {
+        Some(entry) => !entry.listed_capabilities().any(|listed| mean_the_same(wanted, listed, definitions)),
+        None => {
+            let wanted = with_defaults(wanted, definitions);
+            let mut wanted = wanted.values(ARCHITECTURE).unwrap_or_default().iter();
+            wanted.any(|architecture| !architectures.contains(&architecture.as_str()))
+        }
     };
-    let listed: Vec<Capabilities> =
-        entry.listed_capabilities().map(|flavor| with_defaults(flavor, definitions)).collect();
-    let missing = wanted.filter(|(_, wanted)| !listed.iter().any(|listed| are_equal(wanted, listed)));
-    missing
-        .map(|(position, wanted)| MissingFlavor { position, wanted, offered: Offered::Flavors(listed.clone()) })
-        .collect()
+    let offered = || match listing {
+        Some(entry) => {
+            let flavors = entry.listed_capabilities().map(|flavor| with_defaults(flavor, definitions));
+            Offered::Flavors(flavors.collect())
+        }
+        None => Offered::Architectures(architectures.iter().map(|&listed| listed.to_owned()).collect()),
+    };
+    let missing = wanted.iter().enumerate().filter(|(_, wanted)| is_missing(wanted));
+    let told = missing.map(|(position, wanted)| MissingFlavor {
+        position,
+        wanted: with_defaults(wanted, definitions),
+        offered: offered(),
+    });
+    told.collect()
 }
 
 /// The flavor that differs in the fewest capabilities.

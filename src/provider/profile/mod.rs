@@ -137,7 +137,7 @@ pub trait ProfileConfig: Send + Sync {
 
     /// What core's half has to list as `capabilityFlavors`, for each of its versions that the document lists
     /// (gardener-core section 2.3).
-    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors>;
+    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>>;
 
     /// Flavors that nothing tells apart from an earlier one of the same version. Machines that fit both get neither
     /// (gardener-core section 1.4), which admission can't refuse, because Gardener accepts it.
@@ -146,13 +146,13 @@ pub trait ProfileConfig: Send + Sync {
 
 /// What core's half has to list for one of its versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CoreFlavors {
+pub struct CoreFlavors<'a> {
     /// Position of the image in core's half.
     pub image: usize,
     /// Position of the version.
     pub version: usize,
     /// The flavors, in order.
-    pub flavors: Vec<Capabilities>,
+    pub flavors: Vec<Cow<'a, Capabilities>>,
 }
 
 /// Two flavors of a version that list the same capabilities, in a region if images are regional.

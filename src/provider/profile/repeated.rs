@@ -4,13 +4,12 @@ use std::collections::HashMap;
 
 use super::images::{EntryFlavor, ImageVersions, VersionEntry};
 use super::{Place, RepeatedFlavor};
-use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{are_equal, with_defaults};
+use crate::api::gardener::CapabilityDefinition;
+use crate::capabilities::mean_the_same;
 
-/// A flavor that was met, with what it has of every defined capability.
+/// A flavor that was met.
 struct Met<'a> {
     flavor: EntryFlavor<'a>,
-    defaulted: Capabilities,
     place: Place,
 }
 
@@ -26,15 +25,15 @@ pub(super) fn repeated_flavors<'a, Version: VersionEntry>(
             let earlier = met.entry(entry.version()).or_default();
             for flavor in entry.flavors(None) {
                 let place = Place { image, version, flavor: flavor.position };
-                let flavor = Met { defaulted: with_defaults(&flavor.capabilities, definitions), flavor, place };
                 let same = earlier.iter().find(|earlier| {
-                    are_equal(&earlier.defaulted, &flavor.defaulted) && meet(&earlier.flavor, &flavor.flavor)
+                    mean_the_same(&earlier.flavor.capabilities, &flavor.capabilities, definitions)
+                        && meet(&earlier.flavor, &flavor)
                 });
                 if let Some(same) = same {
                     let (image, version) = (listed.name.as_str(), entry.version());
                     repeated.push(RepeatedFlavor { image, version, first: same.place, second: place });
                 }
-                earlier.push(flavor);
+                earlier.push(Met { flavor, place });
             }
         }
     }

@@ -62,7 +62,8 @@ fn mutated(case: &Value) -> Outcome {
     let (config, mut spec): (_, ProfileSpec) = decoded().map_err(|error| (expected.clone(), error))?;
     if !spec.machine_capabilities.is_empty() {
         for listed in config.core_flavors(&spec.machine_images) {
-            spec.machine_images[listed.image].versions[listed.version].capability_flavors = listed.flavors;
+            spec.machine_images[listed.image].versions[listed.version].capability_flavors =
+                listed.flavors.into_iter().map(std::borrow::Cow::into_owned).collect();
         }
     }
     let wanted: Vec<ProfileImage> = from_text(case, "machineImages").map_err(|error| (expected.clone(), error))?;

@@ -36,6 +36,7 @@ impl Document for CloudProfileConfig {
     const KIND: &'static str = "CloudProfileConfig";
     const API_VERSION: &'static str = super::API_VERSION;
     const STRICT: bool = true;
+    const LARGE: bool = true;
 }
 
 /// Number of fault domains in a region.
