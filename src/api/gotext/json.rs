@@ -152,6 +152,15 @@ pub fn decode_lenient<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> 
     Ok(decoded)
 }
 
+/// The same for documents of a megabyte: to follow the path costs an allocation for each member, so only what is wrong is
+/// read like that. It is twice as much code, hence not the way for every document.
+///
+/// # Errors
+/// With the path of the first member that is wrong.
+pub fn decode_large<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
+    serde_json::from_str(raw).or_else(|_| decode_lenient(raw))
+}
+
 /// Reads a typed view of a document that is decoded already.
 ///
 /// # Errors
@@ -167,15 +176,6 @@ fn decode_error(error: serde_path_to_error::Error<serde_json::Error>) -> DecodeE
         path: if path == "." { String::new() } else { path },
         message: without_values(&error.into_inner()),
     }
-}
-
-/// The same for documents of a megabyte: to follow the path costs an allocation for each member, so only what is wrong is
-/// read like that. It is twice as much code, hence not the way for every document.
-///
-/// # Errors
-/// With the path of the first member that is wrong.
-pub fn decode_large<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
-    serde_json::from_str(raw).or_else(|_| decode_lenient(raw))
 }
 
 /// Serde helper for `deserialize_with`: JSON null is the zero value, as in Go.

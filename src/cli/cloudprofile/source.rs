@@ -1,6 +1,7 @@
 //! Where CloudProfiles come from: files, or a garden.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -41,6 +42,10 @@ pub(super) struct Sources {
     /// --live: names of CloudProfiles, `namespace/name` of NamespacedCloudProfiles, or nothing for all CloudProfiles.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// File with the CloudProfile that NamespacedCloudProfiles extend. They are judged as if they were about to be made, and
+    /// need no status.
+    #[arg(long, value_name = "FILE", conflicts_with = "live")]
+    parent: Option<PathBuf>,
     #[command(flatten)]
     garden: GardenSource,
 }
@@ -51,8 +56,10 @@ pub(super) struct Found {
     pub(super) source: String,
     /// The lines of its members in the file.
     pub(super) places: Option<Places>,
-    /// The CloudProfile; of a NamespacedCloudProfile the merged one.
+    /// The CloudProfile; of a NamespacedCloudProfile the merged one, unless it comes with its parent.
     pub(super) document: Value,
+    /// The CloudProfile that it extends.
+    pub(super) parent: Option<Rc<Value>>,
 }
 
 impl OneSource {
@@ -61,7 +68,7 @@ impl OneSource {
         let mut found = if self.garden.is_used()? {
             self.garden.read(std::slice::from_ref(&self.file))?
         } else {
-            of_file(&self.file)?
+            of_file(&self.file, None)?
         };
         match (found.pop(), found.is_empty()) {
             (Some(only), true) => Ok(only),
@@ -79,7 +86,9 @@ impl Sources {
         } else if self.files.is_empty() {
             bail!("name a file with a CloudProfile, or use --live (see --help)");
         } else {
-            let of_files = self.files.iter().map(|file| of_file(file)).collect::<anyhow::Result<Vec<_>>>()?;
+            let parent = self.parent.as_deref().map(parent).transpose()?;
+            let of_files = self.files.iter().map(|file| of_file(file, parent.as_ref()));
+            let of_files = of_files.collect::<anyhow::Result<Vec<_>>>()?;
             of_files.into_iter().flatten().collect()
         };
         if found.is_empty() {
@@ -132,44 +141,73 @@ impl GardenSource {
                 document["kind"] = kind.into();
                 anyhow::Ok(document)
             };
-            profiles("garden", objects.into_iter().map(document).collect::<Result<Vec<_>, _>>()?, &[])
+            profiles("garden", objects.into_iter().map(document).collect::<Result<Vec<_>, _>>()?, &[], None)
         })
     }
 }
 
+/// The CloudProfile that others extend.
+fn parent(path: &Path) -> anyhow::Result<Rc<Value>> {
+    let mut found = of_file(path, None).context("--parent")?;
+    match (found.pop(), found.is_empty()) {
+        (Some(only), true) => Ok(Rc::new(only.document)),
+        _ => bail!("--parent {}: exactly one CloudProfile is expected in it", path.display()),
+    }
+}
+
 /// The profiles of a file.
-fn of_file(path: &Path) -> anyhow::Result<Vec<Found>> {
+fn of_file(path: &Path, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
     for file in files(&[path.to_owned()])? {
         let name = file.path.display().to_string();
         let text = text_of_file(&file.path)?;
         let documents = yaml::documents(&text).with_context(|| name.clone())?;
-        found.extend(profiles(&name, documents, &places(&text)).with_context(|| name.clone())?);
+        found.extend(profiles(&name, documents, &places(&text), parent).with_context(|| name.clone())?);
     }
     Ok(found)
 }
 
 /// The profiles among documents, of which the places are known or not.
-fn profiles(source: &str, documents: Vec<Value>, places: &[Places]) -> anyhow::Result<Vec<Found>> {
+fn profiles(
+    source: &str,
+    documents: Vec<Value>,
+    places: &[Places],
+    parent: Option<&Rc<Value>>,
+) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
     // Documents that are no mappings have no places.
     let mappings = documents.into_iter().filter(Value::is_object);
     for (position, document) in mappings.enumerate() {
-        let (document, places) = match document["kind"].as_str() {
-            Some("CloudProfile") => (document, places.get(position).cloned()),
-            Some("NamespacedCloudProfile") => (merged(&document)?, None),
+        let places = places.get(position).cloned();
+        let (document, places, parent) = match (document["kind"].as_str(), parent) {
+            (Some("CloudProfile"), _) => (document, places, None),
+            (Some("NamespacedCloudProfile"), Some(parent)) => {
+                is_parent(parent, &document)?;
+                (document, places, Some(Rc::clone(parent)))
+            }
+            (Some("NamespacedCloudProfile"), None) => (merged(&document)?, None, None),
             _ => continue,
         };
-        found.push(Found { source: source.to_owned(), places, document });
+        found.push(Found { source: source.to_owned(), places, document, parent });
     }
     Ok(found)
+}
+
+/// That it is the profile that a NamespacedCloudProfile names.
+fn is_parent(parent: &Value, namespaced: &Value) -> anyhow::Result<()> {
+    let (named, given) = (&namespaced["spec"]["parent"]["name"], &parent["metadata"]["name"]);
+    if named.as_str().is_some_and(|named| !named.is_empty()) && named != given {
+        let name = &namespaced["metadata"]["name"];
+        bail!("NamespacedCloudProfile {name} extends CloudProfile {named}, and --parent is {given}");
+    }
+    Ok(())
 }
 
 /// A NamespacedCloudProfile as the CloudProfile that it comes to.
 fn merged(namespaced: &Value) -> anyhow::Result<Value> {
     let name = namespaced["metadata"]["name"].as_str().unwrap_or_default();
     let spec = namespaced.pointer("/status/cloudProfileSpec").with_context(|| {
-        format!("NamespacedCloudProfile {name:?} has no status.cloudProfileSpec; take it from the garden, where it is merged with its parent")
+        format!("NamespacedCloudProfile {name:?} has no status.cloudProfileSpec; name its parent with `lint --parent`, or take it from the garden, where both are merged")
     })?;
     Ok(json!({"kind": "CloudProfile", "metadata": namespaced["metadata"], "spec": spec}))
 }

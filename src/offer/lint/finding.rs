@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::api::gotext::field::FieldErrorType;
+
 /// How bad a finding is. The order is that of printing: the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -43,18 +45,22 @@ pub struct Finding {
     pub reason: String,
     /// What would help.
     pub advice: String,
+    /// What is wrong with the field, where it is refused.
+    #[serde(skip)]
+    pub(super) refusal: Option<FieldErrorType>,
 }
 
 impl Finding {
-    /// Where it stands among others: the worst first, then by rule, then in the order of the document.
-    pub(super) fn place(&self) -> (Severity, Rule, Vec<String>, String) {
+    /// Where it stands among others: the worst first, then by rule, then in the order of the document. That a field is
+    /// missing comes before what is wrong with its being empty.
+    pub(super) fn place(&self) -> (Severity, Rule, Vec<String>, Option<FieldErrorType>, String) {
         let steps = self.path.split('[').map(|step| match step.split_once(']') {
             // As wide as any index, so that 10 comes behind 9.
             Some((index, member)) => format!("{index:0>10}{member}"),
             None => step.to_owned(),
         });
         let steps = steps.collect();
-        (self.severity, self.rule, steps, self.reason.clone())
+        (self.severity, self.rule, steps, self.refusal, self.reason.clone())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is wrong with a CloudProfile, or will be: what Gardener and the provider refuse, and what they don't see.
 //!
 //! * `refusals`: what is refused; `mapping`: the two halves against each other;
+//! * `namespaced`: the same for a NamespacedCloudProfile and the CloudProfile that it extends;
 //! * `flavors`, `machine_types`, `order`, `regions`: who gets which image;
 //! * `lifetime`, `size`: what will stop to work;
 //! * `finding`: how all of them say it.
@@ -19,6 +20,7 @@ mod flavors;
 mod lifetime;
 mod machine_types;
 mod mapping;
+mod namespaced;
 mod order;
 mod refusals;
 mod regions;
@@ -26,6 +28,7 @@ mod size;
 
 pub(super) use finding::some_of;
 pub use finding::{Finding, Rule, Severity};
+pub use namespaced::lint_namespaced;
 pub(super) use size::stored_bytes;
 pub use size::{ImageCost, Prunable, Size};
 
@@ -103,6 +106,7 @@ fn unreadable(document: &Value, error: &ProfileError) -> Report {
         subject: String::new(),
         reason: format!("It can't be decoded: {reason}."),
         advice: "Correct the member; until then nothing else can be judged.".to_owned(),
+        refusal: None,
     };
     let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     Report { profile: name, findings: vec![finding], size: Size::of_document(document) }
@@ -125,6 +129,7 @@ impl<'a> Lint<'a> {
             subject: subject.into(),
             reason: reason.into(),
             advice: advice.into(),
+            refusal: None,
         });
     }
 

@@ -1,44 +1,74 @@
 //! What Gardener's API server and the provider's admission refuse.
 
 use super::Lint;
-use super::finding::{Rule, Severity};
+use super::finding::{Finding, Rule, Severity};
+use crate::api::gardener::{ProfileImage, ProfileMachineType};
 use crate::api::gotext::field::{FieldError, FieldErrorType};
 use crate::cloud_profile::validation::validate_profile;
+use crate::provider::profile::ProfileConfig;
 
 impl Lint<'_> {
     pub(super) fn refusals(&mut self) {
         let core = validate_profile(&self.profile.spec, self.settings.gates, self.settings.now);
-        for error in core.0 {
-            let rule = match error.field.as_str() {
-                path if path.starts_with("spec.machineCapabilities") => Rule::DefinitionRefused,
-                path if path.starts_with("spec.machineTypes") => Rule::MachineTypeRefused,
-                path if path.starts_with("spec.machineImages") => Rule::ImageRefused,
-                _ => Rule::ProfileRefused,
-            };
-            self.refused(rule, "Gardener", &error);
-        }
-        for error in self.profile.config.validate(&self.profile.spec).0 {
-            let in_config = error.field.starts_with("spec.providerConfig");
-            let rule = if in_config { Rule::ProviderConfigRefused } else { Rule::MappingMissing };
-            self.refused(rule, "the provider's admission", &error);
-        }
+        let provider = self.profile.config.validate(&self.profile.spec);
+        let named = self.named();
+        let refusals = core.0.iter().map(|error| refused_by_gardener(error, &named));
+        let refusals = refusals.chain(provider.0.iter().map(|error| refused_by_provider(error, &named)));
+        let refusals: Vec<Finding> = refusals.collect();
+        self.findings.extend(refusals);
     }
 
-    fn refused(&mut self, rule: Rule, by: &str, error: &FieldError) {
-        let text = error.to_string();
-        let reason = text.strip_prefix(&error.field).unwrap_or(&text).trim_start_matches(": ");
-        let subject = self.subject(&error.field);
-        let reason = format!("Refused by {by}: {reason}.");
-        self.find(Severity::Error, rule, error.field.clone(), subject, reason, advice(rule, error));
-    }
-
-    /// What people call the thing that a path leads to.
-    pub(super) fn subject(&self, path: &str) -> String {
+    fn named(&self) -> Named<'_> {
         let spec = &self.profile.spec;
-        if let Some(machine_type) = index(path, "spec.machineTypes").and_then(|index| spec.machine_types.get(index)) {
+        Named { machine_types: &spec.machine_types, images: &spec.machine_images, config: &*self.profile.config }
+    }
+}
+
+/// What has names that people use for it.
+pub(super) struct Named<'a> {
+    pub(super) machine_types: &'a [ProfileMachineType],
+    pub(super) images: &'a [ProfileImage],
+    pub(super) config: &'a dyn ProfileConfig,
+}
+
+/// An error of core's half.
+pub(super) fn refused_by_gardener(error: &FieldError, named: &Named<'_>) -> Finding {
+    let rule = match error.field.as_str() {
+        path if path.starts_with("spec.machineCapabilities") => Rule::DefinitionRefused,
+        path if path.starts_with("spec.machineTypes") => Rule::MachineTypeRefused,
+        path if path.starts_with("spec.machineImages") => Rule::ImageRefused,
+        _ => Rule::ProfileRefused,
+    };
+    refused(rule, "Gardener", error, named)
+}
+
+/// An error of the provider's half, or between both.
+pub(super) fn refused_by_provider(error: &FieldError, named: &Named<'_>) -> Finding {
+    let in_config = error.field.starts_with("spec.providerConfig");
+    let rule = if in_config { Rule::ProviderConfigRefused } else { Rule::MappingMissing };
+    refused(rule, "the provider's admission", error, named)
+}
+
+fn refused(rule: Rule, by: &str, error: &FieldError, named: &Named<'_>) -> Finding {
+    let text = error.to_string();
+    let reason = text.strip_prefix(&error.field).unwrap_or(&text).trim_start_matches(": ");
+    Finding {
+        severity: Severity::Error,
+        rule,
+        path: error.field.clone(),
+        subject: named.subject(&error.field),
+        reason: format!("Refused by {by}: {reason}."),
+        advice: advice(rule, error),
+        refusal: Some(error.error_type),
+    }
+}
+
+impl Named<'_> {
+    fn subject(&self, path: &str) -> String {
+        if let Some(machine_type) = index(path, "spec.machineTypes").and_then(|index| self.machine_types.get(index)) {
             return machine_type.name.clone();
         }
-        if let Some(image) = index(path, "spec.machineImages").and_then(|index| spec.machine_images.get(index)) {
+        if let Some(image) = index(path, "spec.machineImages").and_then(|index| self.images.get(index)) {
             let version = index(path, ".versions").and_then(|index| image.versions.get(index));
             return match version {
                 Some(version) => format!("{} {}", image.name, version.version),
@@ -47,7 +77,7 @@ impl Lint<'_> {
         }
         let place = (index(path, "spec.providerConfig.machineImages"), index(path, ".versions"));
         let (Some(image), version) = place else { return String::new() };
-        let listed = self.profile.config.images();
+        let listed = self.config.images();
         let mut of_image = listed.iter().filter(|listed| listed.place.image == image);
         match version {
             Some(version) => of_image

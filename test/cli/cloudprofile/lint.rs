@@ -208,3 +208,95 @@ fn what_is_wrong_in_a_document_is_said_once() {
         assert_eq!((refused.code, refused.stderr.matches("unknown field").count()), (1, 1), "{}", refused.stderr);
     }
 }
+
+/// A project's profile that extends the example of Azure by a version, complete in both halves.
+const PROJECT: &str = r#"apiVersion: core.gardener.cloud/v1beta1
+kind: NamespacedCloudProfile
+metadata: {name: own, namespace: garden-dev}
+spec:
+  parent: {kind: CloudProfile, name: azure}
+  machineImages:
+  - name: gardenlinux
+    versions:
+    - version: 1592.9.0
+      expirationDate: "2027-06-30T23:59:59Z"
+    - version: 1877.4.0
+      cri: [{name: containerd}]
+      capabilityFlavors:
+      - {architecture: [amd64], hypervisorType: [gen2]}
+      - {architecture: [amd64], hypervisorType: [gen1]}
+      - {architecture: [arm64], hypervisorType: [gen2]}
+  providerConfig:
+    apiVersion: azure.provider.extensions.gardener.cloud/v1alpha1
+    kind: CloudProfileConfig
+    machineImages:
+    - name: gardenlinux
+      versions:
+      - version: 1877.4.0
+        capabilityFlavors:
+        - {capabilities: {architecture: [amd64], hypervisorType: [gen2]}, urn: "own:linux:gen2:1877.4.0"}
+        - {capabilities: {architecture: [amd64], hypervisorType: [gen1]}, urn: "own:linux:gen1:1877.4.0"}
+        - {capabilities: {architecture: [arm64], hypervisorType: [gen2]}, urn: "own:linux:arm64:1877.4.0"}
+"#;
+
+fn lint_project(replacements: &[(&str, &str)]) -> Outcome {
+    lint(&replaced(PROJECT, replacements), &["--parent", "example/cloudprofiles/azure.yaml"])
+}
+
+#[test]
+fn a_project_s_profile_is_judged_beside_its_parent() {
+    let shown = lint_project(&[]);
+    assert_eq!((shown.code, shown.stdout.contains("Nothing found.")), (0, true), "{}", shown.stdout);
+    // Without the parent there is nothing to judge it by.
+    let alone = lint(PROJECT, &[]);
+    assert_eq!(
+        (alone.code, alone.stderr.contains("name its parent with `lint --parent`")),
+        (1, true),
+        "{}",
+        alone.stderr
+    );
+    let other = lint_project(&[("name: azure}", "name: aws}")]);
+    assert_eq!(other.code, 1);
+    assert!(other.stderr.contains(r#"extends CloudProfile "aws", and --parent is "azure""#), "{}", other.stderr);
+}
+
+#[test]
+fn what_gardener_refuses_in_a_project_s_profile_is_found() {
+    let of_parent = "    - version: 1592.9.0\n";
+    let mapping = "urn: \"own:linux:arm64:1877.4.0\"";
+    for (replacement, wanted) in [
+        (
+            (of_parent, "    - version: 1592.9.0\n      classification: supported\n"),
+            "must not provide a classification to an extended machine image",
+        ),
+        (
+            ("    - version: 1877.4.0\n      cri", "    - version: 1877.5.0\n      cri"),
+            "spec.providerConfig.machineImages",
+        ),
+        ((mapping, "id: \"\""), "id cannot be empty when defined"),
+        (("kind: CloudProfile, name", "kind: Profile, name"), "spec.parent.kind"),
+    ] {
+        let shown = lint_project(&[replacement]);
+        assert_eq!(shown.code, 2, "{replacement:?}: {}", shown.stdout);
+        assert!(shown.stdout.contains("error ") && shown.stdout.contains(wanted), "{replacement:?}: {}", shown.stdout);
+    }
+}
+
+#[test]
+fn what_comes_of_a_project_s_profile_and_its_parent_is_found() {
+    let expired = lint_project(&[(
+        "    - version: 1877.4.0\n      cri",
+        "    - version: 1877.4.0\n      expirationDate: \"2026-01-01T00:00:00Z\"\n      cri",
+    )]);
+    assert_eq!(expired.code, 2);
+    assert!(expired.stdout.contains("leaves it out without a word"), "{}", expired.stdout);
+    // The flavor has an image; but two are equally good now.
+    let flavor = "      - {architecture: [arm64], hypervisorType: [gen2]}\n";
+    let mapping = "        - {capabilities: {architecture: [arm64], hypervisorType: [gen2]}, urn: \"own:linux:arm64:1877.4.0\"}\n";
+    let tie = lint_project(&[
+        (flavor, &flavor.repeat(2)),
+        (mapping, &[mapping, &mapping.replace(":arm64:", ":arm64-2:")].concat()),
+    ]);
+    assert_eq!(tie.code, 2);
+    assert!(tie.stdout.contains("error tie") && tie.stdout.contains("status.cloudProfileSpec."), "{}", tie.stdout);
+}

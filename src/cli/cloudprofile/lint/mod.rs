@@ -10,7 +10,7 @@ use super::UNREADABLE;
 use super::source::{Found, Sources};
 use crate::cli::terminal::{complain, exit_code_or, print, width};
 use crate::cloud_profile::validation::FeatureGates;
-use crate::offer::lint::{Report, Settings, Severity, lint};
+use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
 use crate::provider::Providers;
 
 mod json;
@@ -27,6 +27,7 @@ Examples:
   gardener-extension-worker cloudprofile lint example/cloudprofiles/azure.yaml
   gardener-extension-worker cloudprofile lint --severity warning profiles/         # a gate: notes don't count
   gardener-extension-worker cloudprofile lint -o sarif profiles/ > findings.sarif  # for code scanning
+  gardener-extension-worker cloudprofile lint --parent azure.yaml project.yaml     # a NamespacedCloudProfile before it is made
   gardener-extension-worker cloudprofile lint --live --context garden
 
 Exit codes: 0 nothing found, 2 something found, 1 something can't be read.
@@ -98,7 +99,11 @@ fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u
     let found = arguments.sources.read()?;
     let (is_only, mut unknown) = (found.len() == 1, 0);
     for found in found {
-        let mut report = match lint(&found.document, settings, providers) {
+        let judged = match &found.parent {
+            None => lint(&found.document, settings, providers),
+            Some(parent) => lint_namespaced(&found.document, parent, settings, providers),
+        };
+        let mut report = match judged {
             Ok(report) => report,
             Err(error) if is_only => return Err(error).context(found.source),
             // A garden may have clouds that nobody here knows; the others are judged all the same.

@@ -1,0 +1,132 @@
+//! What is wrong with a NamespacedCloudProfile beside the CloudProfile that it extends: what Gardener's admission and the
+//! provider's refuse, what Gardener leaves out without a word, and what comes of both together.
+
+use serde_json::{Value, json};
+
+use super::finding::{Finding, Rule, Severity};
+use super::refusals::{Named, refused_by_gardener, refused_by_provider};
+use super::{Report, Settings, Size, lint, unreadable};
+use crate::api::gardener::{NamespacedProfileSpec, ProfileSpec};
+use crate::api::gotext::json::{decode_lenient, to_go_json};
+use crate::capabilities::Life;
+use crate::cloud_profile::architecture_fields::apply_defaults;
+use crate::cloud_profile::namespaced::merge;
+use crate::cloud_profile::namespaced_rules::{Refusals, leave_out_inactive, validate_namespaced};
+use crate::offer::profile::{ProfileError, spec_of};
+use crate::provider::Providers;
+use crate::provider::document::DocumentError;
+use crate::provider::profile::ProfileFormat;
+
+/// Where what comes of both together is kept.
+const MERGED: &str = "status.cloudProfileSpec";
+
+/// Judges the document of a NamespacedCloudProfile that is about to be made, beside that of its parent. What the parent has
+/// by itself is not told again.
+///
+/// # Errors
+/// When the parent can't be read; what can't be read of the NamespacedCloudProfile is a finding.
+pub fn lint_namespaced(
+    document: &Value,
+    parent_document: &Value,
+    settings: Settings,
+    providers: Providers,
+) -> Result<Report, ProfileError> {
+    let mut parent = spec_of(parent_document)?;
+    apply_defaults(&mut parent);
+    let format = providers
+        .profile_format(&parent.provider_type)
+        .ok_or_else(|| ProfileError::Type { provider_type: parent.provider_type.clone() })?;
+    let written: NamespacedProfileSpec = match decode_lenient(&to_go_json(&document["spec"])) {
+        Ok(spec) => spec,
+        Err(error) => return Ok(unreadable(document, &error.into())),
+    };
+    let config = match format.open(written.provider_config.as_deref()) {
+        Ok(config) => config,
+        Err(error) => return Ok(unreadable(document, &error.into())),
+    };
+    let mut findings = left_out(&written, settings);
+    let named = Named { machine_types: &written.machine_types, images: &written.machine_images, config: &*config };
+    // What is wrong with both together is found below, with what lies beside it.
+    let Refusals { own, .. } = validate_namespaced(written.clone(), parent.clone(), None, settings.gates, settings.now);
+    findings.extend(own.0.iter().map(|error| refused_by_gardener(error, &named)));
+    let of_provider = config.validate_namespaced(&written, &parent);
+    findings.extend(of_provider.0.iter().map(|error| refused_by_provider(error, &named)));
+    let is_refused = findings.iter().any(|finding| finding.severity == Severity::Error);
+    if !is_refused {
+        let mut spec = written;
+        leave_out_inactive(&mut spec, None, settings.now);
+        match merged_document(document, spec, parent, format) {
+            Ok(merged) => {
+                let known = lint(parent_document, settings, providers)?.findings;
+                let found = lint(&merged, settings, providers)?.findings.into_iter();
+                findings.extend(found.filter(|found| !is_known(found, &known)).map(of_merged));
+            }
+            Err(error) => return Ok(unreadable(document, &error.into())),
+        }
+    }
+    findings.sort_by_cached_key(Finding::place);
+    findings.dedup();
+    let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    Ok(Report { profile: name, findings, size: Size::of_document(document) })
+}
+
+/// New versions that can't be used any more, or not yet.
+fn left_out(spec: &NamespacedProfileSpec, settings: Settings) -> Vec<Finding> {
+    let finding = |path: String, subject: String| Finding {
+        severity: Severity::Warning,
+        rule: Rule::Expired,
+        path,
+        subject,
+        reason: "It has expired, or its first stage has not begun: Gardener leaves it out without a word.".to_owned(),
+        advice: "Set a later expirationDate, or remove the version.".to_owned(),
+        refusal: None,
+    };
+    let is_active = |life: Life| life.at(settings.now).is_active();
+    let mut findings = Vec::new();
+    let kubernetes = spec.kubernetes.iter().flat_map(|kubernetes| kubernetes.versions.iter().enumerate());
+    for (index, version) in kubernetes.filter(|(_, version)| !is_active(Life::from(*version))) {
+        let path = format!("spec.kubernetes.versions[{index}]");
+        findings.push(finding(path, format!("Kubernetes {}", version.version)));
+    }
+    for (position, image) in spec.machine_images.iter().enumerate() {
+        let versions = image.versions.iter().enumerate();
+        for (index, version) in versions.filter(|(_, version)| !is_active(Life::from(*version))) {
+            let path = format!("spec.machineImages[{position}].versions[{index}]");
+            findings.push(finding(path, format!("{} {}", image.name, version.version)));
+        }
+    }
+    findings
+}
+
+/// Both as the CloudProfile that they come to.
+fn merged_document(
+    document: &Value,
+    spec: NamespacedProfileSpec,
+    parent: ProfileSpec,
+    format: &dyn ProfileFormat,
+) -> Result<Value, DocumentError> {
+    let config = match (parent.provider_config.as_deref(), spec.provider_config.as_deref()) {
+        (Some(parent), Some(namespaced)) => Some(format.merge(parent, namespaced)?),
+        _ => None,
+    };
+    let mut merged = json!(merge(parent, spec));
+    if let Some(config) = config {
+        merged["providerConfig"] = config;
+    }
+    Ok(json!({"kind": "CloudProfile", "metadata": document["metadata"], "spec": merged}))
+}
+
+/// Whether the parent has the same; positions may have moved.
+fn is_known(finding: &Finding, known: &[Finding]) -> bool {
+    known
+        .iter()
+        .any(|known| (known.rule, &known.subject, &known.reason) == (finding.rule, &finding.subject, &finding.reason))
+}
+
+fn of_merged(finding: Finding) -> Finding {
+    let path = match finding.path.strip_prefix("spec") {
+        Some(rest) => format!("{MERGED}{rest}"),
+        None => finding.path,
+    };
+    Finding { path, ..finding }
+}
