@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::api::gardener::{Cluster, Worker};
-use crate::api::gotext::json::{decode_lenient, to_go_json};
+use crate::api::gotext::json::{decode_lenient, decode_value, to_go_json};
 use crate::api::gotext::yaml;
 use crate::api::machine::MachineDeployment;
 use crate::api::secret::{SecretContent, Secrets};
@@ -157,32 +157,24 @@ pub struct WorkerDocuments {
     pub worker: Value,
     /// Its Cluster, if the file has one.
     pub cluster: Option<Value>,
-    /// All Secrets.
-    pub secrets: Secrets,
-    /// Machine objects in the Worker's namespace.
-    pub live: MachineObjects,
+    /// All Secrets, and machine objects in the Worker's namespace; or which of them is not what it says.
+    pub surroundings: anyhow::Result<(Secrets, MachineObjects)>,
 }
 
 /// The Workers of a text as documents.
 ///
 /// # Errors
-/// When a document is not what it says.
+/// When it is no YAML.
 pub fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
     let (workers, objects): (Vec<_>, Vec<_>) =
         objects(text)?.into_iter().partition(|object| object["kind"] == "Worker");
-    workers
-        .into_iter()
-        .map(|worker| {
-            let namespace = worker["metadata"]["namespace"].as_str().unwrap_or_default();
-            let is_cluster = |object: &&Value| object["kind"] == "Cluster" && object["metadata"]["name"] == *namespace;
-            Ok(WorkerDocuments {
-                cluster: objects.iter().find(is_cluster).cloned(),
-                secrets: secrets(&objects)?,
-                live: live_objects(&objects, namespace)?,
-                worker,
-            })
-        })
-        .collect()
+    let documents = workers.into_iter().map(|worker| {
+        let namespace = worker["metadata"]["namespace"].as_str().unwrap_or_default();
+        let is_cluster = |object: &&Value| object["kind"] == "Cluster" && object["metadata"]["name"] == *namespace;
+        let surroundings = || Ok((secrets(&objects)?, live_objects(&objects, namespace)?));
+        WorkerDocuments { cluster: objects.iter().find(is_cluster).cloned(), surroundings: surroundings(), worker }
+    });
+    Ok(documents.collect())
 }
 
 /// The Workers among the documents of one file; `path` is the file's name.
@@ -316,10 +308,10 @@ fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObj
                 live.classes.insert(name, class);
             }
             "MachineSet" => {
-                live.machine_sets.push(serde_json::from_value(object.clone()).with_context(malformed)?);
+                live.machine_sets.push(decode_value(object).with_context(malformed)?);
             }
             "Machine" => {
-                live.machines.push(serde_json::from_value(object.clone()).with_context(malformed)?);
+                live.machines.push(decode_value(object).with_context(malformed)?);
             }
             _ => {}
         }

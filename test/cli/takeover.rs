@@ -161,19 +161,34 @@ fn what_can_not_be_decoded_is_told_by_its_field_and_stops_no_other() {
     };
     let mut worker = renamed("shoot--core--worker");
     worker["worker"]["spec"]["pools"][1]["clusterAutoscaler"] = json!({"maxNodeProvisionTime": "hunter2"});
-    let mut object = renamed("shoot--core--object");
-    let deployment = object["existing"].as_array_mut().unwrap().iter_mut().find(|it| it["kind"] == "MachineDeployment");
+    let mut object_bundle = renamed("shoot--core--object");
+    let deployment =
+        object_bundle["existing"].as_array_mut().unwrap().iter_mut().find(|it| it["kind"] == "MachineDeployment");
     deployment.unwrap()["spec"]["template"]["spec"]["drainTimeout"] = json!("hunter2");
-    let files = Files::new(&[("a.json", &whole), ("b.json", &worker), ("c.json", &object)]);
+    let files = Files::new(&[("a.json", &whole), ("b.json", &worker), ("c.json", &object_bundle)]);
     let shown = files.check(&["-o", "json"]);
     assert_eq!(shown.code, 1, "{shown:?}");
     assert!(!shown.stdout.contains("hunter2") && !shown.stderr.contains("hunter2"), "{shown:?}");
     let document = shown.json();
-    assert_eq!(document["workers"].as_array().unwrap().len(), 2, "{document:#}");
-    let message = document["workers"][1]["findings"][0]["message"].as_str().unwrap();
-    assert!(message.contains("spec.pools[1].clusterAutoscaler.maxNodeProvisionTime"), "{message}");
-    let error = document["errors"][0].as_str().unwrap();
-    for word in ["c.json", "MachineDeployment \"shoot--core--object-a-z1\"", "spec.template.spec"] {
-        assert!(error.contains(word), "{word:?} is missing: {error}");
+    assert_eq!(document["errors"], json!([]), "{document:#}");
+    let finding = |namespace: &str| {
+        let mut workers = document["workers"].as_array().unwrap().iter();
+        workers.find(|worker| worker["namespace"] == namespace).unwrap()["findings"][0].clone()
+    };
+    assert!(finding("shoot--core--prod").is_null(), "{document:#}");
+    let worker = finding("shoot--core--worker")["message"].as_str().unwrap().to_owned();
+    assert!(worker.contains("spec.pools[1].clusterAutoscaler.maxNodeProvisionTime"), "{worker}");
+    let object = finding("shoot--core--object");
+    assert_eq!(object["kind"], "cannot-be-judged");
+    for word in ["MachineDeployment \"shoot--core--object-a-z1\"", "spec.template.spec"] {
+        assert!(object["message"].as_str().unwrap().contains(word), "{word:?} is missing: {object}");
     }
+
+    // The only Worker there is has an answer as well.
+    let only = Files::new(&[("c.json", &object_bundle)]).check(&["-o", "json"]);
+    assert_eq!((only.code, only.json()["workers"].as_array().unwrap().len()), (1, 1), "{only:?}");
+    // Where both sides are needed, the file is told instead.
+    let file = files.path().join("c.json");
+    let shown = run(&["preview", file.to_str().unwrap(), file.to_str().unwrap()]);
+    assert!(shown.code == 1 && shown.stderr.contains("c.json: MachineDeployment"), "{shown:?}");
 }

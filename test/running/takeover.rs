@@ -244,6 +244,12 @@ async fn what_can_not_be_read_is_told_and_stops_no_other(
     ensure!(text.matches("can't be judged").count() == 2, "{text}");
     ensure!(!text.contains("hunter2") && !shown.to_string().contains("hunter2"), "a value is shown: {text}");
 
+    let mut preview = tokio::process::Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    preview.args(["preview", "--live", "-o", "json", "--kubeconfig"]).arg(kubeconfig);
+    let previewed = preview.output().await?;
+    let shown: Value = serde_json::from_slice(&previewed.stdout).with_context(|| format!("{previewed:?}"))?;
+    ensure!(previewed.status.code() == Some(1) && shown["total"]["findings"]["error"] == 2, "{previewed:?}");
+
     // A Worker that rolls is named although others can't be judged.
     let spec = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?["spec"].take();
     let mut other = spec.clone();

@@ -10,12 +10,12 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
 
-use super::pairs::{Key, Loaded, load_text};
+use super::pairs::{Key, Loaded, Observed, Unreadable, load_text};
 use super::{Comparison, Replacement};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::cli::input::{files, text_of_file};
-use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
+use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
 use crate::runtime::Seed;
 use crate::worker::known_secrets::KnownSecrets;
 use crate::worker::observe::{self, ObserveError};
@@ -79,31 +79,6 @@ fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> an
         }
     }
     Ok(wanted)
-}
-
-/// The Workers of a seed.
-#[derive(Default)]
-pub(in crate::cli) struct Observed {
-    /// Those with everything that they are planned from, and what there is.
-    pub(in crate::cli) loaded: BTreeMap<Key, Loaded>,
-    /// Those of which something can't be decoded.
-    pub(in crate::cli) unreadable: Vec<Unreadable>,
-}
-
-/// A Worker of which something can't be decoded.
-pub(in crate::cli) struct Unreadable {
-    pub(in crate::cli) key: Key,
-    /// As the API server has it.
-    pub(in crate::cli) worker: Value,
-    /// Object and field, without values.
-    reason: String,
-}
-
-impl Unreadable {
-    /// What is to be said of it in the place of a comparison.
-    pub(in crate::cli) fn change(&self) -> WorkerChange {
-        WorkerChange::not_judged(&self.key.0, &self.key.1, &self.reason)
-    }
 }
 
 /// The Workers of a seed, or of a namespace of it, that are wanted, with everything that they are planned from and what there

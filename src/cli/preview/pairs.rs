@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
+use serde_json::Value;
 
 use super::{Comparison, Replacement};
-use crate::cli::input::{NamedFile, files, text_of_file, worker_documents};
+use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
 use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
 use crate::worker::live::MachineObjects;
 
@@ -136,21 +137,65 @@ fn compare_unit(unit: &Unit, has_new: bool, replacement: Option<&Replacement>, p
     part
 }
 
-/// The Workers of a text.
+/// Workers, of files or of a seed.
+#[derive(Default)]
+pub(in crate::cli) struct Observed {
+    /// Those with everything that they are planned from, and what there is.
+    pub(in crate::cli) loaded: BTreeMap<Key, Loaded>,
+    /// Those of which something can't be decoded.
+    pub(in crate::cli) unreadable: Vec<Unreadable>,
+}
+
+/// A Worker of which something can't be decoded.
+pub(in crate::cli) struct Unreadable {
+    pub(in crate::cli) key: Key,
+    /// As it stands there.
+    pub(in crate::cli) worker: Value,
+    /// Object and field, without values.
+    pub(in crate::cli) reason: String,
+}
+
+impl Unreadable {
+    /// What is to be said of it in the place of a comparison.
+    pub(in crate::cli) fn change(&self) -> WorkerChange {
+        WorkerChange::not_judged(&self.key.0, &self.key.1, &self.reason)
+    }
+}
+
+/// The Workers of a text. One that can't be decoded stops no other.
+///
+/// # Errors
+/// When it is no YAML.
+pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow::Result<Observed> {
+    let mut observed = Observed::default();
+    for WorkerDocuments { worker, cluster, surroundings } in worker_documents(text)? {
+        let text = |member: &str| worker["metadata"][member].as_str().unwrap_or_default().to_owned();
+        let key = (text("namespace"), text("name"));
+        let loaded = surroundings.and_then(|(secrets, live)| {
+            let inputs =
+                Inputs::new(worker.clone(), cluster, secrets, profiles).context("CloudProfile of the Cluster")?;
+            Ok(Loaded { inputs, live })
+        });
+        match loaded {
+            Ok(loaded) => drop(observed.loaded.insert(key, loaded)),
+            Err(error) => observed.unreadable.push(Unreadable { key, worker, reason: format!("{error:#}") }),
+        }
+    }
+    Ok(observed)
+}
+
+/// The Workers of a text, all of them.
 pub(in crate::cli) fn load_text(
     text: &str,
     file: &NamedFile,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<BTreeMap<Key, Loaded>> {
-    let mut workers = BTreeMap::new();
-    for documents in worker_documents(text)? {
-        let inputs = Inputs::new(documents.worker, documents.cluster, documents.secrets, profiles)
-            .context("CloudProfile of the Cluster")?;
-        let key = (inputs.namespace().to_owned(), inputs.name().to_owned());
-        workers.insert(key, Loaded { inputs, live: documents.live });
+    let Observed { loaded, unreadable } = load_each(text, profiles)?;
+    if let Some(unreadable) = unreadable.into_iter().next() {
+        anyhow::bail!(unreadable.reason);
     }
-    anyhow::ensure!(!(workers.is_empty() && file.explicit), "no Worker in it");
-    Ok(workers)
+    anyhow::ensure!(!(loaded.is_empty() && file.explicit), "no Worker in it");
+    Ok(loaded)
 }
 
 /// Runs the work on all processors; the results have the order of the items.

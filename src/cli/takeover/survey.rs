@@ -1,6 +1,5 @@
 //! Everything that was found, from a seed or from files.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -12,8 +11,7 @@ use super::worker::WorkerFacts;
 use super::writers::Writers;
 use crate::cli::input::{files, objects, text_of_file};
 use crate::cli::preview::Comparison;
-use crate::cli::preview::live::{Observed, Unreadable};
-use crate::cli::preview::pairs::{Key, Loaded, load_text};
+use crate::cli::preview::pairs::{Loaded, Observed, Unreadable, load_each};
 use crate::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
 use crate::runtime::Served;
 
@@ -84,31 +82,33 @@ pub(super) fn of_files(
     served: &Served,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Survey> {
-    let (mut loaded, mut errors, mut writers) = (BTreeMap::new(), Vec::new(), Writers::default());
+    let (mut all, mut errors, mut writers) = (Observed::default(), Vec::new(), Writers::default());
     for file in files(paths)? {
-        let read = || -> anyhow::Result<(BTreeMap<Key, Loaded>, Vec<Value>)> {
+        let read = || -> anyhow::Result<(Observed, Vec<Value>)> {
             let text = text_of_file(&file.path)?;
             let of_file = || file.path.display().to_string();
             let objects = objects(&text).with_context(of_file)?;
             // A file may tell only of who writes.
             let has_worker = objects.iter().any(|object| object["kind"] == "Worker");
             let workers =
-                if has_worker { load_text(&text, &file, profiles).with_context(of_file)? } else { BTreeMap::new() };
+                if has_worker { load_each(&text, profiles).with_context(of_file)? } else { Observed::default() };
             Ok((workers, objects))
         };
         match read() {
             Ok((workers, objects)) => {
                 objects.iter().for_each(|object| writers.see(object, served.type_list()));
-                loaded.extend(workers);
+                all.loaded.extend(workers.loaded);
+                all.unreadable.extend(workers.unreadable);
             }
             Err(error) => errors.push(format!("{error:#}")),
         }
     }
-    loaded.retain(|key, _| namespace.is_none_or(|namespace| namespace == key.0));
-    if loaded.is_empty() {
+    let is_wanted = |of_worker: &str| namespace.is_none_or(|namespace| namespace == of_worker);
+    all.loaded.retain(|key, _| is_wanted(&key.0));
+    all.unreadable.retain(|worker| is_wanted(&worker.key.0));
+    if all.loaded.is_empty() && all.unreadable.is_empty() {
         errors.push("no Worker in the files".to_owned());
         anyhow::bail!(errors.join("\n"));
     }
-    let observed = Observed { loaded, ..Observed::default() };
-    Ok(Survey::of(observed, errors, writers, None, served, profiles))
+    Ok(Survey::of(all, errors, writers, None, served, profiles))
 }
