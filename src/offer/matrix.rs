@@ -240,12 +240,11 @@ fn drop_silent_groups(matrix: &mut Matrix<'_>) {
 fn groups<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Vec<(usize, Group<'a>)> {
     let offer = resolution.offer();
     let wanted = resolution.groups().iter().enumerate().filter_map(|(position, group)| {
-        if !selection.wants_capabilities(&group.capabilities) {
-            return None;
-        }
         let types = group.types.iter().filter_map(|position| offer.machine_types.get(*position));
         let types: Vec<_> = types
-            .filter(|machine_type| selection.wants_type(&machine_type.name))
+            .filter(|machine_type| {
+                selection.wants_type(&machine_type.name) && selection.wants_architecture(&machine_type.architecture)
+            })
             .map(|machine_type| MachineTypeName { name: &machine_type.name, usable: machine_type.usable })
             .collect();
         let architecture = resolution.machine_types(position).next().map_or("", |known| known.architecture.as_str());

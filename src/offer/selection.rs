@@ -1,8 +1,8 @@
 //! Which part of a matrix is asked for.
 
 use super::offered::{Offer, OfferedFlavor, OfferedVersion};
-use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{ARCHITECTURE, with_defaults};
+use crate::api::gardener::CapabilityDefinition;
+use crate::capabilities::with_defaults;
 use crate::provider::explanation::ImageName;
 
 /// Filters; an empty list asks for everything.
@@ -43,8 +43,7 @@ impl Selection {
         let types: Vec<&str> = offer.machine_types.iter().map(|machine_type| machine_type.name.as_str()).collect();
         let images: Vec<&str> = offer.images.iter().map(|version| version.image.as_str()).collect();
         let regions: Vec<&str> = offer.regions.iter().map(String::as_str).collect();
-        let of_type = offer.machine_types.iter().filter_map(|known| known.capabilities.values(ARCHITECTURE));
-        let architectures: Vec<&str> = of_type.flatten().map(String::as_str).collect();
+        let architectures: Vec<&str> = offer.machine_types.iter().map(|known| known.architecture.as_str()).collect();
         let mut unmatched = Vec::new();
         let mut check = |option, filters: &'a [String], known: &[&'a str], follows: &dyn Fn(&str) -> bool| {
             let alone = filters.iter().filter(|filter| !follows(filter));
@@ -64,9 +63,10 @@ impl Selection {
         self.machine_types.is_empty() || self.machine_types.iter().any(|pattern| matches(pattern, name))
     }
 
-    pub(super) fn wants_capabilities(&self, machine: &Capabilities) -> bool {
-        let architecture = machine.values(ARCHITECTURE).unwrap_or_default();
-        self.architectures.is_empty() || self.architectures.iter().any(|wanted| architecture.contains(wanted))
+    /// Whether machine types of this architecture are asked for. It need not be among their capabilities: some providers
+    /// compare nothing in the old format.
+    pub(super) fn wants_architecture(&self, architecture: &str) -> bool {
+        self.architectures.is_empty() || self.architectures.iter().any(|wanted| wanted == architecture)
     }
 
     pub(super) fn wants_image(&self, version: &OfferedVersion) -> bool {

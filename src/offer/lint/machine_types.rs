@@ -4,7 +4,7 @@ use super::Lint;
 use super::finding::{Rule, Severity, count, some_of};
 use super::flavors::wants;
 use crate::api::gardener::Capabilities;
-use crate::capabilities::{ARCHITECTURE, Mismatch, mismatches};
+use crate::capabilities::{ARCHITECTURE, Classification, Mismatch, mismatches};
 use crate::offer::offered::OfferedVersion;
 use crate::offer::resolution::Outcome;
 
@@ -38,6 +38,9 @@ impl Lint<'_> {
         let offer = self.offer();
         let active: Vec<usize> =
             (0..offer.images.len()).filter(|position| is_active(offer.images.get(*position))).collect();
+        if active.is_empty() {
+            return self.nothing_to_select();
+        }
         for group in self.usable_groups() {
             if active.iter().any(|version| self.can_have(group, *version)) {
                 continue;
@@ -62,6 +65,27 @@ impl Lint<'_> {
                 self.find(Severity::Error, Rule::MachineTypeWithoutImage, path, name, reason.clone(), advice);
             }
         }
+    }
+
+    /// Not the machine types are wrong where there is no version to choose.
+    fn nothing_to_select(&mut self) {
+        let offer = self.offer();
+        let types = offer.machine_types.iter().filter(|machine_type| machine_type.usable).count();
+        if types == 0 {
+            return;
+        }
+        let over = offer.images.iter().filter(|version| version.classification == Classification::Expired);
+        let over: Vec<String> = over.map(OfferedVersion::title).collect();
+        let why = match over.len() {
+            0 => String::new(),
+            _ => format!(": {} expired", some_of(over.iter().map(String::as_str))),
+        };
+        let reason = format!(
+            "No version of any image can be selected{why}. Nobody can make a pool, whichever of the {} it has.",
+            count(types, "machine type")
+        );
+        let advice = "Add a version that can be selected, or set a later expirationDate.";
+        self.find(Severity::Error, Rule::MachineTypeWithoutImage, "spec.machineImages", "", reason, advice);
     }
 
     /// The flavor of a version that lacks the least for a machine.

@@ -12,8 +12,15 @@ impl Lint<'_> {
         let core = validate_profile(&self.profile.spec, self.settings.gates, self.settings.now);
         let provider = self.profile.config.validate(&self.profile.spec);
         let named = self.named();
+        // A flavor that Gardener refuses has no counterpart in the provider's half; it need not be said.
+        let is_of_refused = |error: &&FieldError| {
+            let flavor = format!("{}.", error.field);
+            let is_flavor = error.field.ends_with(']') && error.field.contains(".capabilityFlavors[");
+            is_flavor && core.0.iter().any(|core| core.field == error.field || core.field.starts_with(&flavor))
+        };
+        let provider = provider.0.iter().filter(|error| !is_of_refused(error));
         let refusals = core.0.iter().map(|error| refused_by_gardener(error, &named));
-        let refusals = refusals.chain(provider.0.iter().map(|error| refused_by_provider(error, &named)));
+        let refusals = refusals.chain(provider.map(|error| refused_by_provider(error, &named)));
         let refusals: Vec<Finding> = refusals.collect();
         self.findings.extend(refusals);
     }

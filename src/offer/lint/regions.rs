@@ -7,10 +7,12 @@ use super::finding::{Rule, Severity, count, some_of};
 use crate::offer::offered::OfferedVersion;
 use crate::offer::profile::config_path;
 use crate::offer::resolution::{Availability, Outcome};
+use crate::provider::profile::UncoveredRegion;
 
 impl Lint<'_> {
     pub(super) fn regions(&mut self) {
         self.unknown_regions();
+        self.uncovered_regions();
         let offer = self.offer();
         for (position, version) in offer.images.iter().enumerate() {
             if self.is_over(position) {
@@ -79,6 +81,10 @@ impl Lint<'_> {
     /// Versions whose provider half knows no region of the profile at all have no flavors in the offer.
     fn regions_without_images(&mut self, position: usize, version: &OfferedVersion) {
         let none = self.resolution.availability(position).iter().find(|available| available.flavors.is_empty());
+        // A version without any image is told by what it lacks in the provider's half.
+        if version.flavors.is_empty() {
+            return;
+        }
         let Some(none) = none.filter(|none| none.regions.len() < self.offer().regions.len()) else { return };
         let regions = none.regions.iter().filter_map(|region| self.offer().regions.get(*region));
         let reason = format!(
@@ -87,6 +93,17 @@ impl Lint<'_> {
         );
         let advice = "Add images of these regions, or take the regions out of spec.regions if nobody uses them.";
         self.find(Severity::Error, Rule::MissingRegion, &version.path, version.title(), reason, advice);
+    }
+
+    fn uncovered_regions(&mut self) {
+        let regions = &self.profile.spec.regions;
+        for uncovered in self.profile.config.uncovered_regions(regions) {
+            let UncoveredRegion { region, member, consequence } = uncovered;
+            let reason = format!("{member} does not list region {region}: {consequence}.");
+            let advice = format!("List the region in {member}, give it zones, or take it out of spec.regions.");
+            let path = format!("spec.providerConfig.{member}");
+            self.find(Severity::Error, Rule::MissingRegion, path, region, reason, advice);
+        }
     }
 
     fn unknown_regions(&mut self) {

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::images::{ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
 use super::mapping::validate_mapping;
 use super::repeated::repeated_flavors;
-use super::{CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, RepeatedFlavor, namespaced};
-use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec};
+use super::{CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, RepeatedFlavor, UncoveredRegion, namespaced};
+use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::document::{Document as ProviderDocument, DocumentError, decode_document};
 
@@ -32,6 +32,11 @@ pub trait ImageDocument: Send + Sync {
 
     /// What is wrong with the other members, at `path`.
     fn validate_settings(&self, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
+
+    /// Regions of the profile that another member does not cover.
+    fn uncovered_regions<'a>(&self, _regions: &'a [Region]) -> Vec<UncoveredRegion<'a>> {
+        Vec::new()
+    }
 
     /// What is wrong with the other members in a NamespacedCloudProfile, at `path`.
     fn validate_namespaced_settings(
@@ -108,6 +113,10 @@ impl<Document: ImageDocument> ProfileConfig for Document {
             }
         }
         listed
+    }
+
+    fn uncovered_regions<'a>(&self, regions: &'a [Region]) -> Vec<UncoveredRegion<'a>> {
+        ImageDocument::uncovered_regions(self, regions)
     }
 
     fn repeated_flavors(&self, definitions: &[CapabilityDefinition]) -> Vec<RepeatedFlavor<'_>> {

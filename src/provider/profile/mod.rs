@@ -20,7 +20,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::document::DocumentError;
-use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec};
+use crate::api::gardener::{
+    Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region,
+};
 use crate::api::gotext::field::FieldErrors;
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type};
 
@@ -139,9 +141,23 @@ pub trait ProfileConfig: Send + Sync {
     /// (gardener-core section 2.3).
     fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>>;
 
+    /// Regions of the profile that a setting of the document does not cover.
+    fn uncovered_regions<'a>(&self, regions: &'a [Region]) -> Vec<UncoveredRegion<'a>>;
+
     /// Flavors that nothing tells apart from an earlier one of the same version. Machines that fit both get neither
     /// (gardener-core section 1.4), which admission can't refuse, because Gardener accepts it.
     fn repeated_flavors(&self, definitions: &[CapabilityDefinition]) -> Vec<RepeatedFlavor<'_>>;
+}
+
+/// A region of a CloudProfile that a setting of the provider's half does not cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UncoveredRegion<'a> {
+    /// The region.
+    pub region: &'a str,
+    /// The member of the document.
+    pub member: &'static str,
+    /// What fails there without it.
+    pub consequence: &'static str,
 }
 
 /// What core's half has to list for one of its versions.

@@ -300,3 +300,63 @@ fn what_comes_of_a_project_s_profile_and_its_parent_is_found() {
     assert_eq!(tie.code, 2);
     assert!(tie.stdout.contains("error tie") && tie.stdout.contains("status.cloudProfileSpec."), "{}", tie.stdout);
 }
+
+/// The example of Azure with one mistake.
+fn mistake(replacements: &[(&str, &str)]) -> String {
+    let shown = lint(&replaced(&example("azure"), replacements), &[]);
+    assert_eq!(shown.code, 2, "{}", shown.stdout);
+    shown.stdout
+}
+
+#[test]
+fn a_mistyped_value_is_said_once() {
+    let shown = mistake(&[(
+        "      - {architecture: [amd64], hypervisorType: [gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n      - {architecture: [arm64]",
+        "      - {architecture: [amd64], hypervisorType: [Gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n      - {architecture: [arm64]",
+    )]);
+    let first = shown.lines().find(|line| line.starts_with("error ")).unwrap();
+    assert!(first.starts_with("error image-refused: gardenlinux"), "{shown}");
+    assert!(shown.contains(r#"Unsupported value: "Gen2": supported values: "gen2", "gen1""#), "{shown}");
+    assert!(!shown.contains("mapping-missing"), "{shown}");
+}
+
+#[test]
+fn a_version_without_mapping_is_said_by_what_it_lacks() {
+    let shown = mistake(&[(
+        "      - version: 1877.3.0\n        capabilityFlavors",
+        "      - version: 1877.4.0\n        capabilityFlavors",
+    )]);
+    assert!(shown.contains("gardenlinux@1877.3.0 is not defined in"), "{shown}");
+    assert!(!shown.contains("missing-region"), "{shown}");
+}
+
+#[test]
+fn a_profile_without_a_version_to_select_is_no_fault_of_its_machine_types() {
+    let expired = |version: &str| {
+        (
+            format!("version: {version}\n      classification"),
+            format!("version: {version}\n      expirationDate: \"2026-03-31T00:00:00Z\"\n      classification"),
+        )
+    };
+    let [one, two] = ["2001.1.0", "1877.3.0"].map(expired);
+    let shown = mistake(&[
+        (&one.0, &one.1),
+        (&two.0, &two.1),
+        ("expirationDate: \"2027-03-31T23:59:59Z\"", "expirationDate: \"2026-03-31T23:59:59Z\""),
+    ]);
+    assert_eq!(shown.matches("error ").count(), 1, "{shown}");
+    assert!(shown.contains("No version of any image can be selected"), "{shown}");
+    assert!(shown.contains("set a later expirationDate"), "{shown}");
+}
+
+#[test]
+fn a_region_that_a_setting_does_not_cover_is_found() {
+    let zones = "  - name: northeurope\n    zones: [{name: \"1\"}, {name: \"2\"}, {name: \"3\"}]\n";
+    let count = "    - {region: northeurope, count: 3}\n";
+    let shown = mistake(&[(zones, "  - name: northeurope\n"), (count, "")]);
+    assert!(shown.contains("error missing-region: northeurope"), "{shown}");
+    assert!(shown.contains("countFaultDomains does not list region northeurope"), "{shown}");
+    // With zones nobody needs the number.
+    let zoned = lint(&replaced(&example("azure"), &[(count, "")]), &[]);
+    assert_eq!((zoned.code, zoned.stdout.contains("Nothing found.")), (0, true), "{}", zoned.stdout);
+}

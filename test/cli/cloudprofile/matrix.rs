@@ -88,3 +88,13 @@ fn what_is_not_there_is_said() {
     let unknown = outcome(command(&["cloudprofile", "matrix", "-"]), "{kind: CloudProfile, spec: {type: moon}}");
     assert_eq!((unknown.code, unknown.stderr.contains("no provider of type \"moon\"")), (1, true), "{unknown:?}");
 }
+
+#[test]
+fn machine_types_are_filtered_by_architecture_also_where_the_provider_compares_none() {
+    let path = "example/cloudprofiles/alicloud.yaml";
+    let shown = matrix(&[path, "--arch", "amd64"]).succeeded().stdout;
+    assert!(shown.contains("ecs.g7.xlarge"), "{shown}");
+    let other = matrix(&[path, "--arch", "arm64"]);
+    assert_eq!(other.code, 1);
+    assert!(other.stderr.contains("there are for example amd64"), "{}", other.stderr);
+}

@@ -10,12 +10,13 @@ use serde_json::value::RawValue;
 use super::Azure;
 use super::documents::{CloudProfileConfig, FaultDomainCount, ImageVersion};
 use super::image::old_format_definitions;
-use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec, Region};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
 use crate::provider::document::DocumentError;
 use crate::provider::profile::{
-    ImageDocument, ImageVersions, Members, ProfileConfig, ProfileFormat, SameVersion, merge_documents, open_config,
+    ImageDocument, ImageVersions, Members, ProfileConfig, ProfileFormat, SameVersion, UncoveredRegion, merge_documents,
+    open_config,
 };
 
 mod images;
@@ -91,6 +92,18 @@ impl ImageDocument for CloudProfileConfig {
     fn validate_settings(&self, path: FieldPath<'_>, errors: &mut FieldErrors) {
         validate_domain_counts(&self.count_fault_domains, path.child("countFaultDomains"), errors);
         validate_domain_counts(&self.count_update_domains, path.child("countUpdateDomains"), errors);
+    }
+
+    /// A region without zones makes its machines in scale sets, for which a number of fault domains must be known.
+    fn uncovered_regions<'a>(&self, regions: &'a [Region]) -> Vec<UncoveredRegion<'a>> {
+        let is_counted = |region: &Region| self.count_fault_domains.iter().any(|count| count.region == region.name);
+        let uncovered = regions.iter().filter(|region| region.zones.is_empty() && !is_counted(region));
+        let told = uncovered.map(|region| UncoveredRegion {
+            region: &region.name,
+            member: "countFaultDomains",
+            consequence: "it has no zones, so its machines need a scale set with a number of fault domains; pools there fail",
+        });
+        told.collect()
     }
 
     fn validate_namespaced_settings(
