@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use futures::join;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
@@ -89,7 +90,7 @@ async fn carry_out(
     }
     let mut begun = None;
     if begins {
-        begun = record::begin(worker, operation, shared).await?;
+        begun = join!(record::begin(worker, operation, shared), read_secrets(&place, worker, operation)).0?;
         if begun.is_none() {
             return Ok(Action::requeue(AFTER_A_CONFLICT));
         }
@@ -110,6 +111,15 @@ async fn carry_out(
         place.forget_secrets(worker);
     }
     finish(&place, worker, operation, pass, shared).await
+}
+
+/// Reads the Secrets that an operation begins with, while it is said that it begins.
+async fn read_secrets(place: &Place, worker: &Worker, operation: Operation) {
+    let needs_them = matches!(operation, Operation::Create | Operation::Reconcile | Operation::Restore);
+    if needs_them && place.secrets(worker, true).await.is_err() {
+        // The pass reads them again, and says what is wrong.
+        place.forget_secrets(worker);
+    }
 }
 
 async fn pass(
@@ -157,6 +167,7 @@ async fn finish(
         return Ok(Action::requeue(pass.look_again.map_or(wait, |again| again.min(wait))));
     }
     let written = record::status(worker, patch, shared).await?;
+    shared.pace.told(&uid);
     match &pass.outcome {
         Outcome::Failed(failure) => {
             let retry = shared.retries.failed(&uid, pass.writes > 0, Instant::now());

@@ -1,6 +1,7 @@
-//! How often one Worker is looked at, and how often it is told what it waits for: at once when something happens after a
-//! pause, else at most once in [`LOOKS`] and [`WORDS`], however much happens. A debounce would not do: it starts anew with
-//! each event, and the machines of a large Worker make events without a pause for minutes.
+//! How often one Worker is looked at, and how often it is told what it waits for. It is looked at at once when something
+//! happens after a pause, else at most once in [`LOOKS`], however much happens. What it waits for is told [`WORDS`] after it
+//! has become something else: until then it is often something else again, or has come to an end. A debounce would not do:
+//! it starts anew with each event, and the machines of a large Worker make events without a pause for minutes.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,17 +9,17 @@ use std::time::{Duration, Instant};
 
 /// From the end of one look to the beginning of the next.
 pub(super) const LOOKS: Duration = Duration::from_millis(400);
-/// Between two texts about what is waited for. Whoever reads them sees a change within two seconds.
-pub(super) const WORDS: Duration = Duration::from_millis(1500);
+/// From a change to the text that tells it. Whoever reads it sees a change within two seconds.
+pub(super) const WORDS: Duration = Duration::from_secs(1);
 
-/// When Workers were looked at and told last, by uid.
+/// When Workers were looked at, and since when there is something to tell them, by uid.
 #[derive(Default)]
 pub(super) struct Pace(Mutex<HashMap<String, Last>>);
 
 #[derive(Clone, Copy, Default)]
 struct Last {
     look: Option<Instant>,
-    word: Option<Instant>,
+    untold: Option<Instant>,
 }
 
 impl Pace {
@@ -32,9 +33,10 @@ impl Pace {
         now.checked_duration_since(self.last().get(uid)?.look?)
     }
 
-    /// How long to wait before telling a Worker what it waits for; `None` when it is time.
+    /// There is something to tell a Worker that waits: how long until then; `None` when it is time.
     pub(super) fn until_word(&self, uid: &str, now: Instant) -> Option<Duration> {
-        left(self.last().get(uid)?.word? + WORDS, now)
+        let since = *self.last().entry(uid.to_owned()).or_default().untold.get_or_insert(now);
+        left(since + WORDS, now)
     }
 
     /// A look has ended.
@@ -42,9 +44,11 @@ impl Pace {
         self.last().entry(uid.to_owned()).or_default().look = Some(now);
     }
 
-    /// The status was written.
-    pub(super) fn told(&self, uid: &str, now: Instant) {
-        self.last().entry(uid.to_owned()).or_default().word = Some(now);
+    /// The status says what is so.
+    pub(super) fn told(&self, uid: &str) {
+        if let Some(last) = self.last().get_mut(uid) {
+            last.untold = None;
+        }
     }
 
     /// The Worker is gone.
@@ -82,13 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn words_have_a_pace_of_their_own() {
+    fn what_is_so_for_a_while_is_told() {
         let (pace, start) = (Pace::default(), Instant::now());
-        pace.looked("w", start);
-        assert_eq!(pace.until_word("w", start), None);
-        pace.told("w", start);
-        pace.looked("w", start + LOOKS);
-        assert_eq!(pace.until_word("w", start + LOOKS), Some(WORDS - LOOKS));
+        assert_eq!(pace.until_word("w", start), Some(WORDS));
+        assert_eq!(pace.until_word("w", start + LOOKS), Some(WORDS - LOOKS), "counted from the first change");
+        assert_eq!(pace.until_word("other", start + LOOKS), Some(WORDS));
+        assert_eq!(pace.until_word("w", start + WORDS), None);
+        pace.told("w");
+        assert_eq!(pace.until_word("w", start + WORDS), Some(WORDS), "the next change");
         assert!(WORDS + LOOKS < Duration::from_secs(2), "what happens right after a look is told within two seconds");
     }
 }

@@ -1,7 +1,6 @@
 //! What a look writes into the Worker itself: that an operation begins, the status, and that it lets go.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -62,10 +61,7 @@ pub(super) async fn status(
     let Some(patch) = patch else { return Ok(None) };
     let api = workers(worker, shared);
     match api.patch_status(&worker.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await {
-        Ok(written) => {
-            shared.pace.told(&worker.uid().unwrap_or_default(), Instant::now());
-            Ok(Some(shared.newest.written(written)))
-        }
+        Ok(written) => Ok(Some(shared.newest.written(written))),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error.into()),
     }

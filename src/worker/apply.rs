@@ -9,8 +9,8 @@ use super::live::{Live, MachineObjects};
 use super::machine_apis::{MachineApis, WriteError};
 use crate::api::machine::MachineDeployment;
 
-/// Most writes under way at a time, for one Worker.
-pub const PARALLEL_WRITES: usize = 100;
+/// Most requests under way at a time: all pools of a large Worker.
+pub const PARALLEL_WRITES: usize = 320;
 
 /// What came of the changes. Status can be computed only from this.
 pub struct Applied {

@@ -189,7 +189,7 @@ pub async fn reconcile(
     // What is there decides over what is brought back.
     let live =
         async { if moved.is_some() { place.machine_objects_anew().await } else { place.machine_objects().await } };
-    let (secrets, mut live) = tokio::try_join!(place.secrets(worker, begins), live)?;
+    let (secrets, mut live) = tokio::try_join!(place.secrets(worker, false), live)?;
     steps.done("observe");
     let mut context = decode::context(worker, &cluster, &secrets)?;
     let provided = match cloud {
