@@ -20,6 +20,8 @@ use crate::world::World;
 
 /// How often a point is tried that does not come: e.g. a status on the way that is not told each time.
 const TRIES: u32 = 3;
+/// So many undisturbed goes show the points of a flow.
+const LESSONS: usize = 3;
 /// After so many violations nobody needs more.
 const ENOUGH: usize = 10;
 
@@ -190,8 +192,11 @@ async fn go(life: &mut Life<'_>, flow: Flow, point: Option<&Point>, schedule: &M
     match went.recovered_in {
         Some(time) => schedule.recoveries.entry(flow).or_default().push(time),
         None => {
-            schedule.undisturbed.entry(flow).or_default().push(went.took);
-            schedule.learn(flow, &writes);
+            let undisturbed = schedule.undisturbed.entry(flow).or_default();
+            undisturbed.push(went.took);
+            if undisturbed.len() <= LESSONS {
+                schedule.learn(flow, &writes);
+            }
         }
     }
     Ok(())
