@@ -87,7 +87,7 @@ pub(crate) async fn run() -> Result<()> {
     row(&[&"RSS with one Worker", &format!("{idle:.1} MiB")]);
     row(&[&"RSS after the whole run", &format!("{:.1} MiB", memory(pid, "VmRSS")?)]);
     row(&[&"RSS at most", &format!("{:.1} MiB", memory(pid, "VmHWM")?)]);
-    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(controller::BINARY)?.len() as f64 / 1_048_576.0)]);
+    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(controller::binary())?.len() as f64 / 1_048_576.0)]);
 
     head("Requests per Worker", &["phase", "requests"]);
     for (phase, requests) in breakdown {

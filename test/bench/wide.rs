@@ -12,7 +12,7 @@ use crate::controller;
 use crate::figures::{head, row};
 use crate::load::{self, Size, namespace, resource, worker_name};
 use crate::proxy::{Proxy, Treatment};
-use crate::workers::Workers;
+use crate::workers::{Known, Workers};
 
 const SIZE: Size = Size { pools: 300, zones: 1 };
 const DELAY: Duration = Duration::from_millis(200);
@@ -42,7 +42,13 @@ pub(crate) async fn run() -> Result<()> {
 
     head(
         "One Worker with 300 pools, 200 ms for each request",
-        &["operation", "requested to Succeeded, s", "writes", "of them machine objects"],
+        &[
+            "operation",
+            "until all deployments are published, s",
+            "until Succeeded, s",
+            "writes",
+            "of them machine objects",
+        ],
     );
     let name = worker_name(&namespace);
     let resource = resource("extensions.gardener.cloud/v1alpha1", "Worker");
@@ -51,18 +57,32 @@ pub(crate) async fn run() -> Result<()> {
         let before = workers.stamps();
         tokio::time::sleep(Duration::from_millis(1100)).await;
         proxy.take_writes();
-        let start = Instant::now();
         if operation == "create" {
             load::create(&client, load::worker(&namespace, SIZE)).await?;
         } else {
             api.patch(name, &PatchParams::default(), &Patch::Merge(load::request())).await?;
         }
+        // From here on the API server has the request.
+        let start = Instant::now();
+        let is_published = |known: &Known| {
+            let published =
+                known.get(&namespace).and_then(|seen| seen.worker["status"]["machineDeployments"].as_array());
+            ensure!(
+                published.is_some_and(|published| published.len() == SIZE.pools),
+                "not all deployments are published"
+            );
+            Ok(())
+        };
+        workers.until(LONG, is_published).await?;
+        let published = start.elapsed();
         let done = workers.done(std::slice::from_ref(&namespace), &before, LONG).await?;
         let took = done.values().max().map_or(Duration::ZERO, |last| *last - start);
         let writes = proxy.take_writes();
         let of_machines =
             writes.iter().filter(|call| call.path.contains("/machine") || call.path.contains("/secrets")).count();
-        row(&[&operation, &format!("{:.2}", took.as_secs_f64()), &writes.len(), &of_machines]);
+        let seconds = |time: Duration| format!("{:.2}", time.as_secs_f64());
+        let until_published = if operation == "create" { seconds(published) } else { "–".to_owned() };
+        row(&[&operation, &until_published, &seconds(took), &writes.len(), &of_machines]);
         ensure!(operation == "create" || of_machines == 0, "machine objects were written though nothing differs");
     }
     process.stop(Duration::from_secs(5)).await?;

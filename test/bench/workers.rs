@@ -24,7 +24,7 @@ pub(crate) struct Seen {
     pub(crate) at: Instant,
 }
 
-type Known = HashMap<String, Seen>;
+pub(crate) type Known = HashMap<String, Seen>;
 
 /// The watch. Dropping it ends it.
 pub(crate) struct Workers {
