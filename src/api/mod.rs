@@ -2,6 +2,7 @@
 //!
 //! * [`gardener`]: `Worker`, `Cluster` and what is read of `CloudProfile` and `Shoot`;
 //! * [`machine`]: `MachineClass`, `MachineDeployment`, `MachineSet`, `Machine`;
+//! * [`metadata`]: metadata of all of them, without what nobody reads;
 //! * [`secret`]: Secrets that can not be printed by accident;
 //! * [`decoded_once`]: raw documents that many objects share;
 //! * [`gotext`]: text as Go prints and parses it (JSON, YAML, durations, quantities, versions, times).
@@ -13,6 +14,7 @@ pub mod decoded_once;
 pub mod gardener;
 pub mod gotext;
 pub mod machine;
+pub mod metadata;
 pub mod secret;
 
 /// Declares group, version, kind and scope of a type for `k8s-openapi`, and thereby for every client.

@@ -208,7 +208,7 @@ pub fn live_placement(
         pool: live.pool().unwrap_or_default().to_owned(),
         zone: None,
         deployment: live.document.clone(),
-        class: objects.classes.get(&class_name).and_then(|class| class.whole.clone()),
+        class: objects.classes.get(&class_name).and_then(|class| class.whole.as_deref().cloned()),
         user_data: script.map(|script| UserData(script.0.clone())),
         class_name,
         bounds: published.iter().find(|entry| entry.name == name).map(|entry| Bounds {

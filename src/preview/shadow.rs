@@ -135,7 +135,7 @@ fn of_placement(
     if let Some(write) = &change.secret {
         differences.push(differs(MachineObjectKind::Secret, &wanted.secret_name.0, of(write), Vec::new(), None));
     }
-    let class_of = |name: &str| live.classes.get(name).and_then(|class| class.whole.as_ref());
+    let class_of = |name: &str| live.classes.get(name).and_then(|class| class.whole.as_deref());
     if let Some(write) = &change.class {
         let before = class_of(&wanted.class_name.0);
         let places = before.map(|before| class_paths(before, write.after())).unwrap_or_default();

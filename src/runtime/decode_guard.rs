@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::api::gotext::json::decode_lenient;
+use crate::api::metadata::without_managers;
 
 /// An object of a watch, or what is wrong with it.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ pub(super) struct Guarded<K> {
 
 #[derive(Deserialize)]
 struct OnlyMetadata {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "without_managers")]
     metadata: ObjectMeta,
 }
 

@@ -43,6 +43,7 @@ mod served;
 mod shadow;
 mod shown;
 mod tell;
+mod threads;
 mod traces;
 mod tries;
 mod unasked;
@@ -94,8 +95,9 @@ pub struct ControllerArguments {
     /// Cluster says something else about its machines.
     #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
     ignore_operation_annotation: bool,
-    /// Workers that are reconciled at the same time.
-    #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 20, value_name = "N")]
+    /// Workers that are reconciled at the same time. Nobody holds a place while it waits, so more of them only hold more
+    /// memory.
+    #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 6, value_name = "N")]
     worker_max_concurrent_reconciles: u16,
     /// Writes nothing, beside another controller: what it would write is compared with what is there, and differences are
     /// told as metrics and in the log. The client refuses every write.
@@ -170,7 +172,7 @@ pub fn run(arguments: ControllerArguments, providers: Providers) -> ExitCode {
 }
 
 fn start(arguments: ControllerArguments, providers: Providers) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+    let runtime = threads::start().context("no threads")?;
     let result = runtime.block_on(async {
         let traces = Traces::begin(arguments.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty()))?;
         let logs = logs::begin_beside(

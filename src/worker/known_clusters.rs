@@ -15,6 +15,7 @@ use super::mirror::shelf::Shelf;
 use super::observe::ObserveError;
 use crate::api::gardener::{CloudProfile, Cluster, ClusterSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient};
+use crate::api::metadata::without_managers;
 
 /// What is known of Clusters.
 #[derive(Default)]
@@ -121,7 +122,7 @@ impl CloudProfiles {
 /// A Cluster of which the large parts are not decoded yet.
 #[derive(Deserialize)]
 struct ClusterText {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "without_managers")]
     metadata: ObjectMeta,
     spec: ClusterSpecText,
 }

@@ -12,12 +12,12 @@ use kube::{Client, ResourceExt};
 use super::apply::PARALLEL_WRITES;
 use super::observe::ObserveError;
 use crate::api::gardener::Worker;
-use crate::api::secret::{SecretContent, Secrets};
+use crate::api::secret::{PackedSecret, SecretContent, Secrets};
 
 /// References up to this number are read one by one rather than asked for their versions: the list tells of all Secrets in
 /// the namespace.
 const FEW: usize = 2;
-/// Bytes of Secrets that are kept between operations.
+/// Bytes of packed Secrets that are kept between operations.
 const KEPT: usize = 8 * 1024 * 1024;
 
 /// What is known of Secrets.
@@ -26,10 +26,40 @@ pub struct KnownSecrets(Mutex<HashMap<Reference, ReadSecret>>);
 
 type Reference = (String, String);
 
-#[derive(Clone)]
 struct ReadSecret {
     version: String,
-    content: Arc<SecretContent>,
+    content: Kept,
+}
+
+/// What is kept of a Secret: as it is while an operation is under way, packed between operations.
+enum Kept {
+    Open(Arc<SecretContent>),
+    Packed(PackedSecret),
+}
+
+impl Kept {
+    fn opened(&mut self) -> Option<Arc<SecretContent>> {
+        if let Self::Packed(packed) = self {
+            *self = Self::Open(Arc::new(packed.unpack()?));
+        }
+        match self {
+            Self::Open(content) => Some(Arc::clone(content)),
+            Self::Packed(_) => None,
+        }
+    }
+
+    fn pack(&mut self) {
+        if let Self::Open(content) = self {
+            *self = Self::Packed(content.pack());
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Open(content) => content.size(),
+            Self::Packed(packed) => packed.size(),
+        }
+    }
 }
 
 impl KnownSecrets {
@@ -70,9 +100,15 @@ impl KnownSecrets {
 
     /// The operation of a Worker has ended: what it needed is kept for the next one as long as there is room.
     pub fn rest(&self, worker: &Worker) {
+        let references = references(worker);
+        for reference in &references {
+            if let Some(read) = self.known().get_mut(reference) {
+                read.content.pack();
+            }
+        }
         let size: usize = self.known().values().map(|read| read.content.size()).sum();
         if size > KEPT {
-            self.forget(&references(worker));
+            self.forget(&references);
         }
     }
 
@@ -85,8 +121,8 @@ impl KnownSecrets {
         let mut secrets = Secrets::default();
         let mut unknown = Vec::new();
         for reference in references {
-            match self.known().get(&reference) {
-                Some(read) => secrets.insert(&reference.0, &reference.1, Arc::clone(&read.content)),
+            match self.known().get_mut(&reference).and_then(|read| read.content.opened()) {
+                Some(content) => secrets.insert(&reference.0, &reference.1, content),
                 None => unknown.push(reference),
             }
         }
@@ -97,7 +133,7 @@ impl KnownSecrets {
             let version = secret.resource_version().unwrap_or_default();
             let content = Arc::new(SecretContent::from(secret));
             secrets.insert(&reference.0, &reference.1, Arc::clone(&content));
-            self.known().insert(reference, ReadSecret { version, content });
+            self.known().insert(reference, ReadSecret { version, content: Kept::Open(content) });
         }
         Ok(secrets)
     }

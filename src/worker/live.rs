@@ -47,7 +47,7 @@ pub struct Digested<T> {
     /// Id of what a class places machines in at the cloud, such as a scale set.
     pub placed_in: Option<String>,
     /// The object itself, where it was kept.
-    pub whole: Option<T>,
+    pub whole: Option<Box<T>>,
 }
 
 impl Digested<Value> {
@@ -62,7 +62,7 @@ impl Digested<Value> {
             metadata: identity(metadata),
             digest: digest::of_document(&document),
             placed_in: placed_in.map(str::to_owned),
-            whole: Some(document),
+            whole: Some(Box::new(document)),
         })
     }
 }
@@ -72,7 +72,7 @@ impl Digested<Secret> {
     #[must_use]
     pub fn secret(secret: Secret) -> Self {
         let metadata = identity(secret.metadata.clone());
-        Self { metadata, digest: digest::of_secret(&secret), placed_in: None, whole: Some(secret) }
+        Self { metadata, digest: digest::of_secret(&secret), placed_in: None, whole: Some(Box::new(secret)) }
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::{CloudProfile, Shoot};
 use crate::api::kubernetes_kind;
+use crate::api::metadata::without_managers;
 
 /// The garden's view of one shoot; named like the shoot's control-plane namespace.
 ///
@@ -15,7 +16,7 @@ use crate::api::kubernetes_kind;
 #[derive(Clone, Debug, Deserialize)]
 pub struct Cluster {
     /// Only the name counts.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
     /// The mirrored objects.
     pub spec: ClusterSpec,

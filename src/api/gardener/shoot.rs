@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use crate::api::gotext::json::null_as_default;
+use crate::api::metadata::without_managers;
 
 /// The cluster that a user ordered.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -16,7 +17,7 @@ pub struct Shoot {
     /// Group and version.
     pub api_version: Option<String>,
     /// Name, project namespace, annotations.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
     /// The order.
     #[serde(default, deserialize_with = "null_as_default")]

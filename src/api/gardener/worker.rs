@@ -18,12 +18,13 @@ use crate::api::gotext::duration::Duration;
 use crate::api::gotext::json::null_as_default;
 use crate::api::gotext::quantity::Quantity;
 use crate::api::kubernetes_kind;
+use crate::api::metadata::without_managers;
 
 /// What gardenlet wants the machines of one shoot to be, and what became of it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Worker {
     /// Name, namespace (the shoot's control-plane namespace), generation, annotations, finalizers.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
     /// The wish; owned by gardenlet.
     pub spec: WorkerSpec,

@@ -11,12 +11,13 @@ use super::NodeTemplateOfMachine;
 use crate::api::gotext::duration::Duration;
 use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
+use crate::api::metadata::without_managers;
 
 /// A machine deployment as it is read. It is written as a patch of the live document, never from this type.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineDeployment {
     /// Name, labels, annotations, generation.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
     /// The wish.
     #[serde(default, deserialize_with = "null_as_default")]

@@ -5,15 +5,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use super::DeploymentCondition;
-use super::machine_deployment::{ClassReference, MachineLastOperation, MachineTemplate};
+use super::machine_deployment::{ClassReference, MachineLastOperation};
 use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
+use crate::api::metadata::without_managers;
 
 /// Machines of one template; owned by a MachineDeployment.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineSet {
     /// Name, owner.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
     /// The template.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -30,7 +31,15 @@ kubernetes_kind!(MachineSet, "machine.sapcloud.io", "v1alpha1", "MachineSet", "m
 pub struct MachineSetSpec {
     /// The template that the machines are made from.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub template: MachineTemplate,
+    pub template: MachineSetTemplate,
+}
+
+/// `MachineSet.spec.template` as far as it is read.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct MachineSetTemplate {
+    /// The class.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub spec: MachineClassOfMachine,
 }
 
 /// `MachineSet.status` as far as it is read.
@@ -49,7 +58,7 @@ pub struct MachineSetState {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Machine {
     /// Name, labels, owner.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
     /// The class.
     #[serde(default, deserialize_with = "null_as_default")]

@@ -12,5 +12,7 @@ pub use machine_deployment::{
     MachineDeploymentSpec, MachineDeploymentState, MachineLastOperation, MachineSettings, MachineSpec, MachineTemplate,
     OrchestrationType, RollingUpdateStrategy, TemplateMetadata,
 };
-pub use machine_set::{Machine, MachineClassOfMachine, MachineSet, MachineSetSpec, MachineSetState, MachineState};
+pub use machine_set::{
+    Machine, MachineClassOfMachine, MachineSet, MachineSetSpec, MachineSetState, MachineSetTemplate, MachineState,
+};
 pub use node_template::{NodeTemplateMetadata, NodeTemplateOfMachine, NodeTemplateTaints};

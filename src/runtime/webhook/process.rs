@@ -25,6 +25,7 @@ use crate::runtime::logs::{self, LogSwitch};
 use crate::runtime::operations_server::{self, Operations, listen};
 use crate::runtime::process::stop_signal;
 use crate::runtime::readiness::{Need, Readiness};
+use crate::runtime::threads;
 
 /// How often given certificates are published anew, and failures are tried again.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -52,7 +53,7 @@ pub(crate) fn run(
 ) -> ExitCode {
     let start = || {
         let logs = logs::begin(arguments.log_level, arguments.log_format)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+        let runtime = threads::start().context("no threads")?;
         let result = runtime.block_on(until_stopped(arguments, name, Arc::new(metrics), served, logs));
         // Nothing that is still under way may hold up the end.
         runtime.shutdown_background();

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::live::{Digested, Live, MachineObjects};
 use super::observe::ObserveError;
 use crate::api::gotext::json::{DecodeError, decode_lenient};
-use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet, MachineSpec, MachineTemplate};
+use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 
 pub mod shelf;
 
@@ -182,9 +182,11 @@ impl Mirrored for MachineSet {
     fn read(text: &str) -> Readable<Self> {
         let mut set: Self = decoded(text)?;
         slim(&mut set.metadata);
-        let class = set.spec.template.spec.class;
-        set.spec.template =
-            MachineTemplate { spec: MachineSpec { class, ..MachineSpec::default() }, ..MachineTemplate::default() };
+        // Whose it is, its label only says where nothing owns it.
+        match &mut set.metadata.labels {
+            Some(labels) if set.metadata.owner_references.is_none() => labels.retain(|label, _| label == "name"),
+            labels => *labels = None,
+        }
         Ok(set)
     }
 
@@ -212,9 +214,12 @@ fn decoded<T: DeserializeOwned>(text: &str) -> Readable<T> {
     decode_lenient(text).map_err(|error| error.to_string())
 }
 
+/// Leaves out what is not read of machine sets and machines: there are as many as nodes.
 fn slim(metadata: &mut ObjectMeta) {
-    metadata.managed_fields = None;
-    metadata.annotations = None;
+    (metadata.annotations, metadata.namespace, metadata.uid) = (None, None, None);
+    for owner in metadata.owner_references.iter_mut().flatten() {
+        (owner.api_version, owner.uid) = (String::new(), String::new());
+    }
 }
 
 #[cfg(test)]
