@@ -8,7 +8,8 @@ use futures::channel::mpsc;
 use futures::{FutureExt, StreamExt, stream};
 use kube::runtime::Controller;
 use kube::runtime::controller::{Action, Config};
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::store::store;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Client, Resource, ResourceExt};
 use tokio::sync::watch;
 use tracing::{Instrument, debug, info, info_span, warn};
@@ -53,6 +54,8 @@ pub(super) struct Shared {
     pub(super) begins_unasked: bool,
     pub(super) compared: Compared,
     pub(super) newest: Newest,
+    /// Workers as the watch shows them.
+    pub(super) workers: Store<Guarded<Worker>>,
     pub(super) untold: Untold,
     pub(super) knowledge: Arc<Knowledge>,
     /// Only compares.
@@ -99,6 +102,7 @@ pub(super) async fn run(
     let served = Served::new(providers, &arguments.worker_types, &arguments.extension_classes)?;
     info!(worker_types = served.types(), classes = served.classes(), "starting");
     let (bell, rings) = mpsc::unbounded();
+    let (workers, writer) = store();
     let clouds = Clouds::new(arguments.azure(), gate.before_clouds(), ringing(bell));
     let shared = Arc::new(Shared {
         recorder: Recorder::new(client.clone()),
@@ -112,12 +116,13 @@ pub(super) async fn run(
         begins_unasked: arguments.ignore_operation_annotation,
         compared: Compared::default(),
         newest: Newest::default(),
+        workers: workers.clone(),
         untold: Untold::default(),
         knowledge: Arc::default(),
         shadow: arguments.shadow.then(Shadow::default),
     });
     readiness.misses(Need::Caches, "the watches have not shown everything yet");
-    let Watches { workers, news, filled, tasks } = Watches::start(&shared);
+    let Watches { news, filled, tasks } = Watches::start(&shared, writer);
     tokio::select! {
         () = filled.clone() => readiness.has(Need::Caches),
         () = tokio::time::sleep(PATIENCE_WITH_WATCHES) => warn!("not all watches have begun"),

@@ -7,11 +7,13 @@ use futures::join;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
 use serde_json::Value;
 use tracing::{Instrument, info, warn};
 
 use super::controller::Shared;
 use super::measure::measure;
+use super::newest::Newer;
 use super::pace::LOOKS;
 use super::rest::{Rest, look_at_rest};
 use super::tell::tell;
@@ -48,8 +50,23 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
     if shared.newest.is_gone(worker) {
         return Ok(Action::await_change());
     }
-    let newer = shared.newest.newer_than(worker);
-    let worker = newer.as_deref().unwrap_or(worker);
+    let (newer, shown);
+    let worker = match shared.newest.newer_than(worker) {
+        Newer::Nothing => worker,
+        Newer::Written(written) => {
+            newer = written;
+            &*newer
+        }
+        Newer::Shown => {
+            shown =
+                shared.workers.get(&ObjectRef::new(&worker.name_any()).within(&worker.namespace().unwrap_or_default()));
+            match shown.as_deref().map(|shown| &shown.object) {
+                Some(Ok(shown)) => shown,
+                // Its own look follows.
+                None | Some(Err(_)) => return Ok(Action::await_change()),
+            }
+        }
+    };
     let (operation, begins) = match decide(worker) {
         Decision::Nothing if shared.begins_unasked && unasked::begins(worker, provider, shared).await? => {
             (Operation::Reconcile, true)
@@ -152,6 +169,7 @@ async fn finish(
 ) -> Result<Action, LookError> {
     let uid = worker.uid().unwrap_or_default();
     if pass.is_outdated && shared.retries.is_outrun(&uid, Instant::now()) {
+        record::goes_on(worker, operation, shared).await?;
         return Ok(Action::requeue(LOOKS));
     }
     let now = Timestamp::now();

@@ -15,6 +15,17 @@ const GONE: u64 = u64::MAX;
 #[derive(Default)]
 pub(super) struct Newest(Mutex<HashMap<String, Written>>);
 
+/// What there is newer than some version of a Worker.
+#[derive(Debug)]
+pub(super) enum Newer {
+    /// Nothing.
+    Nothing,
+    /// What this process has written and the watch has not shown yet.
+    Written(Arc<Worker>),
+    /// What the watch has shown in the meantime.
+    Shown,
+}
+
 #[derive(Default)]
 struct Written {
     version: u64,
@@ -62,11 +73,15 @@ impl Newest {
         is_own
     }
 
-    /// What was written since the version that the watch shows.
-    pub(super) fn newer_than(&self, shown: &impl Resource) -> Option<Arc<Worker>> {
+    /// What was written since a version that the watch has shown.
+    pub(super) fn newer_than(&self, shown: &impl Resource) -> Newer {
         let known = self.known();
-        let known = known.get(uid_of(shown))?;
-        known.worker.clone().filter(|_| version_of(shown).is_some_and(|shown| shown < known.version))
+        let Some(known) = known.get(uid_of(shown)) else { return Newer::Nothing };
+        match &known.worker {
+            _ if version_of(shown).is_none_or(|shown| shown >= known.version) => Newer::Nothing,
+            Some(worker) => Newer::Written(Arc::clone(worker)),
+            None => Newer::Shown,
+        }
     }
 
     /// The Worker was let go, and nothing held it any more; the watch shows so later.
@@ -114,12 +129,21 @@ mod tests {
         assert!(!newest.is_echo(&worker("3")), "nothing was written");
         newest.written(worker("5"));
         newest.written(worker("4"));
-        let version = |shown: &str| newest.newer_than(&worker(shown)).and_then(|worker| worker.resource_version());
+        let version = |shown: &str| match newest.newer_than(&worker(shown)) {
+            Newer::Written(worker) => worker.resource_version(),
+            Newer::Nothing => None,
+            Newer::Shown => Some("shown".to_owned()),
+        };
         assert_eq!(version("3").as_deref(), Some("5"), "an answer that came late changes nothing");
         assert_eq!(version("6"), None);
         assert!(newest.is_echo(&worker("4")), "the first write");
         assert_eq!(version("4").as_deref(), Some("5"));
         assert!(newest.is_echo(&worker("5")), "the write itself");
+        assert_eq!(
+            version("4").as_deref(),
+            Some("shown"),
+            "whoever took the Worker right before that must not act on it"
+        );
         assert!(!newest.is_echo(&worker("6")), "somebody else's write");
         assert!(newest.is_echo(&worker("5")), "shown again by a list");
         newest.written(worker("8"));

@@ -14,8 +14,9 @@ use crate::worker::operation::{Operation, begin_patch, end_patch};
 use crate::worker::report::{Outcome, status_patch};
 
 /// Says in the status that an operation begins, then takes the request off and holds the Worker with the finalizer: two
-/// writes. In this order, so that a request is never lost: what ends between them begins again. `None` when somebody has
-/// changed the Worker meanwhile: what it says now has not been looked at.
+/// writes. In this order, so that a request is never lost: what ends between them begins again. A new Worker has no status
+/// that somebody could take for the end of its request: the end of its first pass is the first that is said. `None` when
+/// somebody has changed the Worker meanwhile: what it says now has not been looked at.
 pub(super) async fn begin(
     worker: &Worker,
     operation: Operation,
@@ -24,7 +25,9 @@ pub(super) async fn begin(
     let api = workers(worker, shared);
     let (name, parameters) = (worker.name_any(), PatchParams::default());
     let mut begun = None;
-    if let Some(patch) = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now()) {
+    if !is_new(worker)
+        && let Some(patch) = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now())
+    {
         let written = api.patch_status(&name, &parameters, &Patch::Merge(of_version(patch, worker))).await;
         let Some(written) = unless_outdated(written)? else { return Ok(None) };
         begun = Some(shared.newest.written(written));
@@ -36,6 +39,18 @@ pub(super) async fn begin(
         begun = Some(shared.newest.written(written));
     }
     Ok(Some(begun.unwrap_or_else(|| Arc::new(worker.clone()))))
+}
+
+/// Says of a new Worker that its operation goes on, where its first pass has nothing else to say: else the next would begin
+/// anew.
+pub(super) async fn goes_on(worker: &Worker, operation: Operation, shared: &Shared) -> Result<(), LookError> {
+    let patch = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now());
+    status(worker, patch.filter(|_| is_new(worker)), shared).await.map(|_| ())
+}
+
+/// Whether nothing was ever said of its operations.
+fn is_new(worker: &Worker) -> bool {
+    worker.status.last_operation.is_none()
 }
 
 /// The patch of that version only.

@@ -22,8 +22,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt;
-use kube::runtime::reflector::Store;
-use kube::runtime::reflector::store::{Writer, store};
+use kube::runtime::reflector::store::Writer;
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Resource, ResourceExt};
@@ -53,8 +52,6 @@ const WATCH: u32 = 120;
 
 /// Running watches.
 pub(super) struct Watches {
-    /// Workers as the watch shows them.
-    pub(super) workers: Store<Guarded<Worker>>,
     /// Workers that there is news about.
     pub(super) news: mpsc::UnboundedReceiver<WorkerRef>,
     /// Resolves once each watch has shown everything there is.
@@ -64,12 +61,11 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Starts all.
-    pub(super) fn start(shared: &Arc<Controller>) -> Self {
+    /// Starts all. Workers are put where `workers` writes.
+    pub(super) fn start(shared: &Arc<Controller>, workers: Writer<Guarded<Worker>>) -> Self {
         let (news, arrived) = News::new();
-        let (workers, writer) = store();
         let mut start = Start { shared, news: &news, filled: Vec::new(), tasks: JoinSet::new() };
-        start.workers(writer);
+        start.workers(workers);
         start.clusters();
         start.credentials();
         start.machine_objects::<DeploymentText>();
@@ -78,7 +74,7 @@ impl Watches {
         start.machine_objects::<MachineSet>();
         start.machine_objects::<Machine>();
         let filled = join_all(start.filled).map(drop).boxed().shared();
-        Self { workers, news: arrived, filled, tasks: start.tasks }
+        Self { news: arrived, filled, tasks: start.tasks }
     }
 }
 
