@@ -147,7 +147,7 @@ async fn the_role_of_the_sidecar_allows_what_is_needed_and_nothing_else() -> Res
 /// Waits until another authority signs, which was announced before.
 async fn is_renewed(client: &Client, namespace: &str, name: &str) -> Result<()> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    eventually(SOON, "the certificate is renewed", async || {
+    eventually(3 * SOON, "the certificate is renewed", async || {
         let data = secrets.get(name).await?.data.unwrap_or_default();
         ensure!(data.contains_key("former-authority.crt"), "the first authority signs: {:?}", data.keys());
         Ok(())
