@@ -14,7 +14,7 @@ pub(crate) fn binary() -> String {
 
 /// Starts one that reaches the API server as a kubeconfig says.
 pub(crate) fn start(control_plane: &ControlPlane, kubeconfig: &Path) -> Result<Process> {
-    let program = Program::new("controller", &binary())
+    let program = Program::new("controller", binary())
         .arg("controller")
         .flag("kubeconfig", kubeconfig)
         .env("RUST_LOG", "info,kube_runtime=warn")
