@@ -120,11 +120,14 @@ impl Flow {
     }
 }
 
-/// Whether the Worker was said to be in work after a revision.
+/// Whether what the Worker says is said of the request: it was in work after that revision, or nothing had been said yet.
 fn has_begun(versions: &[Version], since: u64) -> bool {
     let mut later = versions.iter().filter(|version| version.kind == Kind::Worker && version.revision > since);
     later.any(|version| {
-        version.object.as_ref().is_some_and(|worker| worker["status"]["lastOperation"]["state"] == "Processing")
+        version.object.as_ref().is_some_and(|worker| {
+            let last = &worker["status"]["lastOperation"];
+            last.is_null() || last["state"] == "Processing"
+        })
     })
 }
 
