@@ -178,8 +178,11 @@ async fn look_at(guarded: Arc<Guarded<Worker>>, shared: Arc<Shared>) -> Result<A
 }
 
 fn on_error(guarded: Arc<Guarded<Worker>>, error: &LookError, shared: Arc<Shared>) -> Action {
-    let retry = shared.retries.failed(guarded.meta().uid.as_deref().unwrap_or_default(), false, Instant::now());
-    let delay = retry.delay;
+    let (uid, now) = (guarded.meta().uid.as_deref().unwrap_or_default(), Instant::now());
+    let delay = match error.says_that_nobody_answers() {
+        true => shared.retries.alone(uid, now),
+        false => shared.retries.failed(uid, false, now).delay,
+    };
     warn!(namespace = guarded.namespace(), name = guarded.name_any(), %error, ?delay, "trying again");
     Action::requeue(delay)
 }

@@ -37,6 +37,20 @@ pub(super) enum LookError {
     Read(#[from] ObserveError),
 }
 
+impl LookError {
+    /// Whether there was no API server, rather than one that refuses something.
+    pub(super) fn says_that_nobody_answers(&self) -> bool {
+        match self {
+            Self::Write(source) | Self::Read(ObserveError::Api { source, .. }) => match source {
+                kube::Error::Api(status) => matches!(status.code, 429 | 502 | 503 | 504),
+                kube::Error::Service(_) | kube::Error::HyperError(_) => true,
+                _ => false,
+            },
+            Self::Read(ObserveError::Decode { .. } | ObserveError::Cluster { .. }) => false,
+        }
+    }
+}
+
 /// When a Worker was changed while its operation began, the watch shows it; this is for a watch that has failed.
 const AFTER_A_CONFLICT: Duration = Duration::from_millis(500);
 

@@ -5,13 +5,21 @@
 //! would be at five minutes after some seconds.
 //!
 //! Who was outrun by somebody else has not failed: they look again at once, a few times in a row.
+//!
+//! When there is no API server, no Worker has failed: each is tried again after seconds, however long that has lasted. When
+//! it is back, no event need come that would lead to a look. How many are tried at a time is bounded by the workers of the
+//! queue.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::tries::random_half;
+
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);
+/// The longest time between tries without an API server, and up to half of it more.
+const LONGEST_ALONE: Duration = Duration::from_secs(3);
 /// How often in a row somebody else may be faster.
 const OUTRUN: u32 = 5;
 
@@ -24,11 +32,13 @@ struct Failures {
     next_try: Instant,
     /// How often somebody else was faster since the last success.
     outrun: u32,
+    /// How often in a row there was no API server.
+    alone: u32,
 }
 
 impl Failures {
     fn none(now: Instant) -> Self {
-        Self { count: 0, next_try: now, outrun: 0 }
+        Self { count: 0, next_try: now, outrun: 0, alone: 0 }
     }
 }
 
@@ -49,12 +59,22 @@ impl Retries {
         if got_on {
             *failures = Failures::none(now);
         }
+        failures.alone = 0;
         if let Some(delay) = failures.next_try.checked_duration_since(now).filter(|delay| !delay.is_zero()) {
             return Retry { delay, was_due: false };
         }
         let delay = FIRST.saturating_mul(2_u32.saturating_pow(failures.count)).min(LONGEST);
         (failures.count, failures.next_try) = (failures.count.saturating_add(1), now + delay);
         Retry { delay, was_due: true }
+    }
+
+    /// There was no API server: tells the time until the next try.
+    pub(super) fn alone(&self, uid: &str, now: Instant) -> Duration {
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = failures.entry(uid.to_owned()).or_insert(Failures::none(now));
+        let delay = FIRST.saturating_mul(2_u32.saturating_pow(failures.alone)).min(LONGEST_ALONE);
+        failures.alone = failures.alone.saturating_add(1);
+        delay + delay.mul_f64(random_half())
     }
 
     /// Whether to look again at once because somebody else was faster; false when that has become a failure.
@@ -108,6 +128,17 @@ mod tests {
         retries.failed("w", false, start + FIRST);
         assert_eq!(retries.failed("w", true, start + FIRST * 2), Retry { delay: FIRST, was_due: true });
         assert_eq!(retries.failed("w", false, start + FIRST * 3), Retry { delay: FIRST * 2, was_due: true });
+    }
+
+    #[test]
+    fn an_outage_is_no_failure_of_a_worker() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        let delays: Vec<Duration> = (0..100).map(|_| retries.alone("w", start)).collect();
+        assert!(delays[0] < FIRST * 2, "{:?}", delays[0]);
+        assert!(delays.iter().all(|delay| *delay < Duration::from_secs(5)), "{delays:?}");
+        assert!(delays[50..].windows(2).any(|two| two[0] != two[1]), "not all Workers at the same time");
+        assert_eq!(retries.failed("w", false, start), Retry { delay: FIRST, was_due: true }, "its own first failure");
+        assert!(retries.alone("w", start) < FIRST * 2, "the API server was there meanwhile");
     }
 
     #[test]

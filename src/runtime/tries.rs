@@ -154,7 +154,7 @@ fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// From 0 to 0.5, so that many that fail together don't come back together. Its quality is no matter.
-fn random_half() -> f64 {
+pub(super) fn random_half() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     f64::from(u16::try_from(random % 1000).unwrap_or_default()) / 2000.0
 }

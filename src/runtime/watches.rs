@@ -37,6 +37,7 @@ use super::decode_guard::Guarded;
 use super::newest::Newest;
 use super::news::{News, WorkerRef};
 use super::shown::Shown;
+use super::tries::random_half;
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::{Machine, MachineSet};
 use crate::worker::delete::CREDENTIALS;
@@ -223,7 +224,9 @@ fn put<K, T>(
     Vec::new()
 }
 
-/// Pauses of a watch that fails again and again: short, because nothing is seen meanwhile.
+/// Pauses of a watch that fails again and again: short, because nothing is seen meanwhile. kube's own grow to half a minute,
+/// so after an outage Workers would wait as long although the API server is back. Each is up to half longer, so that the
+/// watches of many controllers don't come back together.
 #[derive(Default)]
 struct Pause {
     failures: u32,
@@ -231,7 +234,7 @@ struct Pause {
 
 impl Pause {
     const FIRST: Duration = Duration::from_millis(100);
-    const LONGEST: Duration = Duration::from_secs(5);
+    const LONGEST: Duration = Duration::from_secs(1);
 }
 
 impl Iterator for Pause {
@@ -240,12 +243,29 @@ impl Iterator for Pause {
     fn next(&mut self) -> Option<Duration> {
         let pause = Self::FIRST.saturating_mul(2_u32.saturating_pow(self.failures)).min(Self::LONGEST);
         self.failures = self.failures.saturating_add(1);
-        Some(pause)
+        Some(pause + pause.mul_f64(random_half()))
     }
 }
 
 impl Backoff for Pause {
     fn reset(&mut self) {
         self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_tries_again_within_two_seconds_however_long_it_has_failed() {
+        let mut pause = Pause::default();
+        let pauses: Vec<Duration> = pause.by_ref().take(100).collect();
+        assert!(pauses[0] < Duration::from_millis(200), "{:?}", pauses[0]);
+        assert!(pauses.iter().all(|pause| *pause < Duration::from_secs(2)), "{pauses:?}");
+        assert!(pauses[50..].iter().all(|pause| *pause >= Pause::LONGEST), "an API server needs peace: {pauses:?}");
+        assert!(pauses[50..].windows(2).any(|two| two[0] != two[1]), "not all at the same time");
+        pause.reset();
+        assert!(pause.next().is_some_and(|pause| pause < Duration::from_millis(200)));
     }
 }

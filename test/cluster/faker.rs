@@ -15,6 +15,7 @@ use kube::api::{
 };
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::ObjectRef;
+use kube::runtime::utils::Backoff;
 use kube::runtime::watcher;
 use kube::{Client, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
@@ -55,6 +56,7 @@ impl Faker {
         };
         let controller = Controller::new_with(api(&deployments), watcher::Config::default(), deployments.clone())
             .with_config(Config::default().concurrency(32))
+            .trigger_backoff(Soon)
             .owns_with(api(&sets), sets.clone(), watcher::Config::default());
         let asleep = Arc::<Asleep>::default();
         let controller = if makes_machines { wakes(controller, &client, &asleep) } else { controller };
@@ -81,6 +83,22 @@ impl Drop for Faker {
 
 pub(super) fn resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("machine.sapcloud.io", "v1alpha1", kind))
+}
+
+/// Watches that fail begin anew soon: kube's own pauses grow to half a minute, and all that time nobody would make machines
+/// after an outage.
+struct Soon;
+
+impl Iterator for Soon {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::from_millis(100))
+    }
+}
+
+impl Backoff for Soon {
+    fn reset(&mut self) {}
 }
 
 struct Context {

@@ -104,8 +104,18 @@ impl Check {
             }
             return;
         };
+        self.unseen(name, &before["metadata"], &after["metadata"]);
         self.template(name, before, after, flow);
         self.replicas(name, &before["spec"]["replicas"], &after["spec"]["replicas"], flow);
+    }
+
+    /// A witness that has missed something says so: each change of what is wanted counts one generation.
+    fn unseen(&mut self, name: &str, before: &Value, after: &Value) {
+        let generation = |metadata: &Value| metadata["generation"].as_u64().unwrap_or_default();
+        if generation(before) + 1 < generation(after) || before["uid"] != after["uid"] {
+            self.found
+                .push(format!("not all versions of MachineDeployment {name} were seen: {before} becomes {after}"));
+        }
     }
 
     /// What makes machine-controller-manager replace machines.

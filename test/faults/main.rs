@@ -104,10 +104,6 @@ fn run() -> Result<Vec<Row>> {
             );
         }
         rows.extend(told("side by side", beside_each_other(&world, &ends, is_wanted)).await?);
-        // Everybody would notice, so nobody else is there.
-        if named.iter().any(|name| name == "outage") {
-            rows.push(told("outage", outage::run(&world, &ends)).await?);
-        }
         Ok(rows)
     })
 }
@@ -131,6 +127,9 @@ async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) 
     }
     if is_wanted("rivals") {
         cases.push(rivals::run(world, ends).boxed_local());
+    }
+    if is_wanted("outage") {
+        cases.push(outage::run(ends).boxed_local());
     }
     try_join_all(cases).await
 }

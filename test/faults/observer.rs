@@ -1,4 +1,10 @@
 //! An independent witness: sees every version of every object through watches of its own, straight from the API server.
+//!
+//! While the API server is away nobody sees anything, and what was written in the moment before it went may never be shown.
+//! A list tells what is there then: each object with its own revision, so the order of what came is known. What has gone is
+//! not in it, so machines and what holds them count as gone since the watch ended, and what they need as gone when it was
+//! listed: no rule may be broken by what was not seen. That a version is missing in between is told by the generation
+//! (`invariants`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -78,7 +84,7 @@ impl Observer {
         for kind in KINDS {
             let api = Api::all_with(control_plane.client(ADMIN).await?, &kind.resource());
             let follower = Follower { api, kind, namespaces: Arc::clone(&namespaces), going_on: going_on.clone() };
-            let from = follower.list().await?;
+            let from = follower.list("").await?;
             watches.push(tokio::spawn(follower.follow(from)));
         }
         Ok(Self { namespaces, going_on, watches })
@@ -144,14 +150,18 @@ impl Namespaces {
 
     fn see(&self, kind: Kind, mut object: DynamicObject, gone: bool) {
         object.metadata.managed_fields = None;
-        let (name, revision) = (object.name_any(), revision_of(object.resource_version()));
+        let (name, revision) = (object.name_any(), revision_of(&object.resource_version().unwrap_or_default()));
         let namespace = self.of(&object.namespace().unwrap_or_default());
         let object = (!gone).then(|| Arc::new(serde_json::to_value(object).unwrap_or_default()));
         namespace.see(Version { revision, kind, name, object });
     }
 
-    /// What is known of a kind and not in a list of its objects, by namespace and name, is gone.
-    fn see_gone(&self, kind: Kind, listed: &HashSet<(String, String)>, revision: u64) {
+    /// What is known of a kind and not in a list of its objects, by namespace and name, has gone between two revisions.
+    fn see_gone(&self, kind: Kind, listed: &HashSet<(String, String)>, between: (u64, u64)) {
+        let revision = match kind {
+            Kind::MachineDeployment | Kind::MachineSet | Kind::Machine => between.0,
+            _ => between.1,
+        };
         let namespaces: Vec<_> = self.lock().iter().map(|(name, known)| (name.clone(), Arc::clone(known))).collect();
         for (namespace, known) in namespaces {
             let of_kind = known.seen().now.keys().filter(|(other, _)| *other == kind).cloned().collect::<Vec<_>>();
@@ -164,8 +174,8 @@ impl Namespaces {
     }
 }
 
-fn revision_of(version: Option<String>) -> u64 {
-    version.and_then(|version| version.parse().ok()).unwrap_or_default()
+fn revision_of(version: &str) -> u64 {
+    version.parse().unwrap_or_default()
 }
 
 impl Namespace {
@@ -203,18 +213,20 @@ impl Follower {
             }
             // Not at once, as long as it is away.
             tokio::time::sleep(Duration::from_millis(100)).await;
-            if let Ok(listed) = self.list().await {
+            if let Ok(listed) = self.list(&from).await {
                 from = listed;
             }
         }
     }
 
-    /// Sees everything there is. Returns the version from which on to watch.
-    async fn list(&self) -> Result<String> {
+    /// Sees everything there is, after everything until the version `from` was seen. Returns the version from which on to
+    /// watch.
+    async fn list(&self, from: &str) -> Result<String> {
         let list = self.api.list(&ListParams::default()).await.with_context(|| format!("listing {:?}", self.kind))?;
         let version = list.metadata.resource_version.unwrap_or_default();
+        let between = (revision_of(from), revision_of(&version));
         let names = list.items.iter().map(|object| (object.namespace().unwrap_or_default(), object.name_any()));
-        self.namespaces.see_gone(self.kind, &names.collect(), revision_of(Some(version.clone())));
+        self.namespaces.see_gone(self.kind, &names.collect(), between);
         for object in list.items {
             self.namespaces.see(self.kind, object, false);
         }

@@ -18,8 +18,11 @@ const LIVES: usize = 4;
 /// The flows in which it happens.
 const DISTURBED: [Flow; 4] = [Flow::Create, Flow::Roll, Flow::Restore, Flow::Delete];
 
-/// Killed right after it was asked for each flow that makes or removes many objects.
-pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
+/// Killed right after it was asked for each flow that makes or removes many objects. Everybody would notice, so it has a
+/// control plane of its own.
+pub(crate) async fn run(ends: &Ends) -> Result<Row> {
+    let world = World::start_alone().await?;
+    let world = &world;
     let mut lives = try_join_all((0..LIVES).map(async |_| Life::begin(world, "outage", ends).await)).await?;
     let (mut times, mut violations) = (Vec::new(), Vec::new());
     for flow in Flow::ALL {

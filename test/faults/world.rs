@@ -20,9 +20,17 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Starts it.
+    /// Starts it on the control plane that all share.
     pub(crate) async fn start() -> Result<Self> {
-        let control_plane = cluster::shared().await?;
+        Self::on(cluster::shared().await?).await
+    }
+
+    /// Starts it on a control plane of its own, for a case that everybody else would notice.
+    pub(crate) async fn start_alone() -> Result<Self> {
+        Self::on(Box::leak(Box::new(ControlPlane::start().await?))).await
+    }
+
+    async fn on(control_plane: &'static ControlPlane) -> Result<Self> {
         let observer = Observer::start(control_plane).await?;
         let machines = Faker::start_with_machines(control_plane.client(FAKER).await?, None, MACHINES_TAKE);
         Ok(Self { control_plane, observer, _machines: machines })

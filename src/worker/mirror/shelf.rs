@@ -56,8 +56,8 @@ pub struct Shelf<T>(Mutex<State<T>>);
 
 struct State<T> {
     namespaces: HashMap<String, BTreeMap<String, Entry<T>>>,
-    /// Uids of what this process has deleted, with the time: the watch may still show what was before.
-    vanished: HashMap<String, u64>,
+    /// What this process has deleted, by uid: the watch may still show what was before.
+    vanished: HashMap<String, Vanished>,
     /// Reads that are under way, by the time at which they began.
     reads: BTreeMap<u64, usize>,
     /// Uids of what has gone since the oldest of these reads began, with the time.
@@ -72,6 +72,14 @@ struct State<T> {
 struct List {
     began: u64,
     seen: HashSet<(String, String)>,
+    /// Uids of what this process has deleted and the list still has: the watch will show that it goes.
+    vanishing: HashSet<String>,
+}
+
+/// What this process has deleted: where, and when.
+struct Vanished {
+    namespace: String,
+    time: u64,
 }
 
 struct Entry<T> {
@@ -134,23 +142,28 @@ impl<T> Shelf<T> {
     /// A watch begins anew: it lists everything.
     pub fn begin_list(&self) {
         let mut state = self.state();
-        state.list = Some(List { began: state.time, seen: HashSet::new() });
+        state.list = Some(List { began: state.time, seen: HashSet::new(), vanishing: HashSet::new() });
     }
 
     /// An object of this list. Tells whether that is news.
     pub fn list(&self, identity: Identity, object: T) -> bool {
         let mut state = self.state();
+        let vanishes = state.vanished.contains_key(&identity.uid);
         if let Some(list) = &mut state.list {
             list.seen.insert((identity.namespace.clone(), identity.name.clone()));
+            if vanishes {
+                list.vanishing.insert(identity.uid.clone());
+            }
         }
         state.put(identity, object, Source::Watch)
     }
 
     /// The list is complete: what was not in it is gone, unless this process has written it meanwhile. Returns the
-    /// namespaces that have lost something.
+    /// namespaces that have lost something, be it by this process: whoever has deleted it waits for the watch to show that
+    /// it is gone, and the watch, which begins after the list, never will.
     pub fn end_list(&self) -> Vec<String> {
         let mut state = self.state();
-        let Some(List { began, seen }) = state.list.take() else { return Vec::new() };
+        let Some(List { began, seen, vanishing }) = state.list.take() else { return Vec::new() };
         let (mut poorer, mut gone) = (Vec::new(), Vec::new());
         state.namespaces.retain(|namespace, entries| {
             let before = gone.len();
@@ -167,7 +180,9 @@ impl<T> Shelf<T> {
             !entries.is_empty()
         });
         gone.iter().for_each(|uid| state.note_gone(uid));
-        state.vanished.retain(|_, time| *time > began);
+        let unseen = state.vanished.iter().filter(|(uid, _)| !vanishing.contains(*uid));
+        poorer.extend(unseen.map(|(_, vanished)| vanished.namespace.clone()));
+        state.vanished.retain(|_, vanished| vanished.time > began);
         state.is_trusted = true;
         poorer
     }
@@ -197,7 +212,7 @@ impl<T> Shelf<T> {
         state.note_gone(uid);
         let time = state.time;
         if state.take(namespace, name, uid) {
-            state.vanished.insert(uid.to_owned(), time);
+            state.vanished.insert(uid.to_owned(), Vanished { namespace: namespace.to_owned(), time });
         }
     }
 
@@ -408,6 +423,26 @@ mod tests {
         assert!(shelf.is_trusted());
         let expected = [("a", 1), ("b", 9), ("d", 10)].map(|(name, version)| (name.to_owned(), version));
         assert_eq!(names(&shelf), expected, "d was written after the list began");
+    }
+
+    /// Its own deletion is all that a Worker waits for, and the watch was broken meanwhile.
+    #[test]
+    fn a_list_without_what_this_process_has_deleted_is_news() {
+        let shelf = Shelf::default();
+        for name in ["a", "b", "c"] {
+            shelf.show(object(name, name, 1), 1);
+        }
+        shelf.doubt();
+        shelf.deleted("ns", "a", "a");
+        shelf.begin_list();
+        shelf.deleted("ns", "b", "b");
+        shelf.list(object("c", "c", 1), 1);
+        assert_eq!(shelf.end_list(), ["ns", "ns"], "a and b; no event will tell of them");
+        shelf.begin_list();
+        shelf.deleted("ns", "c", "c");
+        shelf.list(object("c", "c", 1), 1);
+        assert_eq!(shelf.end_list(), [""; 0], "an event will tell of c");
+        assert_eq!(names(&shelf), []);
     }
 
     #[test]
