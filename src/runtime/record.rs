@@ -44,8 +44,11 @@ pub(super) async fn begin(
 /// Says of a new Worker that its operation goes on, where its first pass has nothing else to say: else the next would begin
 /// anew.
 pub(super) async fn goes_on(worker: &Worker, operation: Operation, shared: &Shared) -> Result<(), LookError> {
-    let patch = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now());
-    status(worker, patch.filter(|_| is_new(worker)), shared).await.map(|_| ())
+    if is_new(worker) {
+        let patch = status_patch(worker, operation, &Outcome::Begun, None, Timestamp::now());
+        status(worker, patch, shared).await?;
+    }
+    Ok(())
 }
 
 /// Whether nothing was ever said of its operations.

@@ -1,5 +1,5 @@
 //! I/O step: writes the changes. Secrets and classes go before the deployments that refer to them; placements go side by
-//! side, at most [`PARALLEL_WRITES`] at a time. What fails for one does not stop the others.
+//! side, at most [`PARALLEL_REQUESTS`] at a time. What fails for one does not stop the others.
 
 use futures::StreamExt;
 use futures::stream;
@@ -10,7 +10,7 @@ use super::machine_apis::{MachineApis, WriteError};
 use crate::api::machine::MachineDeployment;
 
 /// Most requests under way at a time: all pools of a large Worker.
-pub const PARALLEL_WRITES: usize = 320;
+pub const PARALLEL_REQUESTS: usize = 320;
 
 /// What came of the changes. Status can be computed only from this.
 pub struct Applied {
@@ -49,7 +49,7 @@ pub struct ApplyError {
 pub async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, live: MachineObjects) -> Applied {
     let mut applied = Applied { live, errors: Vec::new(), writes: 0 };
     let writes: Vec<_> = changes.into_iter().map(|change| apply_machine(apis, change)).collect();
-    let mut results = stream::iter(writes).buffer_unordered(PARALLEL_WRITES);
+    let mut results = stream::iter(writes).buffer_unordered(PARALLEL_REQUESTS);
     while let Some((result, writes)) = results.next().await {
         applied.writes += writes;
         match result {

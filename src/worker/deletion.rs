@@ -3,7 +3,7 @@
 use futures::{StreamExt, stream};
 use k8s_openapi::Resource;
 
-use super::apply::PARALLEL_WRITES;
+use super::apply::PARALLEL_REQUESTS;
 use super::machine_apis::MachineApis;
 use super::mirror::Mirrored;
 use super::reconcile::PassError;
@@ -21,7 +21,7 @@ pub(super) async fn delete_all<T: Mirrored>(apis: &MachineApis, doomed: Vec<Doom
         apis.delete::<T>(name, uid).await.map_err(|source| PassError::Delete { kind, name: name.to_owned(), source })
     });
     let deletions: Vec<_> = deletions.collect();
-    let mut results = stream::iter(deletions).buffer_unordered(PARALLEL_WRITES);
+    let mut results = stream::iter(deletions).buffer_unordered(PARALLEL_REQUESTS);
     let mut outcome = Ok(());
     while let Some(result) = results.next().await {
         outcome = outcome.and(result);

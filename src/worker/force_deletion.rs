@@ -5,7 +5,7 @@ use futures::{StreamExt, stream};
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::apply::PARALLEL_WRITES;
+use super::apply::PARALLEL_REQUESTS;
 use super::machine_apis::MachineApis;
 use super::place::Place;
 use super::reconcile::PassError;
@@ -25,7 +25,7 @@ pub async fn mark_machines(place: &Place, machines: &[Machine]) -> Result<(), Pa
         labels.and_then(|labels| labels.get(LABEL.0)).is_none_or(|value| value != LABEL.1)
     });
     let patches: Vec<_> = unmarked.map(|machine| mark(&apis, machine.name_any())).collect();
-    let mut results = stream::iter(patches).buffer_unordered(PARALLEL_WRITES);
+    let mut results = stream::iter(patches).buffer_unordered(PARALLEL_REQUESTS);
     let mut outcome = Ok(());
     while let Some(result) = results.next().await {
         outcome = outcome.and(result);

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
-use super::apply::PARALLEL_WRITES;
+use super::apply::PARALLEL_REQUESTS;
 use super::observe::ObserveError;
 use crate::api::gardener::Worker;
 use crate::api::secret::{PackedSecret, SecretContent, Secrets};
@@ -127,7 +127,7 @@ impl KnownSecrets {
             }
         }
         let reads: Vec<_> = unknown.into_iter().map(|reference| read(client, reference)).collect();
-        let mut reads = stream::iter(reads).buffer_unordered(PARALLEL_WRITES);
+        let mut reads = stream::iter(reads).buffer_unordered(PARALLEL_REQUESTS);
         while let Some((reference, secret)) = reads.try_next().await? {
             let Some(secret) = secret else { continue };
             let version = secret.resource_version().unwrap_or_default();

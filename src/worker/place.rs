@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::Client;
 use tokio::sync::Semaphore;
 
-use super::apply::PARALLEL_WRITES;
+use super::apply::PARALLEL_REQUESTS;
 use super::cleanup::MachineController;
 use super::known_clusters::KnownClusters;
 use super::known_secrets::KnownSecrets;
@@ -33,7 +33,7 @@ pub struct Knowledge {
 impl Default for Knowledge {
     fn default() -> Self {
         let (mirror, clusters, secrets) = Default::default();
-        Self { mirror, clusters, secrets, writes: Semaphore::new(PARALLEL_WRITES) }
+        Self { mirror, clusters, secrets, writes: Semaphore::new(PARALLEL_REQUESTS) }
     }
 }
 

@@ -16,7 +16,7 @@ use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use serde_json::Value;
 use tracing::info;
 
-use super::apply::PARALLEL_WRITES;
+use super::apply::PARALLEL_REQUESTS;
 use super::cleanup::MachineController;
 use super::garden::{Garden, GardenError};
 use super::live::MachineObjects;
@@ -116,7 +116,7 @@ async fn create_all(
 ) -> Result<(), RestoreError> {
     let creations: Vec<_> =
         documents.into_iter().map(|document| create(api.clone(), kind, namespace.to_owned(), document)).collect();
-    let mut results = stream::iter(creations).buffer_unordered(PARALLEL_WRITES);
+    let mut results = stream::iter(creations).buffer_unordered(PARALLEL_REQUESTS);
     let mut outcome = Ok(());
     while let Some(result) = results.next().await {
         outcome = outcome.and(result);

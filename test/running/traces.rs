@@ -146,7 +146,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
 
     // One that takes connections and never answers holds up neither the work nor the end.
     let silent = TcpListener::bind(("127.0.0.1", 0)).await?;
-    let address = format!("http://{}", silent.local_addr()?);
+    let address = format!("http://reader:planted-password@{}", silent.local_addr()?);
     let patient = Controller::start(&control_plane, "silent", CONTROLLER, |program| {
         program.flag("otlp-endpoint", &address).env("OTEL_BSP_SCHEDULE_DELAY", "200")
     })?;
@@ -162,6 +162,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
     ensure!(took < Duration::from_secs(4), "it took {took:?}");
     let log = std::fs::read_to_string(patient.process.log())?;
     ensure!(log.contains("the last spans are lost"), "{log}");
+    ensure!(log.contains("traces are sent") && !log.contains("planted-password"), "{log}");
     control_plane.stop().await
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, ensure};
 use async_trait::async_trait;
+use axum::http::Uri;
 use opentelemetry::trace::{Span as _, Tracer as _, TracerProvider as _};
 use opentelemetry::{KeyValue, global};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
@@ -31,7 +32,8 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 /// Spans on their way to a collector.
 pub(crate) struct Traces {
     provider: SdkTracerProvider,
-    endpoint: String,
+    /// Only its name: an address may hold a password.
+    collector: String,
 }
 
 impl Traces {
@@ -41,8 +43,9 @@ impl Traces {
     /// When the endpoint is no address of HTTP.
     pub(crate) fn begin(endpoint: Option<&str>) -> anyhow::Result<Option<Self>> {
         let Some(endpoint) = endpoint.map(|endpoint| endpoint.trim_end_matches('/')) else { return Ok(None) };
-        let is_http = ["http://", "https://"].iter().any(|scheme| endpoint.starts_with(scheme));
-        ensure!(is_http, "--otlp-endpoint: http:// or https:// is wanted");
+        let address: Uri = endpoint.parse().context("--otlp-endpoint")?;
+        ensure!(matches!(address.scheme_str(), Some("http" | "https")), "--otlp-endpoint: http:// or https:// is wanted");
+        let collector = address.host().unwrap_or_default().to_owned();
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(Transport::new()?)
@@ -54,7 +57,7 @@ impl Traces {
         let resource = Resource::builder().with_service_name(SERVICE).with_attribute(version).build();
         let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
         global::set_tracer_provider(provider.clone());
-        Ok(Some(Self { provider, endpoint: endpoint.to_owned() }))
+        Ok(Some(Self { provider, collector }))
     }
 
     /// Sees the spans that are sent, whatever is logged.
@@ -74,7 +77,7 @@ impl Traces {
 
     /// What is to be said once there are logs.
     pub(crate) fn tell(&self) {
-        info!(endpoint = self.endpoint, "traces are sent");
+        info!(collector = self.collector, "traces are sent");
     }
 
     /// Steps that have followed each other since then, as spans below that of their pass.

@@ -182,10 +182,9 @@ impl Mirrored for MachineSet {
     fn read(text: &str) -> Readable<Self> {
         let mut set: Self = decoded(text)?;
         slim(&mut set.metadata);
-        // Whose it is, its label only says where nothing owns it.
-        match &mut set.metadata.labels {
-            Some(labels) if set.metadata.owner_references.is_none() => labels.retain(|label, _| label == "name"),
-            labels => *labels = None,
+        if set.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty()) {
+            // Whose it is, the labels say only where nothing owns it.
+            set.metadata.labels = None;
         }
         Ok(set)
     }
@@ -256,9 +255,22 @@ mod tests {
         assert!(deployment.document["metadata"].get("managedFields").is_none(), "but for what nobody reads");
         assert_eq!(deployment.object.spec.replicas, 2);
         assert_eq!(objects.machine_sets[0].spec.template.spec.class.name, "c");
-        assert_eq!(objects.machine_sets[0].metadata.labels.as_ref().unwrap()["name"], "d");
+        assert_eq!(objects.machine_sets[0].metadata.labels.as_ref().unwrap()["name"], "d", "nothing else says whose it is");
         assert!(objects.classes["c"].whole.is_none() && objects.class_secrets["c"].whole.is_none());
         assert!(mirror.of_namespace("other").unwrap().is_empty());
+    }
+
+    #[test]
+    fn of_a_machine_set_only_its_owner_is_kept() {
+        let mirror = Mirror::default();
+        let owner = json!({"apiVersion": "a/v1", "kind": "MachineDeployment", "name": "d", "uid": "u"});
+        let metadata = json!({"name": "s", "labels": {"name": "d"}, "annotations": {"a": "b"}, "ownerReferences": [owner]});
+        put::<MachineSet>(&mirror, json!({"metadata": metadata, "status": {"replicas": 3}}));
+        let set = &mirror.of_namespace("ns").unwrap().machine_sets[0];
+        let owners = set.metadata.owner_references.as_deref().unwrap();
+        assert_eq!((owners[0].kind.as_str(), owners[0].name.as_str()), ("MachineDeployment", "d"));
+        assert_eq!((set.metadata.name.as_deref(), set.status.replicas), (Some("s"), 3));
+        assert!(set.metadata.labels.is_none() && set.metadata.annotations.is_none() && set.metadata.uid.is_none());
     }
 
     #[test]
