@@ -15,9 +15,10 @@ use super::controller::Shared;
 use super::measure::measure;
 use super::newest::Newer;
 use super::pace::LOOKS;
+use super::record::{self, Beginning};
 use super::rest::{Rest, look_at_rest};
 use super::tell::tell;
-use super::{record, traces, unasked};
+use super::{traces, unasked};
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
 use crate::worker::decode::is_shoot_failed;
@@ -81,7 +82,7 @@ pub(super) async fn look_at_worker(worker: &Worker, shared: &Shared) -> Result<A
             }
         }
     };
-    let (operation, begins) = match decide(worker) {
+    let (operation, begins) = match decide(worker, Timestamp::now()) {
         Decision::Nothing if shared.begins_unasked && unasked::begins(worker, provider, shared).await? => {
             (Operation::Reconcile, true)
         }
@@ -113,26 +114,44 @@ async fn carry_out(
     let began = Instant::now();
     let was_silent = shared.pace.since_look(&uid, began).is_some_and(|since| since >= SILENCE);
     let place = if was_silent { shared.place(worker).without_watches() } else { shared.place(worker) };
-    let cluster = place.cluster(begins).await;
+    // Whether it begins at all is known only when a pass has found something to do.
+    let may_wait = begins && record::may_be_settled(worker, operation);
+    let (cluster, ()) = join!(place.cluster(begins), async {
+        if may_wait {
+            read_secrets(&place, worker, operation).await;
+        }
+    });
     // Nothing may be done for a shoot that Gardener has given up, not even a request taken off.
     if cluster.as_ref().ok().and_then(Option::as_ref).is_some_and(|cluster| is_shoot_failed(cluster)) {
         shared.pace.looked(&uid, Instant::now());
         return Ok(Action::await_change());
     }
-    let mut begun = None;
+    let beginning = Beginning::of(worker, operation, shared);
     if begins {
-        begun = join!(record::begin(worker, operation, shared), read_secrets(&place, worker, operation)).0?;
-        if begun.is_none() {
+        if !may_wait && !join!(beginning.is_said(), read_secrets(&place, worker, operation)).0? {
             return Ok(Action::requeue(AFTER_A_CONFLICT));
         }
         info!(operation = operation.as_str(), "operation begins");
         shared.retries.forget(&uid);
     }
-    let worker = begun.as_deref().unwrap_or(worker);
+    let hands = Hands {
+        place: &place,
+        provider,
+        cloud: shared.clouds.for_worker_type(&worker.spec.worker_type),
+        opening: if may_wait { Some(&beginning) } else { None },
+    };
     let (span, pass_began) = (traces::of_pass(), SystemTime::now());
-    let result = pass(&place, worker, cluster, operation, begins, provider, shared).instrument(span.clone()).await;
+    let looked_at = beginning.begun().unwrap_or(worker);
+    let result = pass(hands, looked_at, cluster, operation, begins, shared).instrument(span.clone()).await;
     shared.pace.looked(&uid, Instant::now());
+    let was_overtaken = matches!(result, Err(PassError::Overtaken));
     let pass = result.unwrap_or_else(|error| Pass::failed(operation, &error));
+    let is_settled = may_wait && beginning.begun().is_none() && pass.outcome == Outcome::Succeeded;
+    let is_unsaid = may_wait && beginning.begun().is_none() && !is_settled;
+    if was_overtaken || is_unsaid && !beginning.is_said().await? {
+        return Ok(Action::requeue(AFTER_A_CONFLICT));
+    }
+    let worker = beginning.begun().unwrap_or(worker);
     traces::passed(&span, pass_began, &pass);
     drop(span);
     measure(&shared.metrics, worker, operation, begins, &pass, began.elapsed());
@@ -141,7 +160,7 @@ async fn carry_out(
         // It may be a Secret that is missing or wrong.
         place.forget_secrets(worker);
     }
-    finish(&place, worker, operation, pass, shared).await
+    finish(&place, worker, operation, pass, is_settled, shared).await
 }
 
 /// Reads the Secrets that an operation begins with, while it is said that it begins.
@@ -154,16 +173,14 @@ async fn read_secrets(place: &Place, worker: &Worker, operation: Operation) {
 }
 
 async fn pass(
-    place: &Place,
+    hands: Hands<'_>,
     worker: &Worker,
     cluster: Result<Option<Arc<Cluster>>, ObserveError>,
     operation: Operation,
     begins: bool,
-    provider: &dyn Provider,
     shared: &Shared,
 ) -> Result<Pass, PassError> {
     let now = Timestamp::now();
-    let hands = Hands { place, provider, cloud: shared.clouds.for_worker_type(&worker.spec.worker_type) };
     match operation {
         Operation::Create | Operation::Reconcile => reconcile(hands, worker, cluster, begins, None, now).await,
         Operation::Restore => reconcile(hands, worker, cluster, begins, Some(&shared.garden), now).await,
@@ -173,12 +190,13 @@ async fn pass(
     }
 }
 
-/// Writes the end of a pass down and tells when to look again.
+/// Writes the end of a pass down and tells when to look again. Where everything was found `settled`, the request still stands.
 async fn finish(
     place: &Place,
     worker: &Worker,
     operation: Operation,
     pass: Pass,
+    settled: bool,
     shared: &Shared,
 ) -> Result<Action, LookError> {
     let uid = worker.uid().unwrap_or_default();
@@ -198,7 +216,10 @@ async fn finish(
     {
         return Ok(Action::requeue(pass.look_again.map_or(wait, |again| again.min(wait))));
     }
-    let written = record::status(worker, patch, shared).await?;
+    let written = match settled {
+        true => record::settled(worker, patch, shared).await?,
+        false => record::status(worker, patch, shared).await?,
+    };
     shared.pace.told(&uid);
     match &pass.outcome {
         Outcome::Failed(failure) => {

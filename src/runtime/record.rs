@@ -1,7 +1,9 @@
 //! What a look writes into the Worker itself: that an operation begins, the status, and that it lets go.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use futures::future::BoxFuture;
+use futures::{FutureExt, join};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
@@ -10,18 +12,54 @@ use serde_json::{Value, json};
 use super::controller::Shared;
 use super::look::LookError;
 use crate::api::gardener::Worker;
-use crate::worker::operation::{Operation, begin_patch, end_patch};
+use crate::worker::operation::{Operation, begin_patch, end_patch, has_finalizer, is_unanswered, take_off_patch};
+use crate::worker::reconcile::{Opening, PassError};
 use crate::worker::report::{Outcome, status_patch};
 
-/// Says in the status that an operation begins, then takes the request off and holds the Worker with the finalizer: two
-/// writes. In this order, so that a request is never lost: what ends between them begins again. A new Worker has no status
-/// that somebody could take for the end of its request: the end of its first pass is the first that is said. `None` when
-/// somebody has changed the Worker meanwhile: what it says now has not been looked at.
-pub(super) async fn begin(
-    worker: &Worker,
+/// The beginning of an operation, which is said in two writes: in the status, then by taking the request off and holding the
+/// Worker with the finalizer. In this order, so that a request is never lost: what ends between them begins again. A new
+/// Worker has no status that somebody could take for the end of its request: the end of its first pass is the first that is
+/// said.
+pub(super) struct Beginning<'a> {
+    worker: &'a Worker,
     operation: Operation,
-    shared: &Shared,
-) -> Result<Option<Arc<Worker>>, LookError> {
+    shared: &'a Shared,
+    begun: OnceLock<Arc<Worker>>,
+}
+
+impl<'a> Beginning<'a> {
+    pub(super) fn of(worker: &'a Worker, operation: Operation, shared: &'a Shared) -> Self {
+        Self { worker, operation, shared, begun: OnceLock::new() }
+    }
+
+    /// The Worker as it was after the beginning was said; `None` where it was not.
+    pub(super) fn begun(&self) -> Option<&Worker> {
+        self.begun.get().map(|begun| &**begun)
+    }
+
+    /// Says it. False when somebody has changed the Worker meanwhile: what it says now has not been looked at.
+    pub(super) async fn is_said(&self) -> Result<bool, kube::Error> {
+        let Some(begun) = begin(self.worker, self.operation, self.shared).await? else { return Ok(false) };
+        // It is said once.
+        let _ = self.begun.set(begun);
+        Ok(true)
+    }
+}
+
+impl Opening for Beginning<'_> {
+    fn say(&self) -> BoxFuture<'_, Result<(), PassError>> {
+        async {
+            match self.is_said().await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(PassError::Overtaken),
+                Err(source) => Err(PassError::Write { what: "Worker".to_owned(), source: source.into() }),
+            }
+        }
+        .boxed()
+    }
+}
+
+async fn begin(worker: &Worker, operation: Operation, shared: &Shared) -> Result<Option<Arc<Worker>>, kube::Error> {
     let api = workers(worker, shared);
     let (name, parameters) = (worker.name_any(), PatchParams::default());
     let mut begun = None;
@@ -39,6 +77,47 @@ pub(super) async fn begin(
         begun = Some(shared.newest.written(written));
     }
     Ok(Some(begun.unwrap_or_else(|| Arc::new(worker.clone()))))
+}
+
+/// Whether the beginning may wait until it is known whether anything is to be done: of a Worker that was done and is held.
+pub(super) fn may_be_settled(worker: &Worker, operation: Operation) -> bool {
+    let last = worker.status.last_operation.as_ref();
+    operation == Operation::Reconcile && has_finalizer(worker) && last.is_some_and(|last| last.state == "Succeeded")
+}
+
+/// Says that everything was found as it shall be, and takes the request off. Side by side where gardenlet's time of the request
+/// tells whether it was answered; else the answer comes first, so that the request is not lost when the process ends.
+pub(super) async fn settled(
+    worker: &Worker,
+    patch: Option<Value>,
+    shared: &Shared,
+) -> Result<Option<Arc<Worker>>, LookError> {
+    if let Some(operations) = take_off_patch(worker).filter(|_| is_unanswered(worker, Timestamp::now())) {
+        let (answer, request) = join!(status(worker, patch, shared), take_off(worker, operations, shared));
+        request?;
+        return answer;
+    }
+    let answered = status(worker, patch, shared).await?;
+    let latest = answered.as_deref().unwrap_or(worker);
+    if let Some(patch) = begin_patch(latest, Operation::Reconcile) {
+        let patch = Patch::Merge(of_version(patch, latest));
+        let written = workers(worker, shared).patch(&worker.name_any(), &PatchParams::default(), &patch).await;
+        return Ok(unless_outdated(written)?.map(|written| shared.newest.written(written)));
+    }
+    Ok(answered)
+}
+
+/// Takes a request off, unless it is another one by now, which is looked at next.
+async fn take_off(worker: &Worker, operations: json_patch::Patch, shared: &Shared) -> Result<(), LookError> {
+    let patch: Patch<()> = Patch::Json(operations);
+    match workers(worker, shared).patch(&worker.name_any(), &PatchParams::default(), &patch).await {
+        Ok(written) => {
+            shared.newest.written(written);
+            Ok(())
+        }
+        Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Says of a new Worker that its operation goes on, where its first pass has nothing else to say: else the next would begin

@@ -112,7 +112,7 @@ pub(super) async fn look_at_worker(worker: &Worker, shadow: &Shadow, shared: &Sh
 
 /// Whether nothing is asked of the other controller, and it has answered the last request.
 fn rests(worker: &Worker) -> bool {
-    decide(worker) == Decision::Nothing
+    decide(worker, Timestamp::now()) == Decision::Nothing
         && worker.metadata.deletion_timestamp.is_none()
         && worker.status.observed_generation == worker.metadata.generation
 }

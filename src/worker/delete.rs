@@ -21,10 +21,11 @@ use super::live::{Digested, MachineObjects};
 use super::machine_apis::MachineApis;
 use super::mirror::DeploymentText;
 use super::observe::{self, ObserveError};
+use super::operation::requested_at;
 use super::outcome::until;
 use super::reconcile::{Hands, Pass, PassError};
 use super::remaining::{percentage, remaining_text};
-use super::report::{Failure, Outcome, deadline_from, requested_at};
+use super::report::{Failure, Outcome, deadline_from};
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
 

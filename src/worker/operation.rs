@@ -1,12 +1,19 @@
 //! Pure step: what a Worker asks for, by the protocol between gardenlet and extensions
 //! (spec/azure-worker.md section 2, spec/gardener-core.md section 5.1).
 
+use jiff::{SignedDuration, Timestamp};
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{Patch, PatchOperation, RemoveOperation, TestOperation};
 use serde_json::{Value, json};
 
 use crate::api::gardener::Worker;
 
 /// Annotation by which gardenlet asks for an operation.
 pub const OPERATION_ANNOTATION: &str = "gardener.cloud/operation";
+/// Annotation with the time of gardenlet's request.
+pub const TIMESTAMP_ANNOTATION: &str = "gardener.cloud/timestamp";
+/// So far the clock of gardenlet may be ahead of ours. A request from a later time has a time that means nothing.
+const AHEAD: SignedDuration = SignedDuration::from_mins(1);
 /// Finalizer of this extension on Workers.
 pub const FINALIZER: &str = "extensions.gardener.cloud/worker";
 
@@ -50,9 +57,9 @@ pub enum Decision {
     GoOn(Operation),
 }
 
-/// Decides by annotation, deletion timestamp, last operation and finalizer.
+/// Decides by annotation, deletion timestamp, last operation, finalizer, and whether gardenlet still waits for an answer.
 #[must_use]
-pub fn decide(worker: &Worker) -> Decision {
+pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
     let annotation = asked(worker);
     let last = worker.status.last_operation.as_ref();
     let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
@@ -86,13 +93,46 @@ pub fn decide(worker: &Worker) -> Decision {
     };
     if annotation == Some("reconcile") || last.is_none() {
         Decision::Begin(operation)
-    } else if succeeded {
+    } else if succeeded && !is_unanswered(worker, now) {
         Decision::Nothing
     } else if is_held(operation) {
         Decision::GoOn(operation)
     } else {
         Decision::Begin(operation)
     }
+}
+
+/// Whether gardenlet has made a request since the status was written, by the time that it wrote down: one that stands in an
+/// annotation, or one that was taken off by a process that has ended before it could answer.
+#[must_use]
+pub fn is_unanswered(worker: &Worker, now: Timestamp) -> bool {
+    let last = worker.status.last_operation.as_ref();
+    let answered: Option<Timestamp> = last.and_then(|last| last.last_update_time.parse().ok());
+    let requested = requested_at(worker).filter(|requested| !is_nonsense(*requested, now));
+    answered.zip(requested).is_some_and(|(answered, requested)| answered.as_second() < requested.as_second())
+}
+
+/// Whether gardenlet asks for a reconcile that nobody has taken up.
+#[must_use]
+pub fn is_reconcile_asked(worker: &Worker) -> bool {
+    asked(worker) == Some("reconcile")
+}
+
+/// When gardenlet made its last request, as it wrote it down.
+#[must_use]
+pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
+    worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?.parse().ok()
+}
+
+/// The time of an answer that is given now: never before the request, or gardenlet, whose clock may be ahead, would not take
+/// it for one.
+#[must_use]
+pub fn answered_at(worker: &Worker, now: Timestamp) -> Timestamp {
+    requested_at(worker).filter(|requested| !is_nonsense(*requested, now)).map_or(now, |requested| requested.max(now))
+}
+
+fn is_nonsense(requested: Timestamp, now: Timestamp) -> bool {
+    requested.duration_since(now) > AHEAD
 }
 
 /// What is to be noticed about a Worker that nobody asks for, where gardenlet sets no annotation.
@@ -131,7 +171,7 @@ fn makes_machines(operation: Operation) -> bool {
 #[must_use]
 pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     let mut metadata = json!({});
-    if asked(worker) == Some("reconcile") {
+    if is_reconcile_asked(worker) {
         metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
     }
     if makes_machines(operation) && !has_finalizer(worker) {
@@ -170,6 +210,28 @@ pub fn end_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     metadata_patch(metadata)
 }
 
+/// The patch of metadata with which a request to reconcile is taken off that has found everything done: only that very
+/// request, whatever is written into the status at the same time. `None` where requests can't be told apart, or where more is
+/// to be written.
+#[must_use]
+pub fn take_off_patch(worker: &Worker) -> Option<Patch> {
+    let requested = worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?;
+    if !is_reconcile_asked(worker) || !has_finalizer(worker) {
+        return None;
+    }
+    let test = |path: &[&str], value: Value| {
+        PatchOperation::Test(TestOperation { path: PointerBuf::from_tokens(path.iter().copied()), value })
+    };
+    let request = ["metadata", "annotations", OPERATION_ANNOTATION];
+    Some(Patch(vec![
+        test(&["metadata", "uid"], json!(worker.metadata.uid)),
+        test(&["metadata", "generation"], json!(worker.metadata.generation)),
+        test(&["metadata", "annotations", TIMESTAMP_ANNOTATION], json!(requested)),
+        test(&request, json!("reconcile")),
+        PatchOperation::Remove(RemoveOperation { path: PointerBuf::from_tokens(request) }),
+    ]))
+}
+
 fn metadata_patch(metadata: Value) -> Option<Value> {
     let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
     (!is_empty).then(|| json!({ "metadata": metadata }))
@@ -191,6 +253,9 @@ mod tests {
 
     use super::*;
 
+    /// 2026-01-01T00:00:00Z
+    const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
     fn worker(metadata: Value, status: Value) -> Worker {
         let document = json!({"metadata": metadata, "spec": {"type": "azure"}, "status": status});
         serde_json::from_str(&document.to_string()).unwrap()
@@ -206,7 +271,7 @@ mod tests {
             let mut status = last(operation, state);
             status["observedGeneration"] = json!(2);
             let worker = worker(metadata, status);
-            (decide(&worker), notice(&worker))
+            (decide(&worker, NOW), notice(&worker))
         };
         for (metadata, operation, expected) in [
             (json!({"generation": 2}), "Create", Notice::Surroundings),
@@ -255,8 +320,67 @@ mod tests {
             (deleted, last("Delete", "Processing"), Decision::GoOn(Operation::Delete)),
             (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({}), Decision::Nothing),
         ] {
-            assert_eq!(decide(&worker(metadata.clone(), status.clone())), expected, "{metadata} {status}");
+            assert_eq!(decide(&worker(metadata.clone(), status.clone()), NOW), expected, "{metadata} {status}");
         }
+    }
+
+    #[test]
+    fn a_request_that_was_taken_off_and_not_answered_goes_on() {
+        let asked = |requested: &str, answered: &str, state: &str| {
+            let metadata = json!({"finalizers": [FINALIZER], "annotations": {TIMESTAMP_ANNOTATION: requested}});
+            let last = json!({
+                "type": "Create", "state": state, "description": "", "progress": 100, "lastUpdateTime": answered,
+            });
+            let worker = worker(metadata, json!({ "lastOperation": last }));
+            (decide(&worker, NOW), answered_at(&worker, NOW).to_string())
+        };
+        let (before, now) = ("2025-12-31T23:59:50Z", "2026-01-01T00:00:00Z");
+        for (requested, answered, state, decision, answer) in [
+            ("2025-12-31T23:59:58.9Z", before, "Succeeded", Decision::GoOn(Operation::Reconcile), now),
+            ("2025-12-31T23:59:58.9Z", before, "Error", Decision::GoOn(Operation::Create), now),
+            ("2025-12-31T23:59:50.9Z", before, "Succeeded", Decision::Nothing, now),
+            // gardenlet's clock is ahead, by more than a clock can be, or tells no time.
+            ("2026-01-01T00:00:30Z", before, "Succeeded", Decision::GoOn(Operation::Reconcile), "2026-01-01T00:00:30Z"),
+            ("2026-01-01T00:00:30Z", "2026-01-01T00:00:30Z", "Succeeded", Decision::Nothing, "2026-01-01T00:00:30Z"),
+            ("2027-01-01T00:00:00Z", before, "Succeeded", Decision::Nothing, now),
+            ("yesterday", before, "Succeeded", Decision::Nothing, now),
+            ("2025-12-31T23:59:58.9Z", "", "Succeeded", Decision::Nothing, now),
+        ] {
+            let expected = (decision, answer.to_owned());
+            assert_eq!(asked(requested, answered, state), expected, "{requested} {answered} {state}");
+        }
+    }
+
+    #[test]
+    fn only_the_request_that_was_looked_at_is_taken_off() {
+        let document = |requested: &str, generation: u32| {
+            json!({
+                "metadata": {
+                    "uid": "u", "generation": generation, "finalizers": [FINALIZER], "resourceVersion": "7",
+                    "annotations": {OPERATION_ANNOTATION: "reconcile", TIMESTAMP_ANNOTATION: requested},
+                },
+                "spec": {"type": "azure"},
+            })
+        };
+        let looked_at: Worker = serde_json::from_str(&document("2026-01-01T00:00:00Z", 3).to_string()).unwrap();
+        let patch = take_off_patch(&looked_at).unwrap();
+        let taken_off = |mut document: Value| json_patch::patch(&mut document, &patch).map(|()| document);
+        let mut expected = document("2026-01-01T00:00:00Z", 3);
+        expected["metadata"]["resourceVersion"] = json!("8");
+        let mut written = expected.clone();
+        written["status"] = json!({"lastOperation": {"state": "Succeeded"}});
+        let left = taken_off(written).unwrap();
+        assert_eq!(left["metadata"]["annotations"], json!({TIMESTAMP_ANNOTATION: "2026-01-01T00:00:00Z"}));
+        assert!(taken_off(document("2026-01-01T00:00:01Z", 3)).is_err(), "a later request");
+        assert!(taken_off(document("2026-01-01T00:00:00Z", 4)).is_err(), "another specification");
+        assert!(taken_off(left).is_err(), "none");
+        let without = |member: &str| {
+            let mut document = document("2026-01-01T00:00:00Z", 3);
+            document["metadata"][member] = Value::Null;
+            take_off_patch(&serde_json::from_str(&document.to_string()).unwrap())
+        };
+        assert_eq!(without("annotations"), None);
+        assert_eq!(without("finalizers"), None, "the finalizer has to be written as well");
     }
 
     /// What begins and what ends an operation changes of the metadata of a Worker that somebody else holds too.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 
 use super::apply::{Applied, apply};
-use super::changes::changes;
+use super::changes::{MachineChanges, changes};
 use super::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
 use super::conditions::{Fact, every_node_ready, facts_of_pools, nothing_deployed, pools_ready_since};
 use super::decode;
@@ -21,14 +22,13 @@ use super::machine_apis::{MachineApis, WriteError};
 use super::machine_controller;
 use super::mirror::DeploymentText;
 use super::observe::ObserveError;
-use super::operation::Operation;
+use super::operation::{Operation, requested_at};
 use super::outcome::{Found, Left, LeftDeployment, outcome};
 use super::place::Place;
 use super::plan::{Plan, plan};
 use super::progress::{Progress, Sleep, progress};
 use super::report::{
     Failure, Outcome, Published, deadline, deadline_from, is_publication_due, published_at, published_deployments,
-    requested_at,
 };
 use super::restore::{RestoreError, bring_back, start_machine_controller};
 use super::roll::{Roll, rolls};
@@ -45,6 +45,17 @@ pub struct Hands<'a> {
     pub provider: &'a dyn Provider,
     /// Provides what pools depend on; `None` where they depend on nothing.
     pub cloud: Option<&'a dyn Cloud>,
+    /// Says that the operation begins; `None` where that has been said.
+    pub opening: Option<&'a dyn Opening>,
+}
+
+/// Says that an operation begins. A pass says it before it changes anything, and not at all where nothing is to be done.
+pub trait Opening: Sync {
+    /// Says it.
+    ///
+    /// # Errors
+    /// When it can't be said, or when somebody has changed the Worker since it was looked at.
+    fn say(&self) -> BoxFuture<'_, Result<(), PassError>>;
 }
 
 /// What one pass over a Worker has found and done.
@@ -141,6 +152,9 @@ pub enum PassError {
     /// The machines of a shoot that has moved can't be had or made.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+    /// The Worker is not as it was looked at: the pass was about something else.
+    #[error("somebody else has changed the Worker meanwhile")]
+    Overtaken,
     /// Something can't be changed.
     #[error("{what} can't be written: {source}")]
     Write {
@@ -158,14 +172,20 @@ impl PassError {
         let codes = match self {
             Self::Worker(error) => error.code().into_iter().collect(),
             Self::Observe(ObserveError::Cluster { .. }) => [ErrorCode::ConfigurationProblem].into(),
-            Self::Observe(_) | Self::Restore(_) | Self::Delete { .. } | Self::Write { .. } => Default::default(),
+            Self::Observe(_) | Self::Restore(_) | Self::Delete { .. } | Self::Write { .. } | Self::Overtaken => {
+                Default::default()
+            }
         };
         Failure { message: self.to_string(), codes }
     }
 
     /// Whether somebody else has written an object since it was seen.
     fn is_outdated(&self) -> bool {
-        matches!(self, Self::Delete { source, .. } | Self::Write { source, .. } if source.is_outdated())
+        match self {
+            Self::Overtaken => true,
+            Self::Delete { source, .. } | Self::Write { source, .. } => source.is_outdated(),
+            Self::Observe(_) | Self::Worker(_) | Self::Restore(_) => false,
+        }
     }
 }
 
@@ -182,7 +202,7 @@ pub async fn reconcile(
     moved: Option<&Garden>,
     now: Timestamp,
 ) -> Result<Pass, PassError> {
-    let Hands { place, provider, cloud } = hands;
+    let Hands { place, provider, cloud, opening } = hands;
     let cluster = cluster?.ok_or_else(|| WorkerError::ClusterMissing { cluster: place.namespace().to_owned() })?;
     let mut steps = Steps::start();
     let publishes_anew = begins || is_publication_due(worker);
@@ -201,18 +221,29 @@ pub async fn reconcile(
     context.dependencies = provided.dependencies.as_ref();
     steps.done("dependencies");
     let plan = plan(provider, context)?;
+    let sleeps = context.shoot.is_hibernation_wanted();
+    let unmoved = moved.is_none().then(|| changes(&context, &plan, &live, now));
     steps.done("plan");
+    if let Some(opening) = opening {
+        let depends = provided.records_changed || provided.has_something;
+        let differs = unmoved.as_ref().is_none_or(|changes| changes.iter().any(MachineChanges::is_to_write));
+        if sleeps || depends || differs || !is_settled(&plan, place.namespace(), &live) {
+            opening.say().await?;
+            steps.done("opening");
+        }
+    }
     if provided.records_changed {
         keep_records(place, worker, &plan).await?;
     }
     if let Some(garden) = moved {
         live.moved_replicas = bring_back(place.client(), garden, &context, &plan, &live).await?;
     }
-    let sleeps = context.shoot.is_hibernation_wanted();
     if sleeps {
         mark_machines(place, &live.machines).await?;
     }
-    let (Applied { mut live, errors, writes }, rolls) = apply_to_present(place, &context, &plan, live, now).await?;
+    let first = unmoved.unwrap_or_else(|| changes(&context, &plan, &live, now));
+    let (Applied { mut live, errors, writes }, rolls) =
+        apply_to_present(place, &context, &plan, first, live, now).await?;
     let rolls: Vec<Roll> = rolls.into_iter().filter(|roll| roll.is_written(&live.deployments)).collect();
     // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
     let is_all_back = plan.unplanned().next().is_none() && errors.is_empty();
@@ -290,17 +321,24 @@ fn published(context: &WorkerContext<'_>, plan: &Plan, renew_time: bool, live: &
     }
 }
 
-/// Writes what differs from the live objects; again, after a look at them as they are now, where somebody else was faster.
-/// Tells besides whose machines are replaced from now on.
-async fn apply_to_present(
+/// Whether all pools are planned, their machines are there, and nothing is there that no pool wants.
+fn is_settled(plan: &Plan, namespace: &str, live: &MachineObjects) -> bool {
+    plan.unplanned().next().is_none()
+        && progress(plan, namespace, live, Sleep::Unwanted).is_ready()
+        && garbage(plan, live, MachineController::Running).is_empty()
+}
+
+/// Writes what differs from the live objects, which is `first`; again, after a look at them as they are now, where somebody
+/// else was faster. Tells besides whose machines are replaced from now on.
+async fn apply_to_present<'a>(
     place: &Place,
     context: &WorkerContext<'_>,
-    plan: &Plan,
+    plan: &'a Plan,
+    first: Vec<MachineChanges<'a>>,
     live: MachineObjects,
     now: Timestamp,
 ) -> Result<(Applied, Vec<Roll>), ObserveError> {
     let (apis, moved_replicas) = (place.apis(), live.moved_replicas.clone());
-    let first = changes(context, plan, &live, now);
     let mut begun = rolls(&first, &live);
     let mut applied = apply(&apis, first, live).await;
     for _ in 0..MOST_CONFLICTS {

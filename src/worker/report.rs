@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::conditions::{Fact, conditions_with};
 use super::difference::is_same;
 use super::live::MachineObjects;
-use super::operation::Operation;
+use super::operation::{Operation, answered_at, is_reconcile_asked, is_unanswered, requested_at};
 use super::plan::Plan;
 use super::progress::{Progress, failed_machines_text};
 use crate::api::gardener::{ErrorCode, MachineDeploymentStatus, UpdateStrategy, Worker, WorkerPool};
@@ -19,8 +19,6 @@ use crate::pool::names::pool_prefix;
 /// How long machines may take before the Worker says that they did not come.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
-/// Annotation with the time of gardenlet's request.
-const TIMESTAMP_ANNOTATION: &str = "gardener.cloud/timestamp";
 /// `lastOperation.progress` of an operation that has begun and of which nothing else is known.
 const PROGRESS_OF_A_BEGINNING: i32 = 1;
 
@@ -153,12 +151,6 @@ pub fn is_publication_due(worker: &Worker) -> bool {
     only_begun || requested.is_some_and(|requested| published.is_none_or(|published| published < requested))
 }
 
-/// When gardenlet made its last request, as it wrote it down.
-#[must_use]
-pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
-    worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?.parse().ok()
-}
-
 /// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
 #[must_use]
 pub fn deadline(worker: &Worker) -> Option<Timestamp> {
@@ -186,9 +178,10 @@ pub fn status_patch(
     published: Option<&Published>,
     now: Timestamp,
 ) -> Option<Value> {
-    let now = seconds(now);
+    let is_awaited = is_reconcile_asked(worker) || is_unanswered(worker, now);
+    let now = seconds(answered_at(worker, now));
     let mut status = json!({});
-    operation_members(worker, operation, outcome, &now, &mut status);
+    operation_members(worker, operation, outcome, is_awaited, &now, &mut status);
     if let Some(published) = published {
         published_members(worker, published, &now, &mut status);
     }
@@ -196,7 +189,14 @@ pub fn status_patch(
     (!is_empty).then(|| json!({ "status": status }))
 }
 
-fn operation_members(worker: &Worker, operation: Operation, outcome: &Outcome, now: &str, status: &mut Value) {
+fn operation_members(
+    worker: &Worker,
+    operation: Operation,
+    outcome: &Outcome,
+    is_awaited: bool,
+    now: &str,
+    status: &mut Value,
+) {
     let texts = texts(operation);
     let (state, progress, description) = match outcome {
         Outcome::Begun => ("Processing", PROGRESS_OF_A_BEGINNING, texts.begun.to_owned()),
@@ -229,8 +229,8 @@ fn operation_members(worker: &Worker, operation: Operation, outcome: &Outcome, n
     let ends = matches!(outcome, Outcome::Succeeded | Outcome::Failed(_));
     let generation = worker.metadata.generation;
     let says_generation = !ends || worker.status.observed_generation == generation;
-    // A beginning is always written: gardenlet waits for a time after its request.
-    if says_it && says_error && says_generation && *outcome != Outcome::Begun {
+    // A beginning is always written, and what gardenlet waits for: a time after its request.
+    if says_it && says_error && says_generation && !is_awaited && *outcome != Outcome::Begun {
         return;
     }
     status["lastOperation"] = json!({
@@ -358,6 +358,7 @@ fn seconds(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::operation::TIMESTAMP_ANNOTATION;
 
     const NOW: &str = "2026-11-21T10:00:00Z";
 
@@ -379,6 +380,28 @@ mod tests {
                 "description": "Successfully reconciled Worker", "lastUpdateTime": "2026-01-01T00:00:00Z",
             },
         })
+    }
+
+    #[test]
+    fn an_answer_is_always_written() {
+        let says = |requested: &str, annotation: Option<&str>| {
+            let mut annotations = json!({ TIMESTAMP_ANNOTATION: requested });
+            annotations["gardener.cloud/operation"] = json!(annotation.unwrap_or_default());
+            let mut status = succeeded();
+            status["lastOperation"]["lastUpdateTime"] = json!("2026-11-21T09:00:00Z");
+            let document = json!({
+                "metadata": {"generation": 3, "annotations": annotations}, "spec": {"type": "azure"}, "status": status,
+            });
+            let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
+            let patch = status_patch(&worker, Operation::Reconcile, &Outcome::Succeeded, None, NOW.parse().unwrap());
+            patch.map(|patch| patch["status"]["lastOperation"]["lastUpdateTime"].clone())
+        };
+        let (answered, before) = ("2026-11-21T09:00:00Z", "2026-01-01T00:00:00Z");
+        assert_eq!(says(before, None), None, "it was answered long ago");
+        assert_eq!(says(answered, None), None, "in that very second");
+        assert_eq!(says(answered, Some("reconcile")), Some(json!(NOW)), "the request still stands");
+        assert_eq!(says("2026-11-21T09:59:59Z", None), Some(json!(NOW)), "it was taken off");
+        assert_eq!(says("2026-11-21T10:00:07Z", None), Some(json!("2026-11-21T10:00:07Z")), "by a clock that is ahead");
     }
 
     #[test]

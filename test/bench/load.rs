@@ -3,6 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 /// The operation annotation.
 pub(crate) const OPERATION: &str = "gardener.cloud/operation";
+const TIMESTAMP: &str = "gardener.cloud/timestamp";
 /// Requests of gardenlet that are under way at a time.
 pub(crate) const SIDE_BY_SIDE: usize = 16;
 
@@ -216,7 +218,7 @@ pub(crate) fn worker(namespace: &str, size: Size) -> Value {
 
 /// The merge patch with which gardenlet asks for a reconcile.
 pub(crate) fn request() -> Value {
-    json!({"metadata": {"annotations": {OPERATION: "reconcile"}}})
+    json!({"metadata": {"annotations": {OPERATION: "reconcile", TIMESTAMP: Timestamp::now().to_string()}}})
 }
 
 /// The same with another configuration of the node agent in every pool or in the first one: these machines roll.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
+use jiff::Timestamp;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
@@ -214,12 +215,29 @@ impl Shoot {
 
     /// Changes the Worker as gardenlet does: with the request to reconcile it.
     pub(crate) async fn change_worker(&self, change: impl Fn(&mut Value)) -> Result<()> {
-        let version = self
-            .change(Kind::Worker, "fleet", |worker| {
-                worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("reconcile");
-                change(worker);
-            })
-            .await?;
+        let now = Timestamp::now().to_string();
+        self.ask(|worker| {
+            worker["metadata"]["annotations"]["gardener.cloud/timestamp"] = json!(now);
+            change(worker);
+        })
+        .await
+    }
+
+    /// Asks for a reconcile as people do, without a time.
+    pub(crate) async fn annotate_worker(&self) -> Result<()> {
+        self.ask(|worker| {
+            let annotations = worker["metadata"]["annotations"].as_object_mut();
+            annotations.and_then(|annotations| annotations.remove("gardener.cloud/timestamp"));
+        })
+        .await
+    }
+
+    async fn ask(&self, change: impl Fn(&mut Value)) -> Result<()> {
+        let asked = |worker: &mut Value| {
+            worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("reconcile");
+            change(worker);
+        };
+        let version = self.change(Kind::Worker, "fleet", asked).await?;
         *self.requested.lock().await = Some(version);
         Ok(())
     }
@@ -277,8 +295,8 @@ impl Shoot {
         .await
     }
 
-    /// Waits until the last request was answered with a beginning. Times don't tell, being whole seconds: the end of the
-    /// operation before would be taken for that of this one.
+    /// Waits until the last request was taken off, and begun or answered: the end of the operation before must not be taken for
+    /// that of this one.
     async fn begins(&self) -> Result<()> {
         let mut requested = self.requested.lock().await;
         let Some(version) = requested.as_deref() else { return Ok(()) };
@@ -286,7 +304,13 @@ impl Shoot {
         let begins = async {
             while let Some(event) = versions.try_next().await? {
                 let WatchEvent::Modified(worker) = event else { continue };
-                if worker.data["status"]["lastOperation"]["state"] == "Processing" {
+                let (annotations, last) = (worker.annotations(), &worker.data["status"]["lastOperation"]);
+                let is_taken_off = !annotations.contains_key("gardener.cloud/operation");
+                let is_answered = annotations.get("gardener.cloud/timestamp").is_none_or(|requested| {
+                    let told = last["lastUpdateTime"].as_str().unwrap_or_default();
+                    told.trim_end_matches('Z') >= requested.split(['.', 'Z']).next().unwrap_or_default()
+                });
+                if last["state"] == "Processing" || is_taken_off && is_answered {
                     return Ok(());
                 }
             }

@@ -44,7 +44,10 @@ impl Traces {
     pub(crate) fn begin(endpoint: Option<&str>) -> anyhow::Result<Option<Self>> {
         let Some(endpoint) = endpoint.map(|endpoint| endpoint.trim_end_matches('/')) else { return Ok(None) };
         let address: Uri = endpoint.parse().context("--otlp-endpoint")?;
-        ensure!(matches!(address.scheme_str(), Some("http" | "https")), "--otlp-endpoint: http:// or https:// is wanted");
+        ensure!(
+            matches!(address.scheme_str(), Some("http" | "https")),
+            "--otlp-endpoint: http:// or https:// is wanted"
+        );
         let collector = address.host().unwrap_or_default().to_owned();
         let exporter = SpanExporter::builder()
             .with_http()

@@ -255,7 +255,11 @@ mod tests {
         assert!(deployment.document["metadata"].get("managedFields").is_none(), "but for what nobody reads");
         assert_eq!(deployment.object.spec.replicas, 2);
         assert_eq!(objects.machine_sets[0].spec.template.spec.class.name, "c");
-        assert_eq!(objects.machine_sets[0].metadata.labels.as_ref().unwrap()["name"], "d", "nothing else says whose it is");
+        assert_eq!(
+            objects.machine_sets[0].metadata.labels.as_ref().unwrap()["name"],
+            "d",
+            "nothing else says whose it is"
+        );
         assert!(objects.classes["c"].whole.is_none() && objects.class_secrets["c"].whole.is_none());
         assert!(mirror.of_namespace("other").unwrap().is_empty());
     }
@@ -264,7 +268,8 @@ mod tests {
     fn of_a_machine_set_only_its_owner_is_kept() {
         let mirror = Mirror::default();
         let owner = json!({"apiVersion": "a/v1", "kind": "MachineDeployment", "name": "d", "uid": "u"});
-        let metadata = json!({"name": "s", "labels": {"name": "d"}, "annotations": {"a": "b"}, "ownerReferences": [owner]});
+        let metadata =
+            json!({"name": "s", "labels": {"name": "d"}, "annotations": {"a": "b"}, "ownerReferences": [owner]});
         put::<MachineSet>(&mirror, json!({"metadata": metadata, "status": {"replicas": 3}}));
         let set = &mirror.of_namespace("ns").unwrap().machine_sets[0];
         let owners = set.metadata.owner_references.as_deref().unwrap();
