@@ -156,7 +156,8 @@ async fn carry_out(
     drop(span);
     measure(&shared.metrics, worker, operation, begins, &pass, began.elapsed());
     tell(&shared.recorder, &shared.metrics, worker, &pass).await;
-    if pass.plan.as_ref().is_none_or(|plan| plan.errors().next().is_some()) {
+    let has_not_planned = || pass.plan.as_ref().is_none_or(|plan| plan.errors().next().is_some());
+    if operation != Operation::Delete && has_not_planned() {
         // It may be a Secret that is missing or wrong.
         place.forget_secrets(worker);
     }
@@ -165,8 +166,7 @@ async fn carry_out(
 
 /// Reads the Secrets that an operation begins with, while it is said that it begins.
 async fn read_secrets(place: &Place, worker: &Worker, operation: Operation) {
-    let needs_them = matches!(operation, Operation::Create | Operation::Reconcile | Operation::Restore);
-    if needs_them && place.secrets(worker, true).await.is_err() {
+    if operation != Operation::Migrate && place.secrets(worker, true).await.is_err() {
         // The pass reads them again, and says what is wrong.
         place.forget_secrets(worker);
     }

@@ -55,7 +55,19 @@ pub struct MachineChanges<'a> {
     pub deployment: Option<Write<Value>>,
 }
 
-impl MachineChanges<'_> {
+impl<'a> MachineChanges<'a> {
+    /// What has to be written of its Secret and class alone.
+    #[must_use]
+    pub fn of_class(machine: &'a MachinePlan, namespace: &str, live: &MachineObjects) -> Self {
+        let name = &machine.deployment.class_name.0;
+        Self {
+            machine,
+            secret: secret_write(machine, namespace, live.class_secrets.get(name)),
+            class: class_write(machine, live.classes.get(name)),
+            deployment: None,
+        }
+    }
+
     /// Whether anything has to be written.
     #[must_use]
     pub fn is_to_write(&self) -> bool {
@@ -76,27 +88,22 @@ pub fn changes<'a>(
     let worker_name = context.worker.metadata.name.as_deref().unwrap_or_default();
     let rules = replica_rules(context, live);
     plan.machines()
-        .map(|machine| {
-            let name = &machine.deployment.class_name.0;
-            MachineChanges {
-                machine,
-                secret: secret_write(machine, namespace, live.class_secrets.get(name)),
-                class: class_write(machine, live.classes.get(name)),
-                deployment: {
-                    let deployment = &machine.deployment;
-                    let moved = live.moved_replicas.get(&deployment.name.0).copied();
-                    let live = live.deployments.get(&deployment.name.0);
-                    let mut wanted = wanted_document(worker_name, namespace, deployment, live, rules);
-                    if let (None, Some(kept)) = (live, moved) {
-                        wanted["spec"]["replicas"] = json!(wanted_replicas(deployment, Some(kept), rules));
-                    }
-                    if let Some(pool) = context.pool(&machine.deployment.pool_name) {
-                        let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
-                        keep_record(&mut wanted, live, &machine.deployment.class_name.0, &inputs, now);
-                    }
-                    deployment_write(wanted, live.map(|live| &live.document))
-                },
-            }
+        .map(|machine| MachineChanges {
+            deployment: {
+                let deployment = &machine.deployment;
+                let moved = live.moved_replicas.get(&deployment.name.0).copied();
+                let live = live.deployments.get(&deployment.name.0);
+                let mut wanted = wanted_document(worker_name, namespace, deployment, live, rules);
+                if let (None, Some(kept)) = (live, moved) {
+                    wanted["spec"]["replicas"] = json!(wanted_replicas(deployment, Some(kept), rules));
+                }
+                if let Some(pool) = context.pool(&machine.deployment.pool_name) {
+                    let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
+                    keep_record(&mut wanted, live, &machine.deployment.class_name.0, &inputs, now);
+                }
+                deployment_write(wanted, live.map(|live| &live.document))
+            },
+            ..MachineChanges::of_class(machine, namespace, live)
         })
         .collect()
 }

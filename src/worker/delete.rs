@@ -1,7 +1,8 @@
 //! One pass over a Worker that shall vanish: machines first, then classes, then their Secrets.
 //!
 //! It needs no image, no machine type and no user data. Classes stay until the last machine is gone, because
-//! machine-controller-manager needs them (and the credentials) to delete machines at the cloud.
+//! machine-controller-manager needs them (and the credentials) to delete machines at the cloud. Until then they are repaired
+//! as far as that can be planned.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use super::operation::requested_at;
 use super::outcome::until;
 use super::reconcile::{Hands, Pass, PassError};
 use super::remaining::{percentage, remaining_text};
+use super::repair::{Repaired, repair_classes};
 use super::report::{Failure, Outcome, deadline_from};
 use crate::api::gardener::{Cluster, Worker};
 use crate::provider::Provider;
@@ -56,6 +58,10 @@ pub async fn delete(
         return Ok(pass(Outcome::Succeeded, None));
     }
     let mut live = place.machine_objects().await?;
+    let (mut lack, mut writes, mut look_again) = (None, 0, None);
+    if live.uses_classes() {
+        Repaired { live, lack, writes, look_again } = repair_classes(hands, worker, cluster.as_deref(), live).await?;
+    }
     if !live.uses_classes() {
         // Neither classes nor the Worker may go while a machine is left that the watches have not shown.
         live = place.machine_objects_anew().await?;
@@ -67,21 +73,29 @@ pub async fn delete(
                 let reference = &worker.spec.secret_ref;
                 let is_watched = reference.name.as_deref() == Some(CREDENTIALS)
                     && reference.namespace.as_deref() == Some(place.namespace());
-                waiting(worker, text, 90, now, (!is_watched).then_some(LOOK_AT_OTHERS_AGAIN))
+                waiting(worker, Failure::new(text), 90, now, (!is_watched).then_some(LOOK_AT_OTHERS_AGAIN))
             }
         });
     }
     mark_machines(place, &live.machines).await?;
     delete_next(&place.apis(), &live).await?;
-    if let Some(failure) = Failure::joined(failed_machines(provider, &live)) {
-        return Ok(pass(Outcome::Failed(failure), None));
-    }
+    let mut failures = failed_machines(provider, &live);
     let is_late = until(deadline(worker, now), now).is_none();
-    let mut text = remaining_text(&live, is_late);
-    if is_late && live.uses_classes() && place.machine_controller().await? == MachineController::Stopped {
-        text.push_str("; machine-controller-manager does not run, so nobody deletes machines");
+    let has_failed = !failures.is_empty();
+    if !has_failed {
+        let mut text = remaining_text(&live, is_late);
+        if is_late && live.uses_classes() && place.machine_controller().await? == MachineController::Stopped {
+            text.push_str("; machine-controller-manager does not run, so nobody deletes machines");
+        }
+        failures.push(Failure::new(text));
     }
-    Ok(waiting(worker, text, percentage(&live), now, None))
+    failures.extend(lack);
+    let told = Failure::joined(failures).unwrap_or_default();
+    let outcome = match has_failed {
+        true => pass(Outcome::Failed(told), None),
+        false => waiting(worker, told, percentage(&live), now, look_again.filter(|_| !is_late)),
+    };
+    Ok(Pass { writes, ..outcome })
 }
 
 /// What machines depended on goes after the last of them.
@@ -100,7 +114,7 @@ async fn remove_dependencies(
             }
             pass(Outcome::Succeeded, None)
         }
-        CleanUp::Waiting(text) => waiting(worker, format!("waiting {text}"), 95, now, None),
+        CleanUp::Waiting(text) => waiting(worker, Failure::new(format!("waiting {text}")), 95, now, None),
         CleanUp::Failed(failure, again) => pass(Outcome::Failed(failure), Some(again)),
     })
 }
@@ -110,12 +124,13 @@ fn pass(outcome: Outcome, look_again: Option<Duration>) -> Pass {
 }
 
 /// Waiting, or an error once it has taken five minutes from the request.
-fn waiting(worker: &Worker, text: String, progress: i32, now: Timestamp, look_again: Option<Duration>) -> Pass {
+fn waiting(worker: &Worker, left: Failure, progress: i32, now: Timestamp, look_again: Option<Duration>) -> Pass {
     match until(deadline(worker, now), now) {
         Some(patience) => {
-            pass(Outcome::Waiting(text, progress), Some(look_again.map_or(patience, |again| again.min(patience))))
+            let again = look_again.map_or(patience, |again| again.min(patience));
+            pass(Outcome::Waiting(left.message, progress), Some(again))
         }
-        None => pass(Outcome::Failed(Failure::new(format!("{FAILED}: {text}"))), look_again),
+        None => pass(Outcome::Failed(Failure { message: format!("{FAILED}: {}", left.message), ..left }), look_again),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Live machine objects of a Worker's namespace: deployments with the untouched document beside its typed view, classes and
 //! their Secrets as a digest of what they say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Secret;
@@ -125,6 +125,15 @@ impl MachineObjects {
     #[must_use]
     pub fn uses_classes(&self) -> bool {
         !(self.deployments.is_empty() && self.machine_sets.is_empty() && self.machines.is_empty())
+    }
+
+    /// The classes that deployments, machine sets and machines name.
+    #[must_use]
+    pub fn used_classes(&self) -> BTreeSet<&str> {
+        let deployments = self.deployments.values().map(|live| &live.object.spec.template.spec.class);
+        let sets = self.machine_sets.iter().map(|set| &set.spec.template.spec.class);
+        let machines = self.machines.iter().map(|machine| &machine.spec.class);
+        deployments.chain(sets).chain(machines).map(|class| class.name.as_str()).collect()
     }
 
     /// Whether no machine object is left.

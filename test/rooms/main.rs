@@ -55,6 +55,7 @@ const PURE: &[&str] = &[
     "worker/in_place.rs",
     "worker/live.rs",
     "worker/machine_state.rs",
+    "worker/needed_classes.rs",
     "worker/operation.rs",
     "worker/outcome.rs",
     "worker/plan.rs",

@@ -7,6 +7,7 @@ mod broken_pool;
 mod command_line;
 mod create;
 mod delete;
+mod delete_repairs;
 mod failed_machines;
 mod foreign_workers;
 mod move_seed;

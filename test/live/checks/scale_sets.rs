@@ -28,7 +28,7 @@ fn set_fault_domains(cluster: &mut Value, count: i32) {
         json!([{"region": "swedencentral", "count": count}]);
 }
 
-fn group(shoot: &Shoot) -> Result<Group> {
+pub(super) fn group(shoot: &Shoot) -> Result<Group> {
     Ok(program::azure()?.group("subscription-of-the-live-tests", &shoot.namespace))
 }
 
