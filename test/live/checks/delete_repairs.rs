@@ -55,12 +55,19 @@ async fn a_deletion_repairs_what_its_machines_need_and_nothing_else() -> Result<
         .change(Kind::MachineClass, &stern, |class| class["credentialsSecretRef"]["name"] = json!("elsewhere"))
         .await?;
     shoot.change(Kind::ClassSecret, &stern, |secret| secret["data"]["userData"] = json!("")).await?;
-    eventually(SOON, "classes and Secrets are as they were", async || {
-        let now = contents(&shoot).await?;
-        ensure!(now == whole, "they were {whole:?} and are {now:?}");
-        Ok(())
-    })
-    .await?;
+    become_whole(&shoot, &whole).await?;
+
+    // What the API server does not take is told.
+    shoot
+        .change(Kind::ClassSecret, &bow, |secret| {
+            secret["data"]["userData"] = json!("");
+            secret["immutable"] = json!(true);
+        })
+        .await?;
+    let text = says(&shoot, &["3 machines", &bow, "can't be repaired", "immutable"]).await?;
+    canary::nothing_in("the status", &text)?;
+    lose(&shoot, Kind::ClassSecret, &bow).await?;
+    become_whole(&shoot, &whole).await?;
 
     // What can't be planned is told where it is missing, and only there.
     shoot.change(Kind::Cluster, &shoot.namespace, |cluster| set_machine_types(cluster, &[])).await?;
@@ -69,11 +76,7 @@ async fn a_deletion_repairs_what_its_machines_need_and_nothing_else() -> Result<
     ensure!(!text.contains(&bow), "nothing of pool bow is missing: {text}");
     let known = [json!({"name": "Standard_F4s_v2", "capabilities": {"architecture": ["amd64"]}})];
     shoot.change(Kind::Cluster, &shoot.namespace, |cluster| set_machine_types(cluster, &known)).await?;
-    eventually(SOON, "the class is back", async || {
-        ensure!(contents(&shoot).await? == whole, "it is not");
-        Ok(())
-    })
-    .await?;
+    become_whole(&shoot, &whole).await?;
 
     let asked = azure.calls().len() - calls;
     ensure!(asked == 0, "Azure was asked {asked} times");
@@ -192,6 +195,16 @@ async fn contents(shoot: &Shoot) -> Result<Vec<Value>> {
         object["metadata"] = json!({"name": metadata["name"], "labels": metadata["labels"]});
     }
     Ok(objects)
+}
+
+/// Waits until classes and Secrets say that again.
+async fn become_whole(shoot: &Shoot, whole: &[Value]) -> Result<()> {
+    eventually(SOON, "classes and Secrets are as they were", async || {
+        let now = contents(shoot).await?;
+        ensure!(now == whole, "they were {whole:?} and are {now:?}");
+        Ok(())
+    })
+    .await
 }
 
 /// Waits until the Worker says all of that while it waits. Returns what it says.
