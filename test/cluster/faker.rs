@@ -130,15 +130,16 @@ impl Context {
             return Ok(());
         }
         let namespace = set.namespace().unwrap_or_default();
+        let status = json!({"observedGeneration": set.metadata.generation, "replicas": count});
+        if set.data["status"] == status {
+            // Said when it had been done; nobody but us makes or deletes machines.
+            return Ok(());
+        }
         let api = Api::namespaced_with(self.client.clone(), &namespace, &resource("Machine"));
         faked_machines::keep(&api, set, count).await?;
-        let status = json!({"observedGeneration": set.metadata.generation, "replicas": count});
-        if set.data["status"] != status {
-            let sets: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &self.sets);
-            let patch = Patch::Merge(json!({ "status": status }));
-            gone(sets.patch_status(&set.name_any(), &PatchParams::default(), &patch).await)?;
-        }
-        Ok(())
+        let sets: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &self.sets);
+        let patch = Patch::Merge(json!({ "status": status }));
+        gone(sets.patch_status(&set.name_any(), &PatchParams::default(), &patch).await)
     }
 }
 

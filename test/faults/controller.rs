@@ -38,13 +38,6 @@ impl Controller {
         let proxy = Proxy::start(control_plane, namespace).await?;
         let name = format!("controller-{namespace}-{number}");
         let folder = control_plane.folder().to_owned();
-        let kubeconfig = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {"server": proxy.server()}}],
-            "users": [{"name": "test", "user": {}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        });
-        std::fs::write(folder.join(format!("{name}.kubeconfig")), kubeconfig.to_string())?;
         let mut controller = Self { proxy, name, folder, chatter, process: None };
         controller.run()?;
         Ok(controller)
@@ -55,9 +48,17 @@ impl Controller {
             Chatter::Usual => "info,kube_runtime=warn",
             Chatter::Debug => "debug,h2=info,hyper_util=info,rustls=info,tower=info",
         };
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": self.proxy.server()}}],
+            "users": [{"name": "test", "user": {"token": self.proxy.token()}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        });
+        let file = self.folder.join(format!("{}.kubeconfig", self.name));
+        std::fs::write(&file, kubeconfig.to_string())?;
         let program = Program::new(&self.name, env!("CARGO_BIN_EXE_gardener-extension-worker"))
             .arg("controller")
-            .flag("kubeconfig", self.folder.join(format!("{}.kubeconfig", self.name)))
+            .flag("kubeconfig", file)
             .env("RUST_LOG", log)
             .env("NO_COLOR", "1");
         self.process = Some(Process::start(program, &self.folder)?);
@@ -88,6 +89,13 @@ impl Controller {
         let file = self.folder.join(format!("{}.log", self.name));
         let bytes = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// For the error of who waits for it in vain.
+    pub(crate) fn last_words(&self) -> String {
+        let held = if self.proxy.stops() { "; the proxy holds everything" } else { "" };
+        let last = self.process.as_ref().map(|process| process.last_lines(5)).unwrap_or_default();
+        format!("the controller's last words{held}:\n{last}\n")
     }
 
     /// Ends it as Kubernetes would: asks first.

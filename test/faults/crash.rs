@@ -1,15 +1,17 @@
 //! The controller is killed right before and right after each request that writes, in each flow.
 //!
 //! The requests of a flow are known by what they do (`POST …/machinedeployments/NAMESPACE-bow-z1`, the second one) and not by
-//! their place, because those of different zones go side by side. Whatever an undisturbed flow sends is a point, so the list
-//! grows with what is seen. Each life goes through all flows and is killed once in each of them.
+//! their place, because those of different zones go side by side. Whatever the first undisturbed goes of a flow send is a
+//! point. Each life goes through all flows. In each of them the controller is killed at the first point that comes and is
+//! open, and, when it has started again and has got on as far as another one, there too: up to [`MOST_KILLS`] times. After
+//! the last of them the flow must come to its end.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use futures::future::join_all;
+use futures::future::{join_all, try_join_all};
 
 use crate::controller::Chatter;
 use crate::flow::Flow;
@@ -18,10 +20,13 @@ use crate::proxy::{Call, Treatment};
 use crate::report::{Row, Times};
 use crate::world::World;
 
-/// How often a point is tried that does not come: e.g. a status on the way that is not told each time.
-const TRIES: u32 = 3;
 /// So many undisturbed goes show the points of a flow.
 const LESSONS: usize = 3;
+/// Kills in one go of a flow.
+const MOST_KILLS: usize = 4;
+/// After so many goes in a row in which no open point came, those that are left are rare: e.g. a status on the way that is
+/// not told each time.
+const TRIES: u32 = 3;
 /// After so many violations nobody needs more.
 const ENOUGH: usize = 10;
 
@@ -30,7 +35,7 @@ const ENOUGH: usize = 10;
 struct Write {
     /// Method and path.
     request: String,
-    /// Which of those with the same method and path; the first is 1.
+    /// Which of those with the same method and path that the API server hears of; the first is 1.
     number: u32,
 }
 
@@ -44,12 +49,7 @@ enum Moment {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Open {
-        tries: u32,
-    },
-    Tried {
-        tries: u32,
-    },
+    Open,
     Covered,
     /// It did not come again.
     Absent,
@@ -60,11 +60,15 @@ enum State {
 struct Numbering(HashMap<String, u32>);
 
 impl Numbering {
-    fn number(&mut self, call: &Call) -> Write {
+    fn next(&self, call: &Call) -> Write {
         let request = format!("{} {}", call.method, call.path);
-        let number = self.0.entry(request.clone()).or_default();
-        *number += 1;
-        Write { request, number: *number }
+        let number = self.0.get(&request).copied().unwrap_or_default() + 1;
+        Write { request, number }
+    }
+
+    /// The API server hears of it.
+    fn arrives(&mut self, write: Write) {
+        self.0.insert(write.request, write.number);
     }
 }
 
@@ -74,7 +78,9 @@ type Point = (Write, Moment);
 #[derive(Default)]
 struct Schedule {
     points: BTreeMap<Flow, BTreeMap<Point, State>>,
-    /// From the kill to the end.
+    /// Goes in a row in which no open point came.
+    in_vain: BTreeMap<Flow, u32>,
+    /// From the last kill to the end.
     recoveries: BTreeMap<Flow, Vec<Duration>>,
     /// From the request to the end, of flows without a kill.
     undisturbed: BTreeMap<Flow, Vec<Duration>>,
@@ -82,39 +88,48 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn take(&mut self, flow: Flow) -> Option<Point> {
+    /// Takes an open point of this write. What comes several times in a flow, such as a status, is the same request only as
+    /// long as nothing was killed: a new process tells some of it again.
+    fn take(&mut self, flow: Flow, write: &Write, is_first_kill: bool) -> Option<Moment> {
         let points = self.points.entry(flow).or_default();
-        let (point, state) = points.iter_mut().find(|(_, state)| matches!(state, State::Open { .. }))?;
-        if let State::Open { tries } = *state {
-            *state = State::Tried { tries: tries + 1 };
+        let second = Write { number: 2, ..write.clone() };
+        if !is_first_kill && (write.number > 1 || points.contains_key(&(second, Moment::Before))) {
+            return None;
         }
-        Some(point.clone())
+        let taken = [Moment::Before, Moment::After].into_iter().find_map(|moment| {
+            let state = points.get_mut(&(write.clone(), moment)).filter(|state| **state == State::Open)?;
+            *state = State::Covered;
+            Some(moment)
+        });
+        if taken.is_some() {
+            self.in_vain.remove(&flow);
+        }
+        taken
+    }
+
+    /// A go has ended without a kill although each open point was waited for.
+    fn in_vain(&mut self, flow: Flow) {
+        let times = self.in_vain.entry(flow).or_default();
+        *times += 1;
+        if *times >= TRIES {
+            let points = self.points.entry(flow).or_default();
+            points.values_mut().filter(|state| **state == State::Open).for_each(|state| *state = State::Absent);
+        }
     }
 
     /// Whether a life still has something to do in this flow or a later one.
     fn is_open_from(&self, flow: Flow) -> bool {
-        self.points.range(flow..).any(|(_, points)| points.values().any(|state| matches!(state, State::Open { .. })))
-    }
-
-    fn settle(&mut self, flow: Flow, point: &Point, came: bool) {
-        if let Some(state) = self.points.entry(flow).or_default().get_mut(point) {
-            *state = match *state {
-                _ if came => State::Covered,
-                State::Tried { tries } if tries < TRIES => State::Open { tries },
-                State::Tried { .. } => State::Absent,
-                other => other,
-            };
-        }
+        self.points.range(flow..).any(|(_, points)| points.values().any(|state| *state == State::Open))
     }
 
     fn learn(&mut self, flow: Flow, writes: &[Call]) {
-        let mut numbering = Numbering::default();
+        let (mut numbering, points) = (Numbering::default(), self.points.entry(flow).or_default());
         for call in writes {
-            let write = numbering.number(call);
+            let write = numbering.next(call);
             for moment in [Moment::Before, Moment::After] {
-                let points = self.points.entry(flow).or_default();
-                points.entry((write.clone(), moment)).or_insert(State::Open { tries: 0 });
+                points.entry((write.clone(), moment)).or_insert(State::Open);
             }
+            numbering.arrives(write);
         }
     }
 
@@ -123,41 +138,47 @@ impl Schedule {
     }
 }
 
-/// Runs all of it, with so many lives side by side; with a budget, no life begins after it and what is left is left.
-pub(crate) async fn run(world: &World, ends: &Ends, side_by_side: usize, budget: Option<Duration>) -> Result<Vec<Row>> {
-    let start = Instant::now();
-    let is_over = || budget.is_some_and(|budget| start.elapsed() > budget);
-    let schedule = Mutex::new(Schedule::default());
-    // The first one is not disturbed: it shows the points.
-    live(world, ends, &schedule).await.context("the life without faults")?;
+/// Runs all of it, with so many lives side by side.
+pub(crate) async fn run(world: &World, ends: &Ends, side_by_side: usize) -> Result<Vec<Row>> {
+    let schedule = Arc::new(Mutex::new(Schedule::default()));
+    let lessons = (0..LESSONS).map(async |_| live(world, ends, &schedule, Purpose::Lesson).await);
+    try_join_all(lessons).await.context("a life without faults")?;
     join_all((0..side_by_side).map(async |_| {
-        while !is_over() && lock(&schedule).goes_on() {
-            if let Err(error) = live(world, ends, &schedule).await {
+        while lock(&schedule).goes_on() {
+            if let Err(error) = live(world, ends, &schedule, Purpose::Kills).await {
                 lock(&schedule).violations.entry(Flow::Create).or_default().push(format!("{error:#}"));
             }
         }
     }))
     .await;
-    let schedule = schedule.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Flow::ALL.into_iter().map(|flow| row(flow, &schedule, budget.is_some())).collect())
+    let schedule = lock(&schedule);
+    Ok(Flow::ALL.into_iter().map(|flow| row(flow, &schedule)).collect())
+}
+
+/// What a life is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To show the points.
+    Lesson,
+    Kills,
 }
 
 /// One life, until nothing is left to do for it.
-async fn live(world: &World, ends: &Ends, schedule: &Mutex<Schedule>) -> Result<()> {
+async fn live(world: &World, ends: &Ends, schedule: &Arc<Mutex<Schedule>>, purpose: Purpose) -> Result<()> {
     let mut life = Life::begin_with(world, "crash", ends, Chatter::Usual).await?;
     let mut last = Flow::Create;
-    let first = lock(schedule).points.is_empty();
     for flow in Flow::ALL {
-        if !first && !lock(schedule).is_open_from(flow) {
+        if purpose == Purpose::Kills && !lock(schedule).is_open_from(flow) {
             break;
         }
         last = flow;
-        let point = lock(schedule).take(flow);
-        if let Err(error) = go(&mut life, flow, point.as_ref(), schedule).await {
-            let point = point.map_or_else(String::new, |(write, moment)| {
-                format!(", killed {moment:?} {} (number {})", write.request, write.number)
-            });
-            let violation = format!("{}{point}: {error:#}", flow.name());
+        let kills = Arc::<Mutex<Vec<Point>>>::default();
+        if let Err(error) = go(&mut life, flow, schedule, purpose, &kills).await {
+            let kills: String = lock(&kills)
+                .iter()
+                .map(|(write, moment)| format!(", killed {moment:?} {} (number {})", write.request, write.number))
+                .collect();
+            let violation = format!("{}{kills}: {error:#}", flow.name());
             lock(schedule).violations.entry(flow).or_default().push(violation);
             break;
         }
@@ -167,49 +188,69 @@ async fn live(world: &World, ends: &Ends, schedule: &Mutex<Schedule>) -> Result<
     Ok(())
 }
 
-async fn go(life: &mut Life<'_>, flow: Flow, point: Option<&Point>, schedule: &Mutex<Schedule>) -> Result<()> {
+async fn go(
+    life: &mut Life<'_>,
+    flow: Flow,
+    schedule: &Arc<Mutex<Schedule>>,
+    purpose: Purpose,
+    kills: &Arc<Mutex<Vec<Point>>>,
+) -> Result<()> {
     life.controller.proxy.take_writes();
-    if let Some((write, moment)) = point.cloned() {
-        let mut numbering = Numbering::default();
-        life.set_faults(move |call| {
-            if !call.writes() || numbering.number(call) != write {
-                return Treatment::Forward;
-            }
-            match moment {
-                Moment::Before => Treatment::StopBefore,
-                Moment::After => Treatment::StopAfter,
-            }
-        });
+    if purpose == Purpose::Kills {
+        life.set_faults(killing(flow, Arc::clone(schedule), Arc::clone(kills)));
     }
     let went = life.go(flow).await;
     life.controller.proxy.clear_faults();
     let writes = life.controller.proxy.take_writes();
-    let mut schedule = lock(schedule);
     let went = went?;
-    if let Some(point) = point {
-        schedule.settle(flow, point, went.recovered_in.is_some());
+    let mut schedule = lock(schedule);
+    match (went.recovered_in, purpose) {
+        (Some(time), _) => schedule.recoveries.entry(flow).or_default().push(time),
+        (None, Purpose::Kills) => schedule.in_vain(flow),
+        (None, Purpose::Lesson) => schedule.learn(flow, &writes),
     }
-    match went.recovered_in {
-        Some(time) => schedule.recoveries.entry(flow).or_default().push(time),
-        None => {
-            let undisturbed = schedule.undisturbed.entry(flow).or_default();
-            undisturbed.push(went.took);
-            if undisturbed.len() <= LESSONS {
-                schedule.learn(flow, &writes);
-            }
-        }
+    if went.recovered_in.is_none() {
+        schedule.undisturbed.entry(flow).or_default().push(went.took);
     }
     Ok(())
 }
 
-fn row(flow: Flow, schedule: &Schedule, is_sample: bool) -> Row {
-    let states = schedule.points.get(&flow).into_iter().flat_map(BTreeMap::values);
-    let count = |wanted: fn(&State) -> bool| states.clone().filter(|state| wanted(state)).count();
+/// Stops the world at each open point.
+fn killing(
+    flow: Flow,
+    schedule: Arc<Mutex<Schedule>>,
+    kills: Arc<Mutex<Vec<Point>>>,
+) -> impl FnMut(&Call) -> Treatment + Send + 'static {
+    let mut numbering = Numbering::default();
+    move |call| {
+        if !call.writes() {
+            return Treatment::Forward;
+        }
+        let (write, mut kills) = (numbering.next(call), lock(&kills));
+        let moment = (kills.len() < MOST_KILLS).then(|| lock(&schedule).take(flow, &write, kills.is_empty())).flatten();
+        kills.extend(moment.map(|moment| (write.clone(), moment)));
+        if moment != Some(Moment::Before) {
+            numbering.arrives(write);
+        }
+        match moment {
+            None => Treatment::Forward,
+            Some(Moment::Before) => Treatment::StopBefore,
+            Some(Moment::After) => Treatment::StopAfter,
+        }
+    }
+}
+
+fn row(flow: Flow, schedule: &Schedule) -> Row {
+    let points = schedule.points.get(&flow).cloned().unwrap_or_default();
+    let count = |wanted: fn(&State) -> bool| points.values().filter(|state| wanted(state)).count();
     let covered = count(|state| *state == State::Covered);
     let absent = count(|state| *state == State::Absent);
+    for ((write, moment), _) in points.iter().filter(|(_, state)| **state == State::Absent) {
+        println!("{}, rare: {moment:?} {} (number {})", flow.name(), write.request, write.number);
+    }
     let mut violations = schedule.violations.get(&flow).cloned().unwrap_or_default();
-    let open = count(|state| matches!(state, State::Open { .. } | State::Tried { .. }));
-    if open > 0 && violations.is_empty() && !is_sample {
+    let open = count(|state| *state == State::Open);
+    if open > 0 && violations.is_empty() {
         violations.push(format!("{open} points were not reached"));
     }
     let times = |of: &BTreeMap<Flow, Vec<Duration>>| Times::of(of.get(&flow).cloned().unwrap_or_default());
@@ -226,6 +267,7 @@ fn row(flow: Flow, schedule: &Schedule, is_sample: bool) -> Row {
     }
 }
 
-fn lock(schedule: &Mutex<Schedule>) -> MutexGuard<'_, Schedule> {
-    schedule.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing is left half done while one is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

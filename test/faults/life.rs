@@ -47,7 +47,7 @@ pub(crate) struct Life<'a> {
 pub(crate) struct Went {
     /// From the request to its end.
     pub(crate) took: Duration,
-    /// From the kill to the end, if there was one.
+    /// From the last kill to the end, if there was one.
     pub(crate) recovered_in: Option<Duration>,
 }
 
@@ -63,26 +63,25 @@ impl<'a> Life<'a> {
         Ok(Self { world, shoot, controller, ends: ends.clone(), marks: Vec::new() })
     }
 
-    /// Goes through one flow to its end. When the proxy stops the world, the controller is killed and started again.
+    /// Goes through one flow to its end. Whenever the proxy stops the world, the controller is killed and started again.
     pub(crate) async fn go(&mut self, flow: Flow) -> Result<Went> {
         let start = Instant::now();
         let since = self.ask(flow).await?;
         let mut killed = None;
-        tokio::select! {
-            biased;
-            () = self.controller.proxy.stopped() => killed = Some(Instant::now()),
-            over = self.over(flow, since) => over?,
-        }
-        if killed.is_none() && self.controller.proxy.stops() {
-            // The last write was the one: the flow is over, and the controller does not know.
+        loop {
+            tokio::select! {
+                biased;
+                () = self.controller.proxy.stopped() => {}
+                over = self.over(flow, since) => over.with_context(|| self.controller.last_words())?,
+            }
+            if !self.controller.proxy.stops() {
+                break;
+            }
+            // Perhaps the last write was the one: the flow is over, and the controller does not know.
             self.controller.proxy.stopped().await;
             killed = Some(Instant::now());
-        }
-        if killed.is_some() {
             self.controller.kill().await?;
-            self.controller.proxy.clear_faults();
             self.controller.restart()?;
-            self.over(flow, since).await?;
         }
         self.controller.ensure_running()?;
         Ok(Went { took: start.elapsed(), recovered_in: killed.map(|killed| killed.elapsed()) })

@@ -51,7 +51,7 @@ mod weather;
 mod world;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::FutureExt as _;
@@ -65,9 +65,6 @@ use world::World;
 
 /// Lives that go on at the same time; more of them only wait for the processor.
 const SIDE_BY_SIDE: usize = 8;
-
-/// How long lives with kills begin when all cases run; `-- crash` alone goes on until every point was reached.
-const SAMPLE: Duration = Duration::from_secs(180);
 
 /// What is random comes the same way each time.
 const SEED: u64 = 20_261_121;
@@ -99,9 +96,7 @@ fn run() -> Result<Vec<Row>> {
         let (ends, mut rows) = (Ends::default(), Vec::new());
         undisturbed(&world, &ends).await.context("a life without faults")?;
         if is_wanted("crash") {
-            rows.extend(
-                told("crash", crash::run(&world, &ends, SIDE_BY_SIDE, named.is_empty().then_some(SAMPLE))).await?,
-            );
+            rows.extend(told("crash", crash::run(&world, &ends, SIDE_BY_SIDE)).await?);
         }
         rows.extend(told("side by side", beside_each_other(&world, &ends, is_wanted)).await?);
         Ok(rows)

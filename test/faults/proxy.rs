@@ -118,6 +118,17 @@ struct Gate {
     state: GateState,
 }
 
+impl Gate {
+    fn token(self) -> String {
+        format!("life-{}", self.lives)
+    }
+
+    fn is_of_this_life(self, headers: &HeaderMap) -> bool {
+        let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        authorization.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|token| token == self.token())
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GateState {
     Open,
@@ -148,6 +159,11 @@ impl Proxy {
     /// Where it listens: `http://127.0.0.1:<port>`.
     pub(crate) fn server(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// With what the controller that is started now has to say who it is.
+    pub(crate) fn token(&self) -> String {
+        self.shared.gate.borrow().token()
     }
 
     /// From now on these happen.
@@ -234,7 +250,7 @@ async fn handle(State(connection): State<Connection>, request: Request) -> Respo
     let (parts, body) = request.into_parts();
     let Ok(body) = axum::body::to_bytes(body, LARGEST_REQUEST).await else { connection.cut().await };
     let call = shared.call_of(&parts, &body);
-    let (treatment, under_way) = Shared::treat(shared, &call);
+    let (treatment, under_way) = Shared::treat(shared, &parts, &call);
     match treatment {
         Treatment::Forward => {}
         Treatment::Delay(delay) => tokio::time::sleep(delay).await,
@@ -284,12 +300,13 @@ impl Shared {
         }
     }
 
-    /// Asks the faults. While the gate is not open, everything is held.
-    fn treat(shared: &Arc<Self>, call: &Call) -> (Treatment, UnderWay) {
+    /// Asks the faults. While the gate is not open, everything is held. So is for ever what a dead controller has left in a
+    /// connection that is accepted only now: nobody must take it for a request of the new one.
+    fn treat(shared: &Arc<Self>, parts: &Parts, call: &Call) -> (Treatment, UnderWay) {
         let under_way = UnderWay::new(shared, call);
         let mut treatment = Treatment::StopBefore;
         shared.gate.send_if_modified(|gate| {
-            if gate.state != GateState::Open {
+            if gate.state != GateState::Open || !gate.is_of_this_life(&parts.headers) {
                 return false;
             }
             if call.writes() {
