@@ -61,7 +61,9 @@ struct Numbering(HashMap<String, u32>);
 
 impl Numbering {
     fn next(&self, call: &Call) -> Write {
-        let request = format!("{} {}", call.method, call.path);
+        // Events are named after what they tell and when: the same in no two lives.
+        let path = call.path.split_inclusive("/events/").next().unwrap_or_default();
+        let request = format!("{} {path}", call.method);
         let number = self.0.get(&request).copied().unwrap_or_default() + 1;
         Write { request, number }
     }
