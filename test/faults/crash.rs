@@ -3,8 +3,8 @@
 //! The requests of a flow are known by what they do (`POST …/machinedeployments/NAMESPACE-bow-z1`, the second one) and not by
 //! their place, because those of different zones go side by side. Whatever the first undisturbed goes of a flow send is a
 //! point. Each life goes through all flows. In each of them the controller is killed at the first point that comes and is
-//! open, and, when it has started again and has got on as far as another one, there too: up to [`MOST_KILLS`] times. After
-//! the last of them the flow must come to its end.
+//! open, and, when it has started again and has got on as far as another one, perhaps there too. After the last kill the
+//! flow must come to its end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,8 +22,6 @@ use crate::world::World;
 
 /// So many undisturbed goes show the points of a flow.
 const LESSONS: usize = 3;
-/// Kills in one go of a flow.
-const MOST_KILLS: usize = 4;
 /// After so many goes in a row in which no open point came, those that are left are rare: e.g. a status on the way that is
 /// not told each time.
 const TRIES: u32 = 3;
@@ -140,14 +138,14 @@ impl Schedule {
     }
 }
 
-/// Runs all of it, with so many lives side by side.
-pub(crate) async fn run(world: &World, ends: &Ends, side_by_side: usize) -> Result<Vec<Row>> {
+/// Runs all of it, with so many lives side by side and at most so many kills in one go of a flow.
+pub(crate) async fn run(world: &World, ends: &Ends, side_by_side: usize, most_kills: usize) -> Result<Vec<Row>> {
     let schedule = Arc::new(Mutex::new(Schedule::default()));
     let lessons = (0..LESSONS).map(async |_| live(world, ends, &schedule, Purpose::Lesson).await);
     try_join_all(lessons).await.context("a life without faults")?;
     join_all((0..side_by_side).map(async |_| {
         while lock(&schedule).goes_on() {
-            if let Err(error) = live(world, ends, &schedule, Purpose::Kills).await {
+            if let Err(error) = live(world, ends, &schedule, Purpose::Kills(most_kills)).await {
                 lock(&schedule).violations.entry(Flow::Create).or_default().push(format!("{error:#}"));
             }
         }
@@ -162,7 +160,8 @@ pub(crate) async fn run(world: &World, ends: &Ends, side_by_side: usize) -> Resu
 enum Purpose {
     /// To show the points.
     Lesson,
-    Kills,
+    /// At most so many in one go.
+    Kills(usize),
 }
 
 /// One life, until nothing is left to do for it.
@@ -170,7 +169,7 @@ async fn live(world: &World, ends: &Ends, schedule: &Arc<Mutex<Schedule>>, purpo
     let mut life = Life::begin_with(world, "crash", ends, Chatter::Usual).await?;
     let mut last = Flow::Create;
     for flow in Flow::ALL {
-        if purpose == Purpose::Kills && !lock(schedule).is_open_from(flow) {
+        if purpose != Purpose::Lesson && !lock(schedule).is_open_from(flow) {
             break;
         }
         last = flow;
@@ -198,8 +197,8 @@ async fn go(
     kills: &Arc<Mutex<Vec<Point>>>,
 ) -> Result<()> {
     life.controller.proxy.take_writes();
-    if purpose == Purpose::Kills {
-        life.set_faults(killing(flow, Arc::clone(schedule), Arc::clone(kills)));
+    if let Purpose::Kills(most) = purpose {
+        life.set_faults(killing(flow, most, Arc::clone(schedule), Arc::clone(kills)));
     }
     let went = life.go(flow).await;
     life.controller.proxy.clear_faults();
@@ -208,7 +207,7 @@ async fn go(
     let mut schedule = lock(schedule);
     match (went.recovered_in, purpose) {
         (Some(time), _) => schedule.recoveries.entry(flow).or_default().push(time),
-        (None, Purpose::Kills) => schedule.in_vain(flow),
+        (None, Purpose::Kills(_)) => schedule.in_vain(flow),
         (None, Purpose::Lesson) => schedule.learn(flow, &writes),
     }
     if went.recovered_in.is_none() {
@@ -220,6 +219,7 @@ async fn go(
 /// Stops the world at each open point.
 fn killing(
     flow: Flow,
+    most: usize,
     schedule: Arc<Mutex<Schedule>>,
     kills: Arc<Mutex<Vec<Point>>>,
 ) -> impl FnMut(&Call) -> Treatment + Send + 'static {
@@ -229,7 +229,7 @@ fn killing(
             return Treatment::Forward;
         }
         let (write, mut kills) = (numbering.next(call), lock(&kills));
-        let moment = (kills.len() < MOST_KILLS).then(|| lock(&schedule).take(flow, &write, kills.is_empty())).flatten();
+        let moment = (kills.len() < most).then(|| lock(&schedule).take(flow, &write, kills.is_empty())).flatten();
         kills.extend(moment.map(|moment| (write.clone(), moment)));
         if moment != Some(Moment::Before) {
             numbering.arrives(write);
