@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// From the end of one look to the beginning of the next.
-pub(super) const LOOKS: Duration = Duration::from_millis(400);
+pub(super) const LOOKS: Duration = Duration::from_millis(250);
 /// From a change to the text that tells it. Whoever reads it sees a change within two seconds.
 pub(super) const WORDS: Duration = Duration::from_secs(1);
 

@@ -1,4 +1,4 @@
-//! One pass over a Worker that shall vanish: machines first, then classes, then their Secrets.
+//! One pass over a Worker that shall vanish: machines first, then classes with their Secrets.
 //!
 //! It needs no image, no machine type and no user data. Classes stay until the last machine is gone, because
 //! machine-controller-manager needs them (and the credentials) to delete machines at the cloud. Until then they are repaired
@@ -64,7 +64,10 @@ pub async fn delete(
     }
     if !live.uses_classes() {
         // Neither classes nor the Worker may go while a machine is left that the watches have not shown.
-        live = place.machine_objects_anew().await?;
+        live = match live.is_empty() {
+            true => place.machine_objects_anew().await?,
+            false => place.users_of_classes_anew().await?,
+        };
     }
     if live.is_empty() {
         return Ok(match credentials_holder(place.client(), worker).await? {
@@ -140,7 +143,8 @@ fn deadline(worker: &Worker, now: Timestamp) -> Timestamp {
     deadline_from(asked.max(requested_at(worker)).unwrap_or(now))
 }
 
-/// Deletes deployments; when they, machine sets and machines are gone, classes; when those are gone, their Secrets.
+/// Deletes deployments; when they, machine sets and machines are gone, classes and their Secrets, which
+/// machine-controller-manager holds until their classes are gone.
 async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), PassError> {
     let deployments = live.deployments.iter().filter(|(_, deployment)| !is_being_deleted(&deployment.document));
     let doomed = deployments.map(|(name, live)| (name.as_str(), live.object.metadata.uid.as_deref()));
@@ -149,9 +153,6 @@ async fn delete_next(apis: &MachineApis, live: &MachineObjects) -> Result<(), Pa
         return Ok(());
     }
     delete_all::<Digested<Value>>(apis, Digested::still_to_delete(&live.classes, |_| true)).await?;
-    if !live.classes.is_empty() {
-        return Ok(());
-    }
     delete_all::<Digested<Secret>>(apis, Digested::still_to_delete(&live.class_secrets, |_| true)).await
 }
 
