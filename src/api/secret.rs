@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Write as _;
 use std::sync::Arc;
 
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
+use flate2::{Compression, Decompress, FlushDecompress, Status};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 
@@ -40,36 +40,41 @@ impl SecretContent {
     /// The same in less memory: scripts become a third as large.
     #[must_use]
     pub fn pack(&self) -> PackedSecret {
+        // Neither maps of texts nor writing to memory can fail; what is not whole can't be unpacked and is read again.
+        let text = serde_json::to_vec(&(&self.labels, &self.data)).unwrap_or_default();
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-        // Neither writing to memory nor maps of texts can fail; what is not whole can't be unpacked and is read again.
-        let _ = serde_json::to_writer(&mut encoder, &(&self.labels, &self.data));
-        let mut packed = encoder.finish().unwrap_or_default();
-        packed.shrink_to_fit();
-        PackedSecret(packed)
+        let _ = encoder.write_all(&text);
+        let packed = encoder.finish().unwrap_or_default();
+        PackedSecret { packed: packed.into(), unpacked_length: text.len() }
     }
 }
 
 /// A Secret that takes little memory.
-pub struct PackedSecret(Vec<u8>);
+pub struct PackedSecret {
+    packed: Box<[u8]>,
+    unpacked_length: usize,
+}
 
 impl PackedSecret {
     /// The Secret as it was; `None` where it was not packed as a whole.
     #[must_use]
     pub fn unpack(&self) -> Option<SecretContent> {
-        let (labels, data) = serde_json::from_reader(DeflateDecoder::new(self.0.as_slice())).ok()?;
+        let mut text = Vec::with_capacity(self.unpacked_length);
+        let end = Decompress::new(false).decompress_vec(&self.packed, &mut text, FlushDecompress::Finish).ok()?;
+        let (labels, data) = serde_json::from_slice(&text).ok().filter(|_| end == Status::StreamEnd)?;
         Some(SecretContent { labels, data })
     }
 
     /// Bytes that it takes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.0.len()
+        self.packed.len()
     }
 }
 
 impl fmt::Debug for PackedSecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("PackedSecret").field(&self.0.len()).finish()
+        formatter.debug_tuple("PackedSecret").field(&self.packed.len()).finish()
     }
 }
 
@@ -127,11 +132,11 @@ mod tests {
         let packed = content.pack();
         assert!(packed.size() < content.size() / 3, "{} bytes", packed.size());
         assert_eq!(packed.unpack(), Some(content));
+        assert!(!format!("{packed:?}").contains("hello"));
         assert_eq!(
-            PackedSecret(packed.0[..packed.size() / 2].into()).unpack(),
+            PackedSecret { packed: packed.packed[..packed.size() / 2].into(), ..packed }.unpack(),
             None,
             "what is not whole is read again"
         );
-        assert!(!format!("{packed:?}").contains("hello"));
     }
 }

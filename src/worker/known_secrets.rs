@@ -31,34 +31,33 @@ struct ReadSecret {
     content: Kept,
 }
 
-/// What is kept of a Secret: as it is while an operation is under way, packed between operations.
-enum Kept {
-    Open(Arc<SecretContent>),
-    Packed(PackedSecret),
+/// What is kept of a Secret: as it is while an operation is under way, and packed from its end on.
+struct Kept {
+    open: Option<Arc<SecretContent>>,
+    packed: Option<PackedSecret>,
 }
 
 impl Kept {
+    fn open(content: Arc<SecretContent>) -> Self {
+        Self { open: Some(content), packed: None }
+    }
+
     fn opened(&mut self) -> Option<Arc<SecretContent>> {
-        if let Self::Packed(packed) = self {
-            *self = Self::Open(Arc::new(packed.unpack()?));
+        if self.open.is_none() {
+            self.open = self.packed.as_ref()?.unpack().map(Arc::new);
         }
-        match self {
-            Self::Open(content) => Some(Arc::clone(content)),
-            Self::Packed(_) => None,
-        }
+        self.open.clone()
     }
 
     fn pack(&mut self) {
-        if let Self::Open(content) = self {
-            *self = Self::Packed(content.pack());
+        if let Some(content) = self.open.take() {
+            self.packed.get_or_insert_with(|| content.pack());
         }
     }
 
     fn size(&self) -> usize {
-        match self {
-            Self::Open(content) => content.size(),
-            Self::Packed(packed) => packed.size(),
-        }
+        let open = self.open.as_ref().map_or(0, |content| content.size());
+        open + self.packed.as_ref().map_or(0, PackedSecret::size)
     }
 }
 
@@ -133,7 +132,7 @@ impl KnownSecrets {
             let version = secret.resource_version().unwrap_or_default();
             let content = Arc::new(SecretContent::from(secret));
             secrets.insert(&reference.0, &reference.1, Arc::clone(&content));
-            self.known().insert(reference, ReadSecret { version, content: Kept::Open(content) });
+            self.known().insert(reference, ReadSecret { version, content: Kept::open(content) });
         }
         Ok(secrets)
     }
