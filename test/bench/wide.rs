@@ -31,7 +31,7 @@ pub(crate) async fn run() -> Result<()> {
     let document = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "slow",
         "clusters": [{"name": "slow", "cluster": {"server": proxy.server()}}],
-        "users": [{"name": "slow", "user": {}}],
+        "users": [{"name": "slow", "user": {"token": proxy.token()}}],
         "contexts": [{"name": "slow", "context": {"cluster": "slow", "user": "slow"}}],
     });
     std::fs::write(&kubeconfig, document.to_string())?;
