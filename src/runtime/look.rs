@@ -128,7 +128,7 @@ async fn carry_out(
     }
     let beginning = Beginning::of(worker, operation, shared);
     if begins {
-        if !may_wait && !join!(beginning.is_said(), read_secrets(&place, worker, operation)).0? {
+        if !may_wait && !join!(beginning.try_say(), read_secrets(&place, worker, operation)).0? {
             return Ok(Action::requeue(AFTER_A_CONFLICT));
         }
         info!(operation = operation.as_str(), "operation begins");
@@ -146,9 +146,9 @@ async fn carry_out(
     shared.pace.looked(&uid, Instant::now());
     let was_overtaken = matches!(result, Err(PassError::Overtaken));
     let pass = result.unwrap_or_else(|error| Pass::failed(operation, &error));
-    let is_settled = may_wait && beginning.begun().is_none() && pass.outcome == Outcome::Succeeded;
-    let is_unsaid = may_wait && beginning.begun().is_none() && !is_settled;
-    if was_overtaken || is_unsaid && !beginning.is_said().await? {
+    let is_unsaid = may_wait && beginning.begun().is_none();
+    let is_settled = is_unsaid && pass.outcome == Outcome::Succeeded;
+    if was_overtaken || is_unsaid && !is_settled && !beginning.try_say().await? {
         return Ok(Action::requeue(AFTER_A_CONFLICT));
     }
     let worker = beginning.begun().unwrap_or(worker);
@@ -217,7 +217,10 @@ async fn finish(
         return Ok(Action::requeue(pass.look_again.map_or(wait, |again| again.min(wait))));
     }
     let written = match settled {
-        true => record::settled(worker, patch, shared).await?,
+        true => match record::settled(worker, patch, shared).await? {
+            None => return Ok(Action::requeue(AFTER_A_CONFLICT)),
+            written => written,
+        },
         false => record::status(worker, patch, shared).await?,
     };
     shared.pace.told(&uid);

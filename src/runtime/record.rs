@@ -37,8 +37,8 @@ impl<'a> Beginning<'a> {
         self.begun.get().map(|begun| &**begun)
     }
 
-    /// Says it. False when somebody has changed the Worker meanwhile: what it says now has not been looked at.
-    pub(super) async fn is_said(&self) -> Result<bool, kube::Error> {
+    /// Says it; false when somebody has changed the Worker meanwhile: what it says now has not been looked at.
+    pub(super) async fn try_say(&self) -> Result<bool, kube::Error> {
         let Some(begun) = begin(self.worker, self.operation, self.shared).await? else { return Ok(false) };
         // It is said once.
         let _ = self.begun.set(begun);
@@ -49,7 +49,7 @@ impl<'a> Beginning<'a> {
 impl Opening for Beginning<'_> {
     fn say(&self) -> BoxFuture<'_, Result<(), PassError>> {
         async {
-            match self.is_said().await {
+            match self.try_say().await {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(PassError::Overtaken),
                 Err(source) => Err(PassError::Write { what: "Worker".to_owned(), source: source.into() }),
@@ -86,7 +86,8 @@ pub(super) fn may_be_settled(worker: &Worker, operation: Operation) -> bool {
 }
 
 /// Says that everything was found as it shall be, and takes the request off. Side by side where gardenlet's time of the request
-/// tells whether it was answered; else the answer comes first, so that the request is not lost when the process ends.
+/// tells whether it was answered; else the answer comes first, so that the request is not lost when the process ends, and in
+/// the version that was looked at, so that no later request is taken off. `None` when somebody has changed the Worker meanwhile.
 pub(super) async fn settled(
     worker: &Worker,
     patch: Option<Value>,
@@ -97,14 +98,17 @@ pub(super) async fn settled(
         request?;
         return answer;
     }
-    let answered = status(worker, patch, shared).await?;
-    let latest = answered.as_deref().unwrap_or(worker);
-    if let Some(patch) = begin_patch(latest, Operation::Reconcile) {
-        let patch = Patch::Merge(of_version(patch, latest));
-        let written = workers(worker, shared).patch(&worker.name_any(), &PatchParams::default(), &patch).await;
-        return Ok(unless_outdated(written)?.map(|written| shared.newest.written(written)));
+    let (api, name, parameters) = (workers(worker, shared), worker.name_any(), PatchParams::default());
+    let mut latest = None;
+    if let Some(patch) = patch {
+        let written = api.patch_status(&name, &parameters, &Patch::Merge(of_version(patch, worker))).await;
+        let Some(written) = unless_outdated(written)? else { return Ok(None) };
+        latest = Some(shared.newest.written(written));
     }
-    Ok(answered)
+    let latest = latest.unwrap_or_else(|| Arc::new(worker.clone()));
+    let Some(patch) = begin_patch(&latest, Operation::Reconcile) else { return Ok(Some(latest)) };
+    let written = api.patch(&name, &parameters, &Patch::Merge(of_version(patch, &latest))).await;
+    Ok(unless_outdated(written)?.map(|written| shared.newest.written(written)))
 }
 
 /// Takes a request off, unless it is another one by now, which is looked at next.

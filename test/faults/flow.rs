@@ -1,5 +1,7 @@
 //! The flows of a Worker's life: how gardenlet begins each, and when it is over.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::DeleteParams;
@@ -23,6 +25,8 @@ const BOUNDS: [i32; 2] = [3, 6];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flow {
     Create,
+    /// A request for which nothing is to be done.
+    Confirm,
     /// Another image for all pools.
     Roll,
     PoolRemoval,
@@ -36,8 +40,9 @@ pub(crate) enum Flow {
 }
 
 impl Flow {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Create,
+        Self::Confirm,
         Self::Roll,
         Self::PoolRemoval,
         Self::Hibernate,
@@ -51,6 +56,7 @@ impl Flow {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
+            Self::Confirm => "nothing to be done",
             Self::Roll => "roll of all pools",
             Self::PoolRemoval => "removal of a pool",
             Self::Hibernate => "hibernation",
@@ -68,6 +74,7 @@ impl Flow {
                 shoot.create(three_pools_in_three_zones).await?;
                 Ok(0)
             }
+            Self::Confirm => confirm(shoot).await,
             Self::Roll => {
                 request(shoot, |worker| POOLS.iter().for_each(|name| set_image(worker, name, "12.2.0"))).await
             }
@@ -120,15 +127,26 @@ impl Flow {
     }
 }
 
-/// Whether what the Worker says is said of the request: it was in work after that revision, or nothing had been said yet.
+/// Whether what the Worker says is said of the request: after that revision it was in work or answered, or nothing had been
+/// said yet.
 fn has_begun(versions: &[Version], since: u64) -> bool {
     let mut later = versions.iter().filter(|version| version.kind == Kind::Worker && version.revision > since);
     later.any(|version| {
         version.object.as_ref().is_some_and(|worker| {
             let last = &worker["status"]["lastOperation"];
-            last.is_null() || last["state"] == "Processing"
+            last.is_null() || last["state"] == "Processing" || is_answered(worker)
         })
     })
+}
+
+/// Whether the request was taken off, and the status has a time that is not before it. While something is to be done, the
+/// request is taken off only after that was said; and in the second of an answer before, only after the answer.
+fn is_answered(worker: &Value) -> bool {
+    let annotations = &worker["metadata"]["annotations"];
+    let seconds = |time: &Value| time.as_str()?.parse::<Timestamp>().ok().map(Timestamp::as_second);
+    let requested = seconds(&annotations["gardener.cloud/timestamp"]);
+    let told = seconds(&worker["status"]["lastOperation"]["lastUpdateTime"]);
+    annotations["gardener.cloud/operation"].is_null() && requested.is_some() && told >= requested
 }
 
 /// What gardenlet waits for.
@@ -145,6 +163,12 @@ pub(crate) fn ensure_succeeded(worker: &Value) -> Result<()> {
 /// Changes the Worker as gardenlet does. Returns the revision.
 pub(crate) async fn request(shoot: &Shoot, change: impl Fn(&mut Value)) -> Result<u64> {
     request_operation(shoot, "reconcile", change).await
+}
+
+/// Asks for nothing, in another second than that of the answer before: in that one, the time of a request tells nothing.
+pub(crate) async fn confirm(shoot: &Shoot) -> Result<u64> {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    request(shoot, |_| {}).await
 }
 
 /// gardenlet decides whether machine-controller-manager runs.

@@ -15,6 +15,7 @@
 //! edits        objects edited and deleted by hand
 //! autoscaler   replicas written ten times a second
 //! rivals       two controllers at once
+//! second_request  asked again while the answer is on its way
 //! outage       the API server killed and back
 //! report       the table
 //! ```
@@ -43,6 +44,7 @@ mod proxy;
 mod random;
 mod report;
 mod rivals;
+mod second_request;
 mod secrets;
 #[path = "../live/shoot.rs"]
 #[allow(dead_code, reason = "the live tests use the rest of it")]
@@ -124,6 +126,9 @@ async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) 
     }
     if is_wanted("autoscaler") {
         cases.push(autoscaler::run(world, ends).boxed_local());
+    }
+    if is_wanted("second request") {
+        cases.push(second_request::run(world, ends).boxed_local());
     }
     if is_wanted("rivals") {
         cases.push(rivals::run(world, ends).boxed_local());
