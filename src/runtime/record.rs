@@ -94,9 +94,9 @@ pub(super) async fn settled(
     shared: &Shared,
 ) -> Result<Option<Arc<Worker>>, LookError> {
     if let Some(operations) = take_off_patch(worker).filter(|_| is_unanswered(worker, Timestamp::now())) {
-        let (answer, request) = join!(status(worker, patch, shared), take_off(worker, operations, shared));
-        request?;
-        return answer;
+        let (answered, is_taken_off) = join!(status(worker, patch, shared), take_off(worker, operations, shared));
+        let is_taken_off = is_taken_off?;
+        return Ok(answered?.filter(|_| is_taken_off));
     }
     let (api, name, parameters) = (workers(worker, shared), worker.name_any(), PatchParams::default());
     let mut latest = None;
@@ -111,15 +111,16 @@ pub(super) async fn settled(
     Ok(unless_outdated(written)?.map(|written| shared.newest.written(written)))
 }
 
-/// Takes a request off, unless it is another one by now, which is looked at next.
-async fn take_off(worker: &Worker, operations: json_patch::Patch, shared: &Shared) -> Result<(), LookError> {
+/// Takes a request off; false when it is another one by now.
+async fn take_off(worker: &Worker, operations: json_patch::Patch, shared: &Shared) -> Result<bool, LookError> {
     let patch: Patch<()> = Patch::Json(operations);
     match workers(worker, shared).patch(&worker.name_any(), &PatchParams::default(), &patch).await {
         Ok(written) => {
             shared.newest.written(written);
-            Ok(())
+            Ok(true)
         }
-        Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => Ok(()),
+        // 422: a test of the patch has failed.
+        Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
