@@ -1,12 +1,12 @@
 //! The flows of a Worker's life: how gardenlet begins each, and when it is over.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
+use crate::cluster::eventually;
+use crate::life::LONG;
 use crate::moving::{kept_machines, restored_worker, take_away};
 use crate::observer::{Seen, Version};
 use crate::shoot::{Documents, Kind, Shoot, pool, set_image};
@@ -143,10 +143,13 @@ fn has_begun(versions: &[Version], since: u64) -> bool {
 /// request is taken off only after that was said; and in the second of an answer before, only after the answer.
 fn is_answered(worker: &Value) -> bool {
     let annotations = &worker["metadata"]["annotations"];
-    let seconds = |time: &Value| time.as_str()?.parse::<Timestamp>().ok().map(Timestamp::as_second);
     let requested = seconds(&annotations["gardener.cloud/timestamp"]);
     let told = seconds(&worker["status"]["lastOperation"]["lastUpdateTime"]);
     annotations["gardener.cloud/operation"].is_null() && requested.is_some() && told >= requested
+}
+
+fn seconds(time: &Value) -> Option<i64> {
+    time.as_str()?.parse::<Timestamp>().ok().map(Timestamp::as_second)
 }
 
 /// What gardenlet waits for.
@@ -165,9 +168,15 @@ pub(crate) async fn request(shoot: &Shoot, change: impl Fn(&mut Value)) -> Resul
     request_operation(shoot, "reconcile", change).await
 }
 
-/// Asks for nothing, in another second than that of the answer before: in that one, the time of a request tells nothing.
+/// Asks for nothing, in a later second than that of the answer before: in that one, the time of a request tells nothing.
 pub(crate) async fn confirm(shoot: &Shoot) -> Result<u64> {
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let answered = seconds(&shoot.worker().await?["status"]["lastOperation"]["lastUpdateTime"]);
+    eventually(LONG, "the next second", async || {
+        let now = Timestamp::now().as_second();
+        ensure!(Some(now) > answered, "it is {now}, and the answer has {answered:?}");
+        Ok(())
+    })
+    .await?;
     request(shoot, |_| {}).await
 }
 
