@@ -15,7 +15,7 @@
 //!  Worker.status, events
 //! ```
 //!
-//! The rooms in the order of the road; each uses only those above it:
+//! The rooms in the order of the data; each uses only those above it:
 //!
 //! * [`api`]: objects on the wire;
 //! * [`capabilities`]: which image flavor fits a machine, and which fits best (GEP-33);
@@ -23,11 +23,14 @@
 //! * [`pool`]: zones, hash, names, settings;
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`offer`]: what a CloudProfile offers, what is wrong with it, how it could be written;
-//! * [`worker`]: the pipeline, one file per step;
+//! * [`worker`]: the decisions about one Worker, all of them pure;
 //! * [`cloud`]: clients of clouds, for what pools depend on there;
 //! * [`explain`]: a plan for people;
 //! * [`preview`]: what a change does before it happens, and why;
-//! * [`runtime`]: watches and wiring;
+//! * `process`: logs, traces, endpoints, leader election;
+//! * `cluster`: clients, watches, the store, reads and writes;
+//! * `webhook`: the server of admission reviews, its certificate and registration;
+//! * `controller`: reconciles Workers: the only place where decisions and cluster meet;
 //! * [`admission`]: webhooks of the garden;
 //! * [`sidecar`]: the webhook of a seed that completes machine-controller-manager;
 //! * [`cli`]: what a person types.
@@ -38,11 +41,22 @@ pub mod capabilities;
 pub mod cli;
 pub mod cloud;
 pub mod cloud_profile;
+pub(crate) mod cluster;
+pub(crate) mod controller;
 pub mod explain;
 pub mod offer;
 pub mod pool;
 pub mod preview;
+pub(crate) mod process;
 pub mod provider;
-pub mod runtime;
 pub mod sidecar;
+pub(crate) mod webhook;
 pub mod worker;
+
+/// How property tests run: what has failed once is kept beside the other tests, and tried first.
+#[cfg(test)]
+fn property_tests() -> proptest::test_runner::Config {
+    use proptest::test_runner::{Config, FileFailurePersistence};
+    let kept = FileFailurePersistence::SourceParallel("test/proptest-regressions");
+    Config { failure_persistence: Some(Box::new(kept)), ..Config::default() }
+}

@@ -12,8 +12,9 @@ fuzz_target!(|text: &str| {
     let Ok(spec) = decode_lenient::<ProfileSpec>(text) else { return };
     let gates = FeatureGates { capabilities: true, lifecycle: true };
     let _ = validate_profile(&spec, gates, Default::default());
-    if let Some(Ok(config)) =
-        Providers::SHIPPED.profile_format(&spec.provider_type).map(|format| format.open(spec.provider_config.as_deref()))
+    if let Some(Ok(config)) = Providers::SHIPPED
+        .profile_format(&spec.provider_type)
+        .map(|format| format.open(spec.provider_config.as_deref()))
     {
         let _ = config.validate(&spec);
         let _ = config.core_flavors(&spec.machine_images);

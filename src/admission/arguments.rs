@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::runtime::webhook::WebhookArguments;
+use crate::webhook::WebhookArguments;
 
 /// Arguments of `admission`.
 #[derive(Clone, Debug, Args)]
@@ -14,7 +14,7 @@ Examples:
   gardener-extension-worker admission --garden-kubeconfig garden.yaml --webhook-config-mode url \\
     --webhook-config-url admission.extension.svc --webhook-config-namespace extension")]
 pub struct AdmissionArguments {
-    /// Kubeconfig of the garden, whose objects are judged. Without it that is the cluster that it runs in.
+    /// Kubeconfig of the garden, whose objects are reviewed. Without it the cluster of the pod is the garden.
     #[arg(long, env = "GARDEN_KUBECONFIG", value_name = "FILE")]
     pub(super) garden_kubeconfig: Option<PathBuf>,
     /// Only profiles and shoots of this provider; may be given several times. Without it, of every provider that is supported.

@@ -1,5 +1,5 @@
-//! CloudProfiles: whether the provider's half fits core's half, and what core's half has to list (gardener-core sections 2.2
-//! and 2.3).
+//! CloudProfiles: whether the provider's half fits core's half, and what core's half has to list
+//! (docs/contract.md#provider-half).
 
 use super::flavors::flavor_patch;
 use super::refusal::verdict;
@@ -9,7 +9,7 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::profile::{ProfileConfig, ProfileFormat};
-use crate::runtime::webhook::Verdict;
+use crate::webhook::Verdict;
 
 /// Warnings that are sent; an API server cuts long lists.
 const MOST_WARNINGS: usize = 10;
@@ -79,9 +79,7 @@ fn warnings(
     format: &dyn ProfileFormat,
     spec: &crate::api::gardener::ProfileSpec,
 ) -> Vec<String> {
-    let old_format = format.old_format_definitions();
-    let definitions = if spec.machine_capabilities.is_empty() { &old_format } else { &spec.machine_capabilities };
-    let repeated = config.repeated_flavors(definitions);
+    let repeated = config.repeated_flavors(&format.definitions(&spec.machine_capabilities));
     let warning = repeated.iter().take(MOST_WARNINGS).map(|repeated| {
         format!(
             "spec.providerConfig.{} lists the same capabilities as {}: machines that fit both flavors of {}@{} can't be \
@@ -91,7 +89,7 @@ fn warnings(
     });
     let mut warnings: Vec<String> = warning.collect();
     if repeated.len() > warnings.len() {
-        warnings.push(format!("and {} more flavors that nothing tells apart", repeated.len() - warnings.len()));
+        warnings.push(format!("and {} more indistinguishable flavors", repeated.len() - warnings.len()));
     }
     warnings
 }

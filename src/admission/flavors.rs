@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::api::gardener::ProfileImage;
 use crate::provider::profile::CoreFlavors;
-use crate::runtime::webhook::PatchOperation;
+use crate::webhook::PatchOperation;
 
 /// A step for each version whose flavors differ; a flavor that is written in another way but means the same stays.
 pub(super) fn flavor_patch(images: &[ProfileImage], listed: Vec<CoreFlavors<'_>>) -> Vec<PatchOperation> {

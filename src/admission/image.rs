@@ -11,7 +11,7 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{NoFlavor, architecture_of_machine_type, best_flavor, complete_machine_type};
 use crate::provider::Providers;
 use crate::provider::profile::{ListedFlavor, ProfileConfig};
-use crate::runtime::webhook::Verdict;
+use crate::webhook::Verdict;
 
 /// Versions that are looked at and named as a way out.
 const LOOKED_AT: usize = 50;
@@ -44,10 +44,8 @@ pub(super) fn compare(
     let Some(format) = providers.profile_format(&profile.provider_type) else { return Verdict::ALLOWED };
     // Wrong profiles are refused by themselves; they are no fault of the Shoot.
     let Ok(config) = format.open(profile.provider_config.as_deref()) else { return Verdict::ALLOWED };
-    let old_format = format.old_format_definitions();
-    let declared = &profile.machine_capabilities;
-    let definitions = if declared.is_empty() { &old_format } else { declared };
-    let offer = Offer { profile, config: &*config, definitions, region };
+    let definitions = format.definitions(&profile.machine_capabilities);
+    let offer = Offer { profile, config: &*config, definitions: &definitions, region };
     let (mut errors, mut warnings) = (FieldErrors::default(), Vec::new());
     let path = FieldPath::new("spec.provider.workers");
     for position in positions {
@@ -146,10 +144,7 @@ impl Offer<'_> {
         let fitting = versions.map(|known| known.version.as_str()).filter(|version| fits(version)).take(NAMED);
         let fitting: Vec<&str> = fitting.collect();
         match fitting[..] {
-            [] => format!(
-                "No other version of {} that was looked at fits: choose another image or machine type",
-                image.name
-            ),
+            [] => format!("No other checked version of {} fits: choose another image or machine type", image.name),
             _ => format!("Versions of {} that fit {machine_type}: {}", image.name, fitting.join(", ")),
         }
     }
@@ -204,8 +199,8 @@ mod tests {
         assert_eq!(
             compared("old", "2"),
             "Shoot a/b: spec.provider.workers[0].machine.image.version: Invalid value: \"2\": no image of os@2 fits machine \
-             type old: spec.providerConfig.machineImages[0].versions[1].capabilityFlavors[0]: needs hyper ∩ {gen1}, image \
-             has {gen2}. Versions of os that fit old: 1"
+             type old: spec.providerConfig.machineImages[0].versions[1].capabilityFlavors[0]: machine type requires \
+             hyper=gen1; image supports gen2. Versions of os that fit old: 1"
         );
         let tied = compared("any", "3");
         assert!(tied.contains("nothing tells the images of os@3 apart for machine type any"), "{tied}");

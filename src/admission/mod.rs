@@ -11,8 +11,8 @@
 //! * `reviewers`, `garden`: which judgement, with what;
 //! * `webhooks`, `arguments`: what is registered, and what the command is told.
 //!
-//! The process around it, with its server, is `runtime::webhook`. Paths, objects and semantics are those of gardener-core
-//! section 2.9.
+//! The process around it, with its server, is the room `webhook`. Paths, objects and semantics are those of
+//! docs/contract.md#webhooks.
 
 mod arguments;
 mod cloud_profile;
@@ -38,9 +38,9 @@ use garden::Garden;
 use reviewers::{CLOUD_PROFILES, Court, Mutator, NAMESPACED_CLOUD_PROFILES, SHOOTS, Validator};
 use webhooks::{MUTATE, VALIDATE, webhooks};
 
+use crate::cluster::seed;
 use crate::provider::Providers;
-use crate::runtime::seed;
-use crate::runtime::webhook::{self, Reviewer, Served, WebhookMetrics};
+use crate::webhook::{self, Reviewer, Served, WebhookMetrics};
 
 /// Serves the webhooks of these providers until it is told to stop.
 #[must_use]

@@ -1,5 +1,5 @@
-//! NamespacedCloudProfiles: whether what a project adds fits its parent, the flavors of core's half, and the merged document
-//! in the status (gardener-core sections 2.4 to 2.6).
+//! NamespacedCloudProfiles: whether what a project adds fits its parent, the flavors of core's half, and the merged
+//! document in the status (docs/contract.md#namespacedcloudprofiles).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::api::gardener::{NamespacedCloudProfile, ParentReference, ProfileSpec}
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::null_as_default;
 use crate::provider::Providers;
-use crate::runtime::webhook::{PatchOperation, Verdict};
+use crate::webhook::{PatchOperation, Verdict};
 
 /// The parent that has to be read before a judgement.
 #[derive(Debug, Default, Deserialize)]

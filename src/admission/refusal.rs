@@ -1,14 +1,17 @@
 //! What is wrong with an object, as a person reads it.
 
-use std::fmt::Write as _;
-
+use crate::api::bounded_text::{Bound, beginning, joined, shortened};
 use crate::api::gotext::field::{FieldError, FieldErrors};
-use crate::runtime::webhook::{Denial, Verdict};
+use crate::webhook::{Denial, Verdict};
 
 /// Problems that are listed; the others are counted.
 const LISTED: usize = 20;
-/// Longest text of one problem; values of an object may be long.
+/// Longest text of one problem, in characters; values of an object may be long.
 const LONGEST: usize = 2000;
+/// Most bytes of all problems; the causes have as many.
+const MOST_BYTES: usize = 32 * 1024;
+/// Most bytes of an object's kind and name, or of a field's path.
+const MOST_OF_NAME: usize = 1024;
 
 /// Refuses an object, or lets it pass when nothing is wrong. `what` is its kind and name.
 pub(super) fn verdict(what: &str, errors: &FieldErrors, warnings: Vec<String>) -> Verdict {
@@ -19,37 +22,29 @@ pub(super) fn verdict(what: &str, errors: &FieldErrors, warnings: Vec<String>) -
 }
 
 fn denial(what: &str, errors: &FieldErrors) -> Denial {
-    let errors = &errors.0;
-    let texts: Vec<String> = errors.iter().take(LISTED).map(|error| shortened(&error.to_string())).collect();
-    let message = match &texts[..] {
-        [only] if errors.len() == 1 => format!("{what}: {only}"),
-        texts => {
-            let mut message = format!("{what} has {} problems:", errors.len());
-            for text in texts {
-                // Writing to a string does not fail.
-                let _ = write!(message, "\n* {text}");
-            }
-            if errors.len() > texts.len() {
-                let _ = write!(message, "\n* and {} more", errors.len() - texts.len());
-            }
-            message
-        }
+    let (errors, what) = (&errors.0, shortened(what, MOST_OF_NAME));
+    let bound = Bound { items: LISTED, bytes: MOST_BYTES };
+    let rest = |rest: &[FieldError]| format!("\n* and {} more", rest.len());
+    let list = joined(errors, "\n* ", bound, problem, rest);
+    let message = match errors.len() {
+        1 => format!("{what}: {list}"),
+        number => format!("{what} has {number} problems:\n* {list}"),
     };
-    let cause = |error: &FieldError| (error.field.clone(), shortened(&error.to_string()));
+    let share = MOST_BYTES / errors.len().clamp(1, LISTED);
+    let cause = |error: &FieldError| (shortened(&error.field, MOST_OF_NAME), problem(error, share));
     let causes = errors.iter().take(LISTED).map(cause).collect();
     Denial { code: 422, reason: "Invalid", message, causes }
 }
 
-/// The text without what goes beyond the longest, cut between characters.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-    }
+/// One problem in at most so many bytes, in one line: each line of a message is a problem.
+fn problem(error: &FieldError, bytes: usize) -> String {
+    shortened(&beginning(&error.to_string(), LONGEST).replace('\n', "\\n"), bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::api::gotext::field::FieldPath;
 
@@ -72,5 +67,29 @@ mod tests {
         assert!(many.starts_with("CloudProfile azure has 100 problems:\n* spec[0]: "));
         assert!(many.ends_with("\n* and 80 more"));
         assert!(many.len() < 50_000, "{}", many.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_refusal_has_its_size_and_counts_all_problems(
+            what in ".{0,2000}",
+            problems in prop::collection::vec((any::<String>(), "\\PC{0,30}", 1_usize..2000), 1..60),
+        ) {
+            let mut errors = FieldErrors::default();
+            for (field, value, times) in &problems {
+                errors.invalid(FieldPath::new(field), value.repeat(*times), value.repeat(*times));
+            }
+            let Verdict::Denied(denial) = verdict(&what, &errors, Vec::new()) else { panic!("it is refused") };
+            prop_assert!(denial.message.len() <= MOST_BYTES + MOST_OF_NAME + 100, "{} bytes", denial.message.len());
+            let causes: usize = denial.causes.iter().map(|(field, text)| field.len() + text.len()).sum();
+            prop_assert!(causes <= MOST_BYTES + LISTED * MOST_OF_NAME, "{causes} bytes");
+            prop_assert!(!denial.message.contains(|one: char| one.is_control() && !"\n\t".contains(one)));
+            let bullets = denial.message.lines().skip(1).filter(|line| line.starts_with("* ")).count();
+            if problems.len() > LISTED {
+                let last = denial.message.rsplit("\n* and ").next().unwrap();
+                let rest: usize = last.strip_suffix(" more").unwrap().parse().unwrap();
+                prop_assert_eq!(bullets - 1 + rest, problems.len());
+            }
+        }
     }
 }

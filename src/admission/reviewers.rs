@@ -13,7 +13,7 @@ use super::{cloud_profile, image, namespaced, shoot};
 use crate::api::gardener::ProfileSpec;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::Providers;
-use crate::runtime::webhook::{Denial, Operation, ReviewRequest, Reviewer, Verdict};
+use crate::webhook::{Denial, Operation, ReviewRequest, Reviewer, Verdict};
 
 /// Group of all objects.
 pub(super) const GROUP: &str = "core.gardener.cloud";
@@ -174,7 +174,7 @@ async fn on_thread_for<T: Send + 'static>(
         judge(Subject { object, old }, &what(&request))
     });
     judged.await.unwrap_or_else(|_| {
-        let message = "the review has failed; the log of the webhook says why".to_owned();
+        let message = "the review failed; see the log of the webhook".to_owned();
         Err(Verdict::Denied(Denial::internal(message)))
     })
 }

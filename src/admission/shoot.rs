@@ -1,4 +1,4 @@
-//! Shoots: whether machines can be made for their pools (gardener-core sections 2.7 and 2.8).
+//! Shoots: whether machines can be made for their pools (docs/contract.md#pools-of-a-shoot).
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use super::refusal::verdict;
 use super::subject::{Subject, read, same};
 use crate::api::gardener::{OrderedShoot, OrderedShootSpec, ShootPools};
 use crate::provider::Providers;
-use crate::runtime::webhook::Verdict;
+use crate::webhook::Verdict;
 
 /// A Shoot of which only the part that is judged is looked at.
 #[derive(Deserialize)]

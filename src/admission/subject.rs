@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::api::gotext::json::decode_large;
-use crate::runtime::webhook::{Denial, Verdict};
+use crate::webhook::{Denial, Verdict};
 
 /// An object with its spec unread.
 #[derive(Deserialize)]

@@ -1,9 +1,9 @@
-//! What is registered at the garden (gardener-core section 2.9).
+//! What is registered at the garden (docs/contract.md#webhooks).
 
 use std::collections::BTreeMap;
 
 use super::reviewers::{CLOUD_PROFILES, GROUP, NAMESPACED_CLOUD_PROFILES, SHOOTS};
-use crate::runtime::webhook::{Webhook, WebhookKind, WebhookRule};
+use crate::webhook::{Webhook, WebhookKind, WebhookRule};
 
 /// Path of the judging webhooks.
 pub(super) const VALIDATE: &str = "/webhooks/validate";

@@ -5,11 +5,13 @@
 //! * [`metadata`]: metadata of all of them, without what nobody reads;
 //! * [`secret`]: Secrets that can not be printed by accident;
 //! * [`decoded_once`]: raw documents that many objects share;
+//! * [`bounded_text`]: texts for people, escaped and bounded;
 //! * [`gotext`]: text as Go prints and parses it (JSON, YAML, durations, quantities, versions, times).
 //!
 //! Only the members that the project reads or writes are declared. Where an object must survive as a whole
 //! (a live `MachineDeployment` that is patched), the untouched document is kept beside the typed view.
 
+pub mod bounded_text;
 pub mod decoded_once;
 pub mod gardener;
 pub mod gotext;

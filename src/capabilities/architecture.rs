@@ -1,10 +1,7 @@
-//! The capability `architecture`, and the older fields that it supersedes (gardener-core section 1.2).
+//! The capability `architecture`, and the older fields that it supersedes.
 
 use super::defaults::{ARCHITECTURE, values_of};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
-
-/// Every architecture that Gardener knows.
-pub const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
 
 /// The architectures that a profile defines; none for profiles in the old format.
 ///

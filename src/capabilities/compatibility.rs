@@ -23,14 +23,14 @@ pub fn intersection(a: &Capabilities, b: &Capabilities) -> Capabilities {
     a.0.iter().filter_map(|(name, values)| Some((name.as_str(), common(values, b.values(name)?)))).collect()
 }
 
-/// Whether both sides share a value of every defined capability (gardener-core section 1.3). Symmetric.
+/// Whether both sides share a value of every defined capability. Symmetric.
 ///
 /// A side that does not name a capability has every value of the definition. Names without definition do not count.
 pub fn are_compatible(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
     first_difference(a, b, definitions).is_none()
 }
 
-/// Whether one of the flavors of an image version fits a machine type (gardener-core section 1.3). A version without
+/// Whether one of the flavors of an image version fits a machine type. A version without
 /// flavors fits every machine type, also one that lists no value of a capability.
 pub fn is_supported_by_image(
     machine: &Capabilities,
@@ -72,8 +72,7 @@ fn mismatch(a: &Capabilities, b: &Capabilities, definition: &CapabilityDefinitio
     }
 }
 
-/// Whether both sides have the same names and for each name the same values, in any order and number
-/// (gardener-core section 1.3).
+/// Whether both sides have the same names and for each name the same values, in any order and number.
 pub fn are_equal(a: &Capabilities, b: &Capabilities) -> bool {
     a.0.len() == b.0.len()
         && a.0.iter().all(|(name, values)| b.values(name).is_some_and(|others| are_same_values(values, others)))
@@ -107,14 +106,17 @@ pub struct Mismatch {
 }
 
 impl fmt::Display for Mismatch {
-    /// For an operator: `needs hypervisorType ∩ {gen2}, image has {gen1}`.
+    /// For an operator: `machine type requires hypervisorType=gen2; image supports gen1`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "needs {} ∩ {{{}}}, image has {{{}}}",
+            "machine type requires {}={}; image supports {}",
             self.capability,
-            self.wanted.join(", "),
-            self.offered.join(", ")
+            self.wanted.join(" or "),
+            match self.offered.is_empty() {
+                true => "none".to_owned(),
+                false => self.offered.join(", "),
+            }
         )
     }
 }
@@ -131,7 +133,7 @@ mod tests {
         let definitions = definitions("architecture=amd64,arm64 hypervisorType=gen2,gen1");
         let mismatch =
             first_mismatch(&capabilities("hypervisorType=gen2"), &capabilities("hypervisorType=gen1"), &definitions);
-        assert_eq!(mismatch.unwrap().to_string(), "needs hypervisorType ∩ {gen2}, image has {gen1}");
+        assert_eq!(mismatch.unwrap().to_string(), "machine type requires hypervisorType=gen2; image supports gen1");
     }
 
     #[test]
@@ -157,6 +159,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
         #[test]
         fn what_means_the_same_is_equal_with_defaults(
             a in any_capabilities(), b in any_capabilities(), definitions in any_definitions()

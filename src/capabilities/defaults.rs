@@ -1,10 +1,12 @@
 //! What a side that does not name a capability is taken to have.
 
-use super::architecture::ARCHITECTURES;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
 /// Name of the one capability that Gardener itself defines.
 pub const ARCHITECTURE: &str = "architecture";
+
+/// Every architecture that Gardener knows.
+pub const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
 
 /// The architecture of everything that names none.
 pub const DEFAULT_ARCHITECTURE: &str = "amd64";
@@ -22,7 +24,7 @@ pub fn architecture_definition() -> CapabilityDefinition {
 }
 
 /// Capabilities with exactly the names of the definitions: the listed values where the name is present, even when the
-/// list is empty, else every value of the definition (gardener-core section 1.2).
+/// list is empty, else every value of the definition.
 pub fn with_defaults(capabilities: &Capabilities, definitions: &[CapabilityDefinition]) -> Capabilities {
     definitions.iter().map(|definition| (definition.name.as_str(), values_of(capabilities, definition))).collect()
 }
@@ -40,7 +42,7 @@ pub(super) fn values_of<'a>(capabilities: &'a Capabilities, definition: &'a Capa
     capabilities.values(&definition.name).unwrap_or(&definition.values)
 }
 
-/// Capabilities of a machine type that name its architecture (azure-worker section 7.1, step 4).
+/// Capabilities of a machine type that name its architecture.
 ///
 /// One that is listed stays. Else it is the only architecture of the definitions, or that of the pool; a pool without
 /// one counts as `amd64`.

@@ -1,4 +1,4 @@
-//! Which stage of its life a version of an image or of Kubernetes is in (gardener-core section 3.1).
+//! Which stage of its life a version of an image or of Kubernetes is in.
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;

@@ -16,7 +16,7 @@
 //! * `architecture`: the one capability that Gardener itself knows, and the older fields beside it.
 //! * `validation`, `names`: which definitions and capabilities are wrong.
 //!
-//! Nothing here knows a provider. The rules are those of gardener-core sections 1.2 to 1.5 and 1.9.
+//! Nothing here knows a provider. The rules stand in `docs/capabilities.md`.
 
 mod architecture;
 mod compatibility;
@@ -27,17 +27,16 @@ mod ranking;
 mod validation;
 
 pub use architecture::{
-    ARCHITECTURES, architecture_of_machine_type, architectures_of_flavors, architectures_of_version,
-    defined_architectures,
+    architecture_of_machine_type, architectures_of_flavors, architectures_of_version, defined_architectures,
 };
 pub use compatibility::{
     Mismatch, are_compatible, are_equal, first_mismatch, intersection, is_supported_by_image, mean_the_same, mismatches,
 };
 pub use defaults::{
-    ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type, flavors_with_defaults,
-    only_architecture, with_defaults,
+    ARCHITECTURE, ARCHITECTURES, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type,
+    flavors_with_defaults, only_architecture, with_defaults,
 };
 pub use lifecycle::{Classification, Life};
 pub use names::not_a_name;
-pub use ranking::{Choice, NoFlavor, RankingStep, best_flavor, explain_ranking, trace_ranking};
+pub use ranking::{FlavorVerdict, NoFlavor, Ranking, RankingStep, best_flavor, rank_flavors};
 pub use validation::{validate_definitions, validate_image_version, validate_machine_type, validate_provider_flavor};

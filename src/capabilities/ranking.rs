@@ -4,17 +4,44 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::compatibility::{Mismatch, are_compatible, first_mismatch};
+use super::compatibility::{Mismatch, are_compatible, first_mismatch, mismatches};
 use super::defaults::values_of;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
-/// The flavor that was chosen.
+/// How the flavor for a machine type was chosen, or why there is none: the choice with its reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct Ranking {
     /// Position of the flavor in the list.
-    pub index: usize,
-    /// The values that decided, in order. Only [`explain_ranking`] fills it in.
-    pub trace: Vec<RankingStep>,
+    pub chosen: Result<usize, NoFlavor>,
+    /// The values that decided, in order.
+    pub steps: Vec<RankingStep>,
+    /// What became of each flavor.
+    pub verdicts: Vec<FlavorVerdict>,
+}
+
+/// What became of a flavor that machines could start from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "is")]
+pub enum FlavorVerdict {
+    /// It is used.
+    Chosen,
+    /// It fits, but another one lists a preferred value.
+    Outranked {
+        /// The step of the ranking that removed it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        step: Option<usize>,
+    },
+    /// It fits, and so does another one that lists the same values.
+    Tied,
+    /// It does not fit the machine type.
+    Rejected {
+        /// Every capability of which the two share no value.
+        mismatches: Vec<Mismatch>,
+    },
+    /// It fits, but one before it does as well.
+    NotReached,
+    /// There is no machine type to compare it with.
+    NotCompared,
 }
 
 /// A preferred value that some of the remaining flavors list and others do not.
@@ -49,7 +76,7 @@ pub enum NoFlavor {
     },
 }
 
-/// Chooses the flavor for a machine type (gardener-core section 1.4).
+/// Chooses the flavor for a machine type, by its position in the list.
 ///
 /// Of the compatible flavors those remain that list the first value of the first capability, if any does; of these the
 /// ones that list the second value, and so on through all values of all capabilities in the order of the definitions.
@@ -62,46 +89,42 @@ pub fn best_flavor<'a, F>(
     definitions: &[CapabilityDefinition],
     flavors: &'a [F],
     capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
-) -> Result<Choice, NoFlavor> {
+) -> Result<usize, NoFlavor> {
     rank(machine, definitions, flavors, capabilities_of, |_, _, _| {})
 }
 
-/// Chooses like [`best_flavor`] and records the values that decided.
-///
-/// # Errors
-/// Those of [`best_flavor`].
-pub fn explain_ranking<'a, F>(
+/// Chooses like [`best_flavor`], with the reasons.
+pub fn rank_flavors<'a, F>(
     machine: &Capabilities,
     definitions: &[CapabilityDefinition],
     flavors: &'a [F],
     capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
-) -> Result<Choice, NoFlavor> {
-    let (trace, choice) = trace_ranking(machine, definitions, flavors, capabilities_of);
-    Ok(Choice { trace, ..choice? })
-}
-
-/// Chooses like [`best_flavor`] and returns the values that decided also where no choice came of them.
-pub fn trace_ranking<'a, F>(
-    machine: &Capabilities,
-    definitions: &[CapabilityDefinition],
-    flavors: &'a [F],
-    capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
-) -> (Vec<RankingStep>, Result<Choice, NoFlavor>) {
-    let mut trace = Vec::new();
-    let choice = rank(machine, definitions, flavors, capabilities_of, |definition, value, kept| {
-        trace.push(RankingStep { capability: definition.name.clone(), value: value.to_owned(), kept: kept.to_vec() });
+) -> Ranking {
+    let mut steps = Vec::new();
+    let chosen = rank(machine, definitions, flavors, &capabilities_of, |definition, value, kept| {
+        steps.push(RankingStep { capability: definition.name.clone(), value: value.to_owned(), kept: kept.to_vec() });
     });
-    (trace, choice)
+    let verdict = |(position, flavor)| {
+        let mismatches = mismatches(machine, capabilities_of(flavor), definitions);
+        match &chosen {
+            _ if !mismatches.is_empty() => FlavorVerdict::Rejected { mismatches },
+            Ok(chosen) if *chosen == position => FlavorVerdict::Chosen,
+            Err(NoFlavor::Ambiguous { tied }) if tied.contains(&position) => FlavorVerdict::Tied,
+            _ => FlavorVerdict::Outranked { step: steps.iter().position(|step| !step.kept.contains(&position)) },
+        }
+    };
+    let verdicts = flavors.iter().enumerate().map(verdict).collect();
+    Ranking { chosen, verdicts, steps }
 }
 
-/// The choice itself. `decided` hears of every value that removed a flavor.
+/// The choice itself; `decided` is called for every value that removed a flavor.
 fn rank<'a, F>(
     machine: &Capabilities,
     definitions: &[CapabilityDefinition],
     flavors: &'a [F],
     capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
     mut decided: impl FnMut(&CapabilityDefinition, &str, &[usize]),
-) -> Result<Choice, NoFlavor> {
+) -> Result<usize, NoFlavor> {
     let mut remaining: Vec<usize> = Vec::new();
     for (index, flavor) in flavors.iter().enumerate() {
         if are_compatible(machine, capabilities_of(flavor), definitions) {
@@ -119,7 +142,7 @@ fn rank<'a, F>(
     for definition in definitions {
         for value in &definition.values {
             if let [index] = remaining[..] {
-                return Ok(chosen(index));
+                return Ok(index);
             }
             let lists = |index: &usize| {
                 flavors.get(*index).is_some_and(|flavor| values_of(capabilities_of(flavor), definition).contains(value))
@@ -132,13 +155,9 @@ fn rank<'a, F>(
         }
     }
     match remaining[..] {
-        [index] => Ok(chosen(index)),
+        [index] => Ok(index),
         _ => Err(NoFlavor::Ambiguous { tied: remaining }),
     }
-}
-
-fn chosen(index: usize) -> Choice {
-    Choice { index, trace: Vec::new() }
 }
 
 /// Mismatches in one line, each with the position of its flavor.
@@ -216,7 +235,6 @@ pub(super) mod tests {
     fn best(machine: &str, flavors: &[&str]) -> Result<usize, NoFlavor> {
         let flavors: Vec<_> = flavors.iter().map(|text| capabilities(text)).collect();
         best_flavor(&capabilities(machine), &definitions(DEFINITIONS), &flavors, |flavor| flavor)
-            .map(|choice| choice.index)
     }
 
     #[test]
@@ -238,8 +256,8 @@ pub(super) mod tests {
         let error = best("hyper=gen2", &["hyper=gen1", "net="]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no compatible flavor found: flavor 0: needs hyper ∩ {gen2}, image has {gen1}; \
-             flavor 1: needs net ∩ {accelerated, standard}, image has {}"
+            "no compatible flavor found: flavor 0: machine type requires hyper=gen2; image supports gen1; \
+             flavor 1: machine type requires net=accelerated or standard; image supports none"
         );
         assert_eq!(
             best("", &[]).unwrap_err().to_string(),
@@ -255,14 +273,16 @@ pub(super) mod tests {
     #[test]
     fn the_explanation_lists_the_values_that_decided() {
         let flavors = ["net=standard", "hyper=gen1", "hyper=gen2"].map(capabilities);
-        let choice = explain_ranking(&capabilities(""), &definitions(DEFINITIONS), &flavors, |flavor| flavor).unwrap();
-        assert_eq!(choice.index, 0);
+        let ranking = rank_flavors(&capabilities(""), &definitions(DEFINITIONS), &flavors, |flavor| flavor);
+        assert_eq!(ranking.chosen, Ok(0));
         let step = |value: &str, kept: &[usize]| RankingStep {
             capability: "hyper".to_owned(),
             value: value.to_owned(),
             kept: kept.to_vec(),
         };
-        assert_eq!(choice.trace, [step("gen2", &[0, 2]), step("gen1", &[0])]);
+        assert_eq!(ranking.steps, [step("gen2", &[0, 2]), step("gen1", &[0])]);
+        let outranked = |step| FlavorVerdict::Outranked { step: Some(step) };
+        assert_eq!(ranking.verdicts, [FlavorVerdict::Chosen, outranked(0), outranked(1)]);
     }
 
     /// The other way to say it: one bit for each defined value, the greatest string of bits wins.
@@ -287,6 +307,8 @@ pub(super) mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
         #[test]
         fn ranking_takes_the_greatest_string_of_bits(
             machine in any_capabilities(),
@@ -294,9 +316,11 @@ pub(super) mod tests {
             flavors in prop::collection::vec(any_capabilities(), 0..6),
         ) {
             let best = best_flavor(&machine, &definitions, &flavors, |flavor| flavor);
-            let explained = explain_ranking(&machine, &definitions, &flavors, |flavor| flavor);
-            prop_assert_eq!(best.as_ref().ok().map(|choice| choice.index), by_bits(&machine, &definitions, &flavors));
-            prop_assert_eq!(best.map(|choice| choice.index), explained.map(|choice| choice.index));
+            let ranking = rank_flavors(&machine, &definitions, &flavors, |flavor| flavor);
+            prop_assert_eq!(best.as_ref().ok().copied(), by_bits(&machine, &definitions, &flavors));
+            let chosen = ranking.verdicts.iter().position(|verdict| *verdict == FlavorVerdict::Chosen);
+            prop_assert_eq!(chosen, ranking.chosen.as_ref().ok().copied());
+            prop_assert_eq!(best, ranking.chosen);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Which definitions and which capabilities of machine types and images are wrong, with the paths and error types of
-//! Gardener (gardener-core sections 1.5 and 1.9).
+//! Gardener.
 
-use super::architecture::{ARCHITECTURES, architectures_of_flavors, defined_architectures};
+use super::architecture::{architectures_of_flavors, defined_architectures};
 use super::defaults::ARCHITECTURE;
+use super::defaults::ARCHITECTURES;
 use super::names::not_a_name;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
@@ -206,7 +207,7 @@ pub fn validate_machine_type(
     known_capabilities(capabilities, definitions, path, errors);
 }
 
-/// What is wrong with the capabilities of a flavor in a provider's half of the profile (gardener-core section 1.9).
+/// What is wrong with the capabilities of a flavor in a provider's half of the profile.
 pub fn validate_provider_flavor(
     capabilities: &Capabilities,
     definitions: &[CapabilityDefinition],

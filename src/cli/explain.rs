@@ -9,15 +9,16 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::input::{self, WorkerInput};
-use super::render::described_dependencies;
 use super::terminal::{complain, exit_code, print, width};
 use crate::api::gardener::ErrorCode;
 use crate::explain::{Explanation, explain, explain_images};
 use crate::provider::{Providers, WorkerError};
 use crate::worker::decode;
+use crate::worker::desired::DesiredState;
 
 mod image;
 mod pool;
+mod section;
 mod zones;
 
 pub(super) use image::mismatch_text;
@@ -110,16 +111,11 @@ fn explain_all(arguments: &ExplainArguments, providers: Providers) -> anyhow::Re
 }
 
 fn explain_worker(input: &WorkerInput, pool: Option<&str>, providers: Providers) -> Result<Explanation, WorkerError> {
-    let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
-        cluster: input.worker.metadata.namespace.clone().unwrap_or_default(),
-    })?;
-    let mut context = decode::context(&input.worker, cluster, &input.secrets)?;
+    let context = decode::context_of(&input.worker, input.cluster.as_ref(), &input.secrets)?;
     let worker_type = &input.worker.spec.worker_type;
     if let Some(provider) = providers.image_provider(worker_type) {
         return explain_images(provider, context, pool);
     }
     let provider = providers.for_worker_type(worker_type)?;
-    let dependencies = described_dependencies(provider, &context, input.cloud.as_ref())?;
-    context.dependencies = dependencies.as_ref();
-    explain(provider, context, &input.live, pool)
+    explain(provider, &DesiredState::new(provider, context, input.cloud_view())?, &input.live, pool)
 }

@@ -7,14 +7,14 @@ use anyhow::{Context, bail};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::gotext::json::{decode_lenient, decode_value, to_go_json};
 use crate::api::gotext::yaml;
-use crate::api::machine::MachineDeployment;
 use crate::api::secret::{SecretContent, Secrets};
-use crate::worker::live::{Digested, Live, MachineObjects, PURPOSE_LABEL};
+use crate::worker::desired::CloudView;
+use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects, PURPOSE_LABEL};
 
 /// One Worker with everything that lies around it.
 pub struct WorkerInput {
@@ -30,6 +30,14 @@ pub struct WorkerInput {
     pub live: MachineObjects,
     /// The cloud as a bundle describes it; a bundle without a word about it has an empty cloud.
     pub cloud: Option<Value>,
+}
+
+impl WorkerInput {
+    /// How it is known what the pools depend on at the cloud.
+    #[must_use]
+    pub fn cloud_view(&self) -> CloudView<'_> {
+        self.cloud.as_ref().map_or(CloudView::Context, CloudView::Described)
+    }
 }
 
 /// A file, and the Worker in it where the file has several.
@@ -112,7 +120,7 @@ pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
 ///
 /// # Errors
 /// When the file can't be read, or holds none.
-pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<Live<MachineDeployment>>> {
+pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<LiveDeployment>> {
     let text = text_of_file(path)?;
     let of_file = || path.display().to_string();
     let mut objects = Vec::new();
@@ -120,7 +128,8 @@ pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<Live<Machi
         flatten(document, None, &mut objects);
     }
     let deployments = objects.into_iter().filter(|object| object["kind"] == "MachineDeployment");
-    let deployments = deployments.map(|object| Live::read(object).context("a MachineDeployment is malformed"));
+    let deployments = deployments
+        .map(|object| LiveDeployment::read_without_codes(object).context("a MachineDeployment is malformed"));
     let deployments = deployments.collect::<anyhow::Result<Vec<_>>>().with_context(of_file)?;
     if deployments.is_empty() {
         bail!("{}: no MachineDeployment in it", path.display());
@@ -208,11 +217,12 @@ pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Resul
     Ok(inputs)
 }
 
-/// What a bundle says of the cloud: its member `azure` (or the list `vmss`).
+/// What a bundle says of the cloud: everything in it but its objects. Its provider knows how a cloud is described.
 fn described_cloud(document: &Value) -> Option<Value> {
-    document.get("worker")?;
-    let listed = document.get("vmss").map(|vmss| json!({ "vmss": vmss }));
-    Some(document.get("azure").cloned().or(listed).unwrap_or_else(|| json!({})))
+    let members = document.as_object().filter(|members| members.contains_key("worker"))?;
+    let is_role = |name: &str| ROLES.iter().any(|(role, _)| *role == name);
+    let others = members.iter().filter(|(name, _)| !is_role(name));
+    Some(others.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// The roles of a bundle, with the kind of objects that need not name theirs.
@@ -300,7 +310,7 @@ fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObj
         let malformed = || format!("{kind} {name:?}");
         match kind {
             "MachineDeployment" => {
-                let deployment = Live::<MachineDeployment>::read(object.clone()).with_context(malformed)?;
+                let deployment = LiveDeployment::read_without_codes(object.clone()).with_context(malformed)?;
                 live.deployments.insert(name, deployment);
             }
             "MachineClass" => {

@@ -34,7 +34,7 @@ pub const EXPLAIN: &[Field] = &[
     ),
     always("workers[].pools[].pool", "string", "name of the pool"),
     sometimes("workers[].pools[].error.code", "string", "Gardener's error code"),
-    sometimes("workers[].pools[].error.message", "string", "why the pool can't be planned"),
+    sometimes("workers[].pools[].error.message", "string", "why the pool is invalid"),
     always("workers[].pools[].inputs[].name", "string", "what the value is"),
     always("workers[].pools[].inputs[].value", "string", "the value that counts"),
     always(
@@ -227,7 +227,7 @@ pub const MATRIX: &[Field] = &[
         "boolean",
         "whether the profile itself declares them; else they are what the old format stands for",
     ),
-    always("regions[]", "string", "regions that were looked at; empty where images are the same in every region"),
+    always("regions[]", "string", "regions that were checked; empty where images are the same in every region"),
     always("groups[].capabilities.*[]", "string", "what the machine types of the group can do, defaults included"),
     always("groups[].machineTypes[].name", "string", "a machine type that can do just that"),
     always("groups[].machineTypes[].usable", "boolean", "whether Shoots may use it"),

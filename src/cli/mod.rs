@@ -36,23 +36,23 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Watch Workers in a seed cluster and make their machine objects.
-    Controller(crate::runtime::ControllerArguments),
-    /// Serve webhooks that refuse wrong CloudProfiles and Shoots where a person writes them.
+    /// Reconcile the Workers of a seed.
+    Controller(crate::controller::ControllerArguments),
+    /// Serve webhooks that deny wrong CloudProfiles and Shoots when a person writes them.
     Admission(crate::admission::AdmissionArguments),
-    /// Serve a webhook that gives machine-controller-manager the sidecar of its provider.
+    /// Serve a webhook that adds the provider's sidecar to machine-controller-manager.
     Sidecar(crate::sidecar::SidecarArguments),
     /// Show what a change does to machines before it happens: which pools roll, and why.
     Preview(preview::PreviewArguments),
-    /// Prepare taking Workers over from the Go extension.
+    /// Prepare a takeover of Workers from the Go extension.
     Takeover(takeover::TakeoverArguments),
     /// Show the machine objects of Workers in files, without a cluster.
     Render(render::RenderArguments),
     /// Explain why the machines of each pool are what they are: inputs, image, numbers, hash.
     Explain(explain::ExplainArguments),
-    /// Say which input rolled the machines of a machine deployment, and when.
+    /// Show which input rolled the machines of a machine deployment, and when.
     Why(why::WhyArguments),
-    /// Look after CloudProfiles: who gets which image, what is wrong, what could be shorter.
+    /// Check, compare, convert and shorten CloudProfiles.
     Cloudprofile(cloudprofile::CloudProfileArguments),
     /// Print a script that completes commands and options in a shell.
     Completions(completions::CompletionsArguments),
@@ -62,16 +62,16 @@ enum Command {
 ///
 /// # Errors
 /// The exit code when there is nothing to run: 0 after help, else 2. For `preview`, `takeover` and `cloudprofile` that is 1,
-/// because their other codes say what there is to look at.
+/// because their other codes report findings.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     configuration_file::with_file(&arguments).and_then(Arguments::try_parse_from).map_err(|refusal| {
-        // A closed stdout or stderr leaves nobody to tell.
+        // Nothing is left to do when stdout or stderr is closed.
         let _ = refusal.print();
-        let two_says_something = ["preview", "takeover", "cloudprofile"]
+        let two_is_a_finding = ["preview", "takeover", "cloudprofile"]
             .iter()
             .any(|command| arguments.get(1).is_some_and(|argument| argument == command));
-        match (refusal.use_stderr(), two_says_something) {
+        match (refusal.use_stderr(), two_is_a_finding) {
             (false, _) => ExitCode::SUCCESS,
             (true, true) => ExitCode::FAILURE,
             (true, false) => ExitCode::from(2),
@@ -83,7 +83,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
 #[must_use]
 pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
     match arguments.command {
-        Command::Controller(arguments) => crate::runtime::run(arguments, providers),
+        Command::Controller(arguments) => crate::controller::start::run(arguments, providers),
         Command::Admission(arguments) => crate::admission::run(arguments, providers),
         Command::Sidecar(arguments) => crate::sidecar::run(arguments, providers),
         Command::Preview(arguments) => preview::run(&arguments, providers),

@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use super::input::{self, WorkerInput};
 use super::terminal::{complain, is_broken_pipe};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
-use crate::api::gotext::json::to_go_json;
-use crate::provider::{Dependencies, Provider, Providers, WantedDeployment, WorkerContext, WorkerError};
-use crate::worker::changes::changes;
+use crate::api::gotext::json::{DecodeError, to_go_json};
+use crate::provider::{Dependencies, Providers, WantedDeployment, WorkerError};
+use crate::worker::changes::MachineChanges;
 use crate::worker::class_inputs::without_own_annotations;
-use crate::worker::cleanup::{MachineController, garbage};
-use crate::worker::live::{Digested, Live, MachineObjects};
-use crate::worker::plan::{Plan, plan};
-use crate::worker::report::published_deployments;
-use crate::worker::{changes::MachineChanges, decode};
+use crate::worker::decode;
+use crate::worker::desired::DesiredState;
+use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use crate::worker::orphans::{MachineController, orphans};
+use crate::worker::plan::Plan;
 
 /// Arguments of `render`.
 #[derive(Debug, Args)]
@@ -174,47 +174,43 @@ pub fn render(input: WorkerInput, providers: Providers) -> Rendered {
 }
 
 fn render_at(input: WorkerInput, providers: Providers, now: Timestamp) -> Rendered {
-    let source = input.source.to_string();
-    match planned(&input, providers, now) {
-        Ok(rendered) => rendered,
-        Err(error) => Rendered {
-            input: source,
-            machine_classes: documents_of(input.live.classes),
-            machine_class_secrets: documents_of(input.live.class_secrets),
-            machine_deployment_objects: documents(input.live.deployments),
-            machine_deployments: Vec::new(),
-            worker_status: RenderedStatus {
-                provider_status: input
-                    .worker
-                    .status
-                    .provider_status
-                    .and_then(|raw| serde_json::from_str(raw.get()).ok()),
-                machine_deployments: input.worker.status.machine_deployments,
-                machine_deployments_last_update_time_set: input
-                    .worker
-                    .status
-                    .machine_deployments_last_update_time
-                    .is_some(),
-                in_place_updates: input.worker.status.in_place_updates,
-            },
-            errors: vec![RenderedError { pool: None, code: error.code(), message: error.to_string() }],
+    planned(&input, providers, now).unwrap_or_else(|error| unplanned(input, &error))
+}
+
+/// A Worker that can't be planned: everything stays as it is.
+fn unplanned(input: WorkerInput, error: &WorkerError) -> Rendered {
+    let status = input.worker.status;
+    let mut errors = vec![RenderedError { pool: None, code: error.code(), message: error.to_string() }];
+    let provider_status = status.provider_status.as_ref().map(|raw| serde_json::from_str(raw.get())).transpose();
+    let provider_status = provider_status.unwrap_or_else(|error| {
+        errors.push(RenderedError { pool: None, code: None, message: format!("status.providerStatus: {error}") });
+        None
+    });
+    Rendered {
+        input: input.source.to_string(),
+        machine_classes: documents_of(input.live.classes),
+        machine_class_secrets: documents_of(input.live.class_secrets),
+        machine_deployment_objects: documents(input.live.deployments),
+        machine_deployments: Vec::new(),
+        worker_status: RenderedStatus {
+            provider_status,
+            machine_deployments: status.machine_deployments,
+            machine_deployments_last_update_time_set: status.machine_deployments_last_update_time.is_some(),
+            in_place_updates: status.in_place_updates,
         },
+        errors,
     }
 }
 
 fn planned(input: &WorkerInput, providers: Providers, now: Timestamp) -> Result<Rendered, WorkerError> {
     let worker = &input.worker;
-    let cluster = input.cluster.as_ref().ok_or_else(|| WorkerError::ClusterMissing {
-        cluster: worker.metadata.namespace.clone().unwrap_or_default(),
-    })?;
-    let mut context = decode::context(worker, cluster, &input.secrets)?;
+    let context = decode::context_of(worker, input.cluster.as_ref(), &input.secrets)?;
     let provider = providers.for_worker_type(&worker.spec.worker_type)?;
-    let dependencies = described_dependencies(provider, &context, input.cloud.as_ref())?;
-    context.dependencies = dependencies.as_ref();
-    let plan = plan(provider, context)?;
-    let after = after_changes(&changes(&context, &plan, &input.live, now), &input.live);
-    let after = without_garbage(&plan, after);
-    let published = published_deployments(&plan, worker, &context.shoot.status.technical_id, &input.live);
+    let desired = DesiredState::new(provider, context, input.cloud_view())?;
+    let plan = &desired.plan;
+    let mut errors = errors(plan, desired.context().dependencies);
+    let after = after_changes(&desired.drift(&input.live, now).changes, &input.live, &mut errors);
+    let after = without_orphans(plan, after);
     let in_place_updates = plan.in_place_updates();
     Ok(Rendered {
         input: input.source.to_string(),
@@ -225,11 +221,11 @@ fn planned(input: &WorkerInput, providers: Providers, now: Timestamp) -> Result<
         worker_status: RenderedStatus {
             machine_deployments_last_update_time_set: plan.machines().next().is_some()
                 || worker.status.machine_deployments_last_update_time.is_some(),
-            machine_deployments: published,
+            machine_deployments: desired.machine_deployments(&input.live),
             provider_status: Some(plan.provider_status.clone()),
             in_place_updates: Some(in_place_updates).filter(|updates| !updates.worker_pool_to_hash_map.is_empty()),
         },
-        errors: errors(&plan, dependencies.as_ref()),
+        errors,
     })
 }
 
@@ -253,17 +249,12 @@ fn errors(plan: &Plan, dependencies: Option<&Dependencies>) -> Vec<RenderedError
     of_pools.chain(of_cleanup).collect()
 }
 
-/// What the pools would depend on at the cloud that the input describes.
-pub(super) fn described_dependencies(
-    provider: &dyn Provider,
-    context: &WorkerContext<'_>,
-    cloud: Option<&Value>,
-) -> Result<Option<Dependencies>, WorkerError> {
-    cloud.map_or(Ok(None), |cloud| provider.described_dependencies(*context, cloud))
-}
-
-/// The live objects after all writes.
-fn after_changes(changes: &[MachineChanges<'_>], live: &MachineObjects) -> MachineObjects {
+/// The live objects after all writes. What can't be read of them is an error of its pool.
+fn after_changes(
+    changes: &[MachineChanges<'_>],
+    live: &MachineObjects,
+    errors: &mut Vec<RenderedError>,
+) -> MachineObjects {
     let mut after = live.clone();
     // Machine sets and machines of old classes are gone when a reconcile has succeeded.
     after.machine_sets.clear();
@@ -273,15 +264,24 @@ fn after_changes(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Machi
         if let Some(write) = &change.secret {
             after.class_secrets.insert(class_name.clone(), Digested::secret(write.after().clone()));
         }
-        if let Some(write) = &change.class
-            && let Ok(class) = Digested::class(write.after().clone())
-        {
-            after.classes.insert(class_name.clone(), class);
+        let deployment_name = &change.machine.deployment.name.0;
+        let class = change.class.as_ref().map(|write| Digested::class(write.after().clone()));
+        let deployment = change.deployment.as_ref();
+        let deployment = deployment.map(|write| LiveDeployment::read_without_codes(write.after().clone()));
+        let unreadable = |kind: &str, name: &str, error: &DecodeError| RenderedError {
+            pool: Some(change.machine.deployment.pool_name.clone()),
+            code: None,
+            message: format!("{kind} {name}: {error}"),
+        };
+        match class {
+            Some(Ok(class)) => drop(after.classes.insert(class_name.clone(), class)),
+            Some(Err(error)) => errors.push(unreadable("MachineClass", class_name, &error)),
+            None => {}
         }
-        if let Some(write) = &change.deployment
-            && let Ok(deployment) = Live::read(write.after().clone())
-        {
-            after.deployments.insert(change.machine.deployment.name.0.clone(), deployment);
+        match deployment {
+            Some(Ok(deployment)) => drop(after.deployments.insert(deployment_name.clone(), deployment)),
+            Some(Err(error)) => errors.push(unreadable("MachineDeployment", deployment_name, &error)),
+            None => {}
         }
     }
     after
@@ -297,8 +297,8 @@ struct Remaining {
     deployments: Vec<Value>,
 }
 
-fn without_garbage(plan: &Plan, mut live: MachineObjects) -> Remaining {
-    let garbage = garbage(plan, &live, MachineController::Stopped);
+fn without_orphans(plan: &Plan, mut live: MachineObjects) -> Remaining {
+    let garbage = orphans(plan, &live, MachineController::Stopped);
     // machine-controller-manager lets go of a deployment as soon as its machines are gone.
     live.deployments.retain(|name, _| !garbage.deployments.contains(name));
     Remaining {
@@ -326,7 +326,7 @@ fn after_deletion<T: Serialize>(objects: BTreeMap<String, Digested<T>>, deleted:
         .collect()
 }
 
-fn documents<T>(objects: BTreeMap<String, Live<T>>) -> Vec<Value> {
+fn documents(objects: BTreeMap<String, LiveDeployment>) -> Vec<Value> {
     objects.into_values().map(|live| live.document).collect()
 }
 

@@ -12,9 +12,9 @@ use super::input::machine_deployments_of_file;
 use super::table::{Cell, Table, printable};
 use super::terminal::{ASIDE, CAREFUL, HEADING, complain, exit_code, print, width};
 use crate::api::machine::MachineDeployment;
-use crate::runtime::Seed;
+use crate::cluster::seed::Seed;
 use crate::worker::class_inputs::{ANNOTATION, ClassChange, Difference, Generation, History, InputChange};
-use crate::worker::live::Live;
+use crate::worker::machine_objects::LiveDeployment;
 
 /// Exit code where nothing is recorded.
 const NOTHING_RECORDED: u8 = 4;
@@ -91,7 +91,7 @@ fn deployment_in_cluster(target: &str) -> Option<(&str, &str)> {
     (is_name(namespace) && is_name(name)).then_some((namespace, name))
 }
 
-fn fetch(seed: &Seed, namespace: &str, name: &str) -> anyhow::Result<Live<MachineDeployment>> {
+fn fetch(seed: &Seed, namespace: &str, name: &str) -> anyhow::Result<LiveDeployment> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
         let client = seed.client().await?;
@@ -99,11 +99,12 @@ fn fetch(seed: &Seed, namespace: &str, name: &str) -> anyhow::Result<Live<Machin
             Api::namespaced_with(client, namespace, &ApiResource::erase::<MachineDeployment>(&()));
         let found = api.get_opt(name).await.with_context(|| format!("MachineDeployment {namespace}/{name}"))?;
         let Some(object) = found else { bail!("MachineDeployment {namespace}/{name} does not exist") };
-        Live::read(serde_json::to_value(object)?).with_context(|| format!("MachineDeployment {namespace}/{name}"))
+        LiveDeployment::read_without_codes(serde_json::to_value(object)?)
+            .with_context(|| format!("MachineDeployment {namespace}/{name}"))
     })
 }
 
-fn named(live: &Live<MachineDeployment>) -> String {
+fn named(live: &LiveDeployment) -> String {
     let metadata = &live.object.metadata;
     let part = |part: &Option<String>| printable(part.as_deref().unwrap_or_default());
     format!("{}/{}", part(&metadata.namespace), part(&metadata.name))

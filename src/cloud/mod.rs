@@ -1,4 +1,4 @@
-//! Clients of clouds, behind the small trait that Workers ask through ([`worker::dependencies`](crate::worker::dependencies)).
+//! Clients of clouds, behind the small trait that Workers ask through ([`dependency`]).
 //!
 //! * [`azure`]: scale sets for the non-zonal pools of Azure.
 
@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::provider;
-use crate::provider::profile::ProfileFormat as _;
-use crate::worker::dependencies::Cloud;
+use clap::Args;
+
+use crate::cloud::dependency::Cloud;
 
 pub mod azure;
+pub mod dependency;
 
 /// Namespace and name of a Worker.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerName {
     /// Its namespace.
     pub namespace: String,
@@ -21,22 +22,45 @@ pub struct WorkerName {
     pub name: String,
 }
 
-/// Who is told that something has come to an end at a cloud, so that the Worker is looked at.
-pub type Bell = Arc<dyn Fn(WorkerName) + Send + Sync>;
+/// Is called when a background task for a Worker has ended, so that the Worker is reconciled.
+pub type TaskEnded = Arc<dyn Fn(WorkerName) + Send + Sync>;
 
-/// Whether something may be changed at a cloud now.
+/// Whether this process may change something at a cloud now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writes {
+pub enum WriteAccess {
     /// It may.
     Allowed,
     /// Another process leads: it has to.
-    HeldBack,
+    Denied,
     /// Nothing may be changed; what would be made is taken for made.
-    Pretended,
+    DryRun,
 }
 
-/// Who knows whether something may be changed at a cloud.
-pub type Gate = Arc<dyn Fn() -> Writes + Send + Sync>;
+/// Tells whether this process may change something at a cloud.
+pub type WriteCheck = Arc<dyn Fn() -> WriteAccess + Send + Sync>;
+
+/// The cloud of one provider, before it is opened: its arguments of the controller.
+pub trait CloudFactory {
+    /// `spec.type` of the Workers that depend on it.
+    fn worker_type(&self) -> &'static str;
+
+    /// The cloud with these arguments.
+    fn open(&self, write_check: WriteCheck, task_ended: TaskEnded) -> Arc<dyn Cloud>;
+}
+
+/// The arguments of the controller that clouds bring: the one list of them.
+#[derive(Clone, Debug, Default, Args)]
+pub struct CloudArguments {
+    #[command(flatten)]
+    azure: azure::AzureArguments,
+}
+
+impl CloudArguments {
+    fn factories(&self) -> [&dyn CloudFactory; 1] {
+        let Self { azure } = self;
+        [azure]
+    }
+}
 
 /// The clouds that this program knows, by `spec.type` of the Workers.
 #[derive(Clone, Default)]
@@ -45,9 +69,9 @@ pub struct Clouds(BTreeMap<&'static str, Arc<dyn Cloud>>);
 impl Clouds {
     /// All of them.
     #[must_use]
-    pub fn new(azure: azure::Addresses, gate: Gate, bell: Bell) -> Self {
-        let azure: Arc<dyn Cloud> = Arc::new(azure::Azure::new(azure, gate, bell));
-        Self([(provider::azure::Azure.provider_type(), azure)].into())
+    pub fn open(arguments: &CloudArguments, write_check: &WriteCheck, task_ended: &TaskEnded) -> Self {
+        let open = |factory: &dyn CloudFactory| factory.open(Arc::clone(write_check), Arc::clone(task_ended));
+        Self(arguments.factories().into_iter().map(|factory| (factory.worker_type(), open(factory))).collect())
     }
 
     /// The cloud of Workers of that type; `None` where pools depend on nothing.

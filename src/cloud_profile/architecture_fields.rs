@@ -1,4 +1,5 @@
-//! Defaults of a CloudProfile, and how the older architecture fields follow the capability (gardener-core section 1.6).
+//! Defaults of a CloudProfile, and how the older architecture fields follow the capability
+//! (docs/contract.md#defaults-of-a-cloudprofile).
 
 use crate::api::gardener::{
     Capabilities, CapabilityDefinition, ImageContainerRuntime, ProfileMachineType, ProfileSpec,

@@ -6,7 +6,7 @@
 //! * [`namespaced_rules`]: what Gardener refuses in a NamespacedCloudProfile, also compared with what it was before;
 //! * [`shoot_defaults`]: what a Shoot gets that leaves version, architecture or image open.
 //!
-//! Pure: the time is an argument. The rules are those of gardener-core sections 1 to 3.
+//! Pure: the time is an argument. The rules are those of docs/contract.md#cloudprofiles.
 
 pub mod architecture_fields;
 pub mod namespaced;

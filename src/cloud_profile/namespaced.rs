@@ -1,4 +1,4 @@
-//! A NamespacedCloudProfile and its parent as one profile (gardener-core section 1.8).
+//! A NamespacedCloudProfile and its parent as one profile (docs/contract.md#namespacedcloudprofiles).
 
 use super::architecture_fields::only;
 use crate::api::gardener::{

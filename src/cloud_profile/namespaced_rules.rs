@@ -1,5 +1,6 @@
 //! What Gardener's admission does with a NamespacedCloudProfile before it is stored: what it leaves out without a word, and
-//! what it refuses (gardener-core section 1.8). [`validation`](super::validation) has the rules for profiles as such.
+//! what it refuses (docs/contract.md#namespacedcloudprofiles). [`validation`](super::validation) has the rules for profiles
+//! as such.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a Shoot gets that leaves Kubernetes version, architecture or image open (gardener-core section 3.4).
+//! What a Shoot gets that leaves Kubernetes version, architecture or image open (docs/contract.md#defaults-of-a-shoot).
 
 use jiff::Timestamp;
 

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::api::gardener::{Shoot, WorkerPool};
 use crate::pool::hash::{HashItem, HashItems, PoolHash, in_place_items, node_agent_items};
-use crate::provider::explanation::Placement;
+use crate::provider::explanation::PlacementPlan;
 
 /// Length of a shown digest.
 const DIGEST_LENGTH: usize = 12;
@@ -54,7 +54,7 @@ pub struct HashInput {
 }
 
 /// The hashes of a pool; more than one where zones have inputs of their own.
-pub(super) fn explain_hashes(shoot: &Shoot, pool: &WorkerPool, placements: &[Placement]) -> Vec<HashExplanation> {
+pub(super) fn explain_hashes(shoot: &Shoot, pool: &WorkerPool, placements: &[PlacementPlan]) -> Vec<HashExplanation> {
     let mut explanations: Vec<(&HashItems, HashExplanation)> = Vec::new();
     let is_in_place = pool.update_strategy.is_some_and(|strategy| strategy.is_in_place());
     let effect = if is_in_place { HashEffect::UpdateInPlace } else { HashEffect::Roll };

@@ -1,7 +1,7 @@
 //! A Worker's plan for people: for each pool what decided, and what it means (pure).
 //!
 //! ```text
-//!  PoolPlanner::plan_pool ────► names, hash inputs, numbers ──┐
+//!  DesiredState ──────────────► names, hash inputs, numbers ──┐
 //!  PoolPlanner::explain_pool ─► image, provider's inputs ─────┼──► Explanation ──► table or JSON (cli)
 //!  live objects ──────────────► replicas that are there ──────┘
 //! ```
@@ -15,10 +15,11 @@ use serde::Serialize;
 
 use crate::api::gardener::{ErrorCode, WorkerPool};
 use crate::pool::settings::cluster_autoscaler_annotations;
-use crate::provider::explanation::{EffectiveInput, ImageExplanation, Placement};
-use crate::provider::image_provider::{ImageProvider, WorkerImages};
-use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
-use crate::worker::live::MachineObjects;
+use crate::provider::explanation::{EffectiveInput, ImageExplanation, PlacementPlan};
+use crate::provider::image::{ImageProvider, WorkerImages};
+use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::worker::desired::DesiredState;
+use crate::worker::machine_objects::MachineObjects;
 
 mod hash_inputs;
 mod inputs;
@@ -80,17 +81,19 @@ pub struct PoolFailure {
 /// When nothing can be planned because what all pools share is missing or wrong.
 pub fn explain(
     provider: &dyn Provider,
-    context: WorkerContext<'_>,
+    desired: &DesiredState<'_>,
     live: &MachineObjects,
     only: Option<&str>,
 ) -> Result<Explanation, WorkerError> {
+    let context = desired.context();
     let planner = provider.planner(context)?;
-    let explain = |pool: &WorkerPool| explain_pool(context, planner.as_ref(), live, pool);
-    Ok(explanation(context, only, explain))
+    let pools = context.worker.spec.pools.iter().zip(&desired.plan.pools);
+    let pools = pools.filter(|(pool, _)| is_meant(pool, only));
+    Ok(explanation(context, pools.map(|(pool, planned)| explain_pool(context, planner.as_ref(), planned, live, pool))))
 }
 
-/// Explains the images of the pools of a Worker whose provider makes no machines here; only that of the given name, if one
-/// is given.
+/// Explains the images of the pools of a Worker whose provider makes no machines here; only that of the given name, if
+/// one is given.
 ///
 /// # Errors
 /// When a document that all pools share can't be read.
@@ -100,7 +103,7 @@ pub fn explain_images(
     only: Option<&str>,
 ) -> Result<Explanation, WorkerError> {
     let images = WorkerImages::open(provider, context)?;
-    let explain = |pool: &WorkerPool| {
+    let explain_pool = |pool: &WorkerPool| {
         let image = images.explain(pool);
         let failure =
             |message: &String| PoolFailure { code: Some(ErrorCode::ConfigurationProblem), message: message.clone() };
@@ -112,35 +115,35 @@ pub fn explain_images(
             ..PoolExplanation::default()
         }
     };
-    Ok(Explanation { images_only: true, ..explanation(context, only, explain) })
+    let pools = context.worker.spec.pools.iter().filter(|pool| is_meant(pool, only));
+    Ok(Explanation { images_only: true, ..explanation(context, pools.map(explain_pool)) })
 }
 
-fn explanation(
-    context: WorkerContext<'_>,
-    only: Option<&str>,
-    explain: impl Fn(&WorkerPool) -> PoolExplanation,
-) -> Explanation {
+fn is_meant(pool: &WorkerPool, only: Option<&str>) -> bool {
+    only.is_none_or(|only| pool.name == only)
+}
+
+fn explanation(context: WorkerContext<'_>, pools: impl Iterator<Item = PoolExplanation>) -> Explanation {
     let (metadata, spec) = (&context.worker.metadata, &context.worker.spec);
     let name = |name: &Option<String>| name.clone().unwrap_or_default();
-    let pools = spec.pools.iter().filter(|pool| only.is_none_or(|only| pool.name == only));
     Explanation {
         worker: format!("{}/{}", name(&metadata.namespace), name(&metadata.name)),
         provider: spec.worker_type.clone(),
         images_only: false,
-        pools: pools.map(explain).collect(),
+        pools: pools.collect(),
     }
 }
 
 fn explain_pool(
     context: WorkerContext<'_>,
     planner: &dyn PoolPlanner,
+    planned: &Result<PoolPlan, PoolError>,
     live: &MachineObjects,
     pool: &WorkerPool,
 ) -> PoolExplanation {
-    let planned = planner.plan_pool(pool);
     let of_provider = planner.explain_pool(pool);
-    let (placements, error): (Vec<Placement>, _) = match planned {
-        Ok(plan) => (plan.machines.iter().map(Placement::from).collect(), None),
+    let (placements, error): (Vec<PlacementPlan>, _) = match planned {
+        Ok(plan) => (plan.machines.iter().map(PlacementPlan::from).collect(), None),
         Err(error) => {
             let failure = PoolFailure { code: error.problem.code(), message: error.problem.to_string() };
             (of_provider.placements, Some(failure))

@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::api::gardener::WorkerPool;
 use crate::pool::names::{ClassName, DeploymentName};
 use crate::provider::WorkerContext;
-use crate::provider::explanation::Placement;
-use crate::worker::live::MachineObjects;
+use crate::provider::explanation::PlacementPlan;
+use crate::worker::machine_objects::MachineObjects;
 
 /// Numbers and names of a pool in one zone.
 #[derive(Clone, Debug, Serialize)]
@@ -92,7 +92,7 @@ impl fmt::Display for Hazard {
 pub(super) fn explain_placement(
     context: WorkerContext<'_>,
     pool: &WorkerPool,
-    placement: Placement,
+    placement: PlacementPlan,
     live: &MachineObjects,
 ) -> PlacementExplanation {
     let live = live.deployments.get(&placement.deployment.0).map(|live| &live.object.spec);
@@ -131,7 +131,7 @@ pub(super) fn explain_placement(
 }
 
 /// What is dangerous about the zones of a pool. A pool that failed may have no placements for another reason.
-pub(super) fn pool_hazards(pool: &WorkerPool, placements: &[Placement], failed: bool) -> Vec<Hazard> {
+pub(super) fn pool_hazards(pool: &WorkerPool, placements: &[PlacementPlan], failed: bool) -> Vec<Hazard> {
     let mut hazards = Vec::new();
     if pool.zones.is_empty() && placements.is_empty() && !failed {
         hazards.push(Hazard::NoZones);

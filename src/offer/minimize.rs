@@ -180,8 +180,8 @@ fn chosen<'a>(
     definitions: &[CapabilityDefinition],
     flavors: &'a [(Capabilities, Members)],
 ) -> Option<&'a Members> {
-    let choice = best_flavor(machine, definitions, flavors, |(capabilities, _)| capabilities).ok()?;
-    flavors.get(choice.index).map(|(_, image)| image)
+    let chosen = best_flavor(machine, definitions, flavors, |(capabilities, _)| capabilities).ok()?;
+    flavors.get(chosen).map(|(_, image)| image)
 }
 
 fn read(document: &Value, providers: Providers) -> Result<Profile, ProfileError> {

@@ -116,7 +116,7 @@ impl OfferedFlavor {
 }
 
 impl OfferedVersion {
-    /// Whether Gardener admits machines of a type, whatever the provider says (gardener-core section 1.7).
+    /// Whether Gardener admits machines of a type, whatever the provider says (docs/admission.md).
     #[must_use]
     pub fn admits(&self, machine: &OfferedType, definitions: &[CapabilityDefinition]) -> bool {
         let of_architecture = self.architectures.is_empty() || self.architectures.contains(&machine.architecture);

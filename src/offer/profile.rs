@@ -83,11 +83,7 @@ impl Profile {
     /// The capabilities that count: those of the profile, or those that the old format stands for.
     #[must_use]
     pub fn definitions(&self) -> Vec<CapabilityDefinition> {
-        if self.spec.machine_capabilities.is_empty() {
-            self.format.old_format_definitions()
-        } else {
-            self.spec.machine_capabilities.clone()
-        }
+        self.format.definitions(&self.spec.machine_capabilities).into_owned()
     }
 
     /// Gives versions without flavors those of the provider config, as the provider's webhook does.

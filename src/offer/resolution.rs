@@ -15,9 +15,7 @@ use serde::Serialize;
 
 use super::offered::{Offer, OfferedType, OfferedVersion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{NoFlavor, RankingStep, best_flavor, trace_ranking, with_defaults};
-use crate::provider::explanation::Verdict;
-use crate::provider::image_explanation::verdicts;
+use crate::capabilities::{FlavorVerdict, NoFlavor, Ranking, RankingStep, best_flavor, rank_flavors, with_defaults};
 
 /// Machine types that can do the same, and that Gardener admits by the same architecture.
 #[derive(Clone, Debug)]
@@ -60,7 +58,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decision {
     /// What became of each flavor.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<FlavorVerdict>,
     /// The values that decided, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranking: Vec<RankingStep>,
@@ -151,9 +149,8 @@ impl<'a> Resolution<'a> {
         let (Some(machine), Some(list)) = (machine, self.lists.get(available.list)) else {
             return Decision { verdicts: Vec::new(), ranking: Vec::new() };
         };
-        let definitions = &self.offer.definitions;
-        let (ranking, best) = trace_ranking(machine, definitions, list, |flavor| flavor);
-        Decision { verdicts: verdicts(machine, definitions, list, |flavor| flavor, &ranking, &best), ranking }
+        let Ranking { verdicts, steps, .. } = rank_flavors(machine, &self.offer.definitions, list, |flavor| flavor);
+        Decision { verdicts, ranking: steps }
     }
 
     /// What the available flavors run on, defaults included.
@@ -267,7 +264,7 @@ fn availability(offer: &Offer, version: &OfferedVersion, lists: &mut Interned) -
 
 fn ranked(machine: &Capabilities, definitions: &[CapabilityDefinition], list: &[Capabilities]) -> Ranked {
     match best_flavor(machine, definitions, list, |flavor| flavor) {
-        Ok(choice) => Ranked::Chosen(choice.index),
+        Ok(chosen) => Ranked::Chosen(chosen),
         Err(NoFlavor::Ambiguous { tied }) => Ranked::Tied(tied),
         Err(NoFlavor::NoneCompatible { .. }) => Ranked::NoneFits,
     }

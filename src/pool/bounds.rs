@@ -1,4 +1,4 @@
-//! The numbers of a pool that fall to one of its machine deployments (spec/azure-worker.md section 7.8).
+//! The numbers of a pool that fall to one of its machine deployments.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 

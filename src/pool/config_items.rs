@@ -1,5 +1,4 @@
-//! The part of a pool's provider config that counts in its hash (spec/azure-worker.md section 8.2,
-//! spec/aws-worker.md section 2).
+//! The part of a pool's provider config that counts in its hash.
 
 use std::collections::BTreeMap;
 

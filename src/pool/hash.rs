@@ -1,4 +1,4 @@
-//! The five characters of a class name that decide whether nodes roll (spec/azure-worker.md section 8).
+//! The five characters of a class name that decide whether nodes roll. `docs/development.md` says how a member is added.
 //!
 //! Every variant is a list of texts. Each text is hashed, the hexadecimal digests are written one behind the other, and
 //! that is hashed again. The list is kept with names, so that `explain` and `why` can say what a hash is made of.
@@ -7,9 +7,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::api::gardener::{KubeletConfig, RotationTimes, Shoot, UpdateStrategy, WorkerPool};
+use crate::api::gardener::{
+    EvictionHard, KubeReserved, KubeletConfig, MachineImage, RotationTimes, Shoot, UpdateStrategy, Volume, WorkerPool,
+};
 use crate::api::gotext::quantity::Quantity;
 use crate::api::gotext::time::go_time_text;
 use crate::api::gotext::version::{Version, VersionError};
@@ -145,47 +148,121 @@ impl fmt::Display for PoolHash {
     }
 }
 
-/// The hash of a pool. Which texts count depends on the update strategy and on the node-agent secret (section 8.1).
+/// The members of a pool that count in hashes, beside what its provider adds.
+struct HashedMembers<'a> {
+    name: &'a str,
+    machine_type: &'a str,
+    machine_image: &'a MachineImage,
+    node_agent_secret_name: Option<&'a str>,
+    provider_config: Option<&'a RawValue>,
+    volume: Option<&'a Volume>,
+    kubernetes_version: Option<&'a str>,
+    kubelet_config: Option<&'a KubeletConfig>,
+    is_updated_in_place: bool,
+}
+
+impl<'a> HashedMembers<'a> {
+    /// Every member is named, so that a new one can't be forgotten.
+    fn of(pool: &'a WorkerPool) -> Self {
+        let WorkerPool {
+            name,
+            machine_type,
+            machine_image,
+            node_agent_secret_name,
+            provider_config,
+            volume,
+            kubernetes_version,
+            kubelet_config,
+            update_strategy,
+            // Providers add what counts of them.
+            data_volumes: _,
+            zones: _,
+            // Numbers of machines.
+            minimum: _,
+            maximum: _,
+            max_surge: _,
+            max_unavailable: _,
+            priority: _,
+            // What living nodes get, too.
+            annotations: _,
+            labels: _,
+            taints: _,
+            // It follows from what the name of the node-agent secret stands for.
+            user_data_secret_ref: _,
+            // What only machine-controller-manager and the cluster-autoscaler read.
+            machine_controller_manager: _,
+            node_template: _,
+            cluster_autoscaler: _,
+            // The machine type has one.
+            architecture: _,
+        } = pool;
+        Self {
+            name,
+            machine_type,
+            machine_image,
+            node_agent_secret_name: node_agent_secret_name.as_deref(),
+            provider_config: provider_config.as_deref(),
+            volume: volume.as_ref(),
+            kubernetes_version: kubernetes_version.as_deref(),
+            kubelet_config: kubelet_config.as_ref(),
+            is_updated_in_place: update_strategy.is_some_and(UpdateStrategy::is_in_place),
+        }
+    }
+}
+
+/// The hash of a pool. Which texts count depends on the update strategy and on the node-agent secret.
 ///
 /// # Errors
 /// When a Kubernetes version or a rotation time that counts can't be read.
 pub fn pool_hash(pool: &WorkerPool, shoot: &Shoot, provider: &ProviderItems) -> Result<HashedPool, HashError> {
-    if pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
-        return in_place_pool_hash(pool, shoot, provider);
+    let members = HashedMembers::of(pool);
+    let ProviderItems { without_node_agent_secret, with_node_agent_secret, in_place } = provider;
+    if members.is_updated_in_place {
+        return in_place_pool_hash(&members, shoot, in_place);
     }
     let mut items;
-    if let Some(secret) = &pool.node_agent_secret_name {
+    if let Some(secret) = members.node_agent_secret_name {
         items = HashItems::default();
-        items.push("nodeAgentSecretName", secret.as_str());
-        items.extend(&provider.with_node_agent_secret);
+        items.push("nodeAgentSecretName", secret);
+        items.extend(with_node_agent_secret);
     } else {
-        items = items_without_node_agent_secret(pool, shoot, &provider.without_node_agent_secret)?;
+        items = items_without_node_agent_secret(&members, shoot, without_node_agent_secret)?;
     }
     Ok(HashedPool { hash: items.pool_hash(), items, in_place: None })
 }
 
-/// Section 8.5: the in-place hash is one text of the pool hash.
-fn in_place_pool_hash(pool: &WorkerPool, shoot: &Shoot, provider: &ProviderItems) -> Result<HashedPool, HashError> {
-    let in_place = in_place_items(pool, shoot)?.digest(IN_PLACE_HASH_LENGTH);
+/// The in-place hash is one text of the pool hash.
+fn in_place_pool_hash(
+    members: &HashedMembers<'_>,
+    shoot: &Shoot,
+    provider: &HashItems,
+) -> Result<HashedPool, HashError> {
+    let in_place = items_in_place(members, shoot)?.digest(IN_PLACE_HASH_LENGTH);
     let mut items = HashItems::default();
-    items.push_some("nodeAgentSecretName", pool.node_agent_secret_name.as_deref());
+    items.push_some("nodeAgentSecretName", members.node_agent_secret_name);
     items.push("inPlaceHash", in_place.as_str());
-    items.extend(&provider.in_place);
+    items.extend(provider);
     Ok(HashedPool { hash: items.pool_hash(), items, in_place: Some(InPlaceHash(in_place)) })
 }
 
-/// What the in-place hash of a pool is made of (section 8.5).
+/// What the in-place hash of a pool is made of.
 ///
 /// # Errors
 /// When the pool's Kubernetes version is missing or can't be read, or a rotation time can't be read.
 pub fn in_place_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, HashError> {
-    let text = pool.kubernetes_version.as_deref().ok_or(HashError::VersionMissing)?;
+    items_in_place(&HashedMembers::of(pool), shoot)
+}
+
+fn items_in_place(members: &HashedMembers<'_>, shoot: &Shoot) -> Result<HashItems, HashError> {
+    let text = members.kubernetes_version.ok_or(HashError::VersionMissing)?;
     let version = parse_version("kubernetesVersion", text)?;
     let mut items = HashItems::default();
     items.push("kubernetesVersion", version.major_minor());
-    items.push("machineImage.version", pool.machine_image.version.as_str());
-    push_rotations(&mut items, pool, shoot)?;
-    if let Some(kubelet) = &pool.kubelet_config {
+    // Another name is another image, which no update in place brings.
+    let MachineImage { name: _, version } = members.machine_image;
+    items.push("machineImage.version", version.as_str());
+    push_rotations(&mut items, members, shoot)?;
+    if let Some(kubelet) = members.kubelet_config {
         push_kubelet(&mut items, kubelet);
     }
     Ok(items)
@@ -199,70 +276,73 @@ pub fn in_place_hash(pool: &WorkerPool, shoot: &Shoot) -> Result<InPlaceHash, Ha
     Ok(InPlaceHash(in_place_items(pool, shoot)?.digest(IN_PLACE_HASH_LENGTH)))
 }
 
-/// Section 8.4: pools from before Gardener gave each pool a node-agent secret name.
+/// Pools from before Gardener gave each pool a node-agent secret name.
 fn items_without_node_agent_secret(
-    pool: &WorkerPool,
+    members: &HashedMembers<'_>,
     shoot: &Shoot,
     provider: &HashItems,
 ) -> Result<HashItems, HashError> {
-    let version = kubelet_version(pool, shoot)?;
-    let mut items = machine_items(pool, &version);
-    items.push_some("providerConfig", pool.provider_config.as_deref().map(|config| config.get()));
+    let version = kubelet_version(members, shoot)?;
+    let mut items = machine_items(members, &version);
+    items.push_some("providerConfig", members.provider_config.map(RawValue::get));
     items.extend(provider);
-    push_node_system(&mut items, pool, shoot, &version)?;
+    push_node_system(&mut items, members, shoot, &version)?;
     Ok(items)
 }
 
-/// What gardenlet makes the suffix of a node-agent secret name from (section 8.6). The name itself is all that enters
+/// What gardenlet makes the suffix of a node-agent secret name from. The name itself is all that enters
 /// the pool hash; this says what a change of the name stands for. What an update in place can change is not in the name
 /// of such a pool.
 ///
 /// # Errors
 /// When a Kubernetes version or a rotation time that counts can't be read.
 pub fn node_agent_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, HashError> {
-    let version = kubelet_version(pool, shoot)?;
-    let mut items = machine_items(pool, &version);
-    if pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
+    let members = HashedMembers::of(pool);
+    let version = kubelet_version(&members, shoot)?;
+    let mut items = machine_items(&members, &version);
+    if members.is_updated_in_place {
         items.0.retain(|item| !["kubernetesVersion", "machineImage"].contains(&&*item.input));
         return Ok(items);
     }
-    push_node_system(&mut items, pool, shoot, &version)?;
-    if let Some(kubelet) = &pool.kubelet_config {
+    push_node_system(&mut items, &members, shoot, &version)?;
+    if let Some(kubelet) = members.kubelet_config {
         push_kubelet(&mut items, kubelet);
     }
     Ok(items)
 }
 
-fn kubelet_version(pool: &WorkerPool, shoot: &Shoot) -> Result<Version, HashError> {
-    match &pool.kubernetes_version {
+fn kubelet_version(members: &HashedMembers<'_>, shoot: &Shoot) -> Result<Version, HashError> {
+    match members.kubernetes_version {
         Some(text) => parse_version("kubernetesVersion", text),
         None => parse_version("shoot.spec.kubernetes.version", &shoot.spec.kubernetes.version),
     }
 }
 
-fn machine_items(pool: &WorkerPool, version: &Version) -> HashItems {
+fn machine_items(members: &HashedMembers<'_>, kubelet: &Version) -> HashItems {
     let mut items = HashItems::default();
-    items.push("kubernetesVersion", version.major_minor());
-    items.push("machineType", pool.machine_type.as_str());
+    items.push("kubernetesVersion", kubelet.major_minor());
+    items.push("machineType", members.machine_type);
     // Name and version without anything between them: `a1` + `2` equals `a` + `12`.
-    items.push("machineImage", format!("{}{}", pool.machine_image.name, pool.machine_image.version));
-    if let Some(volume) = &pool.volume {
-        items.push("volume.size", volume.size.as_str());
-        items.push_some("volume.type", volume.volume_type.as_deref());
+    let MachineImage { name, version } = members.machine_image;
+    items.push("machineImage", format!("{name}{version}"));
+    // Providers that can encrypt it add that.
+    if let Some(Volume { volume_type, size, encrypted: _ }) = members.volume {
+        items.push("volume.size", size.as_str());
+        items.push_some("volume.type", volume_type.as_deref());
     }
     items
 }
 
 fn push_node_system(
     items: &mut HashItems,
-    pool: &WorkerPool,
+    members: &HashedMembers<'_>,
     shoot: &Shoot,
     version: &Version,
 ) -> Result<(), HashError> {
-    for worker in shoot.spec.provider.workers.iter().filter(|worker| worker.name == pool.name) {
+    for worker in shoot.spec.provider.workers.iter().filter(|worker| worker.name == members.name) {
         items.push_some("shoot.spec.provider.workers[].cri.name", worker.cri.as_ref().map(|cri| cri.name.as_str()));
     }
-    push_rotations(items, pool, shoot)?;
+    push_rotations(items, members, shoot)?;
     if node_local_dns_counts(version, shoot) {
         items.push("shoot.spec.systemComponents.nodeLocalDNS", "node-local-dns");
     }
@@ -287,14 +367,14 @@ fn node_local_dns_counts(version: &Version, shoot: &Shoot) -> bool {
 }
 
 /// When the rotations that the pool runs with were started.
-fn push_rotations(items: &mut HashItems, pool: &WorkerPool, shoot: &Shoot) -> Result<(), HashError> {
+fn push_rotations(items: &mut HashItems, members: &HashedMembers<'_>, shoot: &Shoot) -> Result<(), HashError> {
     const AUTHORITIES: &str = "shoot.status.credentials.rotation.certificateAuthorities.lastInitiationTime";
     const KEY: &str = "shoot.status.credentials.rotation.serviceAccountKey.lastInitiationTime";
     let Some(rotation) = shoot.status.credentials.as_ref().and_then(|credentials| credentials.rotation.as_ref()) else {
         return Ok(());
     };
     for (field, times) in [(AUTHORITIES, &rotation.certificate_authorities), (KEY, &rotation.service_account_key)] {
-        let Some(time) = times.as_ref().and_then(|times| rotation_time(times, &pool.name)) else { continue };
+        let Some(time) = times.as_ref().and_then(|times| rotation_time(times, members.name)) else { continue };
         let text = go_time_text(time).map_err(|_| HashError::Time { field, value: time.to_owned() })?;
         items.push(field, text);
     }
@@ -310,23 +390,26 @@ fn rotation_time<'a>(times: &'a RotationTimes, pool: &str) -> Option<&'a str> {
 }
 
 fn push_kubelet(items: &mut HashItems, kubelet: &KubeletConfig) {
-    if let Some(reserved) = &kubelet.kube_reserved {
+    let KubeletConfig { kube_reserved, eviction_hard, cpu_manager_policy } = kubelet;
+    if let Some(KubeReserved { cpu, memory, ephemeral_storage, pid }) = kube_reserved {
         let text = |quantity: &Option<Quantity>| quantity.as_ref().map_or("<nil>".to_owned(), Quantity::to_string);
-        let parts = [&reserved.cpu, &reserved.memory, &reserved.pid, &reserved.ephemeral_storage].map(text);
+        let parts = [cpu, memory, pid, ephemeral_storage].map(text);
         items.push("kubeletConfig.kubeReserved", parts.join("-"));
     }
-    if let Some(eviction) = &kubelet.eviction_hard {
-        let parts = [
-            &eviction.image_fs_available,
-            &eviction.image_fs_inodes_free,
-            &eviction.memory_available,
-            &eviction.node_fs_available,
-            &eviction.node_fs_inodes_free,
-        ]
-        .map(|threshold| threshold.as_deref().unwrap_or_default());
+    if let Some(eviction) = eviction_hard {
+        let EvictionHard {
+            image_fs_available,
+            image_fs_inodes_free,
+            memory_available,
+            node_fs_available,
+            node_fs_inodes_free,
+        } = eviction;
+        let parts =
+            [image_fs_available, image_fs_inodes_free, memory_available, node_fs_available, node_fs_inodes_free]
+                .map(|threshold| threshold.as_deref().unwrap_or_default());
         items.push("kubeletConfig.evictionHard", parts.join("-"));
     }
-    items.push_some("kubeletConfig.cpuManagerPolicy", kubelet.cpu_manager_policy.as_deref());
+    items.push_some("kubeletConfig.cpuManagerPolicy", cpu_manager_policy.as_deref());
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Settings of a pool for machine-controller-manager, and its annotations for the cluster-autoscaler
-//! (spec/azure-worker.md sections 7.10 and 12). None of them rolls a node.
+//! Settings of a pool for machine-controller-manager, and its annotations for the cluster-autoscaler. None of them
+//! rolls a node.
 
 use std::collections::BTreeMap;
 
@@ -10,31 +10,48 @@ use crate::api::machine::MachineSettings;
 /// The settings as machine-controller-manager names them; node conditions are joined by commas.
 #[must_use]
 pub fn machine_settings(settings: Option<&MachineControllerManagerSettings>) -> MachineSettings {
-    let Some(settings) = settings else { return MachineSettings::default() };
+    let Some(settings) = settings.cloned() else { return MachineSettings::default() };
+    let MachineControllerManagerSettings {
+        machine_drain_timeout,
+        machine_health_timeout,
+        machine_creation_timeout,
+        in_place_update_timeout,
+        machine_preserve_timeout,
+        disable_health_timeout,
+        max_evict_retries,
+        node_conditions,
+        // Providers whose library knows it spread it over zones.
+        auto_preserve_failed_machine_max: _,
+    } = settings;
     MachineSettings {
-        drain_timeout: settings.machine_drain_timeout,
-        health_timeout: settings.machine_health_timeout,
-        creation_timeout: settings.machine_creation_timeout,
-        in_place_update_timeout: settings.in_place_update_timeout,
-        machine_preserve_timeout: settings.machine_preserve_timeout,
-        disable_health_timeout: settings.disable_health_timeout,
-        max_evict_retries: settings.max_evict_retries,
-        node_conditions: (!settings.node_conditions.is_empty()).then(|| settings.node_conditions.join(",")),
+        drain_timeout: machine_drain_timeout,
+        health_timeout: machine_health_timeout,
+        creation_timeout: machine_creation_timeout,
+        in_place_update_timeout,
+        machine_preserve_timeout,
+        disable_health_timeout,
+        max_evict_retries,
+        node_conditions: (!node_conditions.is_empty()).then(|| node_conditions.join(",")),
     }
 }
 
 /// The five annotations of the cluster-autoscaler. Every key is present; an empty value means "remove it".
 #[must_use]
 pub fn cluster_autoscaler_annotations(options: Option<&ClusterAutoscalerOptions>) -> BTreeMap<String, String> {
-    let none = ClusterAutoscalerOptions::default();
-    let options = options.unwrap_or(&none);
-    let duration = |value: &Option<Duration>| value.map(|duration| duration.to_string());
+    let ClusterAutoscalerOptions {
+        scale_down_utilization_threshold,
+        scale_down_gpu_utilization_threshold,
+        scale_down_unneeded_time,
+        scale_down_unready_time,
+        max_node_provision_time,
+    } = options.cloned().unwrap_or_default();
+    let duration = |value: Option<Duration>| value.map(|duration| duration.to_string());
     [
-        ("max-node-provision-time", duration(&options.max_node_provision_time)),
-        ("scale-down-gpu-utilization-threshold", options.scale_down_gpu_utilization_threshold.clone()),
-        ("scale-down-unneeded-time", duration(&options.scale_down_unneeded_time)),
-        ("scale-down-unready-time", duration(&options.scale_down_unready_time)),
-        ("scale-down-utilization-threshold", options.scale_down_utilization_threshold.clone()),
+        ("max-node-provision-time", duration(max_node_provision_time)),
+        ("scale-down-gpu-utilization-threshold", scale_down_gpu_utilization_threshold),
+        ("scale-down-unneeded-time", duration(scale_down_unneeded_time)),
+        ("scale-down-unready-time", duration(scale_down_unready_time)),
+        ("scale-down-utilization-threshold", scale_down_utilization_threshold),
     ]
     .into_iter()
     .map(|(option, value)| (format!("autoscaler.gardener.cloud/{option}"), value.unwrap_or_default()))

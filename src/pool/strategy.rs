@@ -1,4 +1,4 @@
-//! How a changed pool is updated (spec/azure-worker.md section 7.9).
+//! How a changed pool is updated.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 

@@ -1,12 +1,13 @@
-//! Cuts `nodeTemplate.virtualCapacity` out of the text of a provider config, so that it does not roll nodes
-//! (spec/azure-worker.md section 8.3, spec/aws-worker.md section 2). Hashes run over what remains, so the cuts are exactly
-//! the Go extensions', including that a `virtualCapacity` in front of `capacity` stays.
+//! Cuts `nodeTemplate.virtualCapacity` out of the text of a provider config, so that it does not roll nodes. Hashes run
+//! over what remains, so the cuts are exactly the Go extensions', including that a `virtualCapacity` in front of
+//! `capacity` stays.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Patterns and what replaces their matches, one after the other. White space is spelled out because Go's `\s` is ASCII.
+/// Patterns and what replaces their matches, one after the other. White space is spelled out because Go's `\s` is
+/// ASCII.
 static CUTS: LazyLock<[(Regex, &str); 3]> = LazyLock::new(|| {
     const SPACE: &str = r"[\t\n\f\r ]*";
     let cut = |pattern: &str| {

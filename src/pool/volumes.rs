@@ -1,10 +1,9 @@
-//! Volumes of a pool: their sizes and the order in which they become devices (spec/azure-worker.md section 7.5,
-//! spec/aws-worker.md section 5).
+//! Volumes of a pool: their sizes and the order in which they become devices.
 
 use crate::api::gardener::{DataVolume, WorkerPool};
 
-/// A size in GiB: the leading digits of the text, if there are any and the number is not too large. The unit is ignored,
-/// as the Go extensions do.
+/// A size in GiB: the leading digits of the text, if there are any and the number is not too large. The unit is
+/// ignored, as the Go extensions do.
 #[must_use]
 pub fn size_in_gib(size: &str) -> Option<i64> {
     let end = size.find(|character: char| !character.is_ascii_digit()).unwrap_or(size.len());

@@ -1,4 +1,4 @@
-//! How the numbers of a pool are spread over its zones (spec/azure-worker.md section 7.8).
+//! How the numbers of a pool are spread over its zones.
 //!
 //! The first zones get the remainder. Percentages are computed in 64-bit floats in exactly the order of operations of
 //! the Go extension, because a different rounding would be a different surge.

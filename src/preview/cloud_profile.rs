@@ -94,11 +94,14 @@ impl CloudProfiles {
                 changes: difference(&ChangedObject::CloudProfile, &old.document, &new.document, &["spec"]),
                 old: Arc::clone(old),
                 between: Mutex::default(),
-                blamed: Mutex::default(),
+                causes: Mutex::default(),
             })
         }))
     }
 }
+
+/// A profile, or where it can't be decoded.
+type ReadProfile = Result<Arc<SharedCloudProfile>, DecodeError>;
 
 /// The changes between two profiles, and the profiles with some of them.
 #[derive(Debug)]
@@ -106,33 +109,35 @@ pub struct ProfileStep {
     /// Every change.
     pub changes: Vec<Change>,
     old: Arc<SharedCloudProfile>,
-    between: Mutex<HashMap<Vec<usize>, Option<Arc<SharedCloudProfile>>>>,
+    between: Mutex<HashMap<Vec<usize>, ReadProfile>>,
     /// Causes that were found for pools that ask the same of a profile.
-    blamed: Mutex<HashMap<String, Vec<Cause>>>,
+    causes: Mutex<HashMap<String, Vec<Cause>>>,
 }
 
 impl ProfileStep {
     /// The causes that were found for a pool that asks the same.
     #[must_use]
-    pub fn known_causes(&self, question: &str) -> Option<Vec<Cause>> {
-        self.blamed.lock().unwrap_or_else(PoisonError::into_inner).get(question).cloned()
+    pub fn known_causes(&self, cache_key: &str) -> Option<Vec<Cause>> {
+        self.causes.lock().unwrap_or_else(PoisonError::into_inner).get(cache_key).cloned()
     }
 
     /// Keeps causes for other pools that ask the same.
-    pub fn keep_causes(&self, question: String, causes: &[Cause]) {
-        self.blamed.lock().unwrap_or_else(PoisonError::into_inner).insert(question, causes.to_vec());
+    pub fn keep_causes(&self, cache_key: String, causes: &[Cause]) {
+        self.causes.lock().unwrap_or_else(PoisonError::into_inner).insert(cache_key, causes.to_vec());
     }
 
-    /// The old profile with some of the changes; `None` when that is no profile.
-    #[must_use]
-    pub fn with(&self, chosen: &[usize]) -> Option<Arc<SharedCloudProfile>> {
+    /// The old profile with some of the changes.
+    ///
+    /// # Errors
+    /// When that can't be decoded.
+    pub fn with(&self, chosen: &[usize]) -> ReadProfile {
         if chosen.is_empty() {
-            return Some(Arc::clone(&self.old));
+            return Ok(Arc::clone(&self.old));
         }
         let known = self.between.lock().unwrap_or_else(PoisonError::into_inner).get(chosen).cloned();
         known.unwrap_or_else(|| {
             let changes = chosen.iter().filter_map(|index| self.changes.get(*index));
-            let profile = SharedCloudProfile::read(apply(&self.old.document, changes)).ok().map(Arc::new);
+            let profile = SharedCloudProfile::read(apply(&self.old.document, changes)).map(Arc::new);
             let mut between = self.between.lock().unwrap_or_else(PoisonError::into_inner);
             between.entry(chosen.to_vec()).or_insert(profile).clone()
         })

@@ -4,18 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::cause::{Cause, Ground, Trials};
+use super::cause::Cause;
 use super::cloud_profile::CloudProfiles;
 use super::difference::{ChangeKind, ChangedObject, difference};
 use super::finding::{
     Finding, FindingKind, Severity, findings_of_placement, findings_of_pools, unchanged_node_agent_secret,
 };
 use super::inputs::Inputs;
-use super::outcome::{Failure, Outcome, Placement, as_live, cloud_before, live_placement, outcome};
+use super::placement::{Placement, live_placement};
+use super::placement_change::{Nodes, PlacementChange};
+use super::rendered_pools::{Failure, RenderedPools, as_live, cloud_before, render_pools};
 use super::rule::{Effect, Verdict, effect};
-use super::surge::{SurgePlan, surge_plan};
-use crate::api::gardener::MachineDeploymentStatus;
-use crate::worker::live::MachineObjects;
+use super::surge::surge_plan;
+use super::trials::{TrialContext, Trials};
+use crate::worker::machine_objects::MachineObjects;
 
 /// What the new objects are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,56 +26,6 @@ pub enum Baseline {
     Rendered,
     /// The objects there are, whatever the old inputs lead to.
     Live,
-}
-
-/// Machines of one placement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Nodes {
-    /// Before.
-    pub before: i64,
-    /// After.
-    pub after: i64,
-    /// Replaced, updated, added or removed.
-    pub affected: i64,
-    /// Whether `before` was seen; otherwise it is the least there can be.
-    pub seen: bool,
-}
-
-/// What becomes of one pool in one zone.
-#[derive(Clone, Debug)]
-pub struct PlacementChange {
-    /// Name of the pool.
-    pub pool: String,
-    /// The zone.
-    pub zone: Option<String>,
-    /// Name of the MachineDeployment.
-    pub deployment: String,
-    /// What becomes of the machines there are.
-    pub verdict: Verdict,
-    /// Whether the class changes under its name.
-    pub new_nodes_differ: bool,
-    /// Where the class differs under its name; of live objects, also where it differs from the one that they roll to.
-    pub class_differences: Vec<String>,
-    /// How many machines.
-    pub nodes: Nodes,
-    /// The class before.
-    pub old_class: Option<String>,
-    /// The class after.
-    pub new_class: Option<String>,
-    /// How a roll or an update proceeds.
-    pub surge: Option<SurgePlan>,
-    /// Who is to blame, with what each does.
-    pub causes: Vec<Cause>,
-    /// Named inputs of the class name that differ.
-    pub hash_inputs: Vec<String>,
-}
-
-impl PlacementChange {
-    /// Whether anything changes.
-    #[must_use]
-    pub fn is_change(&self) -> bool {
-        self.verdict != Verdict::None || self.new_nodes_differ
-    }
 }
 
 /// What becomes of one Worker.
@@ -122,26 +74,26 @@ pub fn compare(
 ) -> WorkerChange {
     let cloud = cloud_before(old, new);
     let cloud = cloud.as_ref();
-    let planned = old.map(|old| outcome(old, live, cloud));
+    let planned = old.map(|old| render_pools(old, live, cloud));
     let before = before(old, planned.as_ref(), live, baseline);
-    let basis = as_live(&before);
+    let who = new.or(old);
+    let [namespace, name] = [Inputs::namespace, Inputs::name].map(|part| who.map(part).unwrap_or_default());
+    let basis = match as_live(&before) {
+        Ok(basis) => basis,
+        Err(error) => return WorkerChange::not_judged(namespace, name, &error.to_string()),
+    };
     let is_unchanged = matches!((old, new), (Some(old), Some(new)) if old.is_same(new));
     let after = match (&planned, new) {
-        (_, None) => Some(Ok(Outcome::default())),
+        (_, None) => Some(Ok(RenderedPools::default())),
         // The same inputs over their own objects lead to the same objects.
         (Some(planned), Some(_)) if is_unchanged && baseline == Baseline::Rendered => Some(planned.clone()),
-        (_, Some(new)) => Some(outcome(new, &basis, cloud)),
+        (_, Some(new)) => Some(render_pools(new, &basis, cloud)),
     }
-    .unwrap_or_else(|| Ok(Outcome::default()));
+    .unwrap_or_else(|| Ok(RenderedPools::default()));
 
-    let who = new.or(old);
-    let mut change = WorkerChange {
-        namespace: who.map(Inputs::namespace).unwrap_or_default().to_owned(),
-        name: who.map(Inputs::name).unwrap_or_default().to_owned(),
-        ..WorkerChange::default()
-    };
+    let mut change = WorkerChange { namespace: namespace.to_owned(), name: name.to_owned(), ..WorkerChange::default() };
     let kept = |pool: &str| after.as_ref().map_or(true, |after| after.failed_pools.contains_key(pool));
-    let empty = Outcome::default();
+    let empty = RenderedPools::default();
     let rendered = after.as_ref().unwrap_or(&empty);
     for name in names(&before, planned.as_ref(), rendered) {
         let old = before.get(&name);
@@ -152,15 +104,15 @@ pub fn compare(
             change.findings.extend(findings_of_placement(change_of_zone, old, new));
         }
     }
-    let old_result = planned.unwrap_or_else(|| Ok(Outcome::default()));
+    let old_result = planned.unwrap_or_else(|| Ok(RenderedPools::default()));
     change.findings.extend(failures(old, &old_result, &after, live));
     change.findings.extend(findings_of_pools(&change.placements));
     if let (Some(old), Some(new), false) = (old, new, is_unchanged) {
         let old_result = match baseline {
             Baseline::Rendered => old_result,
-            Baseline::Live => outcome(old, &basis, cloud),
+            Baseline::Live => render_pools(old, &basis, cloud),
         };
-        let trials = Trials::new((old, old_result), (new, after), Ground { live: &basis, cloud }, profiles);
+        let trials = Trials::new((old, old_result), (new, after), TrialContext { live: &basis, cloud }, profiles);
         blame(&mut change, &trials);
     }
     if baseline == Baseline::Live {
@@ -173,24 +125,24 @@ pub fn compare(
 /// The objects before the change, by name of the deployment.
 fn before(
     old: Option<&Inputs>,
-    planned: Option<&Result<Outcome, Failure>>,
+    planned: Option<&Result<RenderedPools, Failure>>,
     live: &MachineObjects,
     baseline: Baseline,
 ) -> BTreeMap<String, Placement> {
-    let none = Outcome::default();
+    let none = RenderedPools::default();
     let planned = planned.and_then(|planned| planned.as_ref().ok()).unwrap_or(&none);
     let mut before = BTreeMap::new();
     if baseline == Baseline::Rendered {
         before.clone_from(&planned.placements);
     }
-    let published: Option<Vec<MachineDeploymentStatus>> = old
-        .and_then(|old| serde_json::from_value(old.worker.value.pointer("/status/machineDeployments")?.clone()).ok());
-    let published = published.unwrap_or_default();
+    // A Worker that can't be decoded can't be planned either, which is a finding.
+    let published = old.and_then(|old| old.worker.decoded().ok()).map(|worker| &worker.status.machine_deployments);
+    let published = published.map(Vec::as_slice).unwrap_or_default();
     for (name, deployment) in &live.deployments {
         // In files, what the old inputs lead to counts; but a pool that can't be planned keeps what it has.
         let keeps = deployment.pool().is_some_and(|pool| planned.failed_pools.contains_key(pool));
         if baseline == Baseline::Live || keeps {
-            let mut placement = live_placement(name, deployment, live, &published);
+            let mut placement = live_placement(name, deployment, live, published);
             let known = planned.placements.get(name);
             placement.zone = known.and_then(|known| known.zone.clone());
             placement.hash_items = known
@@ -205,8 +157,8 @@ fn before(
 /// Every deployment once: in the order of the new plan, then those that go, in the order of the old one.
 fn names(
     before: &BTreeMap<String, Placement>,
-    planned: Option<&Result<Outcome, Failure>>,
-    after: &Outcome,
+    planned: Option<&Result<RenderedPools, Failure>>,
+    after: &RenderedPools,
 ) -> Vec<String> {
     let old_order = planned.and_then(|planned| planned.as_ref().ok()).map(|planned| planned.order.clone());
     let mut names = after.order.clone();
@@ -294,13 +246,13 @@ fn hash_inputs(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> 
 /// A finding for everything that can't be planned on one side or on both.
 fn failures(
     old: Option<&Inputs>,
-    before: &Result<Outcome, Failure>,
-    after: &Result<Outcome, Failure>,
+    before: &Result<RenderedPools, Failure>,
+    after: &Result<RenderedPools, Failure>,
     live: &MachineObjects,
 ) -> Vec<Finding> {
     let keeps = |kind, pool: &str, failure: &Failure| {
         let again = if kind == FindingKind::StillCannotBePlanned { "still " } else { "" };
-        let message = format!("{again}can't be planned, keeps what it has: {}", failure.message);
+        let message = format!("is {again}invalid; its existing machines stay unchanged: {}", failure.message);
         Finding { code: failure.code, ..Finding::of_pool(kind, pool, message) }
     };
     let (before, after) = match (before, after) {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::compare::PlacementChange;
 use super::difference::{Change, ChangedObject, Step};
-use super::outcome::{Placement, is_paused};
+use super::placement::{Placement, is_paused};
+use super::placement_change::PlacementChange;
 use super::rule::Verdict;
 use crate::api::gardener::ErrorCode;
 
@@ -109,7 +109,7 @@ pub fn findings_of_placement(
         find(
             FindingKind::NewNodesDiffer,
             format!(
-                "the class changes under its name: the nodes there are stay as they are, every new one differs ({})",
+                "the content of the class changes, its name does not: existing nodes stay, new nodes differ ({})",
                 change.class_differences.join(", ")
             ),
         );

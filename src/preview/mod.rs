@@ -9,13 +9,13 @@
 //! ```
 //!
 //! * [`inputs`], [`cloud_profile`]: what a Worker is planned from, as documents; CloudProfiles are shared by content;
-//! * [`outcome`]: the rendered objects of a plan, by placement;
+//! * [`rendered_pools`], [`placement`]: the rendered objects of a plan, by placement;
 //! * [`rule`]: when machine-controller-manager replaces or updates machines;
 //! * [`difference`]: two documents as a list of named changes that can be applied one by one;
-//! * [`cause`]: which of these changes are to blame;
+//! * [`trials`], [`cause`]: which of these changes are to blame;
 //! * [`surge`], [`finding`]: how a roll proceeds, and what a person should know before;
-//! * [`compare`]: all of it for one Worker;
-//! * [`shadow`]: what a pass would write now, for a controller that only watches.
+//! * [`compare()`], [`placement_change`]: all of it for one Worker;
+//! * [`shadow`]: what a reconcile would write now, for a controller that only watches.
 
 pub mod cause;
 pub mod cloud_profile;
@@ -23,14 +23,18 @@ pub mod compare;
 pub mod difference;
 pub mod finding;
 pub mod inputs;
-pub mod outcome;
+pub mod placement;
+pub mod placement_change;
+pub mod rendered_pools;
 pub mod rule;
 pub mod shadow;
 pub mod surge;
+pub mod trials;
 
 pub use cause::Cause;
 pub use cloud_profile::{CloudProfiles, SharedCloudProfile};
-pub use compare::{Baseline, PlacementChange, WorkerChange, compare};
+pub use compare::{Baseline, WorkerChange, compare};
 pub use finding::{Finding, FindingKind};
 pub use inputs::Inputs;
+pub use placement_change::PlacementChange;
 pub use rule::{Effect, Verdict};

@@ -1,13 +1,12 @@
 //! When machine-controller-manager replaces machines: its own comparison of templates, on rendered documents
-//! (machine-controller-manager v0.62, `pkg/controller/deployment_util.go`, `EqualIgnoreHash`; spec/azure-worker.md
-//! section 12).
+//! (machine-controller-manager v0.62, `pkg/controller/deployment_util.go`, `EqualIgnoreHash`).
 
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::outcome::Placement;
+use super::placement::Placement;
 use crate::worker::difference::is_same;
 
 /// Label that machine-controller-manager adds to templates itself.

@@ -1,22 +1,33 @@
-//! What a pass would write into the machine objects of a Worker, told by name and place and without values: for a controller
+//! What a reconcile would write into the machine objects of a Worker, told by name and place and without values: for a controller
 //! that only watches another one.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use super::compare::class_paths;
 use super::difference::{ChangedObject, difference};
 use super::rule::replaces_machines;
-use crate::provider::WorkerContext;
-use crate::worker::changes::{MachineChanges, Write, changes, class_document};
-use crate::worker::cleanup::{Garbage, MachineController, garbage, is_being_deleted};
+use crate::worker::changes::{MachineChanges, Write, class_document};
+use crate::worker::desired::Drift;
 use crate::worker::difference::merge_patch;
-use crate::worker::live::{Digested, MachineObjects};
-use crate::worker::plan::Plan;
-use crate::worker::roll::{Roll, RollCause, rolls};
+use crate::worker::machine_objects::{Digested, MachineObjects};
+use crate::worker::orphans::{Orphans, is_being_deleted};
+use crate::worker::rolls::{Roll, RollCause, rolls};
+
+/// How a Worker compares with what this controller would write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// Every machine object is as this controller would write it.
+    Same,
+    /// Some are not.
+    Differs(Vec<ShadowDifference>),
+    /// An operation goes on.
+    UnderWay,
+    /// It, or a pool of it, is invalid.
+    Unplanned(String),
+}
 
 /// Annotations with which we remember things for ourselves; nobody else reads them.
 const OUR_ANNOTATIONS: &str = "gardener-extension-worker/";
@@ -102,18 +113,12 @@ impl fmt::Display for ShadowDifference {
 
 /// Every object that is not as planned, in the order of pools and zones, then what nothing wants.
 #[must_use]
-pub fn shadow_differences(
-    context: &WorkerContext<'_>,
-    plan: &Plan,
-    live: &MachineObjects,
-    now: Timestamp,
-) -> Vec<ShadowDifference> {
-    let changes = changes(context, plan, live, now);
+pub fn shadow_differences(drift: &Drift<'_>, live: &MachineObjects) -> Vec<ShadowDifference> {
     let rolls: BTreeMap<String, Roll> =
-        rolls(&changes, live).into_iter().map(|roll| (roll.deployment.clone(), roll)).collect();
+        rolls(&drift.changes, live).into_iter().map(|roll| (roll.deployment.clone(), roll)).collect();
     let mut differences: Vec<ShadowDifference> =
-        changes.iter().flat_map(|change| of_placement(change, live, &rolls)).collect();
-    differences.extend(unwanted(&garbage(plan, live, MachineController::Running), live));
+        drift.changes.iter().flat_map(|change| of_placement(change, live, &rolls)).collect();
+    differences.extend(unwanted(&drift.orphans, live));
     differences
 }
 
@@ -194,7 +199,7 @@ fn without_our_annotations(deployment: &Value) -> Value {
 }
 
 /// What nothing wants and nobody deletes yet.
-fn unwanted(found: &Garbage, live: &MachineObjects) -> Vec<ShadowDifference> {
+fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ShadowDifference> {
     let gone = |kind, name: &str, pool: &str| ShadowDifference {
         kind,
         name: name.to_owned(),

@@ -1,5 +1,4 @@
-//! Documents of providers: raw JSON with `apiVersion` and `kind` inside objects of Gardener
-//! (spec/azure-worker.md section 4, decode rules).
+//! Documents of providers: raw JSON with `apiVersion` and `kind` inside objects of Gardener.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -1,5 +1,5 @@
-//! What a provider says about a pool so that people understand it: inputs, image, placements. Serialised as it is, so the
-//! members are part of the documented JSON of `explain`.
+//! What a provider says about a pool so that people understand it: inputs, image, placements. Serialised as it is, so
+//! the members are part of the documented JSON of `explain`.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::plan::MachinePlan;
 use crate::api::gardener::{Capabilities, MachineImage};
-use crate::capabilities::{Mismatch, RankingStep};
+use crate::capabilities::{FlavorVerdict, RankingStep};
 use crate::pool::bounds::Bounds;
 use crate::pool::hash::HashItems;
 use crate::pool::names::{ClassName, DeploymentName};
@@ -21,7 +21,7 @@ pub struct ProviderExplanation {
     /// How the image was chosen.
     pub image: ImageExplanation,
     /// Where machines are placed, with numbers and names as far as they could be determined.
-    pub placements: Vec<Placement>,
+    pub placements: Vec<PlacementPlan>,
 }
 
 /// One value that decides about the machines, and where it comes from.
@@ -108,9 +108,9 @@ pub struct ImageExplanation {
     pub version: String,
     /// Every capability that counts, with what the machine type has of it. Empty for unknown machine types.
     pub machine: Capabilities,
-    /// Every image that could be used: those of the CloudProfile in its order, then, where they were asked, those of the
-    /// provider status.
-    pub candidates: Vec<Candidate>,
+    /// Every image that could be used: those of the CloudProfile in its order, then, where they were asked, those of
+    /// the provider status.
+    pub candidates: Vec<ImageCandidate>,
     /// The values that decided between several that fit; positions are those of the candidates.
     pub ranking: Vec<RankingStep>,
     /// The image that machines start from.
@@ -127,9 +127,17 @@ pub struct ImageExplanation {
     pub fitting: Option<Fitting>,
 }
 
+impl ImageExplanation {
+    /// Of an image about which nothing is known yet.
+    #[must_use]
+    pub fn of(image: &MachineImage) -> Self {
+        Self { name: image.name.clone(), version: image.version.clone(), ..Self::default() }
+    }
+}
+
 /// An image that could be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Candidate {
+pub struct ImageCandidate {
     /// Where it is listed.
     pub origin: Origin,
     /// How the cloud calls it.
@@ -138,7 +146,7 @@ pub struct Candidate {
     /// What machines must be able to do; a capability that is not named means every value.
     pub capabilities: Capabilities,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: FlavorVerdict,
 }
 
 /// How a cloud calls an image.
@@ -156,31 +164,6 @@ impl ImageName {
     pub fn of(member: &str, value: &str) -> Option<Self> {
         (!value.is_empty()).then(|| Self { member: member.to_owned(), value: value.to_owned() })
     }
-}
-
-/// What became of a candidate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "is")]
-pub enum Verdict {
-    /// It is used.
-    Chosen,
-    /// It fits, but another one lists a preferred value.
-    Outranked {
-        /// The step of the ranking that removed it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        step: Option<usize>,
-    },
-    /// It fits, and so does another one that lists the same values.
-    Tied,
-    /// It does not fit the machine type.
-    Rejected {
-        /// Every capability of which the two share no value.
-        mismatches: Vec<Mismatch>,
-    },
-    /// It fits, but one before it does as well.
-    NotReached,
-    /// There is no machine type to compare it with.
-    NotCompared,
 }
 
 /// The image that machines start from.
@@ -222,7 +205,7 @@ impl From<MachineImage> for NamedImage {
 
 /// Machines of a pool in one place, by numbers and names.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Placement {
+pub struct PlacementPlan {
     /// The zone, if the pool has zones.
     pub zone: Option<String>,
     /// Name of the machine deployment.
@@ -239,7 +222,7 @@ pub struct Placement {
     pub class: Option<(ClassName, HashItems)>,
 }
 
-impl Placement {
+impl PlacementPlan {
     /// Machines with these names and numbers.
     #[must_use]
     pub fn of(
@@ -254,7 +237,7 @@ impl Placement {
     }
 }
 
-impl From<&MachinePlan> for Placement {
+impl From<&MachinePlan> for PlacementPlan {
     fn from(machine: &MachinePlan) -> Self {
         let deployment = &machine.deployment;
         let strategy = &deployment.strategy;

@@ -46,6 +46,20 @@ pub fn machine_class(context: &WorkerContext<'_>, name: &ClassName, content: Cla
     }
 }
 
+/// A provider spec without the members that are absent.
+#[must_use]
+pub fn without_nulls(mut spec: Value) -> Value {
+    match &mut spec {
+        Value::Object(members) => {
+            let given = std::mem::take(members).into_iter().filter(|(_, value)| !value.is_null());
+            members.extend(given.map(|(name, value)| (name, without_nulls(value))));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_nulls(item.take())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    spec
+}
+
 /// What a node of the pool looks like in a zone, with what its provider config says over it; nothing where the pool does not
 /// say it.
 #[must_use]

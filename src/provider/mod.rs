@@ -31,16 +31,12 @@ mod error_texts;
 pub mod explanation;
 pub mod gcp;
 pub mod image;
-pub(crate) mod image_explanation;
-pub mod image_provider;
-pub mod kept_images;
 mod machine_class;
 pub mod node_template;
 pub mod openstack;
 mod plan;
 pub mod profile;
 mod shoot_pools;
-mod status_images;
 #[cfg(test)]
 pub(crate) mod test_support;
 mod user_data;
@@ -50,12 +46,11 @@ pub use documents::pool_config;
 pub use error::{PoolError, PoolProblem, WorkerError};
 pub use error_texts::{ErrorTexts, KnownErrors, error_codes};
 pub use explanation::ProviderExplanation;
-use image_provider::ImageProvider;
+use image::ImageProvider;
 use profile::ProfileFormat;
 
-pub use machine_class::{ClassContent, machine_class, node_template, operating_system_labels};
+pub use machine_class::{ClassContent, machine_class, node_template, operating_system_labels, without_nulls};
 pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
-pub use status_images::status_images;
 pub use user_data::user_data;
 
 /// The decoded objects that the pools of one Worker are planned from.
@@ -81,8 +76,8 @@ impl<'a> WorkerContext<'a> {
     }
 }
 
-/// A provider of machines. Its images are [`ProfileFormat`]'s part; providers that have only that serve no Workers.
-pub trait Provider: ProfileFormat {
+/// A provider of machines. Providers that have only images serve no Workers.
+pub trait Provider: ImageProvider {
     /// Decodes what all pools of a Worker share.
     ///
     /// # Errors
@@ -98,7 +93,8 @@ pub trait Provider: ProfileFormat {
         Ok(None)
     }
 
-    /// What the pools would depend on at a cloud that a file describes; `None` when they depend on nothing.
+    /// What the pools would depend on at a cloud that a file describes in members of its own; `None` when they depend on
+    /// nothing.
     ///
     /// # Errors
     /// As [`Provider::planner`].
@@ -108,6 +104,11 @@ pub trait Provider: ProfileFormat {
         _described: &Value,
     ) -> Result<Option<Dependencies>, WorkerError> {
         Ok(None)
+    }
+
+    /// The id of what a machine class depends on at the cloud, as its provider spec names it.
+    fn dependency_of_class<'a>(&self, _provider_spec: &'a Value) -> Option<&'a str> {
+        None
     }
 
     /// What is wrong with the pools of a Shoot, also compared with what they were before a change. A provider without rules
@@ -144,7 +145,10 @@ pub trait PoolPlanner {
     }
 
     /// The `providerStatus` document after `planned`. Images of pools that could not be planned stay as they are.
-    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value;
+    ///
+    /// # Errors
+    /// When a plan has an image that is no entry of the document.
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError>;
 }
 
 /// The providers of a program, each type once. A program with one of its own hands its list to
@@ -163,6 +167,12 @@ impl Providers {
         of_machines: &[&azure::Azure, &aws::Aws],
         of_images: &[&gcp::Gcp, &openstack::OpenStack, &alicloud::AliCloud],
     };
+
+    /// The id of what a machine class depends on at its cloud.
+    #[must_use]
+    pub fn dependency_of_class(self, provider_spec: &Value) -> Option<&str> {
+        self.of_machines.iter().find_map(|provider| provider.dependency_of_class(provider_spec))
+    }
 
     /// `spec.type` of all Workers that are served.
     pub fn worker_types(self) -> impl Iterator<Item = &'static str> {

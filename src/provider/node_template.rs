@@ -12,30 +12,14 @@ use crate::api::gotext::quantity::Quantity;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StrictNodeTemplate {
+    /// Resources of the node.
     #[serde(default, deserialize_with = "null_as_default")]
-    capacity: BTreeMap<String, Quantity>,
-    virtual_capacity: Option<BTreeMap<String, Quantity>>,
+    pub capacity: BTreeMap<String, Quantity>,
+    /// Resources that exist only for the autoscaler; an empty object counts as given.
+    pub virtual_capacity: Option<BTreeMap<String, Quantity>>,
 }
 
 impl StrictNodeTemplate {
-    /// Whether a virtual capacity is given; an empty object counts.
-    #[must_use]
-    pub fn has_virtual_capacity(&self) -> bool {
-        self.virtual_capacity.is_some()
-    }
-
-    /// Resources of the node.
-    #[must_use]
-    pub fn capacity(&self) -> &BTreeMap<String, Quantity> {
-        &self.capacity
-    }
-
-    /// Resources that exist only for the autoscaler, if any are given.
-    #[must_use]
-    pub fn virtual_capacity(&self) -> Option<&BTreeMap<String, Quantity>> {
-        self.virtual_capacity.as_ref()
-    }
-
     /// Resources of the node in one line: `cpu=2, memory=8Gi`.
     #[must_use]
     pub fn capacity_text(&self) -> String {
@@ -45,7 +29,8 @@ impl StrictNodeTemplate {
 
     /// Writes its resources over those of `template`.
     pub fn override_in(&self, template: &mut NodeTemplate) {
-        template.capacity.extend(self.capacity.clone());
-        template.virtual_capacity.extend(self.virtual_capacity.clone().unwrap_or_default());
+        let Self { capacity, virtual_capacity } = self.clone();
+        template.capacity.extend(capacity);
+        template.virtual_capacity.extend(virtual_capacity.unwrap_or_default());
     }
 }

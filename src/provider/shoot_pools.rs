@@ -1,6 +1,4 @@
-//! What is wrong with pools of a Shoot for every provider alike (gardener-core sections 2.7 and 2.8).
-
-use std::collections::BTreeMap;
+//! What is wrong with pools of a Shoot for every provider alike.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -149,8 +147,12 @@ pub(super) fn validate_change(
 
 /// Whether two documents say the same, in whatever order and with whatever spaces.
 fn same_document(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
-    let value = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok());
-    value(one) == value(other)
+    let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
+    let value = |raw: &RawValue| serde_json::from_str::<serde_json::Value>(raw.get());
+    match (value(one), value(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one.get() == other.get(),
+    }
 }
 
 /// Capacities must not be negative, virtual ones whole numbers.
@@ -162,13 +164,13 @@ pub(super) fn validate_node_template(
     let Some(template) = template else { return };
     let path = config.child("nodeTemplate");
     for resource in ["cpu", "gpu", "memory"] {
-        if let Some(quantity) = template.capacity().get(resource).filter(|quantity| is_negative(quantity)) {
+        if let Some(quantity) = template.capacity.get(resource).filter(|quantity| is_negative(quantity)) {
             let detail = format!("{resource} value must not be negative");
             errors.invalid(path.child("capacity").child(resource), quantity.to_string(), detail);
         }
     }
     let path = path.child("virtualCapacity");
-    for (resource, quantity) in template.virtual_capacity().unwrap_or(&BTreeMap::new()) {
+    for (resource, quantity) in template.virtual_capacity.iter().flatten() {
         let path = path.child(resource);
         if is_negative(quantity) {
             errors.invalid(path, quantity.to_string(), format!("{resource} value must not be negative"));

@@ -2,8 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::WantedDeployment;
-use crate::api::machine::MachineSettings;
+use super::{MachinePlan, UserData, WantedDeployment};
+use crate::api::machine::{MachineClass, MachineSettings};
+use crate::pool::hash::HashItems;
 use crate::pool::names::{ClassName, DeploymentName};
 use crate::pool::settings::cluster_autoscaler_annotations;
 use crate::pool::strategy::deployment_strategy;
@@ -25,5 +26,26 @@ pub(crate) fn wanted_deployment() -> WantedDeployment {
         machine_configuration: MachineSettings::default(),
         cluster_autoscaler_annotations: cluster_autoscaler_annotations(None),
         auto_preserve_failed_machine_max: None,
+    }
+}
+
+/// The namespace of [`machine_plan`].
+pub(crate) const NAMESPACE: &str = "shoot--p--s";
+
+/// The machines of [`wanted_deployment`].
+pub(crate) fn machine_plan() -> MachinePlan {
+    let deployment = wanted_deployment();
+    let metadata = serde_json::json!({"name": deployment.class_name, "namespace": NAMESPACE});
+    MachinePlan {
+        zone: Some("1".to_owned()),
+        class: MachineClass {
+            metadata: serde_json::from_value(metadata).unwrap(),
+            provider: "Azure".to_owned(),
+            provider_spec: serde_json::json!({"location": "north"}),
+            ..MachineClass::default()
+        },
+        user_data: UserData(b"boot-script-with-a-token".to_vec()),
+        deployment,
+        hash_items: HashItems::default(),
     }
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::runtime::webhook::WebhookArguments;
+use crate::webhook::WebhookArguments;
 
 /// The image of one provider's sidecar.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The sidecar as a container, with its volume and the policy of its autoscaler (gardener-core section 5.4).
+//! The sidecar as a container, with its volume and the policy of its autoscaler (docs/contract.md#its-sidecar).
 
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::container::{Sidecar, volume};
 use super::surroundings::Surroundings;
-use crate::runtime::webhook::PatchOperation;
+use crate::webhook::PatchOperation;
 
 /// The Deployment that gets the sidecar.
 pub(super) const DEPLOYMENT: &str = "machine-controller-manager";

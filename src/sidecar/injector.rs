@@ -16,7 +16,7 @@ use super::container::{CREDENTIALS, Sidecar};
 use super::injection::{AUTOSCALER, DEPLOYMENT, into_autoscaler, into_deployment, is_subject};
 use super::surroundings::{Surroundings, is_self_hosted};
 use super::webhooks::{AUTOSCALERS, DEPLOYMENTS};
-use crate::runtime::webhook::{Denial, Operation, PatchOperation, ReviewRequest, Reviewer, Verdict};
+use crate::webhook::{Denial, Operation, PatchOperation, ReviewRequest, Reviewer, Verdict};
 
 /// What reading may take; an API server waits ten seconds for the whole answer.
 const PATIENCE: Duration = Duration::from_secs(5);

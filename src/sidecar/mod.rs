@@ -1,5 +1,5 @@
 //! The webhook of a seed that gives machine-controller-manager the sidecar of its provider: the container that talks to the
-//! cloud. gardenlet deploys machine-controller-manager without it (gardener-core section 5.4).
+//! cloud. gardenlet deploys machine-controller-manager without it (docs/contract.md#its-sidecar).
 //!
 //! ```text
 //!  Deployment, VerticalPodAutoscaler ──► injector ── the Shoot and its credentials, from the seed ──► injection ──► patch
@@ -27,7 +27,7 @@ use injector::Injector;
 use webhooks::{RESOURCES, path, webhook};
 
 use crate::provider::Providers;
-use crate::runtime::webhook::{self as server, Reviewer, Routes, Served, WebhookKind, WebhookMetrics};
+use crate::webhook::{self as server, Reviewer, Routes, Served, WebhookKind, WebhookMetrics};
 
 /// Serves the webhook for these providers until it is told to stop.
 #[must_use]

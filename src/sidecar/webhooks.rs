@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::runtime::webhook::{Webhook, WebhookRule};
+use crate::webhook::{Webhook, WebhookRule};
 
 /// Group and plural name of Deployments.
 pub(super) const DEPLOYMENTS: (&str, &str) = ("apps", "deployments");

@@ -8,15 +8,15 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::class_inputs::{inputs_of, keep_record};
-use super::deployment::{ReplicaRules, wanted_document, wanted_replicas};
-use super::difference::merge_patch;
-use super::digest;
-use super::live::{Digested, MachineObjects, PURPOSE_LABEL, document_of};
-use super::plan::Plan;
 use crate::api::machine::MachineClass;
 use crate::pool::settings::is_autoscaler_used;
 use crate::provider::{MachinePlan, WorkerContext};
+use crate::worker::class_inputs::{inputs_of, keep_record};
+use crate::worker::deployment::{ReplicaRules, wanted_document, wanted_replicas};
+use crate::worker::difference::merge_patch;
+use crate::worker::digest;
+use crate::worker::machine_objects::{Digested, MachineObjects, PURPOSE_LABEL, document_of};
+use crate::worker::plan::Plan;
 
 /// How an object gets to its wanted state.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,9 +41,29 @@ impl<T> Write<T> {
             Self::Create(after) | Self::Replace(after) | Self::Patch { after, .. } => after,
         }
     }
+
+    /// What is done to the object, in a word.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Replace(_) => "replace",
+            Self::Patch { .. } => "patch",
+        }
+    }
+}
+
+impl Write<Value> {
+    /// What is sent, below what is done with it.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let (Self::Create(sent) | Self::Replace(sent) | Self::Patch { patch: sent, .. }) = self;
+        json!({ self.verb(): sent })
+    }
 }
 
 /// Everything that has to be written for one placement of a pool, in the order in which it must be written.
+#[derive(Clone)]
 pub struct MachineChanges<'a> {
     /// What it is for.
     pub machine: &'a MachinePlan,

@@ -21,10 +21,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::live::Live;
 use crate::api::gardener::{Shoot, WorkerPool};
-use crate::api::machine::MachineDeployment;
 use crate::pool::hash::{HashItems, in_place_items, node_agent_items};
+use crate::worker::machine_objects::LiveDeployment;
 
 mod annotation;
 mod detail;
@@ -71,26 +70,21 @@ pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs 
 }
 
 /// Keeps the record of a live deployment up to date in `wanted`, which becomes its next state.
-pub fn keep_record(
-    wanted: &mut Value,
-    live: Option<&Live<MachineDeployment>>,
-    class: &str,
-    inputs: &Inputs,
-    now: Timestamp,
-) {
-    let recorded = live.and_then(Live::<MachineDeployment>::class_inputs);
+pub fn keep_record(wanted: &mut Value, live: Option<&LiveDeployment>, class: &str, inputs: &Inputs, now: Timestamp) {
+    let recorded = live.and_then(LiveDeployment::class_inputs);
     let live_class = live.map(|live| live.object.spec.template.spec.class.name.as_str());
     let live_class = live_class.filter(|class| !class.is_empty());
     let known = recorded.and_then(History::read);
-    let Some(history) = history::record(known, live_class, class, inputs, now) else { return };
+    let record = history::record(known, live_class, class, inputs, now);
+    let Some(text) = record.and_then(|history| history.write()) else { return };
     let annotations = &mut wanted["metadata"]["annotations"];
     if !annotations.is_object() {
         *annotations = Value::Object(serde_json::Map::new());
     }
-    annotations[ANNOTATION] = history.write().into();
+    annotations[ANNOTATION] = text.into();
 }
 
-impl Live<MachineDeployment> {
+impl LiveDeployment {
     /// The record of what its class names were made of, as it is written.
     #[must_use]
     pub fn class_inputs(&self) -> Option<&str> {

@@ -24,6 +24,19 @@ pub fn context<'a>(
     })
 }
 
+/// Puts Worker, Cluster and Secrets together, where there may be no Cluster.
+///
+/// # Errors
+/// When there is none, or it has no CloudProfile or no Shoot.
+pub fn context_of<'a>(
+    worker: &'a Worker,
+    cluster: Option<&'a Cluster>,
+    secrets: &'a Secrets,
+) -> Result<WorkerContext<'a>, WorkerError> {
+    let missing = || WorkerError::ClusterMissing { cluster: worker.metadata.namespace.clone().unwrap_or_default() };
+    context(worker, cluster.ok_or_else(missing)?, secrets)
+}
+
 /// Whether Gardener has given the shoot up until somebody asks again; then nothing may be done for it.
 #[must_use]
 pub fn is_shoot_failed(cluster: &Cluster) -> bool {

@@ -1,19 +1,19 @@
-//! Pure: the MachineDeployment as it shall be, from the plan and the live object (spec/azure-worker.md section 12).
+//! Pure: the MachineDeployment as it shall be, from the plan and the live object (docs/contract.md).
 //!
 //! machine-controller-manager rolls nodes when the template's labels or annotations or the name of the class change.
 //! So nothing is ever added to the template, and its annotations are taken over from the live object.
 
 use serde_json::{Value, json};
 
-use super::difference::is_same;
-use super::live::{Live, POOL_LABEL, document_of};
 use crate::api::machine::{MachineDeployment, MachineSpec};
 use crate::provider::WantedDeployment;
+use crate::worker::difference::is_same;
+use crate::worker::machine_objects::{LiveDeployment, POOL_LABEL, document_of};
 
 /// What decides over replicas besides the deployment itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaRules {
-    /// The shoot shall sleep.
+    /// The shoot shall be hibernated.
     pub hibernated: bool,
     /// Replicas belong to the cluster-autoscaler within the bounds.
     pub autoscaler_used: bool,
@@ -28,7 +28,7 @@ pub fn wanted_document(
     worker_name: &str,
     namespace: &str,
     wanted: &WantedDeployment,
-    live: Option<&Live<MachineDeployment>>,
+    live: Option<&LiveDeployment>,
     rules: ReplicaRules,
 ) -> Value {
     let mut document = live.map_or_else(
@@ -76,7 +76,7 @@ pub fn wanted_replicas(wanted: &WantedDeployment, live: Option<i32>, rules: Repl
     }
 }
 
-fn template(worker_name: &str, wanted: &WantedDeployment, live: Option<&Live<MachineDeployment>>) -> Value {
+fn template(worker_name: &str, wanted: &WantedDeployment, live: Option<&LiveDeployment>) -> Value {
     let mut labels = json!({"name": wanted.name});
     if wanted.strategy.in_place_update.is_some() {
         labels["worker.gardener.cloud/name"] = json!(worker_name);
@@ -157,7 +157,13 @@ mod tests {
         live["spec"]["template"]["metadata"]["annotations"] = json!({"restarted": "yes"});
         live["spec"]["paused"] = json!(true);
         live["spec"]["template"]["spec"]["nodeTemplate"]["metadata"]["creationTimestamp"] = Value::Null;
-        let again = wanted_document("w", "ns", &wanted_deployment(), Some(&Live::read(live.clone()).unwrap()), rules);
+        let again = wanted_document(
+            "w",
+            "ns",
+            &wanted_deployment(),
+            Some(&LiveDeployment::read_without_codes(live.clone()).unwrap()),
+            rules,
+        );
         assert_eq!(again, live, "nothing that means the same is written again");
     }
 }

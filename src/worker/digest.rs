@@ -1,5 +1,5 @@
 //! Pure: what an object says, as a digest. Two objects have the same digest when Go would take them for equal
-//! ([`is_same`](super::difference::is_same)), so an object can be compared without being kept.
+//! ([`is_same`](crate::worker::difference::is_same)), so an object can be compared without being kept.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::difference::is_nothing;
+use crate::worker::difference::is_nothing;
 
 /// SHA-256 over a form in which there is one way to say a thing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,8 +105,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::difference::is_same;
     use super::*;
+    use crate::worker::difference::is_same;
 
     fn any_value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
@@ -124,6 +124,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
         #[test]
         fn equal_digests_are_equal_documents(left in any_value(), right in any_value()) {
             let documents = [json!({"providerSpec": left}), json!({"providerSpec": right})];

@@ -1,4 +1,4 @@
-//! Pure: whether a Worker that rests has to be reconciled, because a person has selected a machine to be updated where it is.
+//! Pure: whether a steady Worker has to be reconciled, because a person has selected a machine to be updated where it is.
 //!
 //! The Go extension reconciles such a Worker when it sees the machine's condition change; what happens while it does not
 //! run is lost. Here the state itself decides: a selected machine, or no old machine any more where the last operation left
@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::conditions::is_recorded_unselected;
-use super::live::MachineObjects;
-use super::progress::is_selected;
 use crate::api::gardener::{UpdateStrategy, Worker};
 use crate::api::machine::{MachineDeployment, MachineSet};
+use crate::worker::conditions::is_recorded_unselected;
+use crate::worker::machine_objects::MachineObjects;
+use crate::worker::progress::is_selected;
 
 /// Whether a person has done something about machines that the last operation does not know of. `live` is asked for only
 /// where the Worker has pools that are updated by hand.
@@ -61,7 +61,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::worker::live::Live;
+    use crate::worker::machine_objects::LiveDeployment;
 
     fn worker(reason: &str) -> Worker {
         let condition = json!({"type": "PoolsReady", "status": "True", "reason": reason, "message": ""});
@@ -93,7 +93,7 @@ mod tests {
             "status": {"conditions": [{"type": "InPlaceUpdate", "status": "True", "reason": reason}]},
         });
         MachineObjects {
-            deployments: [("a-z1".to_owned(), Live::read(deployment).unwrap())].into(),
+            deployments: [("a-z1".to_owned(), LiveDeployment::read_without_codes(deployment).unwrap())].into(),
             machine_sets: vec![serde_json::from_value(set).unwrap()],
             machines: vec![serde_json::from_value(machine).unwrap()],
             ..MachineObjects::default()
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn a_person_decides_when_the_worker_goes_on() {
-        let rests = worker("MachinesToSelect");
-        assert!(has_pools_by_hand(&rests));
+        let steady = worker("MachinesToSelect");
+        assert!(has_pools_by_hand(&steady));
         for (orchestration, old, reason, expected, why) in [
             ("Manual", 1, "CandidateForUpdate", false, "nobody has selected anything"),
             ("Manual", 1, "SelectedForUpdate", true, "a machine is selected"),
@@ -111,7 +111,7 @@ mod tests {
             ("Manual", 0, "CandidateForUpdate", true, "the last old machine is updated: its hash has to be recorded"),
             ("Auto", 1, "SelectedForUpdate", false, "machine-controller-manager selects"),
         ] {
-            assert_eq!(is_update_due(&rests, &live(orchestration, old, reason)), expected, "{why}");
+            assert_eq!(is_update_due(&steady, &live(orchestration, old, reason)), expected, "{why}");
         }
         assert!(!is_update_due(&worker("AllPoolsReady"), &live("Manual", 0, "CandidateForUpdate")), "it is recorded");
     }

@@ -1,4 +1,4 @@
-//! Pure: the machines of a shoot as gardenlet keeps them while the control plane moves (spec/azure-worker.md section 11.4).
+//! Pure: the machines of a shoot as gardenlet keeps them while the control plane moves (docs/contract.md).
 //!
 //! The document is `{"state": "<base64 of gzip>"}`; the gzip holds, for each MachineDeployment by name, its replicas, machine
 //! sets and machines.
@@ -13,8 +13,8 @@ use k8s_openapi::Resource;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::live::document_of;
 use crate::api::gotext::json::null_as_default;
+use crate::worker::machine_objects::document_of;
 
 /// Most bytes that a state may unpack to. Ten thousand machines are about 30 MB; a state is at most 1.5 MB packed, and
 /// what packs better than this was not made by gardenlet.

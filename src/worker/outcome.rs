@@ -1,35 +1,35 @@
-//! Pure step: how an operation stands at the end of a pass: errors first, then what is waited for, and for how long
-//! (spec/azure-worker.md sections 11.1 and 13). All times are recorded ones, so a restart changes nothing.
+//! Pure step: how an operation stands at the end of a reconcile: errors first, then what is waited for, and for how long
+//! (docs/status.md). All times are recorded ones, so a restart changes nothing.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::plan::Plan;
-use super::progress::Progress;
-use super::report::{Failure, Outcome, WAITING_FAILED, deadline_from, machine_failures};
-use crate::api::gardener::ErrorCode;
-use crate::api::machine::FailedMachine;
+use crate::api::bounded_text::size;
 use crate::provider::PoolError;
+use crate::worker::machine_objects::FailedMachine;
+use crate::worker::plan::Plan;
+use crate::worker::progress::{Progress, failed_deletions_text};
+use crate::worker::status::{Failure, ReconcileOutcome, WAITING_FAILED, deadline_from, machine_failures};
+use crate::worker::status_text::MOST_OF_FAILURE;
 
 /// `lastOperation.progress` when all machines are there and old objects are on their way out.
-const PROGRESS_OF_CLEANING_UP: i32 = 90;
+const PROGRESS_WHILE_CLEANING_UP: i32 = 90;
 /// How a failure to get rid of old deployments begins.
 const CLEANING_UP_FAILED: &str = "error while waiting for all undesired machine deployments to be deleted";
 
-/// What is still there although nothing wants it.
+/// Orphans that are still there.
 #[derive(Clone, Debug, Default)]
-pub struct Left {
+pub struct PendingDeletion {
     /// Deployments that are being deleted.
-    pub deployments: Vec<LeftDeployment>,
+    pub deployments: Vec<PendingDeployment>,
     /// Classes that old machine sets or machines still use.
     pub classes: Vec<String>,
 }
 
 /// A deployment that is being deleted.
 #[derive(Clone, Debug)]
-pub struct LeftDeployment {
+pub struct PendingDeployment {
     /// Its name.
     pub name: String,
     /// When its deletion was asked for.
@@ -38,15 +38,15 @@ pub struct LeftDeployment {
     pub failed_machines: Vec<FailedMachine>,
 }
 
-impl Left {
-    /// Whether nothing is left.
+impl PendingDeletion {
+    /// Whether nothing is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.deployments.is_empty() && self.classes.is_empty()
     }
 }
 
-/// What a pass has found.
+/// What a reconcile has found.
 pub struct Found<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -54,8 +54,8 @@ pub struct Found<'a> {
     pub write_errors: &'a [String],
     /// How the machines stand.
     pub progress: &'a Progress,
-    /// What is left although nothing wants it.
-    pub left: &'a Left,
+    /// Orphans that are still there.
+    pub pending_deletion: &'a PendingDeletion,
     /// When it becomes an error that machines are missing.
     pub deadline: Timestamp,
     /// Since when in this operation all machines have been there.
@@ -63,23 +63,18 @@ pub struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// When it is over with the patience for what nobody needs any more.
+    /// When it becomes an error that old objects are still there.
     #[must_use]
     pub fn deadline_of_clean_up(&self) -> Timestamp {
         deadline_from(self.ready_since)
     }
 }
 
-/// How the operation stands, and when to look again even if nothing happens. `codes_of` finds the codes of a machine's
-/// failure.
+/// How the operation stands, and after which time to requeue even if nothing happens.
 #[must_use]
-pub fn outcome(
-    found: &Found<'_>,
-    codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
-    now: Timestamp,
-) -> (Outcome, Option<Duration>) {
-    if let Some(failure) = Failure::joined(failures(found, codes_of)) {
-        return (Outcome::Failed(failure), None);
+pub fn outcome(found: &Found<'_>, now: Timestamp) -> (ReconcileOutcome, Option<Duration>) {
+    if let Some(failure) = failures(found) {
+        return (ReconcileOutcome::Failed(failure), None);
     }
     let awaited = found.plan.awaited().map(of_pool);
     let machines = (!found.progress.is_ready()).then(|| Failure::new(found.progress.waiting_text()));
@@ -87,41 +82,59 @@ pub fn outcome(
         let percentage = 10 + found.progress.percentage() * 8 / 10;
         return waiting(late, percentage, WAITING_FAILED, found.deadline, now);
     }
-    if let Some(oldest) = found.left.deployments.iter().min_by_key(|deployment| deployment.since) {
+    if let Some(oldest) = found.pending_deletion.deployments.iter().min_by_key(|deployment| deployment.since) {
         let text = format!("at least one unwanted machine deployment ({}) still exists", oldest.name);
         return waiting(
             Failure::new(text),
-            PROGRESS_OF_CLEANING_UP,
+            PROGRESS_WHILE_CLEANING_UP,
             CLEANING_UP_FAILED,
             deadline_from(oldest.since),
             now,
         );
     }
-    // Their machine sets go as soon as machine-controller-manager looks. Where they don't, nothing is wrong with the
+    // Their machine sets go as soon as machine-controller-manager sees them. Where they don't, nothing is wrong with the
     // machines that are wanted: the next operation cleans up.
-    if let Some(class) = found.left.classes.first()
+    if let Some(class) = found.pending_deletion.classes.first()
         && let Some(wait) = until(found.deadline_of_clean_up(), now)
     {
         let text = format!("Waiting until no machine uses the old machine class {class}");
-        return (Outcome::Waiting(text, PROGRESS_OF_CLEANING_UP), Some(wait));
+        return (ReconcileOutcome::Waiting(text, PROGRESS_WHILE_CLEANING_UP), Some(wait));
     }
-    (Outcome::Succeeded, None)
+    (ReconcileOutcome::Succeeded, None)
 }
 
-fn failures(found: &Found<'_>, codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>) -> Vec<Failure> {
-    let mut failures: Vec<Failure> = found.plan.errors().map(of_pool).collect();
-    failures.extend(found.write_errors.iter().map(Failure::new));
-    failures.extend(machine_failures(found.progress, &codes_of));
-    for deployment in &found.left.deployments {
-        failures.extend(deployment.failed_machines.iter().map(|machine| {
-            let operation = &machine.last_operation;
-            Failure {
-                message: format!("{CLEANING_UP_FAILED}: machine {} failed: {}", machine.name, operation.description),
-                codes: codes_of(operation.error_code.as_deref(), &operation.description),
-            }
-        }));
-    }
-    failures
+/// Kinds of failures, each of which has a share of the text.
+const KINDS: usize = 4;
+
+/// All failures: as they are where they fit, else each kind in its share, so that each counts what it does not name.
+fn failures(found: &Found<'_>) -> Option<Failure> {
+    let whole = failures_within(found, MOST_OF_FAILURE);
+    let bytes: usize = whole.iter().map(|failure| size(&failure.message) + SEPARATOR).sum();
+    let fits = bytes <= MOST_OF_FAILURE;
+    let all = if fits { whole } else { failures_within(found, MOST_OF_FAILURE / KINDS - SEPARATOR) };
+    Failure::joined(all)
+}
+
+/// Bytes between two failures.
+const SEPARATOR: usize = 2;
+
+/// The failures of each kind, in at most so many bytes.
+fn failures_within(found: &Found<'_>, bytes: usize) -> Vec<Failure> {
+    let machines: Vec<&FailedMachine> =
+        found.pending_deletion.deployments.iter().flat_map(|deployment| &deployment.failed_machines).collect();
+    let kinds: [Option<Failure>; KINDS] = [
+        Failure::joined_within(found.plan.errors().map(of_pool).collect(), bytes),
+        Failure::joined_within(found.write_errors.iter().map(Failure::new).collect(), bytes),
+        machine_failures(found.progress, bytes),
+        failed_deletions(CLEANING_UP_FAILED, &machines, bytes),
+    ];
+    kinds.into_iter().flatten().collect()
+}
+
+/// Machines that can't be deleted, as one failure in at most so many bytes; each text begins with `what` was being done.
+pub(crate) fn failed_deletions(what: &str, machines: &[&FailedMachine], bytes: usize) -> Option<Failure> {
+    let codes = machines.iter().flat_map(|machine| machine.codes.iter().copied()).collect();
+    (!machines.is_empty()).then(|| Failure { message: failed_deletions_text(what, machines, bytes), codes })
 }
 
 fn of_pool(error: &PoolError) -> Failure {
@@ -135,10 +148,10 @@ fn waiting(
     error: &str,
     deadline: Timestamp,
     now: Timestamp,
-) -> (Outcome, Option<Duration>) {
+) -> (ReconcileOutcome, Option<Duration>) {
     match until(deadline, now) {
-        Some(wait) => (Outcome::Waiting(late.message, percentage), Some(wait)),
-        None => (Outcome::Failed(Failure { message: format!("{error}: {}", late.message), ..late }), None),
+        Some(wait) => (ReconcileOutcome::Waiting(late.message, percentage), Some(wait)),
+        None => (ReconcileOutcome::Failed(Failure { message: format!("{error}: {}", late.message), ..late }), None),
     }
 }
 
@@ -154,8 +167,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::gardener::ErrorCode;
     use crate::provider::PoolProblem;
-    use crate::worker::progress::{DeploymentProgress, FailedMachineText, Phase};
+    use crate::worker::progress::{DeploymentProgress, Phase};
 
     const NOW: &str = "2026-11-21T10:00:00Z";
     const PAST: &str = "2026-11-21T09:54:00Z";
@@ -189,49 +203,57 @@ mod tests {
     fn outcome_of(
         errors: &[PoolProblem],
         phases: &[Phase],
-        left: &Left,
+        left: &PendingDeletion,
         [deadline, ready_since]: [&str; 2],
-    ) -> Outcome {
+    ) -> ReconcileOutcome {
         let pools = errors.iter().map(|problem| Err(problem.clone().of_pool("b"))).collect();
         let found = Found {
             plan: &Plan { pools, provider_status: json!({}) },
             write_errors: &[],
             progress: &progress(phases),
-            left,
+            pending_deletion: left,
             deadline: time(deadline),
             ready_since: time(ready_since),
         };
-        outcome(&found, |_, _| [ErrorCode::InfraQuotaExceeded].into(), time(NOW)).0
+        outcome(&found, time(NOW)).0
     }
 
-    fn message(outcome: &Outcome) -> &str {
+    fn message(outcome: &ReconcileOutcome) -> &str {
         match outcome {
-            Outcome::Failed(failure) => &failure.message,
-            Outcome::Waiting(text, _) => text,
-            Outcome::Begun | Outcome::Succeeded => "",
+            ReconcileOutcome::Failed(failure) => &failure.message,
+            ReconcileOutcome::Waiting(text, _) => text,
+            ReconcileOutcome::Started | ReconcileOutcome::Succeeded => "",
         }
     }
 
     #[test]
     fn machines_that_are_missing_become_an_error_at_the_recorded_deadline() {
-        let left = Left::default();
+        let left = PendingDeletion::default();
         let waiting = outcome_of(&[], &[Phase::Pending], &left, [FUTURE, NOW]);
-        assert!(matches!(waiting, Outcome::Waiting(..)), "{waiting:?}");
+        assert!(matches!(waiting, ReconcileOutcome::Waiting(..)), "{waiting:?}");
         let failed = outcome_of(&[], &[Phase::Pending], &left, [PAST, NOW]);
-        assert!(matches!(failed, Outcome::Failed(_)) && message(&failed).starts_with(WAITING_FAILED), "{failed:?}");
-        assert_eq!(outcome_of(&[], &[Phase::Ready], &left, [PAST, PAST]), Outcome::Succeeded);
+        assert!(
+            matches!(failed, ReconcileOutcome::Failed(_)) && message(&failed).starts_with(WAITING_FAILED),
+            "{failed:?}"
+        );
+        assert_eq!(outcome_of(&[], &[Phase::Ready], &left, [PAST, PAST]), ReconcileOutcome::Succeeded);
     }
 
     #[test]
     fn every_failure_is_told() {
-        let failed = Phase::Failed(vec![FailedMachineText {
-            machine: "m".to_owned(),
+        let failed = Phase::Failed(vec![FailedMachine {
+            name: "m".to_owned(),
             description: "no quota".to_owned(),
-            error_code: None,
+            codes: [ErrorCode::InfraQuotaExceeded].into(),
+            is_creation: true,
         }]);
-        let outcome =
-            outcome_of(&[PoolProblem::VolumeMissing], &[failed, Phase::Pending], &Left::default(), [FUTURE, NOW]);
-        let Outcome::Failed(failure) = &outcome else { panic!("{outcome:?}") };
+        let outcome = outcome_of(
+            &[PoolProblem::VolumeMissing],
+            &[failed, Phase::Pending],
+            &PendingDeletion::default(),
+            [FUTURE, NOW],
+        );
+        let ReconcileOutcome::Failed(failure) = &outcome else { panic!("{outcome:?}") };
         assert!(failure.message.contains("pool \"b\"") && failure.message.contains("\"m\": no quota (pool \"a\")"));
         let codes: Vec<_> = failure.codes.iter().copied().collect();
         assert_eq!(codes, [ErrorCode::ConfigurationProblem, ErrorCode::InfraQuotaExceeded]);
@@ -239,24 +261,31 @@ mod tests {
 
     #[test]
     fn old_deployments_have_five_minutes_of_their_own() {
-        let left = |since: &str, failed_machines: Vec<FailedMachine>| Left {
-            deployments: vec![LeftDeployment { name: "old-z1".to_owned(), since: time(since), failed_machines }],
+        let left = |since: &str, failed_machines: Vec<FailedMachine>| PendingDeletion {
+            deployments: vec![PendingDeployment { name: "old-z1".to_owned(), since: time(since), failed_machines }],
             classes: vec![],
         };
         let waiting = outcome_of(&[], &[Phase::Ready], &left("2026-11-21T09:59:00Z", vec![]), [PAST, PAST]);
-        assert!(matches!(waiting, Outcome::Waiting(..)) && message(&waiting).contains("(old-z1) still exists"));
+        assert!(
+            matches!(waiting, ReconcileOutcome::Waiting(..)) && message(&waiting).contains("(old-z1) still exists")
+        );
         let failed = outcome_of(&[], &[Phase::Ready], &left(PAST, vec![]), [PAST, PAST]);
-        assert!(matches!(failed, Outcome::Failed(_)) && message(&failed).starts_with(CLEANING_UP_FAILED));
+        assert!(matches!(failed, ReconcileOutcome::Failed(_)) && message(&failed).starts_with(CLEANING_UP_FAILED));
         let machine = FailedMachine { name: "m".to_owned(), ..FailedMachine::default() };
         let failed = outcome_of(&[], &[Phase::Ready], &left(NOW, vec![machine]), [PAST, PAST]);
         assert!(message(&failed).contains("machine m failed"), "{failed:?}");
+        let machine = |number: usize| FailedMachine { name: format!("m{number}"), ..FailedMachine::default() };
+        let failed = outcome_of(&[], &[Phase::Ready], &left(NOW, (0..1200).map(machine).collect()), [PAST, PAST]);
+        assert!(
+            message(&failed).contains("machines m0, m1, ") && message(&failed).contains("m19 and 1180 more failed: ")
+        );
     }
 
     #[test]
     fn an_old_class_that_stays_in_use_fails_nothing() {
-        let left = Left { deployments: vec![], classes: vec!["old".to_owned()] };
+        let left = PendingDeletion { deployments: vec![], classes: vec!["old".to_owned()] };
         let waiting = outcome_of(&[], &[Phase::Ready], &left, [PAST, NOW]);
         assert!(message(&waiting).contains("class old"), "{waiting:?}");
-        assert_eq!(outcome_of(&[], &[Phase::Ready], &left, [PAST, PAST]), Outcome::Succeeded);
+        assert_eq!(outcome_of(&[], &[Phase::Ready], &left, [PAST, PAST]), ReconcileOutcome::Succeeded);
     }
 }

@@ -28,7 +28,7 @@ pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan,
     let planned: Vec<&PoolPlan> = pools.iter().flatten().collect();
     let failed: Vec<&WorkerPool> =
         spec.pools.iter().zip(&pools).filter(|(_, result)| result.is_err()).map(|(pool, _)| pool).collect();
-    let provider_status = planner.provider_status(&planned, &failed);
+    let provider_status = planner.provider_status(&planned, &failed)?;
     Ok(Plan { pools, provider_status })
 }
 

@@ -1,4 +1,4 @@
-//! Pure step: what the machines of a Worker are waited for (spec/azure-worker.md section 13), each deployment for itself.
+//! Pure step: what the machines of a Worker are waited for (docs/status.md), each deployment for itself.
 //!
 //! ```text
 //!  planned deployment ─┐
@@ -14,16 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::live::MachineObjects;
-use super::plan::Plan;
 use crate::api::machine::{Machine, MachineSet};
 use crate::provider::WantedDeployment;
+use crate::worker::machine_objects::{FailedMachine, MachineObjects};
+use crate::worker::plan::Plan;
 
 mod phase;
 mod text;
 
 pub use phase::{fault, is_selected};
-pub use text::failed_machines_text;
+pub(crate) use text::LONGEST_DESCRIPTION;
+pub use text::{failed_deletions_text, failed_machines_text};
 
 /// What a deployment waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,37 +37,26 @@ pub enum Phase {
     WithoutMachineSet,
     /// Machines are missing, old or unhealthy.
     Pending,
-    /// Machines could not be made: name and the driver's text.
-    Failed(Vec<FailedMachineText>),
+    /// Machines could not be made.
+    Failed(Vec<FailedMachine>),
 }
 
-/// A machine that could not be made.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FailedMachineText {
-    /// Name of the Machine.
-    pub machine: String,
-    /// The driver's text.
-    pub description: String,
-    /// The driver's code, such as `ResourceExhausted`.
-    pub error_code: Option<String>,
-}
-
-/// Whether a shoot shall sleep, and who puts it to sleep.
+/// Whether a shoot shall hibernation, and who puts it to hibernation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sleep {
-    /// It shall not.
-    Unwanted,
+pub enum Hibernation {
+    /// It shall run.
+    NotWanted,
     /// machine-controller-manager runs: it sees every change, and what it has not seen is not done.
-    FallsAsleep,
-    /// machine-controller-manager sleeps too and sees no change; what counts is that no machine is left.
-    Asleep,
+    InProgress,
+    /// machine-controller-manager is scaled down and sees no change; what counts is that no machine is left.
+    Done,
 }
 
-impl Sleep {
-    /// Whether the shoot shall sleep.
+impl Hibernation {
+    /// Whether the shoot shall hibernation.
     #[must_use]
     pub fn is_wanted(self) -> bool {
-        self != Self::Unwanted
+        self != Self::NotWanted
     }
 }
 
@@ -119,25 +109,25 @@ pub struct Progress {
     pub namespace: String,
     /// One entry per planned deployment, in the order of the plan.
     pub deployments: Vec<DeploymentProgress>,
-    /// The shoot shall sleep: ready means that no machine is left.
+    /// The shoot shall be hibernated: ready means that no machine is left.
     pub hibernated: bool,
 }
 
-/// Judges the planned deployments. `live` are the objects after the writes of this pass.
+/// Judges the planned deployments. `live` are the objects after the writes of this reconcile.
 #[must_use]
-pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, sleep: Sleep) -> Progress {
+pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation: Hibernation) -> Progress {
     let sets = machine_sets_by_deployment(&live.machine_sets);
     let machines = machines_by_set(&live.machines);
     let judge = |wanted: &WantedDeployment| {
         let sets = sets.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
         let machines = sets.iter().filter_map(|set| machines.get(set.metadata.name.as_deref()?)).flatten().copied();
         let owned = phase::Owned { sets, machines: machines.collect() };
-        phase::judge(wanted, live.deployments.get(&wanted.name.0), &owned, sleep)
+        phase::judge(wanted, live.deployments.get(&wanted.name.0), &owned, hibernation)
     };
     Progress {
         namespace: namespace.to_owned(),
         deployments: plan.machines().map(|machine| judge(&machine.deployment)).collect(),
-        hibernated: sleep.is_wanted(),
+        hibernated: hibernation.is_wanted(),
     }
 }
 
@@ -193,7 +183,7 @@ impl Progress {
     }
 
     /// Deployments with machines that could not be made.
-    pub fn failed(&self) -> impl Iterator<Item = (&DeploymentProgress, &[FailedMachineText])> {
+    pub fn failed(&self) -> impl Iterator<Item = (&DeploymentProgress, &[FailedMachine])> {
         self.deployments.iter().filter_map(|deployment| match &deployment.phase {
             Phase::Failed(machines) => Some((deployment, machines.as_slice())),
             _ => None,

@@ -1,25 +1,29 @@
-//! Pure: what became different for people from one pass to the next, for events. How pools stood before is read from the
+//! Pure: what became different for people from one reconcile to the next, for events. How pools stood before is read from the
 //! recorded conditions, so a restart loses and repeats nothing.
 
 use std::collections::BTreeSet;
 
-use super::conditions::Standing;
-use super::plan::Plan;
-use super::progress::{Progress, Stuck, failed_machines_text};
-use super::roll::Roll;
+use crate::api::bounded_text::shortened;
 use crate::api::gardener::{ErrorCode, Worker};
+use crate::worker::conditions::PoolReadiness;
+use crate::worker::plan::Plan;
+use crate::worker::progress::{Progress, Stuck, failed_machines_text};
+use crate::worker::rolls::Roll;
+
+/// Most bytes of what an event says of a pool: the API server takes 1024 for a whole note.
+const MOST_OF_EVENT: usize = 800;
 
 /// Something that people want to be told once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transition {
     /// Deployments begin to replace their machines, or to update them where they are: all that do so at once.
     RollsStarted(Vec<Roll>),
-    /// All machines of these pools run as wanted again, or all sleep.
+    /// All machines of these pools run as wanted again, or all are hibernated.
     PoolsReady {
         /// Names of the pools.
         pools: Vec<String>,
-        /// Whether the shoot sleeps.
-        asleep: bool,
+        /// Whether the shoot is hibernated.
+        hibernated: bool,
     },
     /// A pool can't be planned, or its machines can't be made.
     PoolFailed {
@@ -34,40 +38,34 @@ pub enum Transition {
     MachineControllerRestarted(Stuck),
 }
 
-/// The transitions of a pass. `worker` has the conditions from before it; `codes_of` finds the codes of a machine's failure.
+/// The transitions of a reconcile. `worker` has the conditions from before it.
 #[must_use]
-pub fn transitions(
-    worker: &Worker,
-    plan: &Plan,
-    progress: &Progress,
-    rolls: &[Roll],
-    codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
-) -> Vec<Transition> {
+pub fn transitions(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll]) -> Vec<Transition> {
     let mut transitions = Vec::new();
     if !rolls.is_empty() {
         transitions.push(Transition::RollsStarted(rolls.to_vec()));
     }
-    let now = Standing::of(plan, progress);
+    let now = PoolReadiness::of(plan, progress);
     // Where nothing is known of before, pools that are ready are no news, those that fail are.
-    let before = Standing::recorded(&worker.status.conditions).unwrap_or_default();
+    let before = PoolReadiness::recorded(&worker.status.conditions).unwrap_or_default();
     for (deployment, machines) in progress.failed() {
         let told = transitions
             .iter()
             .any(|told| matches!(told, Transition::PoolFailed { pool, .. } if *pool == deployment.pool));
-        if before.failed.contains(&deployment.pool) || told {
+        if before.failed.contains(&deployment.pool) || !before.is_known(&deployment.pool) || told {
             continue;
         }
-        let codes = machines.iter().flat_map(|machine| codes_of(machine.error_code.as_deref(), &machine.description));
         transitions.push(Transition::PoolFailed {
             pool: deployment.pool.clone(),
-            message: failed_machines_text(machines),
-            codes: codes.collect(),
+            message: failed_machines_text(machines, MOST_OF_EVENT),
+            codes: machines.iter().flat_map(|machine| machine.codes.iter().copied()).collect(),
         });
     }
-    for error in plan.errors().filter(|error| !before.not_deployed.contains(&error.pool)) {
+    let is_news = |pool: &str| !before.not_deployed.contains(pool) && before.is_known(pool);
+    for error in plan.errors().filter(|error| is_news(&error.pool)) {
         transitions.push(Transition::PoolFailed {
             pool: error.pool.clone(),
-            message: error.problem.to_string(),
+            message: shortened(&error.problem.to_string(), MOST_OF_EVENT),
             codes: error.problem.code().into_iter().collect(),
         });
     }
@@ -76,7 +74,7 @@ pub fn transitions(
     // Of a new Worker the end of its operation tells the same.
     let is_new = worker.status.last_operation.as_ref().is_some_and(|last| last.operation_type == "Create");
     if !ready.is_empty() && !is_new {
-        transitions.push(Transition::PoolsReady { pools: ready, asleep: progress.hibernated });
+        transitions.push(Transition::PoolsReady { pools: ready, hibernated: progress.hibernated });
     }
     transitions
 }
@@ -87,8 +85,10 @@ mod tests {
 
     use super::*;
     use crate::provider::{PoolPlan, PoolProblem};
-    use crate::worker::conditions::{conditions_with, facts_of_pools};
-    use crate::worker::progress::{DeploymentProgress, FailedMachineText, Phase};
+    use crate::worker::conditions::{conditions_with, pool_conditions};
+    use crate::worker::machine_objects::FailedMachine;
+    use crate::worker::progress::{DeploymentProgress, Phase};
+    use crate::worker::status_text::TextSize;
 
     /// Pools `a` and `b` are planned, `c` has no volume.
     fn plan() -> Plan {
@@ -122,27 +122,28 @@ mod tests {
     }
 
     fn failed() -> Phase {
-        let text = FailedMachineText { machine: "m".to_owned(), description: "no quota".to_owned(), error_code: None };
-        Phase::Failed(vec![text])
+        let codes = [ErrorCode::InfraQuotaExceeded].into();
+        Phase::Failed(vec![FailedMachine { name: "m".to_owned(), codes, ..FailedMachine::default() }])
     }
 
-    /// One pass after the other: what each tells.
-    fn told(passes: Vec<[Phase; 2]>) -> Vec<Vec<String>> {
+    /// One reconcile after the other: what each reports.
+    fn transitions_of(reconciles: Vec<[Phase; 2]>) -> Vec<Vec<String>> {
         let (plan, mut conditions) = (plan(), Vec::<Value>::new());
-        let codes = |_: Option<&str>, _: &str| BTreeSet::from([ErrorCode::InfraQuotaExceeded]);
         let mut told = Vec::new();
-        for phases in passes {
+        for phases in reconciles {
             let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": conditions}});
             let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
             let progress = progress(phases);
-            let of_pass = transitions(&worker, &plan, &progress, &[], codes).into_iter().map(|told| match told {
+            let of_pass = transitions(&worker, &plan, &progress, &[]).into_iter().map(|told| match told {
                 Transition::PoolsReady { pools, .. } => format!("ready {}", pools.join(", ")),
                 Transition::PoolFailed { pool, codes, .. } => format!("failed {pool} {}", codes.len()),
                 other => format!("{other:?}"),
             });
             told.push(of_pass.collect());
-            let facts = facts_of_pools(&plan, &[], &progress, codes);
-            if let Some(Value::Array(written)) = conditions_with(&conditions, &facts, "2026-11-21T10:00:00Z") {
+            let conditions_now = pool_conditions(&plan, &[], &progress);
+            if let Some(Value::Array(written)) =
+                conditions_with(&conditions, &conditions_now, "2026-11-21T10:00:00Z", TextSize::Full)
+            {
                 conditions = written;
             }
         }
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn each_transition_is_told_once() {
-        let told = told(vec![
+        let told = transitions_of(vec![
             [Phase::Unobserved, Phase::Pending],
             [Phase::Pending, Phase::Ready],
             [failed(), Phase::Ready],
@@ -167,6 +168,6 @@ mod tests {
 
     #[test]
     fn what_was_ready_before_anybody_looked_is_no_news() {
-        assert_eq!(told(vec![[Phase::Ready, Phase::Ready]]), [["failed c 1"]]);
+        assert_eq!(transitions_of(vec![[Phase::Ready, Phase::Ready]]), [["failed c 1"]]);
     }
 }

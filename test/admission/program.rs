@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
-use super::cluster::{self, CONTROLLER, ControlPlane, Process, Program, eventually, free_ports};
-use super::garden;
+use test_support::cluster::{self, CONTROLLER, ControlPlane, Process, Program, eventually, free_ports};
+use test_support::{garden, http, program};
 
 /// Its Secret is here.
 pub(crate) const NAMESPACE: &str = "default";
@@ -66,7 +64,7 @@ impl Admission {
         arguments: impl FnOnce(Program) -> Program,
     ) -> Result<Self> {
         let [port, health] = free_ports()?;
-        let program = Program::new(name, env!("CARGO_BIN_EXE_gardener-extension-worker"))
+        let program = Program::new(name, program::binary())
             .arg(command)
             .flag("kubeconfig", control_plane.kubeconfig_file(user)?)
             .flag("webhook-config-mode", "url")
@@ -74,7 +72,7 @@ impl Admission {
             .flag("webhook-config-server-port", port.to_string())
             .flag("webhook-config-namespace", NAMESPACE)
             .flag("health-port", health.to_string())
-            .env("RUST_LOG", "debug,h2=info,hyper_util=info,rustls=info,tower=info")
+            .env("RUST_LOG", program::DEBUG_LOG)
             .env("NO_COLOR", "1");
         let process = Process::start(arguments(program), control_plane.folder())?;
         Ok(Self { port, health, process })
@@ -84,20 +82,16 @@ impl Admission {
     pub(crate) async fn ready(&self) -> Result<()> {
         eventually(Duration::from_secs(60), "the webhooks are ready", async || {
             self.process.ensure_running()?;
-            let answer = self.get("/readyz").await?;
-            ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            let (status, answer) = self.get("/readyz").await?;
+            ensure!(status == 200, "{status} {answer}");
             Ok(())
         })
         .await
     }
 
     /// What it answers an operator.
-    pub(crate) async fn get(&self, path: &str) -> Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.health)).await.context("the health port")?;
-        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        Ok(answer)
+    pub(crate) async fn get(&self, path: &str) -> Result<(u16, String)> {
+        http::get(self.health, path).await
     }
 
     /// Everything it has logged.

@@ -9,12 +9,11 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::discovery;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 use crate::chart::Rendered;
-use crate::cluster::{ADMIN, ControlPlane, Process, Program, eventually};
-use crate::shoot::SOON;
+use test_support::cluster::{ADMIN, ControlPlane, Process, Program, eventually};
+use test_support::shoot::SOON;
+use test_support::{http, program};
 
 /// Applies an object as `kubectl apply --server-side --validate=strict` does. Returns what is stored.
 pub(crate) async fn apply(client: &Client, object: &Value) -> Result<Value> {
@@ -75,7 +74,7 @@ pub(crate) async fn start(
     std::fs::create_dir_all(&folder)?;
     let kubeconfig = kubeconfig(control_plane, &client, namespace, account, &folder).await?;
     let container = &pod["containers"][0];
-    let mut program = Program::new(format!("{account}-{namespace}"), env!("CARGO_BIN_EXE_gardener-extension-worker"))
+    let mut program = Program::new(format!("{account}-{namespace}"), program::binary())
         .env("KUBECONFIG", kubeconfig)
         .env("NO_COLOR", "1");
     let mounts = mounted(rendered, pod, &folder)?;
@@ -101,20 +100,11 @@ pub(crate) async fn ready(program: &Process, port: u16) -> Result<()> {
         if let Err(ended) = program.ensure_running() {
             return Ok(Err(ended));
         }
-        let answer = get(port, "/readyz").await?;
-        ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let (status, answer) = http::get(port, "/readyz").await?;
+        ensure!(status == 200, "{status} {answer}");
         Ok(Ok(()))
     })
     .await?
-}
-
-/// What a port on loopback answers.
-pub(crate) async fn get(port: u16, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.context("connecting")?;
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer)
 }
 
 /// Writes the ConfigMaps that are mounted; paths in the pod and here.

@@ -10,19 +10,9 @@
 //! ```
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end where its own input is not what it expects")]
-#![allow(dead_code, reason = "the shoot of the live tests knows more than is asked here")]
-
-#[path = "../cluster/mod.rs"]
-mod cluster;
 
 mod chart;
 mod checks;
-#[path = "../admission/garden.rs"]
-mod garden;
 mod installed;
-#[path = "../admission/objects.rs"]
-mod objects;
 mod permissions;
 mod programs;
-#[path = "../live/shoot.rs"]
-mod shoot;

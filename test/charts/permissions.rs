@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use crate::cluster::Request;
+use test_support::cluster::Request;
 
 /// A resource (its group, its sub-resource, and the name that a rule is limited to) and a verb.
 pub(crate) type Permission = (String, String);

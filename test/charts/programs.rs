@@ -6,13 +6,13 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::cluster::{cache, go_program};
+use test_support::cluster::{cache, go_program};
 
 /// The schemas of Kubernetes' own kinds, and who compares with them: a Python package.
 const KUBERNETES_VALIDATE: &str = "kubernetes-validate==1.37.0";
 
 fn module(name: &str) -> PathBuf {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/test/charts/programs")).join(name)
+    test_support::repository().join("test/charts/programs").join(name)
 }
 
 /// Helm.

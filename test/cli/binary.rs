@@ -28,7 +28,7 @@ impl Outcome {
 
 /// The binary in the folder of the package.
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    let mut command = test_support::program::command();
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments);
     for variable in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "KUBECONFIG", "SOURCE_DATE_EPOCH"] {
         command.env_remove(variable);

@@ -1,25 +1,28 @@
-//! What is explained is what is planned: for the example, and for every case of `PARITY_CASES` or `test/parity/cases`.
+//! What is explained is what is planned: for the example, and for every case of `test/parity/cases` and `PARITY_CASES`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use gardener_extension_worker::cli::input::{WorkerInput, files, workers_of_file};
+use gardener_extension_worker::cli::input::{WorkerInput, files, workers_of_documents, workers_of_file};
 use gardener_extension_worker::explain::explain;
-use gardener_extension_worker::provider::explanation::Placement;
+use gardener_extension_worker::provider::explanation::PlacementPlan;
 use gardener_extension_worker::provider::{MachinePlan, Providers};
 use gardener_extension_worker::worker::decode;
-use gardener_extension_worker::worker::plan::plan;
+use gardener_extension_worker::worker::desired::{CloudView, DesiredState};
 use serde_json::Value;
-
-fn folders() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let cases = std::env::var_os("PARITY_CASES").map_or_else(|| root.join("test/parity/cases"), PathBuf::from);
-    [root.join("example"), cases].into_iter().filter(|folder| folder.exists()).collect()
-}
+use test_support::measured::cases::{collect, own};
+use test_support::measured::report::folders;
+use test_support::repository;
 
 fn inputs() -> Vec<WorkerInput> {
-    let files = files(&folders()).unwrap();
-    // Some cases are malformed on purpose.
-    files.iter().filter_map(|file| workers_of_file(file).ok()).flatten().collect()
+    let examples = files(&[repository().join("example")]).unwrap();
+    let examples = examples.iter().filter_map(|file| workers_of_file(file).ok());
+    let cases = folders(vec![own()], "PARITY_CASES").into_iter().flat_map(|folder| collect(&folder).unwrap());
+    // Some are malformed on purpose.
+    let cases = cases.filter_map(|case| {
+        let path = Path::new(&case.family).join(case.name);
+        workers_of_documents(&path, vec![case.documents.ok()?.input]).ok()
+    });
+    examples.chain(cases).flatten().collect()
 }
 
 /// How many pools were compared, planned and failed.
@@ -33,11 +36,9 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
     let Some(cluster) = &input.cluster else { return };
     let Ok(context) = decode::context(&input.worker, cluster, &input.secrets) else { return };
     let Ok(provider) = Providers::SHIPPED.for_worker_type(&input.worker.spec.worker_type) else { return };
-    let explanation = explain(provider, context, &input.live, None);
-    let Ok(plan) = plan(provider, context) else {
-        assert!(explanation.is_err(), "{}: explained, but not planned", input.source);
-        return;
-    };
+    let Ok(desired) = DesiredState::new(provider, context, CloudView::Context) else { return };
+    let plan = &desired.plan;
+    let explanation = explain(provider, &desired, &input.live, None);
     let explanation = explanation.unwrap_or_else(|error| panic!("{}: {error}", input.source));
     let planner = provider.planner(context).unwrap();
     for ((pool, explained), planned) in input.worker.spec.pools.iter().zip(&explanation.pools).zip(&plan.pools) {
@@ -51,7 +52,7 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
             Ok(planned) => {
                 assert!(explained.error.is_none(), "{at}");
                 // The provider's answer for pools that fail, held against one that does not.
-                let wanted: Vec<Placement> = planned.machines.iter().map(Placement::from).collect();
+                let wanted: Vec<PlacementPlan> = planned.machines.iter().map(PlacementPlan::from).collect();
                 assert_eq!(planner.explain_pool(pool).placements, wanted, "{at}");
                 let classes = explained.placements.iter().map(|placement| placement.class.as_ref());
                 let names = planned.machines.iter().map(|machine| Some(&machine.deployment.class_name));

@@ -103,7 +103,7 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
-fn wrong_input_is_told_from_pools_that_fail() {
+fn wrong_arguments_end_with_exit_code_2() {
     for (arguments, message) in [
         (&["explain", "no/such/file"][..], "no/such/file"),
         (&["explain", "Cargo.toml"], "Cargo.toml"),

@@ -9,8 +9,6 @@ mod documents;
 mod explain;
 mod golden;
 mod json;
-#[path = "../left_by_go/mod.rs"]
-mod left_by_go;
 mod preview;
 mod reference;
 mod takeover;

@@ -63,7 +63,7 @@ fn markdown() {
 }
 
 #[test]
-fn exit_codes_say_what_happens() {
+fn exit_codes_follow_the_result() {
     for (replacements, code) in [(&[][..], 0), (SCALE, 2), (ROLL, 3), (UNPLANNABLE, 1)] {
         let pair = Pair::new(replacements);
         for output in ["table", "markdown", "json"] {

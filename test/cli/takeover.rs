@@ -1,33 +1,26 @@
 //! `takeover check` over what the Go extensions have made: the measured cases of ../parity, as files.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::binary::{Outcome, run};
 use crate::golden::assert_same;
-use crate::left_by_go::left_by_go;
+use test_support::left_by_go::left_by_go;
+use test_support::measured::cases::{collect, find, own};
 
 /// One case of each family in which the Go extension has made machine deployments.
 fn one_of_each_family() -> BTreeMap<String, Value> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("test/parity/cases");
-    let names = |folder: &Path| -> Vec<String> {
-        let entries = std::fs::read_dir(folder).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned()).collect();
-        names.sort();
-        names
-    };
     let mut chosen = BTreeMap::new();
-    for provider in ["azure", "aws"] {
-        for family in names(&root.join(provider)) {
-            let cases = names(&root.join(provider).join(&family)).into_iter();
-            let mut cases = cases.map(|case| format!("{provider}/{family}/{case}"));
-            if let Some((case, bundle)) = cases.find_map(|case| Some((case.clone(), left_by_go(&case)?))) {
-                chosen.insert(case, bundle);
-            }
+    let mut families = BTreeSet::new();
+    for case in collect(&own()).unwrap() {
+        if !families.contains(&case.family)
+            && let Some(bundle) = left_by_go(case.documents.unwrap())
+        {
+            chosen.insert(format!("{}/{}", case.family, case.name), bundle);
+            families.insert(case.family);
         }
     }
     chosen
@@ -88,7 +81,7 @@ fn nothing_that_the_go_extensions_have_made_would_roll() {
 
 #[test]
 fn a_table_names_what_rolls_and_who_writes() {
-    let mut bundle = left_by_go(CASE).unwrap();
+    let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
     bundle["worker"]["spec"]["pools"][0]["volume"]["size"] = json!("99Gi");
     bundle["worker"]["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Processing"});
     bundle["cluster"]["spec"]["shoot"]["status"]["gardener"] = json!({"version": "1.139.2"});
@@ -110,7 +103,7 @@ fn a_table_names_what_rolls_and_who_writes() {
 
 #[test]
 fn both_extensions_at_once_are_no_yes() {
-    let bundle = left_by_go(CASE).unwrap();
+    let bundle = left_by_go(find(CASE).unwrap()).unwrap();
     let ours = lease("gardener-extension-worker-leader-election");
     for (arguments, code) in [(&[][..], 1), (&["--disable-controllers=bastion,worker"], 0)] {
         let theirs = go_extension(arguments);
@@ -122,7 +115,7 @@ fn both_extensions_at_once_are_no_yes() {
 
 #[test]
 fn a_pool_that_can_not_be_planned_and_what_can_not_be_read_are_no_yes() {
-    let mut bundle = left_by_go(CASE).unwrap();
+    let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
     bundle["worker"]["spec"]["pools"][0]["machineImage"] = json!({"name": "unheard-of", "version": "1.0.0"});
     bundle["worker"]["status"]["providerStatus"] = Value::Null;
     let shown = Files::new(&[("a.json", &bundle)]).check(&[]);
@@ -144,7 +137,7 @@ fn a_pool_that_can_not_be_planned_and_what_can_not_be_read_are_no_yes() {
 
 #[test]
 fn workers_of_others_are_left_alone() {
-    let mut bundle = left_by_go(CASE).unwrap();
+    let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
     bundle["worker"]["spec"]["class"] = json!("garden");
     let files = Files::new(&[("a.json", &bundle)]);
     assert!(files.check(&[]).succeeded().stdout.contains("Left alone: 1 Worker"));
@@ -154,8 +147,8 @@ fn workers_of_others_are_left_alone() {
 }
 
 #[test]
-fn what_can_not_be_decoded_is_told_by_its_field_and_stops_no_other() {
-    let whole = left_by_go(CASE).unwrap();
+fn undecodable_input_is_reported_with_its_field_and_stops_no_other() {
+    let whole = left_by_go(find(CASE).unwrap()).unwrap();
     let renamed = |namespace: &str| -> Value {
         serde_json::from_str(&whole.to_string().replace("shoot--core--prod", namespace)).unwrap()
     };

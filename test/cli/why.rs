@@ -159,7 +159,7 @@ fn taking_over_records_the_present_and_leaves_the_template() {
 }
 
 #[test]
-fn what_another_controller_did_meanwhile_is_said_to_be_unknown() {
+fn changes_of_another_controller_are_shown_as_unknown() {
     let ours = reconciled(&[&[]]);
     // The Go extension rolled: another class, our annotation as it was.
     let class = deployment(&ours, Z1)["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap().to_owned();

@@ -15,8 +15,8 @@ use tokio::time::MissedTickBehavior;
 use crate::flow::{Flow, POOLS, request};
 use crate::life::{Ends, LONG, Life};
 use crate::report::Row;
-use crate::shoot::{Kind, Shoot, pool, set_image};
 use crate::world::World;
+use test_support::shoot::{Kind, Shoot, pool, set_image};
 
 /// Between two numbers.
 const PERIOD: Duration = Duration::from_millis(100);

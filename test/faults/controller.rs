@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
-use crate::cluster::{ControlPlane, Process, Program};
-use crate::proxy::Proxy;
+use test_support::cluster::{ControlPlane, Process};
+use test_support::program;
+use test_support::proxy::Proxy;
 
 /// How much a controller logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Controller {
     fn run(&mut self) -> Result<()> {
         let log = match self.chatter {
             Chatter::Usual => "info,kube_runtime=warn",
-            Chatter::Debug => "debug,h2=info,hyper_util=info,rustls=info,tower=info",
+            Chatter::Debug => program::DEBUG_LOG,
         };
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
@@ -56,11 +57,7 @@ impl Controller {
         });
         let file = self.folder.join(format!("{}.kubeconfig", self.name));
         std::fs::write(&file, kubeconfig.to_string())?;
-        let program = Program::new(&self.name, env!("CARGO_BIN_EXE_gardener-extension-worker"))
-            .arg("controller")
-            .flag("kubeconfig", file)
-            .env("RUST_LOG", log)
-            .env("NO_COLOR", "1");
+        let program = program::controller(&self.name, program::binary(), file).env("RUST_LOG", log);
         self.process = Some(Process::start(program, &self.folder)?);
         Ok(())
     }

@@ -16,9 +16,9 @@ use futures::future::{join_all, try_join_all};
 use crate::controller::Chatter;
 use crate::flow::Flow;
 use crate::life::{Ends, Life};
-use crate::proxy::{Call, Treatment};
 use crate::report::{Row, Times};
 use crate::world::World;
+use test_support::proxy::{Call, Treatment};
 
 /// So many undisturbed goes show the points of a flow.
 const LESSONS: usize = 3;

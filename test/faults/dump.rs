@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::observer::Objects;
-use crate::shoot::Kind;
+use test_support::shoot::Kind;
 
 /// Differences that are told; the others are only counted.
 const TOLD: usize = 6;

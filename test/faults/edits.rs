@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use crate::dump::Dump;
 use crate::flow::{Flow, GROWN, ensure_succeeded, request};
 use crate::life::{Ends, LONG, Life};
 use crate::report::{Row, Times};
-use crate::shoot::Kind;
 use crate::world::World;
+use test_support::shoot::Kind;
 
 /// A change by hand.
 type Edit = fn(&mut Value);
@@ -49,8 +49,9 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     let outcome = async {
         life.go(Flow::Create).await?;
         let grown = format!("{}-{GROWN}", life.shoot.namespace);
-        life.shoot.change(Kind::MachineDeployment, &grown, |object| object["spec"]["replicas"] = json!(2)).await?;
-        life.taken_up().await?;
+        let two = |object: &mut Value| object["spec"]["replicas"] = json!(2);
+        let changed = life.shoot.change(Kind::MachineDeployment, &grown, two).await?;
+        life.taken_up(changed.parse().context("a version is a number")?).await?;
         let before = life.settled().await?;
         edit(&life).await?;
 

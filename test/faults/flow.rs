@@ -5,11 +5,11 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::cluster::eventually;
 use crate::life::LONG;
-use crate::moving::{kept_machines, restored_worker, take_away};
 use crate::observer::{Seen, Version};
-use crate::shoot::{Documents, Kind, Shoot, pool, set_image};
+use test_support::cluster::eventually;
+use test_support::migration::{kept_machines, restored_worker, take_away};
+use test_support::shoot::{Documents, Kind, Shoot, pool, set_image};
 
 /// The pools, each in three zones.
 pub(crate) const POOLS: [&str; 3] = ["bow", "hull", "stern"];
@@ -80,9 +80,9 @@ impl Flow {
             }
             Self::PoolRemoval => request(shoot, remove_pool).await,
             Self::Hibernate | Self::Wake => {
-                let sleeps = self == Self::Hibernate;
+                let hibernates = self == Self::Hibernate;
                 let hibernate = |cluster: &mut Value| {
-                    cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": sleeps });
+                    cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": hibernates });
                 };
                 shoot.change(Kind::Cluster, &shoot.namespace, hibernate).await?;
                 if self == Self::Wake {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::canary;
 use crate::flow::{Flow, GROWN, REMOVED};
 use crate::observer::{Objects, Version};
-use crate::shoot::Kind;
+use test_support::leaks;
+use test_support::shoot::Kind;
 
 const FINALIZER: &str = "extensions.gardener.cloud/worker";
 const PURPOSE: &str = "gardener.cloud/purpose";
@@ -61,7 +61,7 @@ impl Check {
         }
         if version.kind != Kind::Secret
             && let Some(object) = after
-            && let Err(told) = canary::nothing_in(&format!("{:?} {}", version.kind, version.name), &object.to_string())
+            && let Err(told) = leaks::nothing_in(&format!("{:?} {}", version.kind, version.name), &object.to_string())
         {
             self.found.push(told.to_string());
         }

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::canary;
 use crate::controller::{Chatter, Controller};
 use crate::dump::Dump;
 use crate::flow::Flow;
 use crate::invariants::{Mark, violations};
 use crate::observer::Seen;
-use crate::proxy::{Call, Treatment};
-use crate::shoot::{Kind, Shoot};
 use crate::world::World;
+use test_support::leaks;
+use test_support::proxy::{Call, Treatment};
+use test_support::shoot::{Kind, Shoot};
 
 /// Longer than any flow takes on a busy machine, waiting between tries included.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
@@ -114,9 +114,11 @@ impl<'a> Life<'a> {
             .await
     }
 
-    /// Waits until machine-controller-manager has taken up the last version of each deployment.
-    pub(crate) async fn taken_up(&self) -> Result<()> {
+    /// Waits until machine-controller-manager has taken up the last version of each deployment, one of which has been changed
+    /// at a revision.
+    pub(crate) async fn taken_up(&self, changed: u64) -> Result<()> {
         let taken_up = |seen: &Seen| {
+            ensure!(seen.versions.iter().any(|version| version.revision >= changed), "the change has not been seen");
             let deployments = seen.now.iter().filter(|((kind, _), _)| *kind == Kind::MachineDeployment);
             for ((_, name), deployment) in deployments {
                 let observed = &deployment["status"]["observedGeneration"];
@@ -161,7 +163,7 @@ impl<'a> Life<'a> {
         let namespace = &self.shoot.namespace;
         let log = self.controller.log()?;
         let mut found = Vec::new();
-        found.extend(canary::nothing_in(&format!("the log of {namespace}"), &log).err().map(|told| told.to_string()));
+        found.extend(leaks::nothing_in(&format!("the log of {namespace}"), &log).err().map(|told| told.to_string()));
         found.extend(log.lines().find(|line| line.contains("panicked")).map(str::to_owned));
         self.world.observer.forget(namespace);
         self.controller.stop().await.context("stopping the controller")?;

@@ -2,7 +2,6 @@
 //! go wrong. `cargo test --test faults`, `cargo test --test faults -- crash` for one case.
 //!
 //! ```text
-//! proxy        between controller and API server: where faults happen
 //! controller   the binary under test with a proxy of its own, killed and started again
 //! flow         create, roll, pool removal, hibernation, waking up, move to another seed, deletion
 //! life         one Worker through its flows, with the ends that they must have
@@ -17,6 +16,7 @@
 //! rivals       two controllers at once
 //! second_request  asked again while the answer is on its way
 //! outage       the API server killed and back
+//! silence      a fault is over, and only one object changes
 //! report       the table
 //! ```
 
@@ -24,10 +24,6 @@
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 
 mod autoscaler;
-#[path = "../live/canary.rs"]
-mod canary;
-#[path = "../cluster/mod.rs"]
-mod cluster;
 mod controller;
 mod crash;
 mod dump;
@@ -35,20 +31,14 @@ mod edits;
 mod flow;
 mod invariants;
 mod life;
-#[path = "../live/moving.rs"]
-#[allow(dead_code, reason = "the live tests use the rest of it")]
-mod moving;
 mod observer;
 mod outage;
-mod proxy;
 mod random;
 mod report;
 mod rivals;
 mod second_request;
 mod secrets;
-#[path = "../live/shoot.rs"]
-#[allow(dead_code, reason = "the live tests use the rest of it")]
-mod shoot;
+mod silence;
 mod weather;
 mod world;
 
@@ -62,6 +52,7 @@ use futures::future::{LocalBoxFuture, try_join_all};
 use flow::Flow;
 use life::{Ends, Life};
 use report::{Row, table};
+use silence::Fault;
 use weather::Weather;
 use world::World;
 
@@ -132,6 +123,11 @@ async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) 
     }
     if is_wanted("rivals") {
         cases.push(rivals::run(world, ends).boxed_local());
+    }
+    for fault in Fault::ALL {
+        if is_wanted(&format!("silence {fault:?}")) {
+            cases.push(silence::run(world, ends, fault).boxed_local());
+        }
     }
     if is_wanted("outage") {
         cases.push(outage::run(ends).boxed_local());

@@ -19,8 +19,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::cluster::{ADMIN, ControlPlane};
-use crate::shoot::Kind;
+use test_support::cluster::{ADMIN, ControlPlane};
+use test_support::shoot::Kind;
 
 /// What is watched, in all namespaces.
 const KINDS: [Kind; 8] = [

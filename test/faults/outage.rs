@@ -7,9 +7,10 @@ use futures::future::{join_all, try_join_all};
 
 use crate::flow::Flow;
 use crate::life::{Ends, Life};
-use crate::proxy::{Call, Refusal, Treatment};
 use crate::report::{Row, Times};
+use crate::silence::Resting;
 use crate::world::World;
+use test_support::proxy::{Call, Refusal, Treatment};
 
 /// How long it is away, besides the seconds that it takes to start.
 const AWAY: Duration = Duration::from_secs(3);
@@ -23,6 +24,7 @@ const DISTURBED: [Flow; 4] = [Flow::Create, Flow::Roll, Flow::Restore, Flow::Del
 pub(crate) async fn run(ends: &Ends) -> Result<Row> {
     let world = World::start_alone().await?;
     let world = &world;
+    let resting = Resting::begin(world, ends).await?;
     let mut lives = try_join_all((0..LIVES).map(async |_| Life::begin(world, "outage", ends).await)).await?;
     let (mut times, mut violations) = (Vec::new(), Vec::new());
     for flow in Flow::ALL {
@@ -30,6 +32,7 @@ pub(crate) async fn run(ends: &Ends) -> Result<Row> {
         let asked = try_join_all(lives.iter_mut().map(async |life| life.ask(flow).await)).await?;
         if is_disturbed {
             outage(world, &lives).await?;
+            lives.iter().for_each(|life| life.controller.proxy.clear_faults());
         }
         let start = Instant::now();
         let over = lives.iter().zip(asked).map(async |(life, since)| {
@@ -50,6 +53,14 @@ pub(crate) async fn run(ends: &Ends) -> Result<Row> {
     for life in lives {
         violations.extend(life.judge().await?);
     }
+    let outage = async || {
+        outage(world, std::slice::from_ref(&resting.life)).await?;
+        resting.count(|_| Treatment::Forward);
+        resting.watches_begin().await
+    };
+    let unseen = resting.sees_what_changes_after(outage).await;
+    violations.extend(unseen.err().map(|error| format!("the API server was away, then silence: {error:#}")));
+    violations.extend(resting.life.end().await?);
     Ok(Row {
         what: format!("the API server killed and back after {} s", AWAY.as_secs()),
         covered: format!("{LIVES} Workers, {} flows", DISTURBED.len()),
@@ -59,6 +70,7 @@ pub(crate) async fn run(ends: &Ends) -> Result<Row> {
     })
 }
 
+/// Returns when the API server is back; the controllers can't reach it yet.
 async fn outage(world: &World, lives: &[Life<'_>]) -> Result<()> {
     let apiserver = world.control_plane.apiserver();
     apiserver.signal("KILL")?;
@@ -69,6 +81,5 @@ async fn outage(world: &World, lives: &[Life<'_>]) -> Result<()> {
     tokio::time::sleep(AWAY).await;
     world.control_plane.start_apiserver_again().await.context("starting the API server again")?;
     world.observer.sees_everything().await;
-    lives.iter().for_each(|life| life.controller.proxy.clear_faults());
     Ok(())
 }

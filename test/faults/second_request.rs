@@ -9,9 +9,9 @@ use tokio::sync::mpsc;
 
 use crate::flow::{Flow, confirm};
 use crate::life::{Ends, LONG, Life};
-use crate::proxy::Treatment;
 use crate::report::{Row, Times};
 use crate::world::World;
+use test_support::proxy::Treatment;
 
 /// Long enough for the second request.
 const HELD: Duration = Duration::from_millis(700);

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::flow::Flow;
 use crate::life::{Ends, LONG, Life};
 use crate::report::{Row, Times};
-use crate::shoot::{Kind, ensure_says};
 use crate::world::World;
+use test_support::shoot::{Kind, ensure_says};
 
 const CREDENTIALS: &str = "cloudprovider";
 const USER_DATA: &str = "boot";

@@ -1,5 +1,5 @@
 //! Bad weather between controller and API server, through all flows of a life: answers that get lost, refusals, watches that
-//! break, a slow network.
+//! break, answers that stop on their way or come from something else, a slow network.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use anyhow::Result;
 
 use crate::flow::Flow;
 use crate::life::{Ends, Life};
-use crate::proxy::{Call, Refusal, Treatment};
 use crate::random::Random;
 use crate::report::{Row, Times};
 use crate::world::World;
+use test_support::proxy::{Call, Refusal, Treatment};
 
 /// What goes wrong all the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,17 +28,23 @@ pub(crate) enum Weather {
     TenPercentFail,
     /// Every other one does.
     HalfFail,
+    /// One of five requests is answered by something that is no API server, be it done or not.
+    ForeignAnswers,
+    /// In some flows the answer to the first write stops on its way.
+    AnswersStop,
     /// Each request takes a while, and no watch lasts longer than a second.
     WatchesCut,
 }
 
 impl Weather {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::AnswersLost,
         Self::ConflictStorm,
         Self::TooManyRequests,
         Self::TenPercentFail,
         Self::HalfFail,
+        Self::ForeignAnswers,
+        Self::AnswersStop,
         Self::WatchesCut,
     ];
 
@@ -49,14 +55,17 @@ impl Weather {
             Self::TooManyRequests => "429 with Retry-After for 30 % of all requests",
             Self::TenPercentFail => "500 and 503 for 10 % of all requests",
             Self::HalfFail => "500 and 503 for 50 % of all requests",
+            Self::ForeignAnswers => "20 % of all answers empty, truncated, pages or of another kind",
+            Self::AnswersStop => "an answer that stops before or after its headers",
             Self::WatchesCut => "watches cut every second, each request takes 100 ms",
         }
     }
 
-    /// The faults, as they come with this seed.
-    fn faults(self, seed: u64) -> impl FnMut(&Call) -> Treatment + Send + 'static {
+    /// The faults in a flow, as they come with this seed.
+    fn faults(self, flow: Flow, seed: u64) -> impl FnMut(&Call) -> Treatment + Send + 'static {
         let mut random = Random::new(seed);
         let mut times: HashMap<String, u32> = HashMap::new();
+        let mut has_stopped = false;
         move |call| {
             let mut time = || {
                 let time = times.entry(format!("{} {}", call.method, call.path)).or_default();
@@ -69,6 +78,11 @@ impl Weather {
                 Self::TooManyRequests if random.percent(30) => Treatment::Refuse(Refusal::TooMany(1)),
                 Self::TenPercentFail if random.percent(10) => Treatment::Refuse(failure(&mut random)),
                 Self::HalfFail if random.percent(50) => Treatment::Refuse(failure(&mut random)),
+                Self::ForeignAnswers if random.percent(20) => foreign(&mut random, call),
+                Self::AnswersStop if call.writes() && !has_stopped => {
+                    has_stopped = true;
+                    stopped(flow)
+                }
                 Self::WatchesCut if call.watches => Treatment::CutOff(Duration::from_secs(1)),
                 Self::WatchesCut => Treatment::Delay(Duration::from_millis(100)),
                 _ => Treatment::Forward,
@@ -81,6 +95,28 @@ fn failure(random: &mut Random) -> Refusal {
     if random.percent(50) { Refusal::Internal } else { Refusal::Unavailable }
 }
 
+/// Each costs half a minute, so there are few.
+fn stopped(flow: Flow) -> Treatment {
+    match flow {
+        Flow::Roll => Treatment::NeverAnswer,
+        Flow::Create | Flow::Delete => Treatment::Stall,
+        _ => Treatment::Forward,
+    }
+}
+
+/// What is no answer of an API server. Good words about a write that was not done are left out: they can't be told from true
+/// ones.
+fn foreign(random: &mut Random, call: &Call) -> Treatment {
+    let answer = match random.percent(50) {
+        true if !call.watches => return Treatment::Truncate,
+        _ if random.percent(30) => Refusal::Empty,
+        _ if random.percent(50) => Refusal::Page,
+        _ if random.percent(50) || call.writes() => Refusal::NoPage,
+        _ => Refusal::OtherKind,
+    };
+    if random.percent(50) { Treatment::Replace(answer) } else { Treatment::Refuse(answer) }
+}
+
 /// One life through all flows.
 pub(crate) async fn run(world: &World, ends: &Ends, weather: Weather, seed: u64) -> Result<Row> {
     let mut life = Life::begin(world, "weather", ends).await?;
@@ -88,7 +124,7 @@ pub(crate) async fn run(world: &World, ends: &Ends, weather: Weather, seed: u64)
     let (mut times, mut violations) = (Vec::new(), Vec::new());
     for flow in Flow::ALL {
         // Anew for each flow: what comes once comes once in each.
-        let mut faults = weather.faults(seed.wrapping_add(flow as u64));
+        let mut faults = weather.faults(flow, seed.wrapping_add(flow as u64));
         let (requests, troubled) = (Arc::clone(&requests), Arc::clone(&troubled));
         life.set_faults(move |call| {
             let treatment = faults(call);

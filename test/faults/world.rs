@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::cluster::{self, ControlPlane, FAKER, Faker};
 use crate::controller::{Chatter, Controller};
 use crate::observer::Observer;
-use crate::shoot::Shoot;
+use test_support::cluster::{self, ControlPlane, FAKER, Faker};
+use test_support::shoot::Shoot;
 
 /// Machines take so long, so that something can happen while they are waited for.
 const MACHINES_TAKE: Duration = Duration::from_millis(150);

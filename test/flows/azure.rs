@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::arm::{Arm, Fault, Group, Naming, ScaleSet, Verb};
-use crate::case::{Case, Form};
+use test_support::measured::cases::Form;
+
+use crate::case::Case;
 use crate::place::Place;
+use test_support::arm::{Arm, Fault, Group, Naming, ScaleSet, Verb};
 
 /// One stand-in for all cases; they keep apart by subscriptions.
 pub(crate) struct Azure(pub(crate) Arm);

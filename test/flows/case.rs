@@ -1,11 +1,9 @@
-//! One case: what is given, the steps, and what was measured after each. Two forms of files are read: a folder with
-//! `input.yaml` and `expected.yaml` (as in `test/parity`), and `<name>.in.yaml` beside `<name>.out.json`.
+//! One case: what is given, the steps, and what was measured after each, from documents of either form.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use gardener_extension_worker::api::gotext::yaml;
 use serde_json::{Value, json};
+use test_support::measured::cases::{self, Documents, Form};
 
 /// A case.
 #[derive(Clone, Debug)]
@@ -35,17 +33,8 @@ pub(crate) struct Given {
 pub(crate) struct Azure {
     pub(crate) scale_sets: Vec<Value>,
     pub(crate) failures: Value,
+    /// How calls and names of new scale sets are written down.
     pub(crate) form: Form,
-}
-
-/// How calls and names of new scale sets are written down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// `input.yaml`.
-    #[default]
-    Cases,
-    /// `.in.yaml`.
-    Flows,
 }
 
 /// What machine-controller-manager makes of machine deployments.
@@ -64,54 +53,16 @@ pub(crate) struct Step {
     pub(crate) expected: Value,
 }
 
-/// Finds the cases below a folder, in the order of names.
-pub(crate) fn collect(folder: &Path) -> Result<Vec<Case>, String> {
-    let mut cases = Vec::new();
-    walk(folder, folder, &mut cases).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(cases)
-}
-
-fn walk(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> Result<(), String> {
-    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
-    let mut paths = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<PathBuf>, _>>()
-        .map_err(|error| error.to_string())?;
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() {
-            walk(root, &path, cases)?;
-        } else if name == "input.yaml" {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let expected = document(&folder.join("expected.yaml"))?;
-            let family = family(root, folder.parent().unwrap_or(root));
-            cases.push(of_folder(name, family, document(&path)?, expected));
-        } else if let Some(name) = name.strip_suffix(".in.yaml") {
-            let expected = document(&folder.join(format!("{name}.out.json")))?;
-            cases.push(of_file(name.to_owned(), family(root, folder), document(&path)?, &expected)?);
+/// Finds the cases below a folder or in the file of a family, in the order of names.
+pub(crate) fn collect(path: &Path) -> Result<Vec<Case>, String> {
+    let cases = cases::collect(path)?.into_iter().map(|case| {
+        let Documents { input, expected } = case.documents?;
+        match case.form {
+            Form::Cases => Ok(of_folder(case.name, case.family, input, expected)),
+            Form::Flows => of_file(case.name, case.family, input, &expected),
         }
-    }
-    Ok(())
-}
-
-/// The folder as far as it lies below `root`.
-fn family(root: &Path, folder: &Path) -> String {
-    match folder.strip_prefix(root) {
-        Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),
-        _ => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-    }
-}
-
-/// JSON is YAML.
-fn document(path: &Path) -> Result<Value, String> {
-    let problem = |text: String| format!("{}: {text}", path.display());
-    let text = fs::read_to_string(path).map_err(|error| problem(error.to_string()))?;
-    if path.extension().is_some_and(|extension| extension == "json") {
-        return serde_json::from_str(&text).map_err(|error| problem(error.to_string()));
-    }
-    let documents = yaml::documents(&text).map_err(|error| problem(error.to_string()))?;
-    documents.into_iter().next().ok_or_else(|| problem("empty".to_owned()))
+    });
+    cases.collect()
 }
 
 fn of_folder(name: String, family: String, mut input: Value, expected: Value) -> Case {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::azure::in_order_that_counts;
-use crate::compare::{Difference, compare_list, compare_objects, compare_status, differ, items};
+use test_support::measured::compare::{Difference, compare_list, compare_objects, compare_status, differ, items};
 
 /// All differences of a step. Where the Go extension fails before it has written anything, only the failure counts: we go on
 /// with the pools that can be planned. A failure while waiting comes after all objects are written.

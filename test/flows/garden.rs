@@ -9,7 +9,7 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use serde_json::json;
 
-use crate::cluster::eventually;
+use test_support::cluster::eventually;
 
 /// Makes the API server a garden.
 pub(crate) async fn install(client: &Client) -> Result<()> {

@@ -81,13 +81,13 @@ impl Follower {
             ["MachineDeployment", "MachineClass", "Machine"].map(|kind| changes(self.place.machines(kind)).boxed());
         let mut changes = futures::stream::select_all(kinds);
         while changes.next().await.is_some() {
-            while self.look().await.is_err() {
+            while self.step().await.is_err() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
 
-    async fn look(&self) -> Result<()> {
+    async fn step(&self) -> Result<()> {
         let deployments = self.place.list_machines("MachineDeployment").await?;
         match self.behaviour {
             Machines::AsGiven => self.observe(&deployments).await,

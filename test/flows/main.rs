@@ -5,7 +5,7 @@
 //! case           what is given, the steps, what was measured
 //!   │ place         namespaces and a subscription of its own
 //!   │ machines      machine-controller-manager as the case has it
-//!   │ azure         scale sets as the case has them (test/arm)
+//!   │ azure         scale sets as the case has them
 //!   │ garden        ShootStates
 //!   ▼
 //! run            one operation after the other, each to its end  ──►  compare_flow, by the rules of deliberate.yaml
@@ -19,24 +19,12 @@
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a test may end where its own input is not what it expects")]
 
-#[path = "../arm/mod.rs"]
-mod arm;
 mod azure;
 mod case;
-#[path = "../cluster/mod.rs"]
-mod cluster;
-#[path = "../parity/compare.rs"]
-mod compare;
 mod compare_flow;
-#[path = "../parity/deliberate.rs"]
-mod deliberate;
 mod garden;
-#[path = "../parity/images.rs"]
-mod images;
 mod machines;
 mod place;
-#[path = "../parity/report.rs"]
-mod report;
 mod run;
 
 use std::path::{Path, PathBuf};
@@ -48,12 +36,15 @@ use kube::Client;
 
 use azure::Azure;
 use case::Case;
-use cluster::{ADMIN, CONTROLLER, ControlPlane, Process, Program};
-use compare::Difference;
-use deliberate::Rules;
 use place::Place;
-use report::{Folder, Total};
 use run::Outcome;
+use test_support::arm::Arm;
+use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, Process};
+use test_support::measured::cases;
+use test_support::measured::compare::Difference;
+use test_support::measured::deliberate::Rules;
+use test_support::measured::report::{self, Folder, Total};
+use test_support::program;
 
 /// Cases that run side by side.
 const SIDE_BY_SIDE: usize = 12;
@@ -76,7 +67,7 @@ async fn main() -> ExitCode {
         Err(failure) => return failure,
     };
     let mut own = vec![test.join("flows/cases")];
-    own.extend(FAMILIES.map(|family| test.join("parity/cases").join(family)));
+    own.extend(FAMILIES.map(|family| cases::own().join(family).with_extension("yaml")));
     match run_all(report::folders(own, "FLOW_CASES"), &rules).await {
         Ok(code) => code,
         Err(error) => {
@@ -90,7 +81,7 @@ async fn run_all(folders: Vec<PathBuf>, rules: &Rules) -> Result<ExitCode> {
     let cluster = ControlPlane::start().await?;
     let client = cluster.client(ADMIN).await?;
     garden::install(&client).await?;
-    let azure = Azure(arm::Arm::start()?);
+    let azure = Azure(Arm::start()?);
     let controller = start(&cluster, &azure)?;
     let (mut total, mut number, mut refused) = (Total::default(), 0, 0);
     for folder in folders {
@@ -111,15 +102,12 @@ async fn run_all(folders: Vec<PathBuf>, rules: &Rules) -> Result<ExitCode> {
 
 fn start(cluster: &ControlPlane, azure: &Azure) -> Result<Process> {
     let kubeconfig = cluster.kubeconfig_file(CONTROLLER)?;
-    let program = Program::new("controller", env!("CARGO_BIN_EXE_gardener-extension-worker"))
-        .arg("controller")
-        .flag("kubeconfig", &kubeconfig)
+    let program = program::controller("controller", program::binary(), &kubeconfig)
         .flag("azure-resource-manager-url", azure.0.url())
         .flag("azure-authority-url", azure.0.url())
         .env("GARDEN_KUBECONFIG", &kubeconfig)
         .env("AZURE_RESOURCE_MANAGER_URL", azure.0.url())
-        .env("AZURE_AUTHORITY_HOST", azure.0.url())
-        .env("NO_COLOR", "1");
+        .env("AZURE_AUTHORITY_HOST", azure.0.url());
     Process::start(program, cluster.folder())
 }
 

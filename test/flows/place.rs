@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::case::Given;
 
-/// Finalizer of the test: a deleted Worker stays to be looked at.
-const LOOKED_AT: &str = "test.gardener.cloud/looked-at";
+/// Finalizer of the test: a deleted Worker stays to be compared.
+const KEPT: &str = "test.gardener.cloud/kept";
 const FINALIZER: &str = "extensions.gardener.cloud/worker";
 /// The subscription in the ids of all scale sets that were made in measurements, whatever the credentials say.
 const MEASURED_SUBSCRIPTION: &str = "sub";
@@ -125,7 +125,7 @@ impl Place {
                 let metadata = &mut object["metadata"];
                 metadata["annotations"]["gardener.cloud/operation"] = json!("wait-for-state");
                 let mut finalizers = metadata["finalizers"].as_array().cloned().unwrap_or_default();
-                finalizers.extend([json!(LOOKED_AT), json!(FINALIZER)]);
+                finalizers.extend([json!(KEPT), json!(FINALIZER)]);
                 metadata["finalizers"] = json!(finalizers);
             }
             "MachineClass" => {

@@ -46,7 +46,7 @@ pub(crate) async fn run(case: &Case, mut place: Place, azure: &crate::azure::Azu
         }
         place.ask(&step.operation).await?;
         let worker = ended(&place, step).await?;
-        let mut after = look(case, &place, &worker).await?;
+        let mut after = state_after(case, &place, &worker).await?;
         if step.operation == "delete" {
             after["machinesWhenDeploymentsWereDeleted"] = machines.machines_at_deletion();
         }
@@ -121,7 +121,7 @@ fn waits(worker: &DynamicObject) -> bool {
 }
 
 /// What lies in the place now.
-async fn look(case: &Case, place: &Place, worker: &Value) -> Result<Value> {
+async fn state_after(case: &Case, place: &Place, worker: &Value) -> Result<Value> {
     let as_given = case.given.machines == Machines::AsGiven;
     let given_secrets: Vec<&Value> = case.given.objects.iter().filter(|object| object["kind"] == "Secret").collect();
     let secrets = place.list("v1", "Secret").await?;

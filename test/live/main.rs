@@ -3,9 +3,6 @@
 //!
 //! ```text
 //! program      the binary under test as a process of its own user
-//! shoot        a namespace with all that gardenlet puts there: Cluster, Secrets, Worker (shoot.yaml)
-//! canary       what no log, status or event may tell
-//! moving       what gardenlet does when a control plane moves
 //! history      every version that a Worker had
 //! requests     what the program asked the API server for, as a table
 //! checks/      one file per thing that a user would notice
@@ -17,16 +14,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end where its own input is not what it expects")]
 
-#[path = "../arm/mod.rs"]
-mod arm;
-#[path = "../cluster/mod.rs"]
-mod cluster;
-
-mod canary;
 mod checks;
 mod history;
-mod moving;
 mod program;
 mod requests;
-#[allow(dead_code, reason = "other tests use the rest of it")]
-mod shoot;

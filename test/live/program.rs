@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::arm::Arm;
-use super::cluster::{self, CONTROLLER, ControlPlane, Process, Program};
-
-/// More than anybody logs in earnest: what must not be told must not be told here either.
-const LOG: &str = "debug,h2=info,hyper_util=info,rustls=info,tower=info";
+use test_support::arm::Arm;
+use test_support::cluster::{self, CONTROLLER, ControlPlane, Process};
+use test_support::program;
 
 /// The program that all tests share, beside the control plane that they share.
 pub(crate) async fn shared() -> Result<&'static ControlPlane> {
@@ -40,15 +38,13 @@ pub(crate) fn start(control_plane: &ControlPlane) -> Result<Process> {
 /// Starts one more under a name of its own, with more arguments.
 pub(crate) fn start_with(control_plane: &ControlPlane, name: &str, arguments: &[&str]) -> Result<Process> {
     let azure = azure()?.url();
-    let program = Program::new(name, env!("CARGO_BIN_EXE_gardener-extension-worker")).arg("controller");
+    let program = program::controller(name, program::binary(), control_plane.kubeconfig_file(CONTROLLER)?);
     let program = arguments
         .iter()
         .fold(program, |program, argument| program.arg(argument))
-        .flag("kubeconfig", control_plane.kubeconfig_file(CONTROLLER)?)
         .env("AZURE_RESOURCE_MANAGER_URL", &azure)
         .env("AZURE_AUTHORITY_HOST", &azure)
-        .env("RUST_LOG", LOG)
-        .env("NO_COLOR", "1");
+        .env("RUST_LOG", program::DEBUG_LOG);
     Process::start(program, control_plane.folder())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::cluster::Request;
+use test_support::cluster::Request;
 
 /// Numbers of requests.
 #[derive(Debug, Default)]

@@ -10,14 +10,14 @@ mod large;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use browser::{Browser, Key};
 use serde_json::{Value, json};
 
 /// Output of `cloudprofile matrix`.
 fn matrix(arguments: &[&str], profile: &str) -> String {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"))
+    let mut child = test_support::program::command()
         .args(["cloudprofile", "matrix", "-", "--at", "2026-11-21T00:00:00Z"])
         .args(arguments)
         .stdin(Stdio::piped())
@@ -66,7 +66,7 @@ fn titles(browser: &Browser) -> Vec<String> {
 }
 
 #[test]
-fn every_cell_says_what_the_matrix_says() {
+fn every_cell_shows_what_the_matrix_has() {
     let profile = example("azure");
     let Some(Page { browser, .. }) = page(&profile) else { return };
     let document: Value = serde_json::from_str(&matrix(&["-o", "json"], &profile)).unwrap();
@@ -112,7 +112,7 @@ fn it_filters_like_a_dashboard() {
 }
 
 #[test]
-fn a_choice_is_explained_and_asked_backwards() {
+fn a_choice_is_explained_in_both_directions() {
     let Some(Page { browser, .. }) = page(&example("aws")) else { return };
     browser.click("#cell-2-1");
     assert_eq!(browser.text("#detailsTitle"), "gardenlinux 1592.9.0 on 2 machine types");

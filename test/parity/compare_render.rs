@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::compare::{Difference, compare_objects, compare_status, differ, in_one_form, items};
+use test_support::measured::compare::{Difference, compare_objects, compare_status, differ, in_one_form, items};
 
 /// All differences of a case.
 pub(crate) fn compare(expected: &Value, got: &Value) -> Vec<Difference> {

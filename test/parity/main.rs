@@ -1,26 +1,22 @@
 //! Cases measured from the Go extension, compared with what `render -o result` makes of the same input.
 //!
-//! Reads every folder with an `input.yaml` below `test/parity/cases` and below the folders in `PARITY_CASES` (separated
-//! by colons). Prints what it read, how many cases of each family are equal, every difference, and the line
+//! Reads every case below `test/parity/cases` and below the folders in `PARITY_CASES` (separated by colons). Prints what it read, how many cases of each family are equal, every difference, and the line
 //! `N passed, N failed` at the end. Deliberate differences stand in `deliberate.yaml`.
 
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 
 mod case;
-mod compare;
 mod compare_render;
-mod deliberate;
-mod images;
-mod report;
 
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 
-use case::{Case, Outcome};
-use compare::Difference;
-use deliberate::Rules;
-use report::{Folder, Total};
+use case::Outcome;
+use test_support::measured::cases::{self, Case};
+use test_support::measured::compare::Difference;
+use test_support::measured::deliberate::Rules;
+use test_support::measured::report::{self, Folder, Total};
 
 fn main() -> ExitCode {
     // A panic is a difference and printed as one.
@@ -41,11 +37,13 @@ fn main() -> ExitCode {
 /// Runs the cases of a folder. Returns the number of those that no plan decides.
 fn run_folder(folder: &Path, rules: &Rules, total: &mut Total) -> usize {
     println!("\ncases in {}", folder.display());
-    let mut cases = Vec::new();
-    if let Err(error) = case::collect(folder, &mut cases) {
-        total.unreadable(&format!("can't be read: {error}"));
-        return 0;
-    }
+    let cases = match cases::collect(folder) {
+        Ok(cases) => cases,
+        Err(error) => {
+            total.unreadable(&format!("can't be read: {error}"));
+            return 0;
+        }
+    };
     if cases.is_empty() {
         // A mistyped folder must not look like success.
         total.unreadable("no cases in it");
@@ -54,11 +52,10 @@ fn run_folder(folder: &Path, rules: &Rules, total: &mut Total) -> usize {
     println!("  {} cases", cases.len());
     let (mut compared, mut left_to_flows) = (Folder::default(), 0);
     for case in cases {
-        match differences(&case) {
+        let (family, name) = (case.family.clone(), case.name.clone());
+        match differences(case) {
             None => left_to_flows += 1,
-            Some(differences) => {
-                total.add(&mut compared, rules, [&case.family(folder), &case.name()], differences);
-            }
+            Some(differences) => total.add(&mut compared, rules, [&family, &name], differences),
         }
     }
     total.close(compared);
@@ -66,8 +63,8 @@ fn run_folder(folder: &Path, rules: &Rules, total: &mut Total) -> usize {
 }
 
 /// The differences of a case; `None` for one that no plan decides.
-fn differences(case: &Case) -> Option<Vec<Difference>> {
-    match catch_unwind(|| case.render()) {
+fn differences(case: Case) -> Option<Vec<Difference>> {
+    match catch_unwind(|| case::outcome(case)) {
         Ok(Ok(Outcome::NotDecidedByPlan)) => None,
         Ok(Ok(Outcome::Rendered { expected, got })) => Some(compare_render::compare(&expected, &got)),
         Ok(Err(problem)) => Some(vec![Difference::of_case(problem)]),

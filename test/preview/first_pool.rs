@@ -4,7 +4,7 @@
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::preview::{Baseline, CloudProfiles, Inputs, compare};
-use gardener_extension_worker::worker::live::MachineObjects;
+use gardener_extension_worker::worker::machine_objects::MachineObjects;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gardener_extension_worker::preview::difference::ChangedObject;
 use gardener_extension_worker::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
-use gardener_extension_worker::worker::live::{Live, MachineObjects};
+use gardener_extension_worker::worker::machine_objects::{LiveDeployment, MachineObjects};
 use serde_json::{Value, json};
 
 use mutation::{Mutation, mutations};
@@ -75,7 +75,7 @@ fn lived_in(world: &World, dice: &mut Dice) -> MachineObjects {
             document["spec"]["replicas"] = json!(1 + dice.throw(4));
         }
         document["spec"]["template"]["metadata"]["annotations"] = json!({"restarted": "yesterday"});
-        *deployment = Live::read(document).unwrap();
+        *deployment = LiveDeployment::read_without_codes(document).unwrap();
     }
     live
 }
@@ -258,7 +258,7 @@ fn live_objects_as_the_old_side() {
         for deployment in drifted.deployments.values_mut() {
             let mut document = deployment.document.clone();
             document["spec"]["template"]["spec"]["class"]["name"] = json!("made-by-another");
-            *deployment = Live::read(document).unwrap();
+            *deployment = LiveDeployment::read_without_codes(document).unwrap();
         }
         assert!(live(&world, &cluster).placements.iter().all(|placement| !placement.is_change()), "{name}");
         for placement in live(&world, &drifted).placements {

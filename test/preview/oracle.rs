@@ -9,7 +9,7 @@ use gardener_extension_worker::api::machine::{MachineDeployment, MachineTemplate
 use gardener_extension_worker::provider::{Providers, UserData, WorkerContext};
 use gardener_extension_worker::worker::changes::{class_document, replica_rules};
 use gardener_extension_worker::worker::deployment::wanted_document;
-use gardener_extension_worker::worker::live::{Digested, Live, MachineObjects};
+use gardener_extension_worker::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 use gardener_extension_worker::worker::plan::plan;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -104,7 +104,7 @@ pub(crate) fn render(world: &World, live: &MachineObjects, cloud: Option<&Value>
 pub(crate) fn as_live(rendered: &Rendered) -> MachineObjects {
     let mut live = MachineObjects::default();
     for (name, seen) in &rendered.deployments {
-        live.deployments.insert(name.clone(), Live::read(seen.document.clone()).unwrap());
+        live.deployments.insert(name.clone(), LiveDeployment::read_without_codes(seen.document.clone()).unwrap());
     }
     live
 }

@@ -3,6 +3,7 @@
 //! * [`cloud_profiles`]: converted and shortened profiles make the same machines;
 //! * [`provider_config`]: which bytes of a provider config are hashed;
 //! * [`profiles`]: both halves of a CloudProfile: what admission writes is what it accepts;
+//! * [`status_size`]: what a status takes, whatever is wrong with a Worker;
 //! * [`zones`]: numbers and percentages of a pool spread over its zones;
 //! * [`mutations`]: inputs that were damaged at random give objects or an error, never a panic.
 //!
@@ -11,8 +12,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod cloud_profiles;
+mod edits;
 mod mutations;
 mod parity_inputs;
 mod profiles;
 mod provider_config;
+mod status_size;
 mod zones;

@@ -1,5 +1,5 @@
-//! Numbers of a pool spread over its zones (spec/azure-worker.md section 7.8). Small enough to try everything: one to
-//! six zones, 0 to 20 machines, numbers 0 to 20, percentages 0 to 200.
+//! Numbers of a pool spread over its zones (docs/contract.md#numbers-per-zone). Small enough to try everything: one to six
+//! zones, 0 to 20 machines, numbers 0 to 20, percentages 0 to 200.
 
 use gardener_extension_worker::pool::zones::{ZonePosition, distribute, distribute_int_or_percentage};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;

@@ -1,4 +1,4 @@
-//! Of two processes one leads. What it does not finish, the other one does; a leader that was asleep while it lost the lease
+//! Of two processes one leads. What it does not finish, the other one does; a leader that was suspended while it lost the lease
 //! writes nothing when it wakes.
 
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::Api;
 
-use crate::cluster::{self, ADMIN, CONTROLLER, ControlPlane, MACHINE_CONTROLLER_MANAGER, Program, eventually};
 use crate::controller::Controller;
-use crate::shoot::{SOON, Shoot};
+use test_support::cluster::{self, ADMIN, CONTROLLER, ControlPlane, MACHINE_CONTROLLER_MANAGER, Program, eventually};
+use test_support::shoot::{SOON, Shoot};
 
 const LEASE: &str = "gardener-extension-worker-leader-election";
 
@@ -58,7 +58,7 @@ async fn a_leader_that_stops_hands_over_at_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_leader_that_was_asleep_writes_nothing() -> Result<()> {
+async fn a_leader_that_was_suspended_writes_nothing() -> Result<()> {
     let control_plane = cluster::ControlPlane::start().await?;
     let audit = control_plane.audit().await?;
     let namespace = control_plane.namespace("extension").await?;
@@ -77,7 +77,7 @@ async fn a_leader_that_was_asleep_writes_nothing() -> Result<()> {
     second.ready("ready\n").await?;
     shoot.succeeded().await?;
     let successor = holder(&control_plane, &namespace).await?;
-    ensure!(successor != leader, "the sleeping process still holds the lease");
+    ensure!(successor != leader, "the suspended process still holds the lease");
     let awake = audit.mark().await?;
     shoot.change_worker(|_| {}).await?;
     first.process.signal("CONT")?;

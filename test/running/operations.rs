@@ -8,12 +8,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, PostParams};
 use kube::core::ObjectMeta;
 
-use crate::cluster::{ADMIN, CONTROLLER, ControlPlane, eventually};
 use crate::controller::Controller;
-use crate::shoot::{SOON, Shoot};
+use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, eventually};
+use test_support::shoot::{SOON, Shoot};
 
 #[tokio::test]
-async fn readiness_says_what_is_missing() -> Result<()> {
+async fn readiness_names_what_is_missing() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let definitions: Api<CustomResourceDefinition> = Api::all(control_plane.client(ADMIN).await?);
     let name = "machinesets.machine.sapcloud.io";
@@ -37,7 +37,7 @@ async fn readiness_says_what_is_missing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_running_controller_tells_about_itself() -> Result<()> {
+async fn a_running_controller_serves_health_metrics_and_log_level() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let namespace = control_plane.namespace("extension").await?;
     let folder = tempfile::tempdir()?;

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Error, Result, ensure};
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::cluster::{CONTROLLER, ControlPlane, RESTRICTED, eventually};
 use crate::controller::Controller;
-use crate::left_by_go::left_by_go;
-use crate::shoot::{Kind, SOON, Shoot};
+use test_support::cluster::{CONTROLLER, ControlPlane, RESTRICTED, eventually};
+use test_support::left_by_go::left_by_go;
+use test_support::measured::cases::find;
+use test_support::shoot::{Kind, SOON, Shoot};
 
 /// A Worker with three pools in four places.
 const CASE: &str = "azure/pools-zones/priorities";
@@ -45,7 +46,7 @@ async fn seed_of(
     change: impl FnOnce(&mut Value),
 ) -> Result<(Shoot, Vec<Value>)> {
     let shoot = Shoot::new(control_plane, prefix).await?;
-    let bundle = left_by_go(case).with_context(|| format!("no case {case}"))?;
+    let bundle = left_by_go(find(case).map_err(Error::msg)?).with_context(|| format!("no case {case}"))?;
     let mut bundle: Value = serde_json::from_str(&bundle.to_string().replace(NAMESPACE, &shoot.namespace))?;
     change(&mut bundle);
     let status = bundle["worker"]["status"].take();
@@ -97,7 +98,7 @@ async fn check(kubeconfig: &Path, namespace: &str, options: &[&str]) -> Result<O
 }
 
 async fn check_all(kubeconfig: &Path, options: &[&str]) -> Result<Output> {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    let mut command = tokio::process::Command::from(test_support::program::command());
     command.args(["takeover", "check"]).args(options).arg("--kubeconfig").arg(kubeconfig);
     command.output().await.context("takeover check")
 }
@@ -244,7 +245,7 @@ async fn what_can_not_be_read_is_told_and_stops_no_other(
     ensure!(text.matches("can't be judged").count() == 2, "{text}");
     ensure!(!text.contains("hunter2") && !shown.to_string().contains("hunter2"), "a value is shown: {text}");
 
-    let mut preview = tokio::process::Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    let mut preview = tokio::process::Command::from(test_support::program::command());
     preview.args(["preview", "--live", "-o", "json", "--kubeconfig"]).arg(kubeconfig);
     let previewed = preview.output().await?;
     let shown: Value = serde_json::from_slice(&previewed.stdout).with_context(|| format!("{previewed:?}"))?;
@@ -289,7 +290,7 @@ const THERE_AND_BACK: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn what_the_go_extension_writes_after_us_changes_nothing() -> Result<()> {
+async fn writes_of_the_go_extension_after_the_takeover_change_nothing() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let mut shoots = Vec::new();
     for case in THERE_AND_BACK {
@@ -326,8 +327,8 @@ async fn generations(shoot: &Shoot) -> Result<Vec<(String, i64)>> {
     deployments.map(|deployment| of(deployment).context("a deployment without a generation")).collect()
 }
 
-/// Writes what the Go extension has written for the case over what is there now: members of the spec are replaced one by one,
-/// labels and annotations of others stay (spec/azure-worker.md section 12). Nothing may come of it.
+/// Writes what the Go extension has written for the case over what is there now: members of the spec are replaced one by
+/// one, labels and annotations of others stay (docs/contract.md#machinedeployments). Nothing may come of it.
 async fn write_as_go_does(shoot: &Shoot, written: &Value) -> Result<()> {
     let kind = match written["kind"].as_str() {
         Some("MachineDeployment") => Kind::MachineDeployment,

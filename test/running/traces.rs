@@ -14,9 +14,9 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 use tokio::net::TcpListener;
 
-use crate::cluster::{CONTROLLER, ControlPlane, eventually};
 use crate::controller::Controller;
-use crate::shoot::{SOON, Shoot};
+use test_support::cluster::{CONTROLLER, ControlPlane, eventually};
+use test_support::shoot::{SOON, Shoot};
 
 /// What stands in the Secrets of the shoot (test/live/shoot.yaml).
 const SECRETS: [&str; 2] = ["clientsecret-of-the-live-tests", "userdata-of-the-live-tests"];
@@ -86,12 +86,12 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
     shoot.create(|_| {}).await?;
     shoot.succeeded().await?;
 
-    eventually(SOON, "the collector has the first look at the Worker, with all that belongs to it", async || {
+    eventually(SOON, "the collector has the first reconcile of the Worker, with all that belongs to it", async || {
         let spans = collector.spans()?;
-        let looks = || spans.iter().filter(|span| span.name == "reconcile");
+        let reconciles = || spans.iter().filter(|span| span.name == "reconcile");
         let is_end = |span: &&Span| attribute(span, "outcome").as_deref() == Some("succeeded");
-        looks().find(is_end).context("no reconcile has succeeded")?;
-        let first = looks().min_by_key(|span| span.start_time_unix_nano).context("no reconcile")?;
+        reconciles().find(is_end).context("no reconcile has succeeded")?;
+        let first = reconciles().min_by_key(|span| span.start_time_unix_nano).context("no reconcile")?;
         for (key, wanted) in [
             ("operation", "Create"),
             ("namespace", shoot.namespace.as_str()),
@@ -107,14 +107,14 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
             let found = spans.iter().find(|span| span.parent_span_id == parent.span_id && span.name == name);
             found.cloned().with_context(|| format!("no {name} within {}: {:#?}", parent.name, spans.len()))
         };
-        let pass = within(first, "pass")?;
+        let perform = within(first, "perform")?;
         for step in ["observe", "dependencies", "plan", "apply", "clean-up"] {
-            let step = within(&pass, step)?;
-            let lasts = pass.start_time_unix_nano <= step.start_time_unix_nano
+            let step = within(&perform, step)?;
+            let lasts = perform.start_time_unix_nano <= step.start_time_unix_nano
                 && step.start_time_unix_nano <= step.end_time_unix_nano;
-            ensure!(lasts && step.trace_id == first.trace_id, "{step:?} of {pass:?}");
+            ensure!(lasts && step.trace_id == first.trace_id, "{step:?} of {perform:?}");
         }
-        let request = within(&pass, "create machineclasses")?;
+        let request = within(&perform, "create machineclasses")?;
         let code = attribute(&request, "http.response.status_code");
         ensure!(code.as_deref() == Some("201"), "{request:?}");
         within(first, "patch workers").map(drop)
@@ -122,7 +122,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
     .await?;
     let requests = collector.spans()?.into_iter().filter(|span| attribute(span, "verb").is_some());
     for request in requests {
-        ensure!(!request.parent_span_id.is_empty(), "a request of no look, such as a watch: {request:?}");
+        ensure!(!request.parent_span_id.is_empty(), "a request of no reconcile, such as a watch: {request:?}");
     }
     for secret in SECRETS {
         let is_told = |body: &Bytes| body.windows(secret.len()).any(|part| part == secret.as_bytes());
@@ -141,8 +141,8 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
     slow.process.signal("TERM")?;
     ensure!(slow.process.wait(SOON).await?.success(), "{}", slow.process.last_lines(15));
     let last = collector.spans()?;
-    let looks = last[before..].iter().filter(|span| span.name == "reconcile").count();
-    ensure!(looks > 0, "nothing was sent at the end");
+    let reconciles = last[before..].iter().filter(|span| span.name == "reconcile").count();
+    ensure!(reconciles > 0, "nothing was sent at the end");
 
     // One that takes connections and never answers holds up neither the work nor the end.
     let silent = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -168,7 +168,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
 
 #[tokio::test]
 async fn an_endpoint_that_is_none_is_refused() -> Result<()> {
-    let mut program = tokio::process::Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    let mut program = tokio::process::Command::from(test_support::program::command());
     let output = program.args(["controller", "--otlp-endpoint", "collector:4318"]).output().await?;
     let words = String::from_utf8_lossy(&output.stderr);
     ensure!(!output.status.success() && words.contains("http:// or https:// is wanted"), "{output:?}");

@@ -3,14 +3,14 @@
 use gardener_extension_worker::api::gardener::ErrorCode;
 use serde_json::json;
 
-use super::arm::Proof;
 use super::world::{World, failure_of};
+use test_support::arm::Proof;
 
 #[tokio::test]
 async fn a_client_secret_is_exchanged_for_one_token() {
     let world = World::new(&["a", "b", "c"]);
-    world.provide().await;
-    world.provide().await;
+    world.ensure().await;
+    world.ensure().await;
     let [asked] = world.arm.token_requests().try_into().unwrap();
     assert_eq!((asked.tenant.as_str(), asked.client.as_str()), ("tenant", "client"));
     assert_eq!(asked.proof, Proof::Secret("clients-s3cret".to_owned()));
@@ -24,11 +24,11 @@ async fn workers_with_the_same_credentials_share_a_token() {
         let namespace = format!("shoot--demo--{number}");
         let beside = World::beside(world.arm.clone(), &["a"], &namespace);
         world.worker = beside.worker;
-        assert!(world.provide().await.failures.is_empty());
+        assert!(world.ensure().await.failures.is_empty());
     }
     assert_eq!(world.arm.token_requests().len(), 1);
     world.secret["data"]["clientSecret"] = "another".into();
-    world.provide().await;
+    world.ensure().await;
     assert_eq!(world.arm.token_requests().len(), 2, "who proves something else gets nothing of others");
 }
 
@@ -44,16 +44,16 @@ async fn a_workload_identity_shows_its_token() {
         "labels": {"security.gardener.cloud/purpose": "workload-identity-token-requestor"},
         "data": {"config": config.to_string(), "token": "gardens-t0ken", "clientSecret": "not used"},
     });
-    assert!(world.provide().await.failures.is_empty());
+    assert!(world.ensure().await.failures.is_empty());
     world.secret["data"]["token"] = "renewed-t0ken".into();
-    world.provide().await;
+    world.ensure().await;
     let asked = world.arm.token_requests();
     let proofs: Vec<&Proof> = asked.iter().map(|asked| &asked.proof).collect();
     let tokens = ["gardens-t0ken", "renewed-t0ken"].map(|token| Proof::Assertion(token.to_owned()));
     assert_eq!(proofs, tokens.iter().collect::<Vec<_>>());
     assert!(asked.iter().all(|asked| (asked.tenant.as_str(), asked.client.as_str()) == ("id-tenant", "id-client")));
     world.secret["data"]["token"] = "".into();
-    let error = world.look(true, false).await.unwrap_err();
+    let error = world.ensure_once(true, false).await.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::InfraUnauthenticated), "{error}");
 }
 
@@ -69,21 +69,21 @@ async fn each_cloud_has_its_audience() {
         world.cloud = cloud;
         world.worker["spec"]["region"] = region.into();
         world.fault_domains = json!([{"region": region, "count": 3}]);
-        let dependencies = world.provide().await;
+        let dependencies = world.ensure().await;
         assert!(dependencies.failures.is_empty(), "{region}: {dependencies:?}");
         assert_eq!(world.arm.token_requests()[0].scope, format!("{audience}/.default"), "{region}");
     }
 }
 
 #[tokio::test]
-async fn a_refused_client_is_told_with_a_code_and_without_its_secret() {
+async fn rejected_credentials_are_reported_with_a_code_and_without_the_secret() {
     let world = World::new(&["a"]);
     world.arm.refuse_client("client", 7_000_215, "Invalid client secret provided.");
-    let dependencies = world.provide().await;
+    let dependencies = world.ensure().await;
     let (text, code) = failure_of(&dependencies, "a");
     assert_eq!(code, Some(ErrorCode::InfraUnauthenticated));
     assert!(text.contains("AADSTS7000215: Invalid client secret provided.") && !text.contains("Trace ID"), "{text}");
-    assert!(!format!("{dependencies:?}{world:?}", world = world.look(true, false).await).contains("s3cret"));
+    assert!(!format!("{dependencies:?}{world:?}", world = world.ensure_once(true, false).await).contains("s3cret"));
     world.arm.accept_client("client");
     let is_mended = |dependencies: &gardener_extension_worker::provider::Dependencies| dependencies.failures.is_empty();
     assert!(world.settled_as(is_mended).await.failures.is_empty());
@@ -93,19 +93,19 @@ async fn a_refused_client_is_told_with_a_code_and_without_its_secret() {
 async fn an_authority_in_trouble_is_no_reason_to_blame_the_client() {
     let world = World::new(&["a"]);
     world.arm.fail_tokens(&[500, 503]);
-    assert!(world.provide().await.failures.is_empty(), "tried again");
+    assert!(world.ensure().await.failures.is_empty(), "tried again");
     let other = World::new(&["a"]);
     other.arm.fail_tokens(&[500; 40]);
-    let (text, code) = failure_of(&other.provide().await, "a");
+    let (text, code) = failure_of(&other.ensure().await, "a");
     assert_eq!(code, None, "{text}");
 }
 
 #[tokio::test]
 async fn a_revoked_token_is_replaced() {
     let world = World::new(&["a"]);
-    world.provide().await;
+    world.ensure().await;
     world.arm.revoke_tokens();
-    assert_eq!(failure_of(&world.provide().await, "a").1, Some(ErrorCode::InfraUnauthenticated));
+    assert_eq!(failure_of(&world.ensure().await, "a").1, Some(ErrorCode::InfraUnauthenticated));
     let is_mended = |dependencies: &gardener_extension_worker::provider::Dependencies| dependencies.failures.is_empty();
     world.settled_as(is_mended).await;
 }

@@ -1,11 +1,11 @@
 //! What nobody needs goes, and nothing else.
 
 use gardener_extension_worker::api::gardener::ErrorCode;
-use gardener_extension_worker::worker::dependencies::CleanUp;
+use gardener_extension_worker::cloud::dependency::CleanUp;
 use serde_json::{Value, json};
 
-use super::arm::{Fault, Operations, ScaleSet, Verb};
 use super::world::{NAMESPACE, World, id_of, name_of, record};
+use test_support::arm::{Fault, Operations, ScaleSet, Verb};
 
 /// The records that stay, where some have gone.
 fn done(end: CleanUp) -> Option<Value> {
@@ -31,7 +31,7 @@ async fn orphans_and_scale_sets_of_removed_pools_go() {
         let mut world = with_leftovers();
         world.group.operations(pace);
         world.group.page(1);
-        let dependencies = world.provide().await;
+        let dependencies = world.ensure().await;
         world.keep(&dependencies);
         world.group.forget_calls();
         assert_eq!(done(world.clean_up(&[]).await), Some(json!([record("a", "vmo-a-AbCd1234")])));
@@ -53,9 +53,9 @@ async fn what_machines_are_still_made_in_stays() {
 }
 
 #[tokio::test]
-async fn what_was_made_in_this_very_pass_is_no_orphan() {
+async fn what_this_reconcile_created_is_no_orphan() {
     let mut world = World::new(&["a"]);
-    let dependencies = world.provide().await;
+    let dependencies = world.ensure().await;
     // The controller hands the new records in, the status has them already.
     world.keep(&dependencies);
     assert_eq!(done(world.clean_up(&[]).await), None);
@@ -70,23 +70,24 @@ async fn what_cannot_be_removed_keeps_its_record_and_is_tried_again() {
     assert_eq!(failure.codes, [ErrorCode::InfraDependencies].into());
     assert!(failure.message.contains("vmo-gone-00000000: ScopeLocked: locked"), "{}", failure.message);
     assert_eq!(world.group.names(), ["vmo-a-AbCd1234", "vmo-gone-00000000", "customer"], "the other one has gone");
-    let records = super::eventually::eventually(std::time::Duration::from_secs(20), "next try", async || {
-        match world.clean_up_once(vec![]).await {
-            end @ CleanUp::Done(_) => Ok(done(end)),
-            other => Err(anyhow::anyhow!("{other:?}")),
-        }
-    });
+    let records =
+        test_support::cluster::eventually(std::time::Duration::from_secs(20), "next try", async || {
+            match world.clean_up_once(vec![]).await {
+                end @ CleanUp::Done(_) => Ok(done(end)),
+                other => Err(anyhow::anyhow!("{other:?}")),
+            }
+        });
     assert_eq!(records.await.unwrap(), Some(json!([record("a", "vmo-a-AbCd1234")])));
 }
 
 #[tokio::test]
-async fn a_removal_that_conflicts_with_something_else_is_held_up_until_it_passes() {
+async fn a_deletion_that_conflicts_waits_until_the_conflict_is_over() {
     let world = with_leftovers();
     let refused = Fault::on(Verb::Delete).of("vmo-gone-00000000").status(409).times(1);
     world.group.fail(refused);
     let first = world.clean_up_once(vec![]).await;
     let CleanUp::Waiting(text) = &first else { panic!("{first:?}") };
-    assert!(text.contains("goes on with something else"), "{text}");
+    assert!(text.contains("another operation of Azure is in progress"), "{text}");
     assert!(!text.contains("vmo-gone"), "nobody has to do anything about it: {text}");
     assert_eq!(done(world.clean_up(&[]).await), Some(json!([record("a", "vmo-a-AbCd1234")])));
     assert_eq!(world.group.names(), ["vmo-a-AbCd1234", "customer"]);
@@ -146,7 +147,7 @@ async fn a_pool_that_comes_back_waits_until_its_old_scale_set_is_gone() {
     world.group.operations(Operations::Held);
     assert!(matches!(world.clean_up_once(vec![]).await, CleanUp::Waiting(_)));
     world.worker["spec"]["pools"] = json!([super::world::pool("a"), super::world::pool("gone")]);
-    let provided = world.look(true, false).await.unwrap();
+    let provided = world.ensure_once(true, false).await.unwrap();
     let dependencies = provided.dependencies.unwrap();
     assert!(dependencies.waiting.contains_key("gone") && !dependencies.waiting.contains_key("a"), "{dependencies:?}");
     world.group.complete_operations();

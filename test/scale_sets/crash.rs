@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::arm::{Fault, Operations, ScaleSet, Verb};
 use super::world::{World, name_of, record};
+use test_support::arm::{Fault, Operations, ScaleSet, Verb};
 
 #[tokio::test]
 async fn a_crash_between_creation_and_record_makes_no_second_scale_set() {
@@ -13,10 +13,10 @@ async fn a_crash_between_creation_and_record_makes_no_second_scale_set() {
             world.group.has(ScaleSet::of_pool("vmo-a-AbCd1234", "a", 2));
             world.record(json!([record("a", "vmo-a-AbCd1234")]));
         }
-        let made = name_of(&world.provide().await, "a");
+        let made = name_of(&world.ensure().await, "a");
         // The record was never written.
         world.restart();
-        let again = world.provide().await;
+        let again = world.ensure().await;
         assert_eq!(name_of(&again, "a"), made, "the same name, so no node rolls twice");
         assert_eq!(world.group.names().len(), if replaces { 2 } else { 1 });
     }
@@ -26,11 +26,11 @@ async fn a_crash_between_creation_and_record_makes_no_second_scale_set() {
 async fn a_crash_while_azure_is_at_it_is_followed_to_the_end() {
     let mut world = World::new(&["a"]);
     world.group.operations(Operations::Held);
-    let provided = world.look(true, false).await.unwrap();
+    let provided = world.ensure_once(true, false).await.unwrap();
     assert!(provided.dependencies.unwrap().waiting.contains_key("a"));
     world.restart();
     // Azure refuses a second operation while the first goes on.
-    world.look(true, false).await.unwrap();
+    world.ensure_once(true, false).await.unwrap();
     let waiting = world.settled_as(|dependencies| dependencies.waiting["a"].message.contains("Conflict")).await;
     assert!(waiting.failures.is_empty(), "that is no failure");
     world.group.complete_operations();
@@ -42,7 +42,7 @@ async fn a_crash_while_azure_is_at_it_is_followed_to_the_end() {
 async fn a_lost_answer_makes_no_second_scale_set() {
     let world = World::new(&["a"]);
     world.group.fail(Fault::on(Verb::Put).answer_lost());
-    let dependencies = world.provide().await;
+    let dependencies = world.ensure().await;
     assert!(dependencies.failures.is_empty(), "{dependencies:?}");
     assert_eq!(world.verbs(), ["CreateOrUpdate", "CreateOrUpdate"]);
     assert_eq!(world.group.names(), [name_of(&dependencies, "a")]);
@@ -53,7 +53,7 @@ async fn two_processes_at_once_make_one_scale_set() {
     let world = World::new(&["a"]);
     let mut other = World::beside(world.arm.clone(), &["a"], super::world::NAMESPACE);
     other.restart();
-    let (first, second) = tokio::join!(world.provide(), other.provide());
+    let (first, second) = tokio::join!(world.ensure(), other.ensure());
     assert_eq!(first.records, second.records);
     assert_eq!(world.group.names().len(), 1);
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! stand_in    that the stand-in keeps the rules of the REST reference
 //! world       a Worker, its surroundings, and who asks Azure for it
-//! provide     scale sets come, stay and are replaced
+//! ensure      scale sets come, stay and are replaced
 //! crash       nothing is made twice, whenever the process ends
 //! trouble     Azure is slow, throttles, fails or says no
 //! accounts    who asks: client secrets, workload identities, clouds, shared tokens
@@ -14,15 +14,10 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-#[path = "../arm/mod.rs"]
-mod arm;
-#[path = "../cluster/eventually.rs"]
-mod eventually;
-
 mod accounts;
 mod clean_up;
 mod crash;
-mod provide;
+mod ensure;
 mod stand_in;
 mod trouble;
 mod world;

@@ -4,7 +4,7 @@ use azure_core::http::headers::Headers;
 use azure_core::http::{Method, Request, new_http_client};
 use serde_json::{Value, json};
 
-use super::arm::{Arm, Fault, Naming, Operations, ScaleSet, Verb};
+use test_support::arm::{Arm, Fault, Naming, Operations, ScaleSet, Verb};
 
 const GROUP: &str = "/subscriptions/sub/resourceGroups/rg/providers/Microsoft.Compute/virtualMachineScaleSets";
 
@@ -93,7 +93,7 @@ async fn nothing_without_token_and_api_version() {
 }
 
 #[tokio::test]
-async fn a_put_goes_on_until_its_operation_says_so() {
+async fn a_put_lasts_until_its_operation_ends() {
     let arm = Arm::start().unwrap();
     let group = arm.group("sub", "rg");
     group.operations(Operations::Polled { times: 2, retry_after: 7 });
@@ -114,7 +114,7 @@ async fn a_put_goes_on_until_its_operation_says_so() {
 }
 
 #[tokio::test]
-async fn a_failed_put_says_why_at_its_operation() {
+async fn a_failed_put_reports_its_error_at_its_operation() {
     let arm = Arm::start().unwrap();
     let group = arm.group("sub", "rg");
     group.fail_to_make("QuotaExceeded", "no more");

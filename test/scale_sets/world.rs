@@ -7,16 +7,16 @@ use anyhow::{Result, anyhow, ensure};
 use gardener_extension_worker::api::gardener::{Cluster, ErrorCode, Worker};
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::cloud::azure::{Addresses, Azure};
-use gardener_extension_worker::cloud::{WorkerName, Writes};
+use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+use gardener_extension_worker::cloud::{WorkerName, WriteAccess};
 use gardener_extension_worker::provider::{Dependencies, WorkerError};
 use gardener_extension_worker::worker::decode;
-use gardener_extension_worker::worker::dependencies::{Asked, CleanUp, Cloud, Provided};
-use gardener_extension_worker::worker::live::{Digested, Live, MachineObjects};
+use gardener_extension_worker::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 
-use super::arm::{Arm, Group};
-use super::eventually::eventually;
+use test_support::arm::{Arm, Group};
+use test_support::cluster::eventually;
 
 pub(crate) const NAMESPACE: &str = "shoot--demo--az";
 /// Longer than any of these tests takes.
@@ -43,7 +43,7 @@ impl World {
 
     /// One more, at the same Azure.
     pub(crate) fn beside(arm: Arc<Arm>, pools: &[&str], namespace: &str) -> Self {
-        let (azure, rings) = who_asks(&arm, Writes::Allowed);
+        let (azure, rings) = who_asks(&arm, WriteAccess::Allowed);
         let pools: Vec<Value> = pools.iter().map(|pool| self::pool(pool)).collect();
         let worker = json!({
             "metadata": {"name": "az", "namespace": namespace, "uid": format!("uid of {namespace}")},
@@ -78,11 +78,11 @@ impl World {
 
     /// The process ends and another one begins. What was under way is gone.
     pub(crate) fn restart(&mut self) {
-        (self.azure, self.rings) = who_asks(&self.arm, Writes::Allowed);
+        (self.azure, self.rings) = who_asks(&self.arm, WriteAccess::Allowed);
     }
 
     /// The process may (not) change anything at Azure.
-    pub(crate) fn restart_with(&mut self, writes: Writes) {
+    pub(crate) fn restart_with(&mut self, writes: WriteAccess) {
         (self.azure, self.rings) = who_asks(&self.arm, writes);
     }
 
@@ -128,28 +128,28 @@ impl World {
         serde_json::from_str(&self.worker.to_string()).unwrap()
     }
 
-    /// One look.
-    pub(crate) async fn look(&self, begins: bool, has_moved: bool) -> Result<Provided, WorkerError> {
+    /// What one reconcile asks for.
+    pub(crate) async fn ensure_once(&self, begins: bool, has_moved: bool) -> Result<DependencyState, WorkerError> {
         let (worker, cluster, secrets) = (self.decoded(), self.cluster(), self.secrets());
         let context = decode::context(&worker, &cluster, &secrets)?;
-        self.azure.provide(Asked { context: &context, live: &self.live, begins, has_moved }).await
+        self.azure.ensure(DependencyRequest { context: &context, live: &self.live, begins, has_moved }).await
     }
 
-    /// Looks until no pool waits any more, as the controller does. The first look begins an operation.
-    pub(crate) async fn provide(&self) -> Dependencies {
-        self.look(true, false).await.unwrap();
+    /// Reconciles until no pool waits any more, as the controller does. The first reconcile begins an operation.
+    pub(crate) async fn ensure(&self) -> Dependencies {
+        self.ensure_once(true, false).await.unwrap();
         self.settled().await
     }
 
-    /// Looks until no pool waits any more.
+    /// Reconciles until no pool waits any more.
     pub(crate) async fn settled(&self) -> Dependencies {
         self.settled_as(|dependencies| dependencies.waiting.is_empty()).await
     }
 
-    /// Looks until `is_it` is true.
+    /// Reconciles until `is_it` is true.
     pub(crate) async fn settled_as(&self, is_it: impl Fn(&Dependencies) -> bool) -> Dependencies {
         eventually(DEADLINE, "scale sets", async || {
-            let provided = self.look(false, false).await?;
+            let provided = self.ensure_once(false, false).await?;
             let dependencies = provided.dependencies.ok_or_else(|| anyhow!("pools depend on nothing"))?;
             ensure!(is_it(&dependencies), "{dependencies:?}");
             Ok(dependencies)
@@ -207,7 +207,7 @@ impl World {
             "spec": {"template": {"spec": {"class": {"name": pool}}}},
         });
         let class = json!({"metadata": {"name": pool}, "providerSpec": {"properties": {"machineSet": {"id": id, "kind": "vmo"}}}});
-        self.live.deployments.insert(pool.to_owned(), Live::read(deployment).unwrap());
+        self.live.deployments.insert(pool.to_owned(), LiveDeployment::read_without_codes(deployment).unwrap());
         self.live.classes.insert(pool.to_owned(), Digested::class(class).unwrap().digest_only());
     }
 
@@ -221,13 +221,13 @@ impl World {
     }
 }
 
-fn who_asks(arm: &Arm, writes: Writes) -> (Azure, Arc<Mutex<Vec<WorkerName>>>) {
+fn who_asks(arm: &Arm, writes: WriteAccess) -> (Azure, Arc<Mutex<Vec<WorkerName>>>) {
     let origin = Some(arm.url().parse().unwrap());
     let addresses = Addresses { resource_manager: origin.clone(), authority: origin };
-    let rings: Arc<Mutex<Vec<WorkerName>>> = Arc::default();
-    let rung = Arc::clone(&rings);
-    let bell = Arc::new(move |worker| rung.lock().unwrap().push(worker));
-    (Azure::new(addresses, Arc::new(move || writes), bell), rings)
+    let ended: Arc<Mutex<Vec<WorkerName>>> = Arc::default();
+    let told = Arc::clone(&ended);
+    let task_ended = Arc::new(move |worker| told.lock().unwrap().push(worker));
+    (Azure::new(addresses, Arc::new(move || writes), task_ended), ended)
 }
 
 pub(crate) fn pool(name: &str) -> Value {

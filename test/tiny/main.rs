@@ -6,14 +6,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 
-#[path = "../../example/local/main.rs"]
-mod local;
-
 use std::process::{Command, ExitCode};
 
 use clap::Parser as _;
-use local::providers::PROVIDERS;
 use serde_json::{Value, json};
+use tiny::PROVIDERS;
 
 /// Commands of the program that this test calls by starting itself.
 const COMMANDS: [&str; 4] = ["controller", "render", "explain", "cloudprofile"];
@@ -35,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn is_tiny() {
-    let lines = include_str!("../../example/tiny/pebble.rs").lines().count();
+    let lines = include_str!("../../example/tiny/src/pebble.rs").lines().count();
     assert!(lines <= LINES, "{lines} lines");
 }
 

@@ -21,8 +21,8 @@ pub struct CapabilityDefinition {
 
 /// Capability values of a machine type or of an image flavor: name to values.
 ///
-/// A missing name means "every value of the definition", an empty list means "none" (gardener-core section 1.2),
-/// so both survive a round trip. A `null` in place of the map or of a list is read as empty, like Go does.
+/// A missing name means "every value of the definition", an empty list means "none" (docs/contract.md#capabilities), so
+/// both survive a round trip. A `null` in place of the map or of a list is read as empty, like Go does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Capabilities(pub BTreeMap<String, Vec<String>>);

@@ -1,5 +1,5 @@
-//! The whole `spec` of a `CloudProfile` and a `NamespacedCloudProfile` (gardener-core sections 1.1 and 1.8), for those who
-//! judge, change or merge profiles. Workers need a fraction of it: [`CloudProfileSpec`](super::CloudProfileSpec).
+//! The whole `spec` of a `CloudProfile` and a `NamespacedCloudProfile` (docs/contract.md#shape-of-a-cloudprofile), for
+//! those who judge, change or merge profiles. Workers need a fraction of it: [`CloudProfileSpec`](super::CloudProfileSpec).
 //!
 //! Members that nothing here looks into are kept as they are. The provider's document keeps its raw bytes, so decode these
 //! types from text.

@@ -1,4 +1,4 @@
-//! Versions of images and of Kubernetes in a CloudProfile, with their life (gardener-core sections 1.1 and 3.1).
+//! Versions of images and of Kubernetes in a CloudProfile, with their life (docs/contract.md#versions).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The pools of a `Shoot` as a user orders them, for those who judge the order (gardener-core section 2.7). Workers need
-//! less of a Shoot: [`Shoot`](super::Shoot).
+//! The pools of a `Shoot` as a user orders them, for those who judge the order (docs/contract.md#pools-of-a-shoot). Workers
+//! need less of a Shoot: [`Shoot`](super::Shoot).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;

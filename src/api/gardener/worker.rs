@@ -1,4 +1,4 @@
-//! `Worker` of `extensions.gardener.cloud/v1alpha1` (spec/azure-worker.md section 3.1).
+//! `Worker` of `extensions.gardener.cloud/v1alpha1` (docs/contract.md#worker).
 //!
 //! `providerConfig`, `infrastructureProviderStatus` and `providerStatus` keep the very bytes that the API server sent,
 //! because hashes run over them. So a `Worker` must be decoded from text, never through `serde_json::Value`.

@@ -17,7 +17,7 @@ const LIMIT: u64 = 1 << 63;
 
 /// A signed span of time in nanoseconds, at most about 292 years.
 ///
-/// In JSON it is a string such as `1h30m0s` (azure-worker section 20).
+/// In JSON it is a string such as `1h30m0s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(i64);
 
@@ -274,6 +274,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
         #[test]
         fn every_duration_survives_printing_and_parsing(nanoseconds: i64) {
             let duration = Duration::from_nanoseconds(nanoseconds);

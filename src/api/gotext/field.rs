@@ -1,4 +1,4 @@
-//! Errors of fields as Kubernetes reports them: path, type, value, detail (gardener-core, "Conventions").
+//! Errors of fields as Kubernetes reports them: path, type, value, detail.
 
 use std::fmt;
 

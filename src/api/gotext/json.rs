@@ -10,10 +10,10 @@ use serde_json::{Number, Value};
 
 /// Prints a value as the Kubernetes API server sends it for a stored custom resource.
 ///
-/// Compact, the members of every object sorted by their bytes, `<`, `>`, `&` and the two Unicode line separators
-/// escaped, numbers as Go prints them: `2.0` becomes `2`, `1e21` becomes `1e+21`, and integers of more than 64 signed
-/// bits pass through double precision. The raw bytes of a provider configuration enter hashes, hence the care
-/// (azure-worker section 8.3).
+/// Compact, the members of every object sorted by their bytes, `<`, `>`, `&` and the two Unicode line separators escaped,
+/// numbers as Go prints them: `2.0` becomes `2`, `1e21` becomes `1e+21`, and integers of more than 64 signed bits pass
+/// through double precision. The raw bytes of a provider configuration enter hashes, hence the care
+/// (docs/contract.md#worker).
 pub fn to_go_json(value: &Value) -> String {
     let mut text = String::new();
     write_value(&mut text, value);
@@ -212,8 +212,8 @@ fn without_values(error: &serde_json::Error) -> String {
     text.to_owned()
 }
 
-/// Refuses members that appear twice in an object, wherever it stands, as Go does in provider configuration (azure-worker
-/// section 4, "Decode rules"). Names are case-sensitive.
+/// Refuses members that appear twice in an object, wherever it stands, as Go does in provider configuration
+/// (docs/contract.md#provider-documents). Names are case-sensitive.
 ///
 /// # Errors
 /// With the path of the first, or of what is no JSON.

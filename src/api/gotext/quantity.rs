@@ -23,9 +23,9 @@ const BINARY_LIMIT: &str = "9223372036854775807";
 
 /// An amount such as `500m`, `16Gi` or `1e3`, kept exactly.
 ///
-/// `Display` prints the canonical text that Go prints for the amount after reading it (azure-worker section 20), since
-/// that text enters hashes. Like Go it keeps the text as it was read when the text looks canonical already.
-/// Two quantities are equal when their numbers are.
+/// `Display` prints the canonical text that Go prints for the amount after reading it, since that text enters hashes. Like
+/// Go it keeps the text as it was read when the text looks canonical already. Two quantities are equal when their numbers
+/// are.
 #[derive(Clone, Debug)]
 pub struct Quantity {
     amount: Amount,
@@ -591,6 +591,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
         #[test]
         fn the_canonical_text_stays_the_same_when_read_again(
             text in "[-+]?[0-9]{0,22}(\\.[0-9]{0,12})?([numkMGTPE]|[KMGTPE]i|[eE]-?[0-9]{1,2})?"

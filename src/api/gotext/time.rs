@@ -10,7 +10,7 @@ pub struct TimeError;
 
 /// Prints a time of an API object as Go does, in UTC: `2025-03-01T10:20:30Z` becomes `2025-03-01 10:20:30 +0000 UTC`.
 ///
-/// This text enters the hash of a pool (azure-worker section 8.4, item 8). A fraction of a second follows the seconds
+/// This text enters the hash of a pool (docs/contract.md#hash-of-a-pool). A fraction of a second follows the seconds
 /// without its trailing zeros. Reading is as lenient as Go: one digit for the hour, a comma before the fraction, and
 /// offsets up to `24:60` are accepted.
 ///
@@ -162,6 +162,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
         #[test]
         fn no_text_makes_it_panic(text in "[0-9:.,TZ+-]{0,40}") {
             let _ = go_time_text(&text);

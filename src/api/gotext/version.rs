@@ -43,7 +43,7 @@ pub enum VersionError {
 
 impl Version {
     /// Reads a version leniently: a leading `v`, a missing minor or patch and leading zeros are accepted
-    /// (azure-worker section 8.3).
+    /// (docs/contract.md#hash-of-a-workerconfig).
     ///
     /// # Errors
     /// When `semver.NewVersion` of the Go library refuses the text.
@@ -257,6 +257,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
         #[test]
         fn what_is_printed_reads_back_the_same(text in "v?[0-9]{1,3}(\\.[0-9]{1,3}){0,2}(-[0-9a-z.-]{1,9})?(\\+[0-9a-z-]{1,9})?") {
             if let Ok(version) = Version::parse(&text) {

@@ -571,6 +571,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
         #[test]
         fn no_text_makes_it_panic(text in "[-a-c0-9:{}\\[\\],&*!<>|'\"# \n._xeE+~%?]{0,60}") {
             let _ = documents(&text);

@@ -1,5 +1,5 @@
-//! The kinds of `machine.sapcloud.io/v1alpha1` that machine-controller-manager works on
-//! (spec/azure-worker.md section 3.3). Integer members that Go omits when zero are optional here.
+//! The kinds of `machine.sapcloud.io/v1alpha1` that machine-controller-manager works on (docs/contract.md#machine-objects).
+//! Integer members that Go omits when zero are optional here.
 
 mod machine_class;
 mod machine_deployment;

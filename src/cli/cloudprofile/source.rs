@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::api::gotext::places::{Places, places};
 use crate::api::gotext::yaml;
 use crate::cli::input::{files, text_of_file};
-use crate::runtime::GardenCluster;
+use crate::cluster::garden_cluster::GardenCluster;
 
 /// Where one CloudProfile comes from.
 #[derive(Debug, Args)]

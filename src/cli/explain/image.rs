@@ -1,10 +1,10 @@
 //! How an image was chosen, as a table of candidates and the steps of the ranking.
 
-use super::pool::{INDENT, section};
-use crate::capabilities::Mismatch;
+use super::section::{INDENT, section};
+use crate::capabilities::{FlavorVerdict, Mismatch};
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, GOOD};
-use crate::provider::explanation::{Candidate, Fitting, ImageExplanation, Origin, Verdict, capabilities_text};
+use crate::provider::explanation::{Fitting, ImageCandidate, ImageExplanation, Origin, capabilities_text};
 
 /// At most this many suggestions are printed; JSON has all.
 const SUGGESTIONS: usize = 6;
@@ -57,21 +57,21 @@ fn candidates_table(image: &ImageExplanation) -> Table {
     table
 }
 
-fn verdict_cells(image: &ImageExplanation, candidate: &Candidate) -> (Cell, String) {
+fn verdict_cells(image: &ImageExplanation, candidate: &ImageCandidate) -> (Cell, String) {
     match &candidate.verdict {
-        Verdict::Chosen => (Cell::styled("chosen", GOOD), String::new()),
-        Verdict::Outranked { step } => {
+        FlavorVerdict::Chosen => (Cell::styled("chosen", GOOD), String::new()),
+        FlavorVerdict::Outranked { step } => {
             let step = step.and_then(|step| image.ranking.get(step));
             let why = step.map(|step| format!("lacks {}={}", step.capability, step.value)).unwrap_or_default();
             (Cell::styled("outranked", ASIDE), why)
         }
-        Verdict::Tied => (Cell::styled("tied", BAD), "another one has the same capabilities".to_owned()),
-        Verdict::Rejected { mismatches } => {
+        FlavorVerdict::Tied => (Cell::styled("tied", BAD), "another one has the same capabilities".to_owned()),
+        FlavorVerdict::Rejected { mismatches } => {
             let why = mismatches.iter().map(mismatch_text).collect::<Vec<_>>().join("; ");
             (Cell::styled("rejected", BAD), why)
         }
-        Verdict::NotReached => (Cell::styled("not reached", ASIDE), "an earlier one fits".to_owned()),
-        Verdict::NotCompared => (Cell::styled("not compared", ASIDE), "the machine type is unknown".to_owned()),
+        FlavorVerdict::NotReached => (Cell::styled("not reached", ASIDE), "an earlier one fits".to_owned()),
+        FlavorVerdict::NotCompared => (Cell::styled("not compared", ASIDE), "the machine type is unknown".to_owned()),
     }
 }
 
@@ -93,7 +93,8 @@ fn ranking_text(image: &ImageExplanation, width: usize) -> String {
 }
 
 fn nearest_text(image: &ImageExplanation, nearest: usize, width: usize) -> String {
-    let Some(Verdict::Rejected { mismatches }) = image.candidates.get(nearest).map(|candidate| &candidate.verdict)
+    let Some(FlavorVerdict::Rejected { mismatches }) =
+        image.candidates.get(nearest).map(|candidate| &candidate.verdict)
     else {
         return String::new();
     };

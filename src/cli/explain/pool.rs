@@ -1,14 +1,12 @@
 //! The explanation of a pool on one screen.
 
 use super::image::image_text;
+use super::section::{INDENT, hazard_line, section};
 use super::zones::zones_text;
 use crate::cli::table::{Cell, Table, paragraph, printable};
-use crate::cli::terminal::{ASIDE, BAD, CAREFUL, HEADING};
-use crate::explain::{Explanation, HashEffect, HashExplanation, HashInput, Hazard, PoolExplanation};
+use crate::cli::terminal::{ASIDE, BAD, HEADING};
+use crate::explain::{Explanation, HashEffect, HashExplanation, HashInput, PoolExplanation};
 use crate::provider::explanation::{EffectiveInput, Origin};
-
-/// Indentation of what stands under a heading.
-pub(super) const INDENT: usize = 4;
 
 /// A Worker with its pools.
 pub(super) fn worker_text(explanation: &Explanation, width: usize) -> String {
@@ -57,10 +55,6 @@ fn pool_text(pool: &PoolExplanation, width: usize) -> String {
     text
 }
 
-pub(super) fn section(heading: &str) -> String {
-    format!("\n  {HEADING}{}{HEADING:#}\n", printable(heading))
-}
-
 /// The numbers of the pool stand in one row, or the table would be longer than a screen.
 fn inputs_table(inputs: &[EffectiveInput]) -> Table {
     const NUMBERS: [&str; 4] = ["minimum", "maximum", "surge", "unavailable"];
@@ -85,10 +79,6 @@ fn inputs_table(inputs: &[EffectiveInput]) -> Table {
         }
     }
     table
-}
-
-pub(super) fn hazard_line(place: &str, hazard: &Hazard, width: usize) -> String {
-    paragraph(&format!("! {place}{hazard}"), CAREFUL, INDENT, width)
 }
 
 fn hash_text(hash: &HashExplanation, name_zones: bool, width: usize) -> String {

@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::pool::{INDENT, hazard_line};
+use super::section::{INDENT, hazard_line};
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{BAD, CAREFUL};
 use crate::explain::{HashEffect, Hazard, PlacementExplanation};

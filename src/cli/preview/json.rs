@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::Comparison;
 use super::words::{self, Total};
-use crate::preview::compare::Nodes;
 use crate::preview::difference::{ChangeKind, ChangedObject};
 use crate::preview::finding::Severity;
+use crate::preview::placement_change::Nodes;
 use crate::preview::surge::SurgePlan;
 use crate::preview::{Cause, Effect, Finding, PlacementChange, Verdict, WorkerChange};
 

@@ -15,10 +15,11 @@ use super::{Comparison, Replacement};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::cli::input::{files, text_of_file};
+use crate::cluster::error::ReadError;
+use crate::cluster::machine_reads;
+use crate::cluster::secret_cache::SecretCache;
+use crate::cluster::seed::Seed;
 use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
-use crate::runtime::Seed;
-use crate::worker::known_secrets::KnownSecrets;
-use crate::worker::observe::{self, ObserveError};
 
 /// Workers that are read at the same time.
 const AT_ONCE: usize = 10;
@@ -134,14 +135,14 @@ enum Trouble {
     /// Something of it can't be decoded.
     Content(String),
     /// The API server said no, or nothing.
-    Api(ObserveError),
+    Api(ReadError),
 }
 
-impl From<ObserveError> for Trouble {
-    fn from(error: ObserveError) -> Self {
+impl From<ReadError> for Trouble {
+    fn from(error: ReadError) -> Self {
         match error {
-            ObserveError::Api { .. } => Self::Api(error),
-            ObserveError::Decode { .. } | ObserveError::Cluster { .. } => Self::Content(error.to_string()),
+            ReadError::Api { .. } => Self::Api(error),
+            ReadError::Decode { .. } | ReadError::Cluster { .. } => Self::Content(error.to_string()),
         }
     }
 }
@@ -154,8 +155,8 @@ async fn load_live(
     profiles: &CloudProfiles,
 ) -> Result<Loaded, Trouble> {
     let typed: Worker = decode_lenient(&to_go_json(&worker)).map_err(|error| Trouble::Content(error.to_string()))?;
-    let secrets = KnownSecrets::default().read(client, &typed).await?;
-    let live = observe::machine_objects(client, namespace).await?;
+    let secrets = SecretCache::default().read(client, &typed).await?;
+    let live = machine_reads::machine_objects(client, namespace).await?;
     let cluster = cluster.map(serde_json::to_value).transpose().map_err(|error| Trouble::Content(error.to_string()))?;
     let inputs = Inputs::new(worker, cluster, secrets, profiles)
         .map_err(|error| Trouble::Content(format!("Cluster {namespace:?}: {}", error.within("spec.cloudProfile"))))?;

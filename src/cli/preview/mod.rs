@@ -12,9 +12,9 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
 use super::terminal::{complain, exit_code_or, print, width};
+use crate::cluster::seed::Seed;
 use crate::preview::{CloudProfiles, WorkerChange};
 use crate::provider::Providers;
-use crate::runtime::Seed;
 
 pub(super) mod json;
 pub(super) mod live;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Comparison, Replacement};
 use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
 use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
-use crate::worker::live::MachineObjects;
+use crate::worker::machine_objects::MachineObjects;
 
 /// A Worker of a file.
 pub(in crate::cli) struct Loaded {

@@ -13,8 +13,10 @@ use super::permissions;
 use super::survey::Survey;
 use super::writers::{Writers, deployment_name, lease_name};
 use crate::cli::preview::live::observe_workers;
+use crate::cluster::seed::Seed;
+use crate::controller::served::Served;
 use crate::preview::CloudProfiles;
-use crate::runtime::{LEADER_LEASE, Seed, Served};
+use crate::process::election::LEASE;
 
 /// Reads a seed, as another user if one is named.
 pub(super) fn survey(
@@ -51,7 +53,7 @@ async fn writers(client: &Client, served: &Served) -> Writers {
         see::<Deployment>(client, &deployment_name(worker_type), served, &mut writers).await;
         see::<Lease>(client, &lease_name(worker_type), served, &mut writers).await;
     }
-    see::<Lease>(client, LEADER_LEASE, served, &mut writers).await;
+    see::<Lease>(client, LEASE, served, &mut writers).await;
     writers
 }
 

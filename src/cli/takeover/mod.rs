@@ -16,9 +16,10 @@ use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::terminal::{complain, exit_code_or, print, width};
+use crate::cluster::seed::Seed;
+use crate::controller::served::Served;
 use crate::preview::{CloudProfiles, PlacementChange, Verdict};
 use crate::provider::Providers;
-use crate::runtime::{Seed, Served};
 
 mod json;
 mod live;
@@ -47,7 +48,7 @@ pub(super) struct TakeoverArguments {
 
 #[derive(Debug, Subcommand)]
 enum TakeoverCommand {
-    /// Tell whether Workers can be taken over from the Go extension without rolling a node. Reads only.
+    /// Check whether Workers can be taken over from the Go extension without rolling a node. Reads only.
     Check(CheckArguments),
 }
 

@@ -12,8 +12,8 @@ use super::writers::Writers;
 use crate::cli::input::{files, objects, text_of_file};
 use crate::cli::preview::Comparison;
 use crate::cli::preview::pairs::{Loaded, Observed, Unreadable, load_each};
+use crate::controller::served::Served;
 use crate::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
-use crate::runtime::Served;
 
 /// Everything that was found.
 pub(super) struct Survey {

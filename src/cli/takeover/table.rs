@@ -47,7 +47,7 @@ fn facts(survey: &Survey, width: usize) -> String {
             table.row([name.into(), Cell::styled(words.join("; "), CAREFUL)]);
         }
     }
-    if is_empty { String::new() } else { heading("To look at before") + &table.render(INDENT, width) }
+    if is_empty { String::new() } else { heading("To check before") + &table.render(INDENT, width) }
 }
 
 fn writers(writers: &Writers, width: usize) -> String {
@@ -55,14 +55,17 @@ fn writers(writers: &Writers, width: usize) -> String {
     for theirs in &writers.go_extensions {
         let state = match (theirs.replicas, theirs.reconciles_workers) {
             (0, _) => Cell::styled("does not run", ASIDE),
-            (_, true) => Cell::styled("reconciles Workers: --disable-controllers=worker before ours begins", CAREFUL),
+            (_, true) => Cell::styled(
+                "reconciles Workers: set --disable-controllers=worker before this controller starts",
+                CAREFUL,
+            ),
             (_, false) => Cell::styled("runs without its worker controller", GOOD),
         };
         table.row([format!("Deployment {}/{}", theirs.namespace, theirs.name).into(), state]);
     }
     for lease in &writers.leases {
         let state = match (lease.holder.as_str(), lease.renewed.as_deref()) {
-            ("", _) => "nobody leads".to_owned(),
+            ("", _) => "no leader".to_owned(),
             (holder, None) => format!("led by {holder}"),
             (holder, Some(renewed)) => format!("led by {holder}, renewed {renewed}"),
         };

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::preview::pairs::Loaded;
-use crate::runtime::LEADER_LEASE;
+use crate::process::election::LEASE;
 
 /// Name of the worker controller for the Go extension's `--disable-controllers`.
 const WORKER_CONTROLLER: &str = "worker";
@@ -83,7 +83,7 @@ impl Writers {
                 self.go_extensions.push(GoExtension { namespace, name, replicas, reconciles_workers });
             }
             Some("Lease") => {
-                let is_ours = name == LEADER_LEASE;
+                let is_ours = name == LEASE;
                 if is_ours || worker_types.iter().any(|of_type| lease_name(of_type) == name) {
                     let renewed = Some(text("/spec/renewTime")).filter(|time| !time.is_empty());
                     let holder = text("/spec/holderIdentity");
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn both_write_when_we_lead_and_the_go_controller_is_on() {
         let (on, off) = (deployment(json!([]), 1), deployment(json!(["--disable-controllers=worker"]), 1));
-        let (leads, free) = (lease(LEADER_LEASE, "a"), lease(LEADER_LEASE, ""));
+        let (leads, free) = (lease(LEASE, "a"), lease(LEASE, ""));
         assert!(seen(&[on.clone(), leads.clone()]).both_write());
         assert!(!seen(&[on.clone(), free]).both_write());
         assert!(!seen(&[off, leads.clone()]).both_write());

@@ -20,9 +20,9 @@ use azure_identity::{
 
 use super::addresses::{Addresses, configuration, scope};
 use super::error::AzureError;
-use super::notes::TellingTroubles;
+use super::retry_listener::RetryNotifier;
 use super::transport::transport;
-use crate::cloud::Gate;
+use crate::cloud::WriteCheck;
 use crate::provider::azure::cloud::AzureCloud;
 use crate::provider::azure::credentials::{Credentials, Proof, Sensitive};
 
@@ -61,16 +61,16 @@ pub(super) struct Account {
 }
 
 impl Accounts {
-    pub(super) fn new(addresses: Addresses, gate: Gate) -> Self {
+    pub(super) fn new(addresses: Addresses, write_check: WriteCheck) -> Self {
         Self {
-            transport: transport(addresses.clone(), gate),
+            transport: transport(addresses.clone(), write_check),
             addresses,
             known: Mutex::default(),
             made: AtomicU64::default(),
         }
     }
 
-    /// The account of these credentials. Nothing is asked for yet.
+    /// The account of these credentials. Nothing is request for yet.
     ///
     /// # Errors
     /// When they can't be used at all.
@@ -103,7 +103,7 @@ impl Accounts {
     fn new_pipeline(&self, identity: &Identity) -> azure_core::Result<Pipeline> {
         let credential = self.credential(identity)?;
         let bearer = BearerTokenAuthorizationPolicy::new(credential, [scope(identity.cloud)]);
-        let per_try: Vec<Arc<dyn Policy>> = vec![Arc::new(TellingTroubles), Arc::new(bearer)];
+        let per_try: Vec<Arc<dyn Policy>> = vec![Arc::new(RetryNotifier), Arc::new(bearer)];
         let name = Some(env!("CARGO_PKG_NAME"));
         Ok(Pipeline::new(name, Some(env!("CARGO_PKG_VERSION")), self.options(identity.cloud), vec![], per_try, None))
     }
@@ -124,7 +124,7 @@ impl Accounts {
     }
 
     /// Answers that pass by themselves (408, 429, 500, 502, 503, 504) and broken connections are tried again, after
-    /// `Retry-After` where there is one. This is no one's time but that of the errand behind the scenes.
+    /// `Retry-After` where there is one. This is no one's time but that of the task behind the scenes.
     fn options(&self, cloud: AzureCloud) -> ClientOptions {
         let retry = ExponentialRetryOptions {
             initial_delay: azure_core::time::Duration::milliseconds(250),

@@ -5,7 +5,7 @@ use azure_core::http::Url;
 
 use crate::provider::azure::cloud::AzureCloud;
 
-/// Addresses of one cloud (spec/azure-worker.md section 5).
+/// Addresses of one cloud.
 #[derive(Clone, Copy, Debug)]
 struct Official {
     resource_manager: &'static str,
@@ -43,8 +43,8 @@ pub(super) fn scope(cloud: AzureCloud) -> String {
     format!("{}/.default", official(cloud).audience)
 }
 
-/// The cloud, for the SDK: it decides about the authority that tokens come from. (The Go extension asks the public one for
-/// every cloud.)
+/// The cloud, for the SDK: it decides about the authority that tokens come from. (The Go extension asks the public one
+/// for every cloud.)
 pub(super) fn configuration(cloud: AzureCloud) -> CloudConfiguration {
     match cloud {
         AzureCloud::Public => CloudConfiguration::AzurePublic,
@@ -81,7 +81,7 @@ impl Addresses {
 
     /// An address that the resource manager of a cloud has given, as one at its official place.
     ///
-    /// Whatever is asked carries a token with it, so an address anywhere else is none.
+    /// Whatever is request carries a token with it, so an address anywhere else is none.
     pub(super) fn official(&self, cloud: AzureCloud, given: &str) -> Option<Url> {
         let url = Url::parse(given).ok()?;
         let origin = Origin::of(&url)?;
@@ -135,8 +135,8 @@ mod tests {
         };
         let instead = |text: &str| addresses.instead_of(&url(text)).map(|url| url.to_string());
         for cloud in [AzureCloud::Public, AzureCloud::China, AzureCloud::Government] {
-            let asked = format!("{}/subscriptions/a%2Fb?x=%24y", resource_manager(cloud));
-            assert_eq!(instead(&asked).unwrap(), "http://127.0.0.1:8080/subscriptions/a%2Fb?x=%24y");
+            let request = format!("{}/subscriptions/a%2Fb?x=%24y", resource_manager(cloud));
+            assert_eq!(instead(&request).unwrap(), "http://127.0.0.1:8080/subscriptions/a%2Fb?x=%24y");
         }
         assert_eq!(
             instead("https://login.microsoftonline.us/t/oauth2/v2.0/token").unwrap(),

@@ -1,19 +1,16 @@
-//! The calls for scale sets of one resource group (spec/azure-worker.md section 9.0).
+//! The calls for scale sets of one resource group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use azure_core::http::{Context, Method, RawResponse, Request, StatusCode, Url};
 use serde::Deserialize;
-use serde_json::json;
-use tracing::info;
 
 use super::accounts::{Account, Accounts};
 use super::addresses::resource_manager;
 use super::error::AzureError;
-use super::notes::{Listener, Listening};
-use super::operation::{Begun, begun};
-use crate::provider::azure::scale_sets::{Place, ScaleSet, tags};
+use super::retry_listener::{ListenerOfRequest, RetryListener};
+use crate::provider::azure::scale_sets::{ScaleSet, ScaleSetScope};
 
 /// The version of the API that requests are made in.
 const API_VERSION: &str = "2024-03-01";
@@ -23,11 +20,11 @@ const API_VERSION: &str = "2024-03-01";
 pub(super) struct ScaleSets {
     pub(super) accounts: Arc<Accounts>,
     pub(super) account: Account,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<ScaleSetScope>,
     /// Whether what would be changed is taken for changed.
     pub(super) pretends: bool,
     /// Who is told what holds requests up.
-    pub(super) listener: Arc<dyn Listener>,
+    pub(super) listener: Arc<dyn RetryListener>,
 }
 
 /// A scale set as the API writes it.
@@ -88,45 +85,9 @@ impl ScaleSets {
         }
     }
 
-    /// Makes a scale set, or nothing if the same is there.
-    pub(super) async fn create(&self, name: &str, pool: &str, fault_domains: i32) -> Result<Begun, AzureError> {
-        let doing = format!("creating scale set {name}");
-        let resource = self.url(Some(name), &[])?;
-        if self.pretends {
-            info!(scale_set = name, pool, "would create a scale set");
-            let id = resource.path().to_owned();
-            return Ok(Begun::Done(Some(ScaleSet { name: name.to_owned(), id, ..ScaleSet::default() })));
-        }
-        let mut request = Request::new(resource.clone(), Method::Put);
-        request.insert_header("content-type", "application/json");
-        let body = json!({
-            "location": self.place.region,
-            "properties": {"platformFaultDomainCount": fault_domains, "singlePlacementGroup": false},
-            "tags": tags(pool),
-        });
-        request.set_body(body.to_string());
-        let response = self.send(&doing, &mut request).await?;
-        begun(self, doing, response, Some(resource))
-    }
-
-    /// Removes a scale set; one that is not there is removed.
-    pub(super) async fn delete(&self, name: &str) -> Result<Begun, AzureError> {
-        let doing = format!("deleting scale set {name}");
-        if self.pretends {
-            info!(scale_set = name, "would delete a scale set");
-            return Ok(Begun::Done(None));
-        }
-        let url = self.url(Some(name), &[("forceDeletion", "false")])?;
-        match self.send(&doing, &mut Request::new(url, Method::Delete)).await {
-            Ok(response) => begun(self, doing, response, None),
-            Err(error) if error.is_not_found() => Ok(Begun::Done(None)),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Sends a request; an answer without success is an error.
     pub(super) async fn send_raw(&self, request: &mut Request) -> azure_core::Result<RawResponse> {
-        let context = Context::new().with_value(Listening(Arc::clone(&self.listener)));
+        let context = Context::new().with_value(ListenerOfRequest(Arc::clone(&self.listener)));
         let sent = self.account.pipeline.send(&context, request, None).await;
         if sent.as_ref().is_err_and(|error| error.http_status() == Some(StatusCode::Unauthorized)) {
             self.accounts.drop_account(&self.account);
@@ -134,7 +95,7 @@ impl ScaleSets {
         sent
     }
 
-    async fn send(&self, doing: &str, request: &mut Request) -> Result<RawResponse, AzureError> {
+    pub(super) async fn send(&self, doing: &str, request: &mut Request) -> Result<RawResponse, AzureError> {
         self.send_raw(request).await.map_err(|error| AzureError::of(doing, error))
     }
 
@@ -156,14 +117,14 @@ impl ScaleSets {
         }
     }
 
-    /// An address that Azure has given, as one that may be asked.
+    /// An address that Azure has given, as one that may be request.
     pub(super) fn link(&self, doing: &str, given: &str) -> Result<Url, AzureError> {
         let url = self.accounts.addresses.official(self.place.cloud, given);
         url.ok_or_else(|| AzureError::senseless(doing, "Azure answers with an address that is not its own"))
     }
 
     /// The address of the group's scale sets, or of one of them. Names become parts of the path, whatever is in them.
-    fn url(&self, name: Option<&str>, query: &[(&str, &str)]) -> Result<Url, AzureError> {
+    pub(super) fn url(&self, name: Option<&str>, query: &[(&str, &str)]) -> Result<Url, AzureError> {
         let invalid = || AzureError::senseless("making a request", "there is no address for it");
         let mut url = Url::parse(resource_manager(self.place.cloud)).map_err(|_| invalid())?;
         let group = &self.place.resource_group;

@@ -1,5 +1,5 @@
-//! What went wrong at Azure, and whose turn it is: the code that Azure gives first, words only where it gives none
-//! (spec/azure-worker.md section 15). Both as for the machines that machine-controller-manager makes.
+//! What went wrong at Azure, and whose turn it is: the code that Azure gives first, words only where it gives none.
+//! Both as for the machines that machine-controller-manager makes.
 
 use azure_core::error::{ErrorKind, ErrorResponse};
 
@@ -26,7 +26,7 @@ enum Kind {
     Token,
     /// The resource manager: its status, and the codes that it gave, the outermost first.
     Answer { status: u16, codes: Vec<String> },
-    /// Nobody could be asked, or gave an answer that makes no sense.
+    /// Nobody could be request, or gave an answer that makes no sense.
     Nobody,
 }
 
@@ -100,7 +100,7 @@ fn is_refusal(error: &azure_core::Error) -> bool {
             _ => cause = current.source(),
         }
     }
-    // Refused before anybody was asked.
+    // Refused before anybody was request.
     true
 }
 

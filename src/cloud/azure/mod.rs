@@ -1,7 +1,7 @@
 //! Azure: scale sets for non-zonal pools (docs/azure-scale-sets.md).
 //!
 //! ```text
-//!  a look at a Worker ──► [`Azure`] ── begins, at most waits a moment ──► errand behind the scenes ──► bell
+//!  a reconcile of a Worker ──► [`Azure`] ── begins, waits a moment at most ──► background task ──► requeue
 //!                                                                          provision · removal
 //!                                                                              │
 //!    accounts     one pipeline and token for the same credentials             client   list, get, create, delete
@@ -9,179 +9,206 @@
 //!    transport    the last step of a request                                  operation  until Azure is done
 //! ```
 //!
-//! What is decided stands in [`provider::azure::scale_sets`](crate::provider::azure::scale_sets) and is pure; here is only who
-//! asks, waits and tells.
+//! What is decided stands in [`crate::provider::azure::scale_sets`] and is pure; here is
+//! only who asks, waits and tells.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use self::accounts::Accounts;
+use self::background_task::{BackgroundTask, TaskState, settle};
 use self::client::ScaleSets;
-use self::errand::{Errand, State, settle};
 use self::error::AzureError;
-use self::notes::Listener;
 use self::provision::{Provision, Turns};
 use self::removal::Removal;
-use super::{Bell, Gate, WorkerName, Writes};
+use self::retry_listener::RetryListener;
+use super::{CloudFactory, TaskEnded, WorkerName, WriteAccess, WriteCheck};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
+use crate::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+use crate::provider;
 use crate::provider::azure::documents::ScaleSetDependency;
-use crate::provider::azure::scale_sets::{Needs, Place, PoolNeed, needs, needs_of_deletion};
+use crate::provider::azure::scale_sets::{Needs, PoolNeed, ScaleSetScope, needs, needs_of_deletion};
+use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{Dependencies, DependencyFailure, WorkerContext, WorkerError};
-use crate::worker::dependencies::{Asked, CleanUp, Cloud, Provided};
-use crate::worker::live::MachineObjects;
-use crate::worker::report::Failure;
+use crate::worker::machine_objects::MachineObjects;
+use crate::worker::status::Failure;
 use serde_json::{Value, json};
 
 mod accounts;
 mod addresses;
+mod background_task;
 mod client;
-mod errand;
 mod error;
-mod notes;
 mod operation;
 mod provision;
 mod removal;
+mod retry_listener;
 mod transport;
 
 pub use addresses::{Addresses, Origin};
 
-/// How long a look waits for errands: long enough for an Azure that has nothing to do, too short for anybody to notice.
-const MOMENT: Duration = Duration::from_millis(400);
-/// When a failed errand is tried again: after the first time, then after twice as long each time, up to the second.
+/// How long a reconcile waits for tasks: long enough for an Azure that has nothing to do, too short for anybody to
+/// notice.
+const SETTLE_TIMEOUT: Duration = Duration::from_millis(400);
+/// When a failed task is tried again: after the first time, then after twice as long each time, up to the second.
 const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+/// Azure's arguments of the controller.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AzureArguments {
+    /// Address for requests to Azure's resource manager, for every cloud: a proxy, or a simulator for tests.
+    #[arg(long, env = "AZURE_RESOURCE_MANAGER_URL", value_name = "URL")]
+    azure_resource_manager_url: Option<Origin>,
+    /// Address for requests for Azure's access tokens, for every cloud.
+    #[arg(long, env = "AZURE_AUTHORITY_HOST", value_name = "URL")]
+    azure_authority_url: Option<Origin>,
+}
+
+impl CloudFactory for AzureArguments {
+    fn worker_type(&self) -> &'static str {
+        provider::azure::Azure.provider_type()
+    }
+
+    fn open(&self, write_check: WriteCheck, task_ended: TaskEnded) -> Arc<dyn Cloud> {
+        let Self { azure_resource_manager_url, azure_authority_url } = self.clone();
+        let addresses = Addresses { resource_manager: azure_resource_manager_url, authority: azure_authority_url };
+        Arc::new(Azure::new(addresses, write_check, task_ended))
+    }
+}
 
 /// Scale sets at Azure.
 pub struct Azure {
     accounts: Arc<Accounts>,
-    gate: Gate,
-    bell: Bell,
-    errands: Mutex<HashMap<String, Errands>>,
+    write_check: WriteCheck,
+    task_ended: TaskEnded,
+    tasks: Mutex<HashMap<String, WorkerTasks>>,
 }
 
 /// What goes on for one Worker.
-struct Errands {
-    place: Arc<Place>,
+struct WorkerTasks {
+    place: Arc<ScaleSetScope>,
     turns: Turns,
-    pools: HashMap<String, PoolErrand>,
-    removal: Option<RemovalErrand>,
+    pools: HashMap<String, PoolTask>,
+    removal: Option<RemovalTask>,
 }
 
-struct PoolErrand {
+struct PoolTask {
     need: PoolNeed,
-    errand: Errand<ScaleSetDependency>,
+    task: BackgroundTask<ScaleSetDependency>,
     tries: u32,
 }
 
-struct RemovalErrand {
+struct RemovalTask {
     removal: Removal,
-    errand: Errand<Vec<ScaleSetDependency>>,
+    task: BackgroundTask<Vec<ScaleSetDependency>>,
     tries: u32,
 }
 
 impl Azure {
-    /// At these addresses; the bell rings when an errand is over.
+    /// At these addresses; `task_ended` is called when a background task has ended.
     #[must_use]
-    pub fn new(addresses: Addresses, gate: Gate, bell: Bell) -> Self {
-        let accounts = Arc::new(Accounts::new(addresses, Arc::clone(&gate)));
-        Self { accounts, gate, bell, errands: Mutex::default() }
+    pub fn new(addresses: Addresses, write_check: WriteCheck, task_ended: TaskEnded) -> Self {
+        let accounts = Arc::new(Accounts::new(addresses, Arc::clone(&write_check)));
+        Self { accounts, write_check, task_ended, tasks: Mutex::default() }
     }
 
     /// Who asks at a place.
     fn scale_sets(
         &self,
-        place: &Arc<Place>,
-    ) -> Result<impl FnOnce(Arc<dyn Listener>) -> ScaleSets + use<>, AzureError> {
+        place: &Arc<ScaleSetScope>,
+    ) -> Result<impl FnOnce(Arc<dyn RetryListener>) -> ScaleSets + use<>, AzureError> {
         let account = self.accounts.account(place.cloud, &place.credentials)?;
         let (accounts, place, pretends) = (Arc::clone(&self.accounts), Arc::clone(place), self.pretends());
         Ok(move |listener| ScaleSets { accounts, account, place, pretends, listener })
     }
 
     fn pretends(&self) -> bool {
-        (self.gate)() == Writes::Pretended
+        (self.write_check)() == WriteAccess::DryRun
     }
 
-    fn errands(&self) -> MutexGuard<'_, HashMap<String, Errands>> {
-        self.errands.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tasks(&self) -> MutexGuard<'_, HashMap<String, WorkerTasks>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn provide_now(&self, asked: Asked<'_>) -> Result<Provided, WorkerError> {
-        let worker = asked.context.worker;
+    async fn ensure_dependencies(&self, request: DependencyRequest<'_>) -> Result<DependencyState, WorkerError> {
+        let worker = request.context.worker;
         let uid = worker.metadata.uid.clone().unwrap_or_default();
-        let Some(needs) = needs(asked.context)? else { return Ok(Provided::default()) };
+        let Some(needs) = needs(request.context)? else { return Ok(DependencyState::default()) };
         if needs.zonal {
-            return Ok(Provided { has_something: true, ..Provided::default() });
+            return Ok(DependencyState { has_something: true, ..DependencyState::default() });
         }
         let watches = {
-            let mut all = self.errands();
-            let errands = Errands::of(&mut all, &uid, &needs.place);
-            let affected = |need: &&PoolNeed| !errands.is_being_removed(need);
+            let mut all = self.tasks();
+            let tasks = WorkerTasks::of(&mut all, &uid, &needs.place);
+            let affected = |need: &&PoolNeed| !tasks.is_being_removed(need);
             let needed: Vec<PoolNeed> = needs.pools.iter().filter(affected).cloned().collect();
-            errands.pools.retain(|pool, _| needed.iter().any(|need| need.pool == *pool));
-            needed.into_iter().map(|need| self.pool_errand(errands, need, &asked)).collect()
+            tasks.pools.retain(|pool, _| needed.iter().any(|need| need.pool == *pool));
+            needed.into_iter().map(|need| self.pool_task(tasks, need, &request)).collect()
         };
-        settle(watches, MOMENT).await;
-        Ok(self.provided(&uid, needs))
+        settle(watches, SETTLE_TIMEOUT).await;
+        Ok(self.dependency_state(&uid, needs))
     }
 
-    /// Begins the errand of a pool where it has none that helps.
-    fn pool_errand(
+    /// Begins the task of a pool where it has none that helps.
+    fn pool_task(
         &self,
-        errands: &mut Errands,
+        tasks: &mut WorkerTasks,
         need: PoolNeed,
-        asked: &Asked<'_>,
-    ) -> tokio::sync::watch::Receiver<State<ScaleSetDependency>> {
+        request: &DependencyRequest<'_>,
+    ) -> tokio::sync::watch::Receiver<TaskState<ScaleSetDependency>> {
         let mut tries = 0;
-        if let Some(present) = errands.pools.get(&need.pool).filter(|present| present.answers(&need)) {
-            match present.errand.state() {
-                State::Over(..) if asked.begins => {}
-                State::Over(Err(_), since) if due(since, present.tries).is_none() => tries = present.tries + 1,
-                State::Going(_) | State::Over(..) => return present.errand.watch(),
+        if let Some(present) = tasks.pools.get(&need.pool).filter(|present| present.answers(&need)) {
+            match present.task.state() {
+                TaskState::Ended(..) if request.begins => {}
+                TaskState::Ended(Err(_), since) if due(since, present.tries).is_none() => tries = present.tries + 1,
+                TaskState::Running(_) | TaskState::Ended(..) => return present.task.watch(),
             }
         }
-        let ids_of_machines = scale_sets_of_machines(&need.pool, asked.live);
-        let has_machines = asked.live.deployments.values().any(|live| live.pool() == Some(&need.pool));
+        let ids_of_machines = scale_sets_of_machines(&need.pool, request.live);
+        let has_machines = request.live.deployments.values().any(|live| live.pool() == Some(&need.pool));
         let provision = Provision {
-            place: Arc::clone(&errands.place),
+            place: Arc::clone(&tasks.place),
             need: need.clone(),
-            searches: asked.has_moved || has_machines,
+            searches: request.has_moved || has_machines,
             ids_of_machines,
-            turns: errands.turns.clone(),
+            turns: tasks.turns.clone(),
         };
-        let (asking, turn) = (self.scale_sets(&errands.place), errands.turns.queue());
-        let errand = Errand::begin(
+        let (asking, turn) = (self.scale_sets(&tasks.place), tasks.turns.queue());
+        let task = BackgroundTask::begin(
             |report| async move {
                 let scale_sets = asking.map_err(|error| error.failure())?(report.clone());
                 provision.run(turn, scale_sets, report).await
             },
-            self.ring(asked.context.worker),
+            self.notify(request.context.worker),
         );
-        let watch = errand.watch();
-        errands.pools.insert(need.pool.clone(), PoolErrand { need, errand, tries });
+        let watch = task.watch();
+        tasks.pools.insert(need.pool.clone(), PoolTask { need, task, tries });
         watch
     }
 
     /// What is known now.
-    fn provided(&self, uid: &str, needs: Needs) -> Provided {
-        let all = self.errands();
+    fn dependency_state(&self, uid: &str, needs: Needs) -> DependencyState {
+        let all = self.tasks();
         let mut dependencies = Dependencies { failures: needs.refused.clone(), ..Dependencies::default() };
         let mut records = needs.records.clone();
         let mut again: Option<Duration> = None;
         for need in &needs.pools {
-            let errand = all.get(uid).and_then(|errands| errands.pools.get(&need.pool));
-            match errand.map(|errand| (errand.errand.state(), errand.tries)) {
-                Some((State::Over(Ok(record), _), _)) => put(&mut records, record),
-                Some((State::Over(Err(failure), since), tries)) => {
+            let task = all.get(uid).and_then(|tasks| tasks.pools.get(&need.pool));
+            match task.map(|task| (task.task.state(), task.tries)) {
+                Some((TaskState::Ended(Ok(record), _), _)) => put(&mut records, record),
+                Some((TaskState::Ended(Err(failure), since), tries)) => {
                     let wait = due(since, tries).unwrap_or_default();
                     again = Some(again.map_or(wait, |again| again.min(wait)));
                     dependencies.failures.insert(need.pool.clone(), failure);
                 }
-                Some((State::Going(holdup), _)) => {
-                    let (text, code) = holdup.map_or((None, None), |holdup| (Some(holdup.text), holdup.code));
+                Some((TaskState::Running(delay), _)) => {
+                    let (text, code) = delay.map_or((None, None), |delay| (Some(delay.text), delay.code));
                     let text = text.map(|text| format!(": {text}")).unwrap_or_default();
                     let failure = DependencyFailure { message: format!("for its scale set{text}"), code };
                     dependencies.waiting.insert(need.pool.clone(), failure);
@@ -194,33 +221,33 @@ impl Azure {
         }
         let records_changed = records != needs.records && !self.pretends();
         dependencies.records = json!(records);
-        Provided { dependencies: Some(dependencies), has_something: true, records_changed, look_again: again }
+        DependencyState { dependencies: Some(dependencies), has_something: true, records_changed, look_again: again }
     }
 
     async fn remove_now(&self, worker: &Worker, removal: Removal) -> CleanUp {
         let uid = worker.metadata.uid.clone().unwrap_or_default();
         let before = removal.needs.records.clone();
         let watch = {
-            let mut all = self.errands();
-            let errands = Errands::of(&mut all, &uid, &removal.needs.place);
-            self.removal_errand(errands, removal, worker)
+            let mut all = self.tasks();
+            let tasks = WorkerTasks::of(&mut all, &uid, &removal.needs.place);
+            self.removal_task(tasks, removal, worker)
         };
-        settle(vec![watch], MOMENT).await;
-        let mut all = self.errands();
-        let present = all.get(&uid).and_then(|errands| errands.removal.as_ref());
-        let Some((state, tries)) = present.map(|present| (present.errand.state(), present.tries)) else {
+        settle(vec![watch], SETTLE_TIMEOUT).await;
+        let mut all = self.tasks();
+        let present = all.get(&uid).and_then(|tasks| tasks.removal.as_ref());
+        let Some((state, tries)) = present.map(|present| (present.task.state(), present.tries)) else {
             return CleanUp::Waiting("until unneeded scale sets are gone".to_owned());
         };
         match state {
-            State::Going(holdup) => {
-                let text = holdup.map(|holdup| format!(": {}", holdup.text)).unwrap_or_default();
+            TaskState::Running(delay) => {
+                let text = delay.map(|delay| format!(": {}", delay.text)).unwrap_or_default();
                 CleanUp::Waiting(format!("until unneeded scale sets are gone{text}"))
             }
-            State::Over(Ok(records), _) => {
+            TaskState::Ended(Ok(records), _) => {
                 all.remove(&uid);
                 CleanUp::Done((records != before).then(|| json!({"vmoDependencies": without_nothing(&records)})))
             }
-            State::Over(Err(failure), since) => {
+            TaskState::Ended(Err(failure), since) => {
                 let message = format!("unneeded scale sets can't be removed: {failure}");
                 let failure = Failure { message, codes: failure.code.into_iter().collect() };
                 CleanUp::Failed(failure, due(since, tries).unwrap_or_default())
@@ -228,34 +255,34 @@ impl Azure {
         }
     }
 
-    fn removal_errand(
+    fn removal_task(
         &self,
-        errands: &mut Errands,
+        tasks: &mut WorkerTasks,
         removal: Removal,
         worker: &Worker,
-    ) -> tokio::sync::watch::Receiver<State<Vec<ScaleSetDependency>>> {
+    ) -> tokio::sync::watch::Receiver<TaskState<Vec<ScaleSetDependency>>> {
         let mut tries = 0;
-        if let Some(present) = errands.removal.as_ref().filter(|present| present.removal == removal) {
-            match present.errand.state() {
-                State::Over(Err(_), since) if due(since, present.tries).is_none() => tries = present.tries + 1,
-                State::Going(_) | State::Over(..) => return present.errand.watch(),
+        if let Some(present) = tasks.removal.as_ref().filter(|present| present.removal == removal) {
+            match present.task.state() {
+                TaskState::Ended(Err(_), since) if due(since, present.tries).is_none() => tries = present.tries + 1,
+                TaskState::Running(_) | TaskState::Ended(..) => return present.task.watch(),
             }
         }
-        let (asking, runs) = (self.scale_sets(&errands.place), removal.clone());
-        let errand = Errand::begin(
+        let (asking, runs) = (self.scale_sets(&tasks.place), removal.clone());
+        let task = BackgroundTask::begin(
             |report| async move {
                 let scale_sets = asking.map_err(|error| error.failure())?(report.clone());
                 runs.run(scale_sets, report).await
             },
-            self.ring(worker),
+            self.notify(worker),
         );
-        let watch = errand.watch();
-        errands.removal = Some(RemovalErrand { removal, errand, tries });
+        let watch = task.watch();
+        tasks.removal = Some(RemovalTask { removal, task, tries });
         watch
     }
 
-    fn ring(&self, worker: &Worker) -> impl FnOnce() + Send + use<> {
-        let bell = Arc::clone(&self.bell);
+    fn notify(&self, worker: &Worker) -> impl FnOnce() + Send + use<> {
+        let task_ended = Arc::clone(&self.task_ended);
         let name = WorkerName {
             namespace: worker.metadata.namespace.clone().unwrap_or_default(),
             name: worker.metadata.name.clone().unwrap_or_default(),
@@ -263,43 +290,43 @@ impl Azure {
         let begun = Instant::now();
         move || {
             // Whoever began it has waited that long.
-            if begun.elapsed() >= MOMENT {
-                bell(name);
+            if begun.elapsed() >= SETTLE_TIMEOUT {
+                task_ended(name);
             }
         }
     }
 }
 
-impl Errands {
-    /// Those of a Worker. Errands at another place, or with other credentials, help nobody.
-    fn of<'a>(all: &'a mut HashMap<String, Self>, uid: &str, place: &Place) -> &'a mut Self {
+impl WorkerTasks {
+    /// Those of a Worker. WorkerTasks at another place, or with other credentials, help nobody.
+    fn of<'a>(all: &'a mut HashMap<String, Self>, uid: &str, place: &ScaleSetScope) -> &'a mut Self {
         let new =
             || Self { place: Arc::new(place.clone()), turns: Turns::default(), pools: HashMap::new(), removal: None };
-        let errands = all.entry(uid.to_owned()).or_insert_with(new);
-        if *errands.place != *place {
-            *errands = new();
+        let tasks = all.entry(uid.to_owned()).or_insert_with(new);
+        if *tasks.place != *place {
+            *tasks = new();
         }
-        errands
+        tasks
     }
 
     /// Whether the recorded scale set of a pool is on its way out, because nobody needed it a moment ago.
     fn is_being_removed(&self, need: &PoolNeed) -> bool {
-        let Some(removal) = self.removal.as_ref().filter(|removal| removal.errand.is_going()) else { return false };
+        let Some(removal) = self.removal.as_ref().filter(|removal| removal.task.is_running()) else { return false };
         need.recorded.as_ref().is_some_and(|name| removal.removal.may_remove(name))
     }
 }
 
-impl PoolErrand {
+impl PoolTask {
     /// Whether it is for what the pool needs; once it is over, the need has its result for a record.
     fn answers(&self, need: &PoolNeed) -> bool {
         let has_result =
-            |name: &String| matches!(self.errand.state(), State::Over(Ok(record), _) if record.name == *name);
+            |name: &String| matches!(self.task.state(), TaskState::Ended(Ok(record), _) if record.name == *name);
         self.need.fault_domains == need.fault_domains
             && (self.need.recorded == need.recorded || need.recorded.as_ref().is_some_and(has_result))
     }
 }
 
-/// How long until a failed errand is tried again; `None` when it is time.
+/// How long until a failed task is tried again; `None` when it is time.
 fn due(since: Instant, tries: u32) -> Option<Duration> {
     let delay = RETRIES.0.saturating_mul(2_u32.saturating_pow(tries)).min(RETRIES.1);
     (since + delay).checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
@@ -326,8 +353,8 @@ fn scale_sets_of_machines(pool: &str, live: &MachineObjects) -> Vec<String> {
 }
 
 impl Cloud for Azure {
-    fn provide<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Provided, WorkerError>> {
-        self.provide_now(asked).boxed()
+    fn ensure<'a>(&'a self, request: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>> {
+        self.ensure_dependencies(request).boxed()
     }
 
     fn clean_up<'a>(
@@ -356,6 +383,6 @@ impl Cloud for Azure {
     }
 
     fn forget(&self, uid: &str) {
-        self.errands().remove(uid);
+        self.tasks().remove(uid);
     }
 }

@@ -12,11 +12,12 @@ use azure_core::http::poller::{
 };
 use azure_core::http::{JsonFormat, Method, Poller, RawResponse, Request, Response, StatusCode, Url};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tracing::info;
 
 use super::client::{Document, ScaleSets};
 use super::error::AzureError;
-use crate::provider::azure::scale_sets::ScaleSet;
+use crate::provider::azure::scale_sets::{ScaleSet, tags};
 
 const ASYNC_OPERATION: HeaderName = HeaderName::from_static("azure-asyncoperation");
 const LOCATION: HeaderName = HeaderName::from_static("location");
@@ -70,8 +71,10 @@ struct OperationError {
 }
 
 impl State {
-    fn of(body: &[u8]) -> Self {
-        serde_json::from_slice(body).unwrap_or_default()
+    /// What an answer says; one without a body says nothing. What is no document (a page of a proxy) must not pass for
+    /// that.
+    fn of(body: &[u8]) -> Result<Self, serde_json::Error> {
+        if body.trim_ascii().is_empty() { Ok(Self::default()) } else { serde_json::from_slice(body) }
     }
 
     /// An answer that says nothing about an end says that there was one. Words that nobody knows are on the way to it.
@@ -94,8 +97,46 @@ impl StatusMonitor for State {
     }
 }
 
+impl ScaleSets {
+    /// Makes a scale set, or nothing if the same is there.
+    pub(super) async fn create(&self, name: &str, pool: &str, fault_domains: i32) -> Result<Begun, AzureError> {
+        let doing = format!("creating scale set {name}");
+        let resource = self.url(Some(name), &[])?;
+        if self.pretends {
+            info!(scale_set = name, pool, "would create a scale set");
+            let id = resource.path().to_owned();
+            return Ok(Begun::Done(Some(ScaleSet { name: name.to_owned(), id, ..ScaleSet::default() })));
+        }
+        let mut request = Request::new(resource.clone(), Method::Put);
+        request.insert_header("content-type", "application/json");
+        let body = json!({
+            "location": self.place.region,
+            "properties": {"platformFaultDomainCount": fault_domains, "singlePlacementGroup": false},
+            "tags": tags(pool),
+        });
+        request.set_body(body.to_string());
+        let response = self.send(&doing, &mut request).await?;
+        begun(self, doing, response, Some(resource))
+    }
+
+    /// Removes a scale set; one that is not there is removed.
+    pub(super) async fn delete(&self, name: &str) -> Result<Begun, AzureError> {
+        let doing = format!("deleting scale set {name}");
+        if self.pretends {
+            info!(scale_set = name, "would delete a scale set");
+            return Ok(Begun::Done(None));
+        }
+        let url = self.url(Some(name), &[("forceDeletion", "false")])?;
+        match self.send(&doing, &mut Request::new(url, Method::Delete)).await {
+            Ok(response) => begun(self, doing, response, None),
+            Err(error) if error.is_not_found() => Ok(Begun::Done(None)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// Reads the answer to a PUT (with the address of its `resource`) or DELETE.
-pub(super) fn begun(
+fn begun(
     scale_sets: &ScaleSets,
     doing: String,
     response: RawResponse,
@@ -103,7 +144,6 @@ pub(super) fn begun(
 ) -> Result<Begun, AzureError> {
     let (status, headers, body) = response.deconstruct();
     let header = |name: &HeaderName| headers.get_optional_str(name).filter(|value| !value.is_empty());
-    let state = State::of(&body);
     let (address, by_status_code) = match (header(&ASYNC_OPERATION), header(&LOCATION)) {
         (Some(address), _) => (Some(scale_sets.link(&doing, address)?), false),
         (None, Some(address)) if status == StatusCode::Accepted => (Some(scale_sets.link(&doing, address)?), true),
@@ -111,7 +151,10 @@ pub(super) fn begun(
     };
     let goes_on = match (&address, &resource) {
         (Some(_), _) => true,
-        (None, Some(_)) => !matches!(state.progress(), PollerStatus::Succeeded),
+        (None, Some(_)) => {
+            let state = State::of(&body).map_err(|error| unreadable(&doing, &error))?;
+            !matches!(state.progress(), PollerStatus::Succeeded)
+        }
         (None, None) => false,
     };
     let Some(address) = address.or_else(|| resource.clone()).filter(|_| goes_on) else {
@@ -129,8 +172,11 @@ pub(super) fn begun(
 }
 
 fn read(doing: &str, body: &[u8]) -> Result<Document, AzureError> {
-    serde_json::from_slice(body)
-        .map_err(|error| AzureError::senseless(doing, &format!("the answer can't be read: {error}")))
+    serde_json::from_slice(body).map_err(|error| unreadable(doing, &error))
+}
+
+fn unreadable(doing: &str, error: &serde_json::Error) -> AzureError {
+    AzureError::senseless(doing, &format!("the answer can't be read: {error}"))
 }
 
 fn pause(headers: &Headers) -> azure_core::time::Duration {
@@ -166,13 +212,14 @@ impl Operation {
         let mut request = Request::new(self.address.clone(), Method::Get);
         let response = self.scale_sets.send_raw(&mut request).await;
         let (status, headers, body) = match response {
-            // The scale set is gone, and with it what was asked about.
+            // The scale set is gone, and with it what was request about.
             Err(error) if self.resource.is_none() && error.http_status() == Some(StatusCode::NotFound) => {
                 return Ok(self.succeeded());
             }
             other => other?.deconstruct(),
         };
-        let state = State::of(&body);
+        let state = if self.by_status_code { Ok(State::default()) } else { State::of(&body) };
+        let state = state.map_err(|error| azure_core::Error::new(ErrorKind::DataConversion, error))?;
         let progress = match status {
             StatusCode::Accepted if self.by_status_code => PollerStatus::InProgress,
             _ if self.by_status_code => PollerStatus::Succeeded,
@@ -216,4 +263,19 @@ fn monitor(status: &str) -> Response<State> {
 
 fn json_response<T>(text: &str) -> Response<T> {
     RawResponse::from_bytes(StatusCode::Ok, Headers::new(), text.to_owned()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_without_content_says_nothing() {
+        let progress = |body: &str| State::of(body.as_bytes()).map(|state| state.progress()).map_err(drop);
+        assert_eq!(progress(""), Ok(PollerStatus::Succeeded));
+        assert_eq!(progress(r#"{"status":"InProgress"}"#), Ok(PollerStatus::InProgress));
+        for page in ["<html>Sign in</html>", r#"{"status":"#, r#"{"status":{}}"#] {
+            assert_eq!(progress(page), Err(()), "{page}");
+        }
+    }
 }

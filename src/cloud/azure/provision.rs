@@ -1,4 +1,4 @@
-//! The errand that brings one pool its scale set: look, keep or create, follow to the end.
+//! The task that brings one pool its scale set: look, keep or create, follow to the end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,20 +7,20 @@ use futures::FutureExt;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tracing::info;
 
+use super::background_task::{PATIENCE, PAUSES, Report};
 use super::client::ScaleSets;
-use super::errand::{PATIENCE, PAUSES, Report};
 use super::error::AzureError;
 use super::operation::{Begun, Operation};
 use crate::provider::DependencyFailure;
 use crate::provider::azure::documents::ScaleSetDependency;
-use crate::provider::azure::scale_sets::{Adoption, Place, PoolNeed, ScaleSet, Step, adoption, record, step};
+use crate::provider::azure::scale_sets::{Adoption, PoolNeed, ScaleSet, ScaleSetScope, Step, adoption, record, step};
 
 /// How long a request keeps its turn: one that is tried again and again holds up nobody.
 const TURN: Duration = Duration::from_secs(1);
 
-/// One pool and all that its errand needs.
+/// One pool and all that its task needs.
 pub(super) struct Provision {
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<ScaleSetScope>,
     pub(super) need: PoolNeed,
     /// Whether the record may be lost: then what is there is looked for.
     pub(super) searches: bool,
@@ -75,7 +75,7 @@ impl From<DependencyFailure> for Failed {
 }
 
 impl Provision {
-    /// Runs the errand. Whatever passes by itself is waited for, here where nobody else waits.
+    /// Runs the task. Whatever passes by itself is waited for, here where nobody else waits.
     pub(super) async fn run(
         self,
         turn: impl Future<Output = OwnedMutexGuard<()>>,
@@ -99,7 +99,7 @@ impl Provision {
             if begun.elapsed() > PATIENCE {
                 return Err(DependencyFailure { message: reason, code: None });
             }
-            report.held_up(reason, None);
+            report.delayed(reason, None);
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSES.1);
             turn = self.turns.queue().await;

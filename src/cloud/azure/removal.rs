@@ -1,4 +1,4 @@
-//! The errand that removes the scale sets of a Worker that nothing needs any more.
+//! The task that removes the scale sets of a Worker that nothing needs any more.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,8 +6,8 @@ use std::time::Instant;
 use futures::future::join_all;
 use tracing::info;
 
+use super::background_task::{PATIENCE, PAUSES, Report};
 use super::client::ScaleSets;
-use super::errand::{PATIENCE, PAUSES, Report};
 use super::error::AzureError;
 use super::operation::Begun;
 use crate::provider::DependencyFailure;
@@ -29,7 +29,7 @@ impl Removal {
         !self.needs.records.iter().any(|record| record.name == name && is_kept(record))
     }
 
-    /// Runs the errand; the records that are left. All that can go has gone when something else can't.
+    /// Runs the task; the records that are left. All that can go has gone when something else can't.
     pub(super) async fn run(
         self,
         scale_sets: ScaleSets,
@@ -62,8 +62,8 @@ impl Removal {
     }
 }
 
-/// Follows one deletion to its end. As long as Azure refuses it because something else goes on with the scale set, such as
-/// its making that nobody needs any more, it is asked again.
+/// Follows one deletion to its end. As long as Azure refuses it because something else goes on with the scale set, such
+/// as its making that nobody needs any more, it is request again.
 async fn gone(
     scale_sets: &ScaleSets,
     name: String,
@@ -80,7 +80,7 @@ async fn gone(
         match end {
             Err(error) if error.is_conflict() && since.elapsed() < PATIENCE => {
                 info!(scale_set = name, %error, "the scale set can't be deleted yet");
-                report.held_up("Azure still goes on with something else there", None);
+                report.delayed("another operation of Azure is in progress there", None);
             }
             end => return end,
         }

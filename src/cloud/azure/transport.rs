@@ -9,35 +9,35 @@ use azure_core::error::ErrorKind;
 use azure_core::http::{AsyncRawResponse, HttpClient, Method, Request, Transport, new_http_client};
 
 use super::addresses::Addresses;
-use crate::cloud::{Gate, Writes};
+use crate::cloud::{WriteAccess, WriteCheck};
 
 /// How long an answer may take to begin.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Gated {
+struct FencedTransport {
     addresses: Addresses,
-    gate: Gate,
+    write_check: WriteCheck,
     client: Arc<dyn HttpClient>,
 }
 
-impl fmt::Debug for Gated {
+impl fmt::Debug for FencedTransport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Gated").field("addresses", &self.addresses).finish_non_exhaustive()
+        formatter.debug_struct("FencedTransport").field("addresses", &self.addresses).finish_non_exhaustive()
     }
 }
 
-/// A transport that sends requests to these addresses, and changes only while the gate lets them pass. One is enough for a
-/// process: it keeps connections.
-pub(super) fn transport(addresses: Addresses, gate: Gate) -> Transport {
-    Transport::new(Arc::new(Gated { addresses, gate, client: new_http_client(None) }))
+/// A transport that sends requests to these addresses, and changes only while the process may write. One is enough for a process: it
+/// keeps connections.
+pub(super) fn transport(addresses: Addresses, write_check: WriteCheck) -> Transport {
+    Transport::new(Arc::new(FencedTransport { addresses, write_check, client: new_http_client(None) }))
 }
 
 #[async_trait]
-impl HttpClient for Gated {
+impl HttpClient for FencedTransport {
     async fn execute_request(&self, request: &Request) -> azure_core::Result<AsyncRawResponse> {
         // Asking for a token is a POST.
         let changes = matches!(request.method(), Method::Put | Method::Patch | Method::Delete);
-        if changes && (self.gate)() != Writes::Allowed {
+        if changes && (self.write_check)() != WriteAccess::Allowed {
             return Err(azure_core::Error::with_message(ErrorKind::Other, "not changed: this process doesn't lead"));
         }
         let send = async {

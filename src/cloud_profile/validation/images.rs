@@ -1,4 +1,4 @@
-//! Images and their versions (gardener-core sections 1.5 and 3.2).
+//! Images and their versions (docs/contract.md#versions).
 
 use std::collections::HashSet;
 

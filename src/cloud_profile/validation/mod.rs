@@ -1,5 +1,5 @@
-//! What the API server of Gardener refuses in a CloudProfile, with its paths and error types (gardener-core sections 1.5
-//! and 3.2).
+//! What the API server of Gardener refuses in a CloudProfile, with its paths and error types
+//! (docs/contract.md#cloudprofiles).
 
 use std::collections::HashSet;
 

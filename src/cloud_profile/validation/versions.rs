@@ -1,4 +1,4 @@
-//! Kubernetes versions, and what is common to all versions with a life (gardener-core section 3.2).
+//! Kubernetes versions, and what is common to all versions with a life (docs/contract.md#versions).
 
 use std::collections::HashMap;
 

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Lint;
 use super::finding::{Rule, Severity, and, count, some_of};
 use crate::api::gardener::Capabilities;
+use crate::capabilities::FlavorVerdict;
 use crate::capabilities::{Classification, are_equal, with_defaults};
 use crate::offer::offered::{Defect, OfferedFlavor, OfferedVersion};
 use crate::offer::resolution::{Availability, Outcome};
-use crate::provider::explanation::{Verdict, capabilities_text};
+use crate::provider::explanation::capabilities_text;
 
 /// What becomes of the flavors of one version.
 #[derive(Default)]
@@ -185,7 +186,7 @@ impl Lint<'_> {
             let Some(place) = available.flavors.iter().position(|known| *known == flavor) else { continue };
             for group in 0..self.resolution.groups().len() {
                 let decision = self.resolution.decision(group, available);
-                let Some(Verdict::Outranked { step }) = decision.verdicts.get(place) else { continue };
+                let Some(FlavorVerdict::Outranked { step }) = decision.verdicts.get(place) else { continue };
                 let Outcome::Chosen(winner) = self.resolution.outcome(group, available) else { continue };
                 let step = step.and_then(|step| decision.ranking.get(step));
                 let because = step.map(|step| format!(", because it lists {}={}", step.capability, step.value));

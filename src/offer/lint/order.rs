@@ -75,7 +75,7 @@ impl Lint<'_> {
                 *decided.entry((contest.group, self.resolution.list(&contest.available))).or_insert_with(|| {
                     let machine = &self.resolution.groups().get(contest.group)?.capabilities;
                     let flavors = self.resolution.flavors(&contest.available);
-                    best_flavor(machine, definitions, flavors, |flavor| flavor).ok().map(|choice| choice.index)
+                    best_flavor(machine, definitions, flavors, |flavor| flavor).ok()
                 });
             let winner = winner.and_then(|position| contest.available.flavors.get(position).copied());
             if let Some(winner) = winner.filter(|winner| *winner != contest.chosen) {

@@ -1,10 +1,10 @@
-//! The documents of `alicloud.provider.extensions.gardener.cloud/v1alpha1` (spec/other-providers.md sections 1 and 2).
+//! The documents of `alicloud.provider.extensions.gardener.cloud/v1alpha1`.
 
 use serde::Deserialize;
 
 use super::AliCloud;
 use crate::api::gotext::json::null_as_default;
-use crate::provider::kept_images::{ImagesDocument, KeepsImages};
+use crate::provider::image::{ImagesDocument, KeepsImages};
 use crate::provider::profile::{ImagesOnly, RegionalVersion};
 
 /// Group and version of all documents.

@@ -1,11 +1,10 @@
-//! AliCloud: images of `spec.type: alicloud` (spec/other-providers.md sections 1 and 2). Its Workers are not served.
+//! AliCloud: images of `spec.type: alicloud`. Its Workers are not served.
 //!
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
 //! * `profile`: its half of CloudProfiles.
 
 use super::explanation::ImageName;
-use super::image_provider::ImageProvider;
-use super::kept_images::{ImageEntry, KeptImage, KeptImages};
+use super::image::{ImageEntry, ImageProvider, KeptImage, KeptImages};
 use super::{WorkerContext, WorkerError};
 use crate::api::gardener::{Capabilities, WorkerPool};
 

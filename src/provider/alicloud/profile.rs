@@ -1,4 +1,4 @@
-//! AliCloud's half of CloudProfiles (spec/other-providers.md section 1).
+//! AliCloud's half of CloudProfiles.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

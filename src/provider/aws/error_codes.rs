@@ -1,5 +1,4 @@
-//! Gardener's error codes from what AWS says, through its driver of machine-controller-manager
-//! (spec/aws-worker.md section 8).
+//! Gardener's error codes from what AWS says, through its driver of machine-controller-manager.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,6 @@
 //! A pool of AWS for people: the same questions as the plan asks, answered one by one, so that an answer is shown also
 //! where another one is an error.
 
-mod image;
 mod inputs;
 
 use super::AwsWorker;
@@ -12,8 +11,7 @@ use crate::pool::bounds::Bounds;
 use crate::pool::hash::{HashedPool, pool_hash};
 use crate::pool::zones::positions;
 use crate::provider::documents::pool_config;
-use crate::provider::explanation::Placement;
-use crate::provider::image_explanation::explain_image;
+use crate::provider::explanation::PlacementPlan;
 use crate::provider::{PoolProblem, ProviderExplanation};
 
 impl AwsWorker<'_> {
@@ -22,7 +20,7 @@ impl AwsWorker<'_> {
         let hashed = config.as_ref().and_then(|config| self.hash(pool, config).ok());
         ProviderExplanation {
             inputs: self.explain_inputs(pool, config.as_ref()),
-            image: explain_image(self, pool),
+            image: self.images.explain(pool),
             placements: self.explain_placements(pool, hashed.as_ref()),
         }
     }
@@ -32,11 +30,11 @@ impl AwsWorker<'_> {
     }
 
     /// Numbers and names of each zone; without a class where the pool can't be hashed.
-    fn explain_placements(&self, pool: &WorkerPool, hashed: Option<&HashedPool>) -> Vec<Placement> {
+    fn explain_placements(&self, pool: &WorkerPool, hashed: Option<&HashedPool>) -> Vec<PlacementPlan> {
         let placements = positions(&pool.zones).filter_map(|(position, zone)| {
             let deployment = self.deployment_name(pool, position);
             let class = hashed.map(|hashed| (deployment.class_name(&hashed.hash), hashed.items.clone()));
-            Some(Placement::of(Some(zone), deployment, Bounds::in_zone(pool, position).ok()?, class))
+            Some(PlacementPlan::of(Some(zone), deployment, Bounds::in_zone(pool, position).ok()?, class))
         });
         placements.collect()
     }

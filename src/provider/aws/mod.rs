@@ -6,15 +6,13 @@
 //! * `machine_class`: the provider spec;
 //! * `pool`: one pool from all of it; `explain`: the same for people.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::gardener::{CapabilityDefinition, ErrorCode, ShootPools, WorkerPool};
+use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
-use crate::provider::image::asks_profile;
+use crate::provider::image::WorkerImages;
 use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError};
 
 mod block_devices;
@@ -31,7 +29,7 @@ mod shoot_pools;
 mod status;
 pub mod tags;
 
-use documents::{CloudProfileConfig, InfrastructureStatus, WorkerStatus};
+use documents::{InfrastructureStatus, WorkerStatus};
 
 /// The provider of CloudProfiles and Workers of type `aws`.
 pub struct Aws;
@@ -39,13 +37,9 @@ pub struct Aws;
 /// What all pools of one Worker share.
 struct AwsWorker<'a> {
     context: WorkerContext<'a>,
-    config: Option<Arc<CloudProfileConfig>>,
+    images: WorkerImages<'a>,
     infrastructure: InfrastructureStatus,
     status: Option<WorkerStatus>,
-    /// Capabilities of the CloudProfile, or those that the old format stands for.
-    definitions: Cow<'a, [CapabilityDefinition]>,
-    /// Whether the CloudProfile is in the old format.
-    old_format: bool,
     security_group: String,
 }
 
@@ -66,15 +60,13 @@ impl Provider for Aws {
 impl<'a> AwsWorker<'a> {
     /// Decodes what all pools share.
     fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
-        let config = context.profile_config()?;
         let infrastructure = context.infrastructure_status()?;
-        let status = context.provider_status()?;
+        let status: Option<WorkerStatus> = context.provider_status()?;
+        let images = WorkerImages::open_with(&Aws, context, image::kept_images(&context, status.as_ref()))?;
         let security_group = network::nodes_security_group(&infrastructure)
             .ok_or(WorkerError::NothingForNodes { path: "vpc.securityGroups", what: "security group" })?
             .to_owned();
-        let declared = &context.cloud_profile.spec.machine_capabilities;
-        let (old_format, definitions) = (declared.is_empty(), image::profile_definitions(declared));
-        Ok(Self { context, config, infrastructure, status, definitions, old_format, security_group })
+        Ok(Self { context, images, infrastructure, status, security_group })
     }
 }
 
@@ -88,10 +80,10 @@ impl PoolPlanner for AwsWorker<'_> {
     }
 
     fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
-        Some(asks_profile(&self.context, pool, self.first_pool_like(pool, &pool.machine_type)))
+        Some(self.images.asks_profile(pool))
     }
 
-    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
         let declared = &self.context.cloud_profile.spec.machine_capabilities;
         status::provider_status(self.status.as_ref(), declared, planned, failed)
     }

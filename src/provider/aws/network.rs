@@ -1,7 +1,8 @@
-//! Subnets, security group and network interfaces of machines (spec/aws-worker.md section 4.1).
+//! Subnets, security group and network interfaces of machines.
+
+use serde_json::{Value, json};
 
 use super::documents::{InfrastructureStatus, NetworkInterfaceConfig};
-use super::machine_class::{Ipv6Addresses, ListedInterface, NetworkInterface};
 use crate::api::gardener::Shoot;
 use crate::provider::PoolProblem;
 
@@ -56,7 +57,7 @@ pub fn subnet_of_zone<'a>(infrastructure: &'a InfrastructureStatus, zone: &str) 
         .ok_or_else(|| PoolProblem::ZoneSubnetMissing { zone: zone.to_owned() })
 }
 
-/// The interfaces of a machine: those that are listed, or a single plain one.
+/// The interfaces of a machine: those that are listed, or a single plain one. Nothing where only empty ranges are listed.
 ///
 /// # Errors
 /// When the list has too many, or none for an IPv6 address.
@@ -65,33 +66,27 @@ pub(super) fn network_interfaces(
     subnet: &str,
     security_group: &str,
     families: IpFamilies,
-) -> Result<Vec<NetworkInterface>, PoolProblem> {
+) -> Result<Option<Value>, PoolProblem> {
     const PATH: &str = "providerConfig.networkInterfaces";
-    let interface = |subnet: &str, listed| NetworkInterface {
-        subnet_id: subnet.to_owned(),
-        security_group_ids: vec![security_group.to_owned()],
-        listed,
-        ipv6: None,
-    };
     let count: usize = listed.iter().map(|entry| cards(entry).count()).fold(0, usize::saturating_add);
     if count > MOST_INTERFACES {
         return Err(PoolProblem::TooMany { path: PATH, count, most: MOST_INTERFACES });
     }
     let mut interfaces = Vec::with_capacity(count.max(1));
     if listed.is_empty() {
-        interfaces.push(interface(subnet, None));
+        interfaces.push(json!({"subnetID": subnet, "securityGroupIDs": [security_group]}));
     }
     for entry in listed {
-        let subnet = entry.subnet_id.as_deref().unwrap_or(subnet);
-        interfaces.extend(cards(entry).map(|card| interface(subnet, Some(listed_interface(entry, card)))));
+        interfaces.extend(cards(entry).map(|card| interface(entry, card, subnet, security_group)));
     }
     if families.ipv6 {
         let first = interfaces
             .first_mut()
             .ok_or(PoolProblem::Required { path: PATH, what: "at least one interface, for the IPv6 address" })?;
-        first.ipv6 = Some(Ipv6Addresses { ipv6_address_count: 1, ipv6_prefix_count: 1 });
+        first["ipv6AddressCount"] = 1.into();
+        first["ipv6PrefixCount"] = 1.into();
     }
-    Ok(interfaces)
+    Ok((!interfaces.is_empty()).then(|| interfaces.into()))
 }
 
 /// The network cards that get such an interface.
@@ -105,15 +100,25 @@ fn cards(entry: &NetworkInterfaceConfig) -> std::ops::RangeInclusive<i32> {
     }
 }
 
-fn listed_interface(entry: &NetworkInterfaceConfig, card: i32) -> ListedInterface {
-    ListedInterface {
-        associate_public_ip_address: false,
-        delete_on_termination: true,
-        description: entry.description.clone(),
-        interface_type: entry.interface_type().to_owned(),
-        network_card_index: card,
-        device_index: entry.device_index,
-    }
+fn interface(entry: &NetworkInterfaceConfig, card: i32, subnet: &str, security_group: &str) -> Value {
+    let NetworkInterfaceConfig {
+        network_card_index: _,
+        network_card_index_range: _,
+        device_index,
+        interface_type: _,
+        description,
+        subnet_id,
+    } = entry;
+    json!({
+        "subnetID": subnet_id.as_deref().unwrap_or(subnet),
+        "securityGroupIDs": [security_group],
+        "associatePublicIPAddress": false,
+        "deleteOnTermination": true,
+        "description": description,
+        "interfaceType": entry.interface_type(),
+        "networkCardIndex": card,
+        "deviceIndex": device_index,
+    })
 }
 
 #[cfg(test)]
@@ -121,7 +126,7 @@ mod tests {
     use super::*;
     use crate::provider::aws::documents::CardRange;
 
-    fn on_cards(from: i32, to: i32) -> Result<Vec<NetworkInterface>, PoolProblem> {
+    fn on_cards(from: i32, to: i32) -> Result<Option<Value>, PoolProblem> {
         let entry = NetworkInterfaceConfig {
             network_card_index_range: Some(CardRange { from, to }),
             ..NetworkInterfaceConfig::default()
@@ -132,11 +137,11 @@ mod tests {
 
     #[test]
     fn a_range_is_one_interface_for_each_card() {
-        let interfaces = on_cards(1, 3).unwrap();
-        let cards: Vec<_> =
-            interfaces.iter().filter_map(|interface| Some(interface.listed.as_ref()?.network_card_index)).collect();
-        assert_eq!(cards, [1, 2, 3]);
-        assert_eq!(interfaces.iter().filter(|interface| interface.ipv6.is_some()).count(), 1);
+        let interfaces = on_cards(1, 3).unwrap().unwrap();
+        let members =
+            |name: &str| interfaces.as_array().unwrap().iter().map(|each| each[name].as_i64()).collect::<Vec<_>>();
+        assert_eq!(members("networkCardIndex"), [Some(1), Some(2), Some(3)]);
+        assert_eq!(members("ipv6AddressCount"), [Some(1), None, None]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! AWS's half of CloudProfiles (gardener-core sections 2 and 2.8).
+//! AWS's half of CloudProfiles.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ impl ProfileFormat for Aws {
         "aws"
     }
 
-    /// An AMI is for one architecture, and machine classes name it (aws-worker section 3.2).
+    /// An AMI is for one architecture, and machine classes name it.
     fn needs_architecture(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! What is wrong with pools of a Shoot on AWS (spec/aws-worker.md section 7, gardener-core section 2.8).
+//! What is wrong with pools of a Shoot on AWS.
 
 use super::documents::{
     CapacityReservation, CpuOptions, InstanceProfileConfig, MetadataOptions, NetworkInterfaceConfig, Placement,
@@ -38,32 +38,47 @@ pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErr
 }
 
 fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
-    validate_node_template(config.node_template.as_ref(), path, errors);
-    let root = config.volume.as_ref();
+    let WorkerConfig {
+        _api_version: _,
+        _kind: _,
+        node_template,
+        volume,
+        // Together with the pool's, below.
+        data_volumes: _,
+        iam_instance_profile,
+        instance_metadata_options,
+        cpu_options,
+        capacity_reservation,
+        network_interfaces,
+        placement,
+        instance_market_options,
+    } = config;
+    validate_node_template(node_template.as_ref(), path, errors);
+    let root = volume.as_ref();
     let root_type = pool.volume.as_ref().map_or("", |volume| volume.volume_type.as_str());
     let speed = Speed { iops: root.and_then(|root| root.iops), throughput: root.and_then(|root| root.throughput) };
     speed.validate(root_type, path.child("volume"), errors);
     validate_data_volumes(config, pool, path.child("dataVolumes"), errors);
-    if let Some(profile) = &config.iam_instance_profile {
+    if let Some(profile) = iam_instance_profile {
         validate_profile(profile, path.child("iamInstanceProfile"), errors);
     }
-    if let Some(options) = &config.instance_metadata_options {
+    if let Some(options) = instance_metadata_options {
         validate_metadata_options(options, path.child("instanceMetadataOptions"), errors);
     }
-    if let Some(options) = &config.cpu_options {
+    if let Some(options) = cpu_options {
         validate_cpu_options(options, path.child("cpuOptions"), errors);
     }
-    if let Some(reservation) = &config.capacity_reservation {
+    if let Some(reservation) = capacity_reservation {
         validate_reservation(reservation, path.child("capacityReservation"), errors);
     }
     let interfaces = path.child("networkInterfaces");
-    for (index, interface) in config.network_interfaces.iter().enumerate() {
+    for (index, interface) in network_interfaces.iter().enumerate() {
         validate_interface(interface, interfaces.index(index), errors);
     }
-    if let Some(placement) = &config.placement {
+    if let Some(placement) = placement {
         validate_placement(placement, path.child("placement"), errors);
     }
-    if let Some(options) = &config.instance_market_options {
+    if let Some(options) = instance_market_options {
         let types = ["spot", "capacity-block", "interruptible-capacity-reservation"];
         let path = path.child("instanceMarketOptions");
         one_of(Some(&options.market_type), &types, path.child("marketType"), errors);

@@ -1,38 +1,46 @@
-//! The `WorkerStatus` document that is written to `status.providerStatus` (spec/aws-worker.md section 3.5).
+//! The `WorkerStatus` document that is written to `status.providerStatus`.
 
 use serde_json::{Value, json};
 
 use super::documents::{API_VERSION, StatusImage, WorkerStatus};
 use crate::api::gardener::{CapabilityDefinition, WorkerPool};
-use crate::capabilities::{DEFAULT_ARCHITECTURE, are_equal, only_architecture, with_defaults};
-use crate::provider::PoolPlan;
+use crate::api::gotext::json::{DecodeError, decode_value};
+use crate::capabilities::{DEFAULT_ARCHITECTURE, mean_the_same, only_architecture};
 use crate::provider::document::Document;
-use crate::provider::status_images::status_images;
+use crate::provider::image::{each_once, is_image_of};
+use crate::provider::{PoolPlan, WorkerError};
 
 /// The images of all pools in the form that the CloudProfile calls for: with an architecture where it declares no
 /// capabilities, else with capabilities.
+///
+/// # Errors
+/// When a planned image is no image of AWS.
 pub(super) fn provider_status(
     previous: Option<&WorkerStatus>,
     declared: &[CapabilityDefinition],
     planned: &[&PoolPlan],
     failed: &[&WorkerPool],
-) -> Value {
-    let planned: Vec<StatusImage> =
-        planned.iter().filter_map(|plan| serde_json::from_value(plan.status_image.clone()).ok()).collect();
+) -> Result<Value, WorkerError> {
+    let image = |plan: &&PoolPlan| -> Result<StatusImage, WorkerError> {
+        let unreadable = |source: DecodeError| WorkerError::Document {
+            path: format!("image of pool {:?}", plan.pool),
+            source: source.into(),
+        };
+        decode_value(&plan.status_image).map_err(unreadable)
+    };
+    let planned = planned.iter().map(image).collect::<Result<Vec<_>, _>>()?;
     let last = planned.len().saturating_sub(1);
     let planned = planned.into_iter().enumerate().map(|(index, image)| in_form(image, declared, index == last));
-    let kept_before = previous.iter().flat_map(|status| status.machine_images.iter().cloned());
-    let images = status_images(
-        planned.map(to_value),
-        kept_before.map(|kept| to_value(in_form(kept, declared, false))),
-        failed,
-        |listed, image| is_same(listed, image, declared),
-    );
+    let is_of_failed =
+        |kept: &&StatusImage| failed.iter().any(|pool| is_image_of(pool, Some(&kept.name), Some(&kept.version)));
+    let kept_before = previous.iter().flat_map(|status| &status.machine_images).filter(is_of_failed);
+    let kept_before = kept_before.map(|kept| in_form(kept.clone(), declared, false));
+    let images = each_once(planned.chain(kept_before), |listed, image| is_same(listed, image, declared));
     let mut document = json!({ "apiVersion": API_VERSION, "kind": WorkerStatus::KIND });
     if !images.is_empty() {
-        document["machineImages"] = images.into();
+        document["machineImages"] = json!(images);
     }
-    document
+    Ok(document)
 }
 
 /// Where capabilities are declared, an image without any gets its architecture as one. Of planned images the last one
@@ -48,16 +56,12 @@ fn in_form(mut image: StatusImage, declared: &[CapabilityDefinition], is_last_pl
     image
 }
 
-fn is_same(listed: &Value, image: &Value, declared: &[CapabilityDefinition]) -> bool {
-    let equal = |member: &str| listed[member] == image[member];
-    let capabilities = |image: &Value| {
-        with_defaults(&serde_json::from_value(image["capabilities"].clone()).unwrap_or_default(), declared)
-    };
-    equal("name") && equal("version") && equal("architecture") && are_equal(&capabilities(listed), &capabilities(image))
-}
-
-fn to_value(image: StatusImage) -> Value {
-    serde_json::to_value(image).unwrap_or_default()
+fn is_same(listed: &StatusImage, image: &StatusImage, declared: &[CapabilityDefinition]) -> bool {
+    let capabilities = |image: &StatusImage| image.capabilities.clone().unwrap_or_default();
+    listed.name == image.name
+        && listed.version == image.version
+        && listed.architecture == image.architecture
+        && mean_the_same(&capabilities(listed), &capabilities(image), declared)
 }
 
 #[cfg(test)]
@@ -71,7 +75,7 @@ mod tests {
 
     fn images(declared: &[CapabilityDefinition], planned: &[Value]) -> Value {
         let plans: Vec<PoolPlan> = planned.iter().cloned().map(plan).collect();
-        provider_status(None, declared, &plans.iter().collect::<Vec<_>>(), &[])["machineImages"].clone()
+        provider_status(None, declared, &plans.iter().collect::<Vec<_>>(), &[]).unwrap()["machineImages"].clone()
     }
 
     #[test]

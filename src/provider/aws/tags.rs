@@ -1,4 +1,4 @@
-//! Tags of a machine at AWS (spec/aws-worker.md section 4).
+//! Tags of a machine at AWS.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which Azure cloud a shoot lives in (spec/azure-worker.md sections 5 and 7.6).
+//! Which Azure cloud a shoot lives in.
 
 use super::documents::CloudConfiguration;
 

@@ -1,4 +1,4 @@
-//! The credentials of a Worker (spec/azure-worker.md section 5). They are looked at before anything is written, because a
+//! The credentials of a Worker. They are looked at before anything is written, because a
 //! machine that can't be made costs a person more time than an error does.
 
 use std::fmt;

@@ -1,5 +1,4 @@
-//! Gardener's error codes from what Azure says, through its driver of machine-controller-manager
-//! (spec/azure-worker.md section 15.1).
+//! Gardener's error codes from what Azure says, through its driver of machine-controller-manager.
 
 use std::collections::BTreeSet;
 

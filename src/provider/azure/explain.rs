@@ -1,19 +1,17 @@
-//! A pool of Azure for people: the same questions as the plan asks, answered one by one, so that an answer is shown also
-//! where another one is an error.
+//! A pool of Azure for people: the same questions as the plan asks, answered one by one, so that an answer is shown
+//! also where another one is an error.
 
-mod image;
 mod inputs;
 
 use super::AzureWorker;
 use super::documents::WorkerConfig;
 use super::hash_data::config_items;
-use super::pool::Placement;
+use super::pool::PoolUnit;
 use crate::api::gardener::WorkerPool;
 use crate::pool::hash::HashItems;
 use crate::pool::names::{class_name, deployment_name};
 use crate::provider::documents::pool_config;
 use crate::provider::explanation;
-use crate::provider::image_explanation::explain_image;
 use crate::provider::{PoolProblem, ProviderExplanation};
 
 impl AzureWorker<'_> {
@@ -23,7 +21,7 @@ impl AzureWorker<'_> {
         let placements = self.placements(pool).unwrap_or_default();
         ProviderExplanation {
             inputs: self.explain_inputs(pool, config.ok().as_ref(), &placements),
-            image: explain_image(self, pool),
+            image: self.images.explain(pool),
             placements: placements
                 .iter()
                 .filter_map(|placement| {
@@ -39,13 +37,13 @@ impl AzureWorker<'_> {
         &self,
         pool: &WorkerPool,
         config_items: Option<&HashItems>,
-        placement: &Placement<'_>,
-    ) -> Result<explanation::Placement, PoolProblem> {
+        placement: &PoolUnit<'_>,
+    ) -> Result<explanation::PlacementPlan, PoolProblem> {
         let technical_id = &self.context.shoot.status.technical_id;
         let suffix = placement.name_suffix();
         let hashed = config_items.and_then(|items| self.hash(pool, items, placement).ok());
         let class = hashed.map(|hashed| (class_name(technical_id, &pool.name, &hashed.hash, &suffix), hashed.items));
         let deployment = deployment_name(technical_id, &pool.name, &suffix);
-        Ok(explanation::Placement::of(placement.zone(), deployment, placement.bounds(pool)?, class))
+        Ok(explanation::PlacementPlan::of(placement.zone(), deployment, placement.bounds(pool)?, class))
     }
 }

@@ -1,21 +1,21 @@
 //! Azure: documents, images, disks, networks and machine classes of `spec.type: azure`.
 //!
-//! * [`documents`]: what stands in `providerConfig` and its relatives;
-//! * [`image`], [`network`], [`disks`], [`tags`], [`cloud`]: one question of a machine each;
-//! * [`hash_data`]: what Azure adds to the pool hash;
-//! * [`machine_class`]: the provider spec;
-//! * [`credentials`]: whether machines can be made at all;
-//! * [`pool`]: one pool from all of it; [`explain`]: the same for people.
+//! * `documents`: what stands in `providerConfig` and its relatives;
+//! * `image`, `network`, `disks`, `tags`, `cloud`: one question of a machine each;
+//! * `hash_data`: what Azure adds to the pool hash;
+//! * `machine_class`: the provider spec;
+//! * `credentials`: whether machines can be made at all;
+//! * `pool`: one pool from all of it; `explain`: the same for people.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::gardener::{CapabilityDefinition, ErrorCode, ShootPools, WorkerPool};
+use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
-use crate::provider::image::asks_profile;
+use crate::provider::image::WorkerImages;
+use crate::provider::profile::ProfileConfig;
 use crate::provider::{
     Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
 };
@@ -50,10 +50,9 @@ pub struct Azure;
 struct AzureWorker<'a> {
     context: WorkerContext<'a>,
     config: Option<Arc<CloudProfileConfig>>,
+    images: WorkerImages<'a>,
     infrastructure: InfrastructureStatus,
     status: Option<WorkerStatus>,
-    /// Capabilities of the CloudProfile, or those that the old format stands for.
-    definitions: Cow<'a, [CapabilityDefinition]>,
     /// Whether the CloudProfile is in the old format.
     old_format: bool,
     nodes_subnet: Subnet,
@@ -72,12 +71,16 @@ impl Provider for Azure {
         described: &Value,
     ) -> Result<Option<Dependencies>, WorkerError> {
         let needs = scale_sets::needs(&context)?.filter(|needs| !needs.zonal);
-        Ok(needs.map(|needs| scale_sets::described::described_dependencies(&needs, described)))
+        needs.map(|needs| scale_sets::described::described_dependencies(&needs, described)).transpose()
     }
 
     fn settled_cloud(&self, context: WorkerContext<'_>) -> Result<Option<Value>, WorkerError> {
         let needs = scale_sets::needs(&context)?.filter(|needs| !needs.zonal);
         Ok(needs.map(|needs| scale_sets::described::settled(&needs)))
+    }
+
+    fn dependency_of_class<'a>(&self, provider_spec: &'a Value) -> Option<&'a str> {
+        provider_spec.pointer("/properties/machineSet/id").and_then(Value::as_str)
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
@@ -103,14 +106,11 @@ impl<'a> AzureWorker<'a> {
         let nodes_subnet = network::nodes_subnet(&infrastructure)
             .ok_or(WorkerError::NothingForNodes { path: "networks.subnets", what: "subnet" })?
             .clone();
-        let declared = &context.cloud_profile.spec.machine_capabilities;
-        let old_format = declared.is_empty();
-        let definitions = image::profile_definitions(declared);
-        let scale_sets = match context.dependencies {
-            Some(dependencies) => serde_json::from_value(dependencies.records.clone()).unwrap_or_default(),
-            None => status.as_ref().map(|status| status.vmo_dependencies.clone()).unwrap_or_default(),
-        };
-        Ok(Self { context, config, infrastructure, status, definitions, old_format, nodes_subnet, scale_sets })
+        let old_format = context.cloud_profile.spec.machine_capabilities.is_empty();
+        let profile = config.clone().map(|config| config as Arc<dyn ProfileConfig>);
+        let images = WorkerImages::new(&Azure, context, profile, image::kept_images(status.as_ref()));
+        let scale_sets = scale_sets::records(&context, status.as_ref())?;
+        Ok(Self { context, config, images, infrastructure, status, old_format, nodes_subnet, scale_sets })
     }
 }
 
@@ -125,11 +125,11 @@ impl PoolPlanner for AzureWorker<'_> {
 
     /// What scale sets depend on is the whole Worker.
     fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
-        self.infrastructure.zoned.then(|| asks_profile(&self.context, pool, pool))
+        self.infrastructure.zoned.then(|| self.images.asks_profile(pool))
     }
 
-    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Value {
-        status::provider_status(self.status.as_ref(), &self.scale_sets, planned, failed)
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
+        Ok(status::provider_status(self.status.as_ref(), &self.scale_sets, planned, failed))
     }
 }
 

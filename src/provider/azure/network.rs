@@ -1,7 +1,7 @@
-//! Subnets of the nodes, and accelerated networking (spec/azure-worker.md sections 7.0, 7.1 and 7.7).
+//! Subnets of the nodes, and accelerated networking.
 
 use super::documents::{CloudProfileConfig, InfrastructureStatus, Subnet, SubnetLayout};
-use super::image::{ACCELERATED, BASIC, NETWORKING, SelectedImage};
+use super::image::{ACCELERATED, BASIC, NETWORKING};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::provider::PoolProblem;
 
@@ -39,7 +39,7 @@ pub fn subnet_of_zone<'a>(
 #[must_use]
 pub fn is_network_accelerated(
     machine: &Capabilities,
-    image: &SelectedImage<'_>,
+    image: Option<&Capabilities>,
     definitions: &[CapabilityDefinition],
 ) -> bool {
     let Some(definition) = definitions.iter().find(|definition| definition.name == NETWORKING) else { return false };
@@ -47,7 +47,7 @@ pub fn is_network_accelerated(
         let values = capabilities.and_then(|capabilities| capabilities.0.get(NETWORKING)).unwrap_or(&definition.values);
         values.iter().any(|value| value == ACCELERATED)
     };
-    accelerates(Some(machine)) && accelerates(image.capabilities.as_deref())
+    accelerates(Some(machine)) && accelerates(image)
 }
 
 /// In old-format profiles the provider config says which machine types can accelerate; all others can not.

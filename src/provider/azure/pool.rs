@@ -1,31 +1,29 @@
-//! One pool of Azure: from its fields to machine classes and wanted deployments (spec/azure-worker.md section 7.1).
+//! One pool of Azure: from its fields to machine classes and wanted deployments.
 
 use std::borrow::Cow;
 
+use serde_json::json;
+
 use super::AzureWorker;
-use super::cloud::AzureCloud;
-use super::disks::{data_disks, os_disk, sorted_data_volumes};
-use super::documents::{ImageReference, ScaleSetDependency, Subnet, WorkerConfig};
+use super::documents::{ScaleSetDependency, Subnet, WorkerConfig};
 use super::hash_data::{UnitFacts, config_items, provider_items};
-use super::image::{SelectedImage, image_in_profile, image_in_status, status_image};
-use super::machine_class as class;
+use super::image::AzureImage;
 use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone};
 use super::scale_sets::check_pool;
-use super::tags::machine_tags;
-use crate::api::gardener::{Capabilities, MachineType, WorkerPool};
+use crate::api::gardener::WorkerPool;
 use crate::api::machine::MachineClass;
-use crate::capabilities::{ARCHITECTURE, complete_machine_type};
 use crate::pool::bounds::Bounds;
 use crate::pool::hash::{HashItems, HashedPool, ProviderItems, pool_hash};
 use crate::pool::names::{ClassName, class_name, deployment_name};
+use crate::pool::volumes::sorted_data_volumes;
 use crate::pool::zones::{ZonePosition, positions};
 use crate::provider::documents::pool_config;
-use crate::provider::image::{architecture, machine_type, unresolved};
+use crate::provider::image::{SelectedImage, architecture};
 use crate::provider::machine_class::{ClassContent, machine_class, node_template, operating_system_labels};
 use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
 /// Where the machines of one entry of a plan are placed.
-pub(super) enum Placement<'a> {
+pub(super) enum PoolUnit<'a> {
     /// In a zone, with a share of the pool's numbers.
     Zone { zone: &'a str, position: ZonePosition, subnet: &'a Subnet, subnet_counts: bool },
     /// In a scale set, with all numbers of the pool.
@@ -33,21 +31,18 @@ pub(super) enum Placement<'a> {
 }
 
 /// What every placement of a pool shares.
-struct PoolInputs<'a> {
-    pool: &'a WorkerPool,
-    config: WorkerConfig,
+pub(super) struct PoolInputs<'a> {
+    pub(super) pool: &'a WorkerPool,
+    pub(super) config: WorkerConfig,
     config_items: HashItems,
-    image: SelectedImage<'a>,
-    reference: ImageReference<'a>,
-    architecture: &'a str,
-    accelerated: bool,
+    pub(super) image: AzureImage<'a>,
+    pub(super) accelerated: bool,
     user_data: UserData,
 }
 
 impl AzureWorker<'_> {
     pub(super) fn plan(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolProblem> {
-        let machine = self.machine_capabilities(pool)?;
-        let inputs = self.pool_inputs(pool, &machine)?;
+        let inputs = self.pool_inputs(pool)?;
         let placements = self.placements(pool)?;
         let mut in_place_hash = None;
         let mut machines = Vec::with_capacity(placements.len());
@@ -62,70 +57,30 @@ impl AzureWorker<'_> {
                 pool_hash(pool, self.context.shoot, &self.items(pool, &inputs.config_items, UnitFacts::default()))?
                     .in_place;
         }
-        let machine_architecture = machine.0.get(ARCHITECTURE).and_then(|values| values.first());
-        let kept = status_image(
-            &pool.machine_image,
-            &inputs.image,
-            machine_architecture.map_or(inputs.architecture, String::as_str),
-        );
-        Ok(PoolPlan {
-            pool: pool.name.clone(),
-            machines,
-            status_image: serde_json::to_value(kept).unwrap_or_default(),
-            in_place_hash,
-        })
+        let kept = inputs.image.to_status(&pool.machine_image, architecture(pool));
+        Ok(PoolPlan { pool: pool.name.clone(), machines, status_image: json!(kept), in_place_hash })
     }
 
-    /// What the machine type can do; the pool's architecture fills a gap.
-    pub(super) fn machine_capabilities(&self, pool: &WorkerPool) -> Result<Capabilities, PoolProblem> {
-        Ok(self.capabilities_of(machine_type(&self.context, pool)?, pool))
-    }
-
-    pub(super) fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
-        complete_machine_type(machine_type.capabilities.as_ref(), architecture(pool), &self.definitions)
-    }
-
-    fn pool_inputs<'a>(&'a self, pool: &'a WorkerPool, machine: &Capabilities) -> Result<PoolInputs<'a>, PoolProblem> {
-        let image = self.select_image(pool, machine)?;
-        let reference = image.references.preferred().ok_or_else(|| PoolProblem::ImageWithoutReference {
-            image: pool.machine_image.name.clone(),
-            version: pool.machine_image.version.clone(),
-            place: image.source.place(),
-            expected: ImageReference::MEMBERS,
-        })?;
+    fn pool_inputs<'a>(&'a self, pool: &'a WorkerPool) -> Result<PoolInputs<'a>, PoolProblem> {
+        let image = self.image(self.images.select(pool).selected?);
         let config: WorkerConfig = pool_config(pool)?;
         check_storage_uri(&config)?;
         Ok(PoolInputs {
             pool,
             config_items: config_items(pool, &config)?,
             config,
-            accelerated: self.is_accelerated(pool, machine, &image)?,
+            accelerated: self.is_accelerated(pool, &image)?,
             image,
-            reference,
-            architecture: architecture(pool),
             user_data: user_data(&self.context, pool)?,
         })
     }
 
-    pub(super) fn select_image<'a>(
-        &'a self,
-        pool: &WorkerPool,
-        machine: &Capabilities,
-    ) -> Result<SelectedImage<'a>, PoolProblem> {
-        let image = &pool.machine_image;
-        image_in_profile(self.config.as_deref(), image, machine, &self.definitions).or_else(|in_profile| {
-            image_in_status(self.status.as_ref(), image, machine, &self.definitions)
-                .map_err(|in_status| unresolved(pool, &in_profile, &in_status))
-        })
+    pub(super) fn image<'a>(&'a self, selected: SelectedImage<'a>) -> AzureImage<'a> {
+        AzureImage::new(selected, self.config.as_deref(), self.status.as_ref())
     }
 
-    pub(super) fn is_accelerated(
-        &self,
-        pool: &WorkerPool,
-        machine: &Capabilities,
-        image: &SelectedImage<'_>,
-    ) -> Result<bool, PoolProblem> {
-        let mut machine = Cow::Borrowed(machine);
+    pub(super) fn is_accelerated(&self, pool: &WorkerPool, image: &AzureImage<'_>) -> Result<bool, PoolProblem> {
+        let mut machine = Cow::Borrowed(&image.selected.machine);
         if self.old_format {
             let config = self
                 .config
@@ -133,19 +88,19 @@ impl AzureWorker<'_> {
                 .ok_or_else(|| PoolProblem::ProfileConfigMissing { cloud_profile: self.profile_name() })?;
             restrict_by_profile(machine.to_mut(), &pool.machine_type, config);
         }
-        Ok(is_network_accelerated(&machine, image, &self.definitions))
+        Ok(is_network_accelerated(&machine, image.capabilities(), self.images.definitions()))
     }
 
     /// One placement per zone, or the scale set of a non-zonal infrastructure.
-    pub(super) fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<Placement<'a>>, PoolProblem> {
+    pub(super) fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<PoolUnit<'a>>, PoolProblem> {
         if !self.infrastructure.zoned {
             let scale_set = self.scale_set(pool)?;
-            return Ok(vec![Placement::ScaleSet { scale_set, subnet: &self.nodes_subnet }]);
+            return Ok(vec![PoolUnit::ScaleSet { scale_set, subnet: &self.nodes_subnet }]);
         }
         positions(&pool.zones)
             .map(|(position, zone)| {
                 let (subnet, subnet_counts) = subnet_of_zone(&self.infrastructure, &self.nodes_subnet, zone)?;
-                Ok(Placement::Zone { zone, position, subnet, subnet_counts })
+                Ok(PoolUnit::Zone { zone, position, subnet, subnet_counts })
             })
             .collect()
     }
@@ -183,13 +138,13 @@ impl AzureWorker<'_> {
         &self,
         pool: &WorkerPool,
         config_items: &HashItems,
-        placement: &Placement<'_>,
+        placement: &PoolUnit<'_>,
     ) -> Result<HashedPool, PoolProblem> {
         let facts = match placement {
-            Placement::Zone { subnet, subnet_counts, .. } => {
+            PoolUnit::Zone { subnet, subnet_counts, .. } => {
                 UnitFacts { zone_subnet: subnet_counts.then_some(subnet.name.as_str()), ..UnitFacts::default() }
             }
-            Placement::ScaleSet { scale_set, .. } => {
+            PoolUnit::ScaleSet { scale_set, .. } => {
                 UnitFacts { scale_set: Some(&scale_set.name), ..UnitFacts::default() }
             }
         };
@@ -199,7 +154,7 @@ impl AzureWorker<'_> {
     fn machine_plan(
         &self,
         inputs: &PoolInputs<'_>,
-        placement: &Placement<'_>,
+        placement: &PoolUnit<'_>,
         hashed: &HashedPool,
     ) -> Result<MachinePlan, PoolProblem> {
         let pool = inputs.pool;
@@ -207,7 +162,7 @@ impl AzureWorker<'_> {
         let suffix = placement.name_suffix();
         let class_name = class_name(technical_id, &pool.name, &hashed.hash, &suffix);
         let mut labels = pool.labels.clone();
-        if let Placement::Zone { zone, .. } = placement {
+        if let PoolUnit::Zone { zone, .. } = placement {
             labels.insert("topology.disk.csi.azure.com/zone".to_owned(), self.node_zone(zone));
         }
         let name = deployment_name(technical_id, &pool.name, &suffix);
@@ -224,7 +179,7 @@ impl AzureWorker<'_> {
     fn machine_class(
         &self,
         inputs: &PoolInputs<'_>,
-        placement: &Placement<'_>,
+        placement: &PoolUnit<'_>,
         name: &ClassName,
     ) -> Result<MachineClass, PoolProblem> {
         let mut labels = operating_system_labels(inputs.pool);
@@ -238,82 +193,9 @@ impl AzureWorker<'_> {
                 placement.zone().map_or_else(|| "no-zone".to_owned(), |zone| self.node_zone(zone)),
                 inputs.config.node_template.as_ref(),
             ),
-            provider_spec: serde_json::to_value(self.provider_spec(inputs, placement)?).unwrap_or_default(),
+            provider_spec: self.provider_spec(inputs, placement)?,
         };
         Ok(machine_class(&self.context, name, content))
-    }
-
-    fn provider_spec(
-        &self,
-        inputs: &PoolInputs<'_>,
-        placement: &Placement<'_>,
-    ) -> Result<class::ProviderSpec, PoolProblem> {
-        let (pool, worker) = (inputs.pool, self.context.worker);
-        let infrastructure = &self.infrastructure;
-        let confidential = class::is_confidential(&pool.machine_type);
-        Ok(class::ProviderSpec {
-            cloud_configuration: class::Name { name: AzureCloud::of_region(&worker.spec.region).name().to_owned() },
-            location: worker.spec.region.clone(),
-            resource_group: infrastructure.resource_group.name.clone(),
-            subnet_info: class::SubnetInfo {
-                vnet_name: infrastructure.networks.vnet.name.clone(),
-                vnet_resource_group: infrastructure.networks.vnet.resource_group.clone(),
-                subnet_name: placement.subnet().name.clone(),
-            },
-            tags: machine_tags(&self.context.shoot.status.technical_id, &pool.labels),
-            properties: class::Properties {
-                security_profile: confidential.then(|| class::SecurityProfile {
-                    security_type: "ConfidentialVM".to_owned(),
-                    uefi_settings: class::UefiSettings { vtpm_enabled: true },
-                }),
-                zone: placement.zone().map(class::zone_value),
-                machine_set: match placement {
-                    Placement::Zone { .. } => None,
-                    Placement::ScaleSet { scale_set, .. } => {
-                        Some(class::MachineSetReference { id: scale_set.id.clone(), kind: "vmo" })
-                    }
-                },
-                identity_id: infrastructure.identity.as_ref().map(|identity| identity.id.clone()),
-                network_profile: inputs.accelerated.then_some(class::NetworkProfile { accelerated_networking: true }),
-                diagnostics_profile: inputs.config.diagnostics_profile.as_ref().map(|profile| {
-                    class::DiagnosticsProfile { enabled: profile.enabled, storage_uri: profile.storage_uri.clone() }
-                }),
-                hardware_profile: class::HardwareProfile { vm_size: pool.machine_type.clone() },
-                os_profile: class::OsProfile {
-                    admin_username: "core",
-                    linux_configuration: class::LinuxConfiguration {
-                        disable_password_authentication: true,
-                        ssh: class::Ssh {
-                            public_keys: class::PublicKey {
-                                path: "/home/core/.ssh/authorized_keys",
-                                key_data: self.ssh_key(),
-                            },
-                        },
-                    },
-                },
-                storage_profile: class::StorageProfile {
-                    image_reference: class::image_reference(
-                        inputs.reference,
-                        inputs.image.skip_marketplace_agreement == Some(true),
-                    ),
-                    os_disk: os_disk(pool, &inputs.config, confidential)?,
-                    data_disks: data_disks(&sorted_data_volumes(pool), &inputs.config)?,
-                },
-                capacity_reservation: inputs
-                    .config
-                    .capacity_reservation
-                    .as_ref()
-                    .and_then(|reservation| reservation.capacity_reservation_group_id.clone())
-                    .map(|id| class::CapacityReservation { capacity_reservation_group_id: id }),
-            },
-        })
-    }
-
-    /// The public key without the line break that key files end with.
-    fn ssh_key(&self) -> Option<String> {
-        let key = self.context.worker.spec.ssh_public_key.as_ref()?;
-        let text = String::from_utf8_lossy(&key.0).trim().to_owned();
-        Some(text).filter(|text| !text.is_empty())
     }
 
     /// A zone as Azure labels nodes with it: `<region>-<zone>`.
@@ -326,7 +208,7 @@ impl AzureWorker<'_> {
     }
 }
 
-impl Placement<'_> {
+impl PoolUnit<'_> {
     pub(super) fn zone(&self) -> Option<&str> {
         match self {
             Self::Zone { zone, .. } => Some(zone),

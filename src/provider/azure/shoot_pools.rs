@@ -1,4 +1,4 @@
-//! What is wrong with pools of a Shoot on Azure (gardener-core section 2.7).
+//! What is wrong with pools of a Shoot on Azure.
 
 use super::documents::{DataVolumeImage, WorkerConfig};
 use super::resource_id::ResourceId;
@@ -71,13 +71,22 @@ fn validate_pool_zones(
 
 /// What is wrong with the `WorkerConfig` of a pool.
 pub(super) fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
-    validate_node_template(config.node_template.as_ref(), path, errors);
-    if let Some(uri) = config.diagnostics_profile.as_ref().and_then(|profile| profile.storage_uri.as_deref()) {
+    let WorkerConfig {
+        _api_version: _,
+        _kind: _,
+        node_template,
+        diagnostics_profile,
+        volume,
+        data_volumes,
+        capacity_reservation,
+    } = config;
+    validate_node_template(node_template.as_ref(), path, errors);
+    if let Some(uri) = diagnostics_profile.as_ref().and_then(|profile| profile.storage_uri.as_deref()) {
         let diagnostics = path.child("diagnosticsProfile");
         validate_storage_uri(uri, diagnostics.child("storageURI"), errors);
     }
     let volumes = path.child("dataVolumes");
-    for (index, volume) in config.data_volumes.iter().enumerate() {
+    for (index, volume) in data_volumes.iter().enumerate() {
         let Some(image) = &volume.image_ref else { continue };
         let path = volumes.index(index);
         if !pool.data_volumes.iter().any(|known| known.name == volume.name) {
@@ -87,12 +96,12 @@ pub(super) fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: Fie
             break;
         }
     }
-    if let Some(caching) = config.volume.as_ref().and_then(|volume| volume.caching.as_deref())
+    if let Some(caching) = volume.as_ref().and_then(|volume| volume.caching.as_deref())
         && !CACHING.contains(&caching)
     {
         errors.not_supported(path.child("volume").child("caching"), caching, CACHING);
     }
-    let reservation = config.capacity_reservation.as_ref();
+    let reservation = capacity_reservation.as_ref();
     if let Some(id) = reservation.and_then(|reservation| reservation.capacity_reservation_group_id.as_deref()) {
         let reservation = path.child("capacityReservation");
         validate_reservation(id, reservation.child("capacityReservationGroupID"), errors);

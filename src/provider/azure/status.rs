@@ -1,12 +1,12 @@
-//! The `WorkerStatus` document that is written to `status.providerStatus` (spec/azure-worker.md sections 6 and 7.3).
+//! The `WorkerStatus` document that is written to `status.providerStatus`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::documents::{API_VERSION, ScaleSetDependency, WorkerStatus};
 use crate::api::gardener::WorkerPool;
 use crate::provider::PoolPlan;
 use crate::provider::document::Document;
-use crate::provider::status_images::status_images;
+use crate::provider::image::status_images;
 
 /// The images of all pools. No record of a scale set is ever lost.
 pub(super) fn provider_status(
@@ -17,14 +17,14 @@ pub(super) fn provider_status(
 ) -> Value {
     let planned = planned.iter().map(|plan| plan.status_image.clone());
     let kept_before = previous.iter().flat_map(|status| &status.machine_images);
-    let kept_before = kept_before.map(|kept| serde_json::to_value(kept).unwrap_or_default());
-    let images = status_images(planned, kept_before, failed, |listed, image| listed == image);
-    let mut document = serde_json::json!({ "apiVersion": API_VERSION, "kind": WorkerStatus::KIND });
+    let kept_before = kept_before.map(|kept| json!(kept));
+    let images = status_images(planned, kept_before, failed);
+    let mut document = json!({ "apiVersion": API_VERSION, "kind": WorkerStatus::KIND });
     if !images.is_empty() {
         document["machineImages"] = images.into();
     }
     if !scale_sets.is_empty() {
-        document["vmoDependencies"] = serde_json::to_value(scale_sets).unwrap_or_default();
+        document["vmoDependencies"] = json!(scale_sets);
     }
     document
 }

@@ -1,4 +1,4 @@
-//! Tags of a machine at Azure (spec/azure-worker.md section 7.6).
+//! Tags of a machine at Azure.
 
 use std::collections::BTreeMap;
 

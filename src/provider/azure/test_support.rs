@@ -2,10 +2,10 @@
 
 use super::cloud::AzureCloud;
 use super::credentials::{Credentials, Proof, Sensitive};
-use super::scale_sets::Place;
+use super::scale_sets::ScaleSetScope;
 
-pub(crate) fn place() -> Place {
-    Place {
+pub(crate) fn place() -> ScaleSetScope {
+    ScaleSetScope {
         cloud: AzureCloud::Public,
         credentials: Credentials {
             subscription: "sub".to_owned(),

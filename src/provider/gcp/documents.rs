@@ -1,11 +1,11 @@
-//! The documents of `gcp.provider.extensions.gardener.cloud/v1alpha1` (spec/other-providers.md sections 1 and 2).
+//! The documents of `gcp.provider.extensions.gardener.cloud/v1alpha1`.
 
 use serde::Deserialize;
 
 use super::Gcp;
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::null_as_default;
-use crate::provider::kept_images::{ImagesDocument, KeepsImages};
+use crate::provider::image::{ImagesDocument, KeepsImages};
 use crate::provider::profile::ImagesOnly;
 
 /// Group and version of all documents.

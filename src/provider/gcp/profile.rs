@@ -1,4 +1,4 @@
-//! GCP's half of CloudProfiles (spec/other-providers.md section 1).
+//! GCP's half of CloudProfiles.
 
 use std::borrow::Cow;
 

@@ -1,14 +1,13 @@
-//! The documents of `openstack.provider.extensions.gardener.cloud/v1alpha1` (spec/other-providers.md sections 1 and 2).
+//! The documents of `openstack.provider.extensions.gardener.cloud/v1alpha1`.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::OpenStack;
-use super::settings::{Constraints, KeystoneUrl};
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::null_as_default;
 use crate::provider::document::Document;
-use crate::provider::kept_images::{ImagesDocument, KeepsImages};
+use crate::provider::image::{ImagesDocument, KeepsImages};
 use crate::provider::profile::ImageVersions;
 
 /// Group and version of all documents.
@@ -67,6 +66,63 @@ impl Document for CloudProfileConfig {
     const API_VERSION: &'static str = API_VERSION;
     const STRICT: bool = true;
     const LARGE: bool = true;
+}
+
+/// What shoots may choose from.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Constraints {
+    /// Pools of floating addresses.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub floating_pools: Vec<FloatingPool>,
+    /// Providers of load balancers.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub load_balancer_providers: Vec<LoadBalancerProvider>,
+}
+
+/// A pool of floating addresses.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FloatingPool {
+    /// Its name.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    #[serde(rename = "region")]
+    _region: Option<String>,
+    #[serde(rename = "domain")]
+    _domain: Option<String>,
+    #[serde(rename = "defaultFloatingSubnet")]
+    _default_floating_subnet: Option<String>,
+    #[serde(rename = "nonConstraining")]
+    _non_constraining: Option<bool>,
+    /// Not looked into: no image depends on it.
+    #[serde(rename = "loadBalancerClasses")]
+    _load_balancer_classes: Option<Vec<Value>>,
+}
+
+/// A provider of load balancers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadBalancerProvider {
+    /// Its name.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    #[serde(rename = "region")]
+    _region: Option<String>,
+}
+
+/// Where the tokens of a region come from.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KeystoneUrl {
+    /// The region.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub region: String,
+    /// The address.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub url: String,
+    #[serde(rename = "caCert")]
+    _ca_cert: Option<String>,
 }
 
 /// One version of an image, in the old format or with flavors.

@@ -1,11 +1,10 @@
-//! OpenStack: images of `spec.type: openstack` (spec/other-providers.md sections 1 and 2). Its Workers are not served.
+//! OpenStack: images of `spec.type: openstack`. Its Workers are not served.
 //!
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
 //! * `profile`: its half of CloudProfiles, with `settings` for what is no image.
 
 use super::explanation::ImageName;
-use super::image_provider::ImageProvider;
-use super::kept_images::{ImageEntry, KeptImage, KeptImages};
+use super::image::{ImageEntry, ImageProvider, KeptImage, KeptImages};
 use super::{WorkerContext, WorkerError};
 
 pub mod documents;

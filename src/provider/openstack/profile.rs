@@ -1,4 +1,4 @@
-//! OpenStack's half of CloudProfiles (spec/other-providers.md section 1).
+//! OpenStack's half of CloudProfiles.
 
 use std::borrow::Cow;
 
@@ -27,8 +27,8 @@ impl ProfileFormat for OpenStack {
         open_config::<CloudProfileConfig>(raw)
     }
 
-    /// Only regions name an architecture: an image that has no more than a name is for `amd64`, and can't be written for
-    /// any other.
+    /// Only regions name an architecture: an image that has no more than a name is for `amd64`, and can't be written
+    /// for any other.
     fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
         let has_regions =
             |flavor: &Members| flavor.get("regions").and_then(Value::as_array).is_some_and(|list| !list.is_empty());

@@ -2,69 +2,8 @@
 
 use core::net::IpAddr;
 
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::documents::CloudProfileConfig;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::api::gotext::json::null_as_default;
-
-/// What shoots may choose from.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Constraints {
-    /// Pools of floating addresses.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub floating_pools: Vec<FloatingPool>,
-    /// Providers of load balancers.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub load_balancer_providers: Vec<LoadBalancerProvider>,
-}
-
-/// A pool of floating addresses.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FloatingPool {
-    /// Its name.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    #[serde(rename = "region")]
-    _region: Option<String>,
-    #[serde(rename = "domain")]
-    _domain: Option<String>,
-    #[serde(rename = "defaultFloatingSubnet")]
-    _default_floating_subnet: Option<String>,
-    #[serde(rename = "nonConstraining")]
-    _non_constraining: Option<bool>,
-    /// Not looked into: no image depends on it.
-    #[serde(rename = "loadBalancerClasses")]
-    _load_balancer_classes: Option<Vec<Value>>,
-}
-
-/// A provider of load balancers.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoadBalancerProvider {
-    /// Its name.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    #[serde(rename = "region")]
-    _region: Option<String>,
-}
-
-/// Where the tokens of a region come from.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct KeystoneUrl {
-    /// The region.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub region: String,
-    /// The address.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub url: String,
-    #[serde(rename = "caCert")]
-    _ca_cert: Option<String>,
-}
 
 /// What is wrong with the settings. Classes of load balancers and duplicates are the Go extension's to refuse.
 pub(super) fn validate(config: &CloudProfileConfig, path: FieldPath<'_>, errors: &mut FieldErrors) {

@@ -4,50 +4,13 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::images::{ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
+use super::images::{ImageDocument, ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
 use super::mapping::validate_mapping;
 use super::repeated::repeated_flavors;
 use super::{CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, RepeatedFlavor, UncoveredRegion, namespaced};
 use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::document::{Document as ProviderDocument, DocumentError, decode_document};
-
-/// The decoded document of a provider. Whoever has it has a [`ProfileConfig`].
-pub trait ImageDocument: Send + Sync {
-    /// What the provider lists for a version.
-    type Version: VersionEntry;
-
-    /// Whether the images are compared with core's half of the profile even if something else is wrong already.
-    const MAPPING_AFTER_ERRORS: bool = true;
-
-    /// Whether versions of a NamespacedCloudProfile that its parent has are not looked at.
-    const SKIPS_VERSIONS_OF_PARENT: bool = true;
-
-    /// Whether a NamespacedCloudProfile in the old format may add a version without an image to an image of its parent.
-    /// Pools with that version can't be made; upstream accepts it for some providers.
-    const UNMAPPED_VERSIONS_OF_PARENT: bool = false;
-
-    /// The images.
-    fn machine_images(&self) -> &[ImageVersions<Self::Version>];
-
-    /// What is wrong with the other members, at `path`.
-    fn validate_settings(&self, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
-
-    /// Regions of the profile that another member does not cover.
-    fn uncovered_regions<'a>(&self, _regions: &'a [Region]) -> Vec<UncoveredRegion<'a>> {
-        Vec::new()
-    }
-
-    /// What is wrong with the other members in a NamespacedCloudProfile, at `path`.
-    fn validate_namespaced_settings(
-        &self,
-        _namespaced: &NamespacedProfileSpec,
-        _parent: &ProfileSpec,
-        _path: FieldPath<'_>,
-        _errors: &mut FieldErrors,
-    ) {
-    }
-}
 
 /// Decodes the document of a CloudProfile; absent is empty.
 ///

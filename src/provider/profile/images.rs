@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{ListedFlavor, ListedReference, ListedVersion, Place};
-use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use super::{ListedFlavor, ListedReference, ListedVersion, Place, UncoveredRegion};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec, Region};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::null_as_default;
 use crate::capabilities::{ARCHITECTURES, only_architecture, validate_provider_flavor};
@@ -108,12 +108,49 @@ pub trait VersionEntry: Send + Sync {
     /// The members of the old format that are set.
     fn old_format_members(&self) -> Vec<&'static str>;
 
-    /// What is wrong with the members of the old format; also when there are none. `has_choice` says that flavors would be
-    /// allowed as well.
+    /// What is wrong with the members of the old format; also when there are none. `has_choice` says that flavors would
+    /// be allowed as well.
     fn validate_old_format(&self, image: &str, has_choice: bool, path: FieldPath<'_>, errors: &mut FieldErrors);
 
     /// What is wrong with the images of the flavor at that position.
     fn validate_flavor(&self, index: usize, image: &str, path: FieldPath<'_>, errors: &mut FieldErrors);
+}
+
+/// The decoded document of a provider. Whoever has it has a [`ProfileConfig`](super::ProfileConfig).
+pub trait ImageDocument: Send + Sync {
+    /// What the provider lists for a version.
+    type Version: VersionEntry;
+
+    /// Whether the images are compared with core's half of the profile even if something else is wrong already.
+    const MAPPING_AFTER_ERRORS: bool = true;
+
+    /// Whether versions of a NamespacedCloudProfile that its parent has are not looked at.
+    const SKIPS_VERSIONS_OF_PARENT: bool = true;
+
+    /// Whether a NamespacedCloudProfile in the old format may add a version without an image to an image of its parent.
+    /// Pools with that version can't be made; upstream accepts it for some providers.
+    const UNMAPPED_VERSIONS_OF_PARENT: bool = false;
+
+    /// The images.
+    fn machine_images(&self) -> &[ImageVersions<Self::Version>];
+
+    /// What is wrong with the other members, at `path`.
+    fn validate_settings(&self, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
+
+    /// Regions of the profile that another member does not cover.
+    fn uncovered_regions<'a>(&self, _regions: &'a [Region]) -> Vec<UncoveredRegion<'a>> {
+        Vec::new()
+    }
+
+    /// What is wrong with the other members in a NamespacedCloudProfile, at `path`.
+    fn validate_namespaced_settings(
+        &self,
+        _namespaced: &NamespacedProfileSpec,
+        _parent: &ProfileSpec,
+        _path: FieldPath<'_>,
+        _errors: &mut FieldErrors,
+    ) {
+    }
 }
 
 /// The detail of an error: a version is in neither format.

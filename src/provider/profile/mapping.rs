@@ -1,4 +1,4 @@
-//! Whether every version of core's half has its images in the provider's half (gardener-core section 2.2, step 4).
+//! Whether every version of core's half has its images in the provider's half.
 
 use std::fmt;
 
@@ -141,8 +141,8 @@ impl MissingFlavor {
     }
 }
 
-/// Flavors of a version, by position, that no entry has. Of several entries the first that lists flavors counts alone; only
-/// where none does, the architectures are compared.
+/// Flavors of a version, by position, that no entry has. Of several entries the first that lists flavors counts alone;
+/// only where none does, the architectures are compared.
 pub(super) fn missing_flavors<Version: VersionEntry>(
     version: &ProfileImageVersion,
     entries: &[&Version],

@@ -7,8 +7,9 @@
 //!                                                                └─► core_flavors what admission writes into core's half
 //! ```
 //!
-//! What the documents of all providers have in common is written once, over [`ImageDocument`] and [`VersionEntry`]: lists
-//! of images (`images`, `document`), the comparison with core's half (`mapping`), a project's additions (`namespaced`,
+//! What the documents of all providers have in common is written once, over [`ImageDocument`] and [`VersionEntry`]:
+//! lists of images (`images`, `document`), the comparison with core's half (`mapping`), a project's additions
+//! (`namespaced`,
 //! `status_merge`). A provider says how it writes a version.
 //!
 //! Every provider has one; [`Provider`](super::Provider) adds machines to it.
@@ -36,9 +37,10 @@ mod regional;
 mod repeated;
 mod status_merge;
 
-pub use document::{ImageDocument, open_config};
+pub use document::open_config;
 pub use images::{
-    EntryFlavor, ImageVersions, Repeated, VersionEntry, listed_flavors, neither_format, validate_architecture,
+    EntryFlavor, ImageDocument, ImageVersions, Repeated, VersionEntry, listed_flavors, neither_format,
+    validate_architecture,
 };
 pub use images_only::{ImagesOnly, ListedIn};
 pub use old_format::Members;
@@ -58,6 +60,11 @@ pub trait ProfileFormat: Send + Sync {
         vec![architecture_definition()]
     }
 
+    /// The capabilities that count: those that a CloudProfile declares, or those that one in the old format stands for.
+    fn definitions<'a>(&self, declared: &'a [CapabilityDefinition]) -> Cow<'a, [CapabilityDefinition]> {
+        if declared.is_empty() { Cow::Owned(self.old_format_definitions()) } else { Cow::Borrowed(declared) }
+    }
+
     /// What machines of a type can do: what the CloudProfile lists, with the architecture of the pool in a gap.
     fn machine_capabilities(
         &self,
@@ -74,36 +81,38 @@ pub trait ProfileFormat: Send + Sync {
     /// When it is another document, or a member is unknown or wrong.
     fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError>;
 
-    /// The documents of a CloudProfile and of a NamespacedCloudProfile that extends it as one (gardener-core section 2.6).
+    /// The documents of a CloudProfile and of a NamespacedCloudProfile that extends it as one.
     ///
     /// # Errors
     /// When one can't be read.
     fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError>;
 
-    /// Whether the old format has an image for each architecture of a version. Else a version has one image, and what it is
-    /// for stands in core's half alone.
+    /// Whether the old format has an image for each architecture of a version. Else a version has one image, and what
+    /// it is for stands in core's half alone.
     fn tells_architectures(&self) -> bool {
         true
     }
 
-    /// Whether of several entries of a version only the first with an image for the region counts, not all of them together.
+    /// Whether of several entries of a version only the first with an image for the region counts, not all of them
+    /// together.
     fn first_entry_counts(&self) -> bool {
         false
     }
 
-    /// The flavors that a version in the old format stands for, as documents. `admitted` are the architectures by which core's
-    /// half admits it.
+    /// The flavors that a version in the old format stands for, as documents. `admitted` are the architectures by which
+    /// core's half admits it.
     fn flavors_of_old_format(&self, version: &Members, _admitted: &[String]) -> Vec<Members> {
         old_format::flavors_of_old_format(version)
     }
 
-    /// The entries of the old format for flavors of a version, each for one architecture. Capabilities that the old format
-    /// can't express are lost, and images that it has no words for are left out.
+    /// The entries of the old format for flavors of a version, each for one architecture. Capabilities that the old
+    /// format can't express are lost, and images that it has no words for are left out.
     fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
         old_format::old_format_of_flavors(version, flavors)
     }
 
-    /// Whether machines can start only from flavors that name their architecture, also where a profile defines only one.
+    /// Whether machines can start only from flavors that name their architecture, also where a profile defines only
+    /// one.
     fn needs_architecture(&self) -> bool {
         false
     }
@@ -113,7 +122,8 @@ pub trait ProfileFormat: Send + Sync {
         member == ARCHITECTURE && value == DEFAULT_ARCHITECTURE
     }
 
-    /// What the document says of a machine type in the old format, as capabilities; nothing where it has no word for it.
+    /// What the document says of a machine type in the old format, as capabilities; nothing where it has no word for
+    /// it.
     fn machine_type_of_old_format(&self, _config: &Value, _machine_type: &str) -> Capabilities {
         Capabilities::default()
     }
@@ -131,21 +141,20 @@ pub trait ProfileConfig: Send + Sync {
     /// particular, those of all regions. A version in the old format has the flavors that its members stand for.
     fn flavors(&self, image: &str, version: &str, region: Option<&str>) -> Vec<ListedFlavor<'_>>;
 
-    /// What is wrong with the document, by itself and against core's half of the profile (gardener-core section 2.2).
+    /// What is wrong with the document, by itself and against core's half of the profile.
     fn validate(&self, profile: &ProfileSpec) -> FieldErrors;
 
-    /// What is wrong with the document of a NamespacedCloudProfile (gardener-core section 2.4).
+    /// What is wrong with the document of a NamespacedCloudProfile.
     fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors;
 
-    /// What core's half has to list as `capabilityFlavors`, for each of its versions that the document lists
-    /// (gardener-core section 2.3).
+    /// What core's half has to list as `capabilityFlavors`, for each of its versions that the document lists.
     fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>>;
 
     /// Regions of the profile that a setting of the document does not cover.
     fn uncovered_regions<'a>(&self, regions: &'a [Region]) -> Vec<UncoveredRegion<'a>>;
 
-    /// Flavors that nothing tells apart from an earlier one of the same version. Machines that fit both get neither
-    /// (gardener-core section 1.4), which admission can't refuse, because Gardener accepts it.
+    /// Flavors that nothing tells apart from an earlier one of the same version. Machines that fit both get neither,
+    /// which admission can't refuse, because Gardener accepts it.
     fn repeated_flavors(&self, definitions: &[CapabilityDefinition]) -> Vec<RepeatedFlavor<'_>>;
 }
 

@@ -1,9 +1,8 @@
-//! The images of a NamespacedCloudProfile against its core half and its parent (gardener-core section 2.4).
+//! The images of a NamespacedCloudProfile against its core half and its parent.
 
 use std::collections::{HashMap, HashSet};
 
-use super::document::ImageDocument;
-use super::images::{ImageIndex, VersionEntry};
+use super::images::{ImageDocument, ImageIndex, VersionEntry};
 use super::mapping::{Flavor, missing_architectures, missing_flavors};
 use crate::api::gardener::{
     CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileImageVersion, ProfileSpec,

@@ -1,4 +1,4 @@
-//! The document of a CloudProfile together with that of a NamespacedCloudProfile (gardener-core section 2.6).
+//! The document of a CloudProfile together with that of a NamespacedCloudProfile.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ pub enum SameVersion {
     Replaced,
 }
 
-/// [`merge_configs`] of two documents, each after `complete` has said what the decoder only adds in memory.
+/// `merge_configs` of two documents, each after `complete` has said what the decoder only adds in memory.
 ///
 /// # Errors
 /// When one is another document, or a member is unknown or wrong.
@@ -34,8 +34,9 @@ pub fn merge_documents<Config: Document>(
     Ok(merge_configs(parent?, namespaced?, same_version))
 }
 
-/// Adds images, versions and machine types of `namespaced` to `parent`, in the order in which they stand; the first machine
-/// type of a name counts. An entry that stands there already is not added again, so merging twice is merging once.
+/// Adds images, versions and machine types of `namespaced` to `parent`, in the order in which they stand; the first
+/// machine type of a name counts. An entry that stands there already is not added again, so merging twice is merging
+/// once.
 ///
 /// Both must have been decoded before, so that their members have the right types.
 #[must_use]

@@ -10,8 +10,9 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::history::{Generation, History};
-use super::{Detail, Inputs};
+use crate::worker::class_inputs::Detail;
+use crate::worker::class_inputs::Inputs;
+use crate::worker::class_inputs::history::{Generation, History};
 
 /// Most bytes of the annotation's value.
 pub const MAXIMUM_SIZE: usize = 1024;
@@ -45,20 +46,20 @@ impl History {
         (!generations.is_empty()).then_some(Self { detail, generations })
     }
 
-    /// The text, within the size: coarser before anything is forgotten, the oldest class first.
+    /// The text, within the size: coarser before anything is forgotten, the oldest class first. `None` where not even the name
+    /// of the present class fits, which no object can have.
     #[must_use]
-    pub fn write(&self) -> String {
+    pub fn write(&self) -> Option<String> {
         for remembered in (1..=self.generations.len()).rev() {
             let generations = &self.generations[..remembered];
             for detail in Detail::ALL.into_iter().filter(|detail| *detail >= self.detail) {
                 let text = text_of(detail, generations);
                 if text.len() <= MAXIMUM_SIZE {
-                    return text;
+                    return Some(text);
                 }
             }
         }
-        // Never: a name of a Kubernetes object, a time and one digest are shorter.
-        text_of(Detail::Whole, &self.generations[..self.generations.len().min(1)])
+        None
     }
 }
 

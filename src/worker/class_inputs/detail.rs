@@ -1,6 +1,8 @@
 //! How finely inputs are named: as finely as a kibibyte allows.
 
-use super::{BEHIND, Inputs, digest};
+use crate::worker::class_inputs::BEHIND;
+use crate::worker::class_inputs::Inputs;
+use crate::worker::class_inputs::digest;
 
 /// How finely inputs are named. A coarser record can always be made from a finer one, so both can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

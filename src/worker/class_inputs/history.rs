@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::{BEHIND, Detail, Inputs};
+use crate::worker::class_inputs::BEHIND;
+use crate::worker::class_inputs::Detail;
+use crate::worker::class_inputs::Inputs;
 
 /// Classes that are remembered.
 pub(super) const REMEMBERED: usize = 3;
@@ -160,7 +162,7 @@ mod tests {
             let known = annotation.as_deref().and_then(History::read);
             let now = Timestamp::from_second(second).unwrap();
             if let Some(history) = record(known, live, class, inputs, now) {
-                annotation = Some(history.write());
+                annotation = history.write();
             }
             live = Some(class);
         }
@@ -168,6 +170,18 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::property_tests())]
+
+        #[test]
+        fn an_annotation_of_any_names_has_its_size(
+            steps in prop::collection::vec((".{0,600}", prop::collection::btree_map(".{1,300}", "[0-9a-f]{8}", 0..20)), 1..5),
+        ) {
+            let annotation = recorded(&steps);
+            prop_assert!(annotation.iter().all(|annotation| annotation.len() <= MAXIMUM_SIZE));
+            let fits = steps.iter().all(|(class, _)| class.is_ascii() && class.len() < 254);
+            prop_assert!(annotation.is_some() || !fits, "nothing is recorded of {steps:?}");
+        }
+
         #[test]
         fn what_is_recorded_is_small_and_recorded_once(
             steps in prop::collection::vec(("shoot--[a-z]{1,20}--[a-z]{1,20}-[a-z]{1,15}-[0-9a-f]{5}-z[1-3]", any_inputs()), 1..5),
@@ -175,7 +189,7 @@ mod tests {
             let annotation = recorded(&steps).unwrap();
             prop_assert!(annotation.len() <= MAXIMUM_SIZE);
             let history = History::read(&annotation).unwrap();
-            prop_assert_eq!(history.write(), annotation);
+            prop_assert_eq!(history.write(), Some(annotation));
             let (class, inputs) = steps.last().unwrap();
             prop_assert_eq!(&history.generations[0].class, class);
             prop_assert_eq!(record(Some(history), Some(class), class, inputs, Timestamp::UNIX_EPOCH), None);

@@ -1,9 +1,11 @@
 //! What one deployment waits for, from the deployment, its machine sets and machines alone.
 
-use super::{DeploymentProgress, FailedMachineText, Phase, Sleep};
-use crate::api::machine::{Machine, MachineDeployment, MachineDeploymentState, MachineSet};
+use crate::api::machine::{Machine, MachineDeployment, MachineSet};
 use crate::provider::WantedDeployment;
-use crate::worker::live::Live;
+use crate::worker::machine_objects::LiveDeployment;
+use crate::worker::progress::DeploymentProgress;
+use crate::worker::progress::Hibernation;
+use crate::worker::progress::Phase;
 
 /// Finalizer of machine-controller-manager on deployments that it has taken in hand.
 const TAKEN: &str = "machine.sapcloud.io/machine-controller-manager";
@@ -28,21 +30,23 @@ struct ByHand {
 /// Judges one deployment; without a live one nobody has seen the wish yet.
 pub(super) fn judge(
     wanted: &WantedDeployment,
-    live: Option<&Live<MachineDeployment>>,
+    live: Option<&LiveDeployment>,
     owned: &Owned<'_>,
-    sleep: Sleep,
+    hibernation: Hibernation,
 ) -> DeploymentProgress {
     let absent = MachineDeployment::default();
     let object = live.map_or(&absent, |live| &live.object);
     let status = &object.status;
     let by_hand = by_hand(wanted, owned);
-    let phase = live.map_or(Phase::Unobserved, |_| phase(wanted, object, owned, by_hand, sleep));
-    let since = live.filter(|_| !sleep.is_wanted() && is_untaken(wanted, object, owned)).and_then(Live::class_changed);
+    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, owned, by_hand, hibernation));
+    let since = live
+        .filter(|_| !hibernation.is_wanted() && is_untaken(wanted, object, owned))
+        .and_then(LiveDeployment::class_changed);
     DeploymentProgress {
         pool: wanted.pool_name.clone(),
         deployment: wanted.name.0.clone(),
         is_healthy: fault(object).is_none(),
-        rolls: live.is_some_and(Live::<MachineDeployment>::has_had_another_class)
+        rolls: live.is_some_and(LiveDeployment::has_had_another_class)
             || owned.sets.iter().any(|set| !is_of_class(set, wanted)),
         desired: object.spec.replicas,
         present: status.replicas,
@@ -60,27 +64,31 @@ pub(super) fn judge(
 
 fn phase(
     wanted: &WantedDeployment,
-    live: &MachineDeployment,
+    deployment: &LiveDeployment,
     owned: &Owned<'_>,
     by_hand: ByHand,
-    sleep: Sleep,
+    hibernation: Hibernation,
 ) -> Phase {
+    let live = &deployment.object;
     let status = &live.status;
     let is_observed = status.observed_generation >= live.metadata.generation.unwrap_or_default();
-    // A machine-controller-manager that sleeps sees no change and takes back no failure. One that runs may be about to make
+    // A machine-controller-manager that is scaled down sees no change and takes back no failure. One that runs may be about to make
     // machines until it has seen the change; then its count is right.
     let is_empty = status.replicas == 0;
-    if is_empty && (sleep == Sleep::FallsAsleep && is_observed || sleep == Sleep::Asleep && owned.machines.is_empty()) {
+    if is_empty
+        && (hibernation == Hibernation::InProgress && is_observed
+            || hibernation == Hibernation::Done && owned.machines.is_empty())
+    {
         return Phase::Ready;
     }
     // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
     if !is_observed {
         return Phase::Unobserved;
     }
-    if !status.failed_machines.is_empty() {
-        return Phase::Failed(failed_machines(status));
+    if !deployment.failed_machines.is_empty() {
+        return Phase::Failed(deployment.failed_machines.clone());
     }
-    if sleep.is_wanted() {
+    if hibernation.is_wanted() {
         return Phase::Pending;
     }
     if !has_wanted_set(wanted, owned) {
@@ -92,15 +100,6 @@ fn phase(
         && status.replicas >= live.spec.replicas
         && by_hand.selected == 0;
     if is_complete && fault(live).is_none() { Phase::Ready } else { Phase::Pending }
-}
-
-fn failed_machines(status: &MachineDeploymentState) -> Vec<FailedMachineText> {
-    let failed = status.failed_machines.iter().map(|failed| FailedMachineText {
-        machine: failed.name.clone(),
-        description: failed.last_operation.description.clone(),
-        error_code: failed.last_operation.error_code.clone(),
-    });
-    failed.collect()
 }
 
 fn is_of_class(set: &MachineSet, wanted: &WantedDeployment) -> bool {
@@ -119,7 +118,7 @@ fn is_untaken(wanted: &WantedDeployment, live: &MachineDeployment, owned: &Owned
     is_taken && !live.spec.paused && !is_frozen && !has_wanted_set(wanted, owned)
 }
 
-/// Only pools that are updated by hand may keep old machines (spec section 13.1, rule 7).
+/// Only pools that are updated by hand may keep old machines.
 fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
     if !wanted.strategy.is_manual_in_place() {
         return ByHand::default();
@@ -236,16 +235,16 @@ mod tests {
         document: &Value,
         sets: &[MachineSet],
         machines: &[Machine],
-        sleep: Sleep,
+        hibernation: Hibernation,
     ) -> DeploymentProgress {
         let sets: Vec<&MachineSet> = sets.iter().collect();
         let owned = Owned { sets: &sets, machines: machines.iter().collect() };
-        judge(wanted, Some(&Live::read(document.clone()).unwrap()), &owned, sleep)
+        judge(wanted, Some(&LiveDeployment::read_without_codes(document.clone()).unwrap()), &owned, hibernation)
     }
 
     fn phase_of(document: &Value) -> Phase {
         let wanted = wanted_deployment();
-        judged(&wanted, document, &[set("new", &wanted.class_name.0, 2)], &[], Sleep::Unwanted).phase
+        judged(&wanted, document, &[set("new", &wanted.class_name.0, 2)], &[], Hibernation::NotWanted).phase
     }
 
     #[test]
@@ -274,24 +273,24 @@ mod tests {
             assert_eq!(phase_of(&document), expected, "{document}");
         }
         let of_another_class = [set("old", "another-class", 2)];
-        let without = judged(&wanted_deployment(), &healthy(), &of_another_class, &[], Sleep::Unwanted);
+        let without = judged(&wanted_deployment(), &healthy(), &of_another_class, &[], Hibernation::NotWanted);
         assert_eq!(without.phase, Phase::WithoutMachineSet);
     }
 
     #[test]
     fn a_sleeping_shoot_is_ready_without_machines() {
-        let asleep = Sleep::FallsAsleep;
-        let phase = |document: &Value, machines: &[Machine], sleep: Sleep| {
+        let hibernated = Hibernation::InProgress;
+        let phase = |document: &Value, machines: &[Machine], hibernation: Hibernation| {
             let wanted = wanted_deployment();
-            judged(&wanted, document, &[set("old", "old-class", 0)], machines, sleep).phase
+            judged(&wanted, document, &[set("old", "old-class", 0)], machines, hibernation).phase
         };
         let empty = with([("/status/replicas", json!(0))]);
-        assert_eq!(phase(&healthy(), &[], asleep), Phase::Pending);
-        assert_eq!(phase(&empty, &[], asleep), Phase::Ready, "and needs no machine set of the wanted class");
-        assert_eq!(phase(&empty, &[machine("old", None)], Sleep::Asleep), Phase::Pending, "a machine is left");
+        assert_eq!(phase(&healthy(), &[], hibernated), Phase::Pending);
+        assert_eq!(phase(&empty, &[], hibernated), Phase::Ready, "and needs no machine set of the wanted class");
+        assert_eq!(phase(&empty, &[machine("old", None)], Hibernation::Done), Phase::Pending, "a machine is left");
         let unobserved = with([("/status/replicas", json!(0)), ("/metadata/generation", json!(3))]);
-        assert_eq!(phase(&unobserved, &[], asleep), Phase::Unobserved, "it may be about to make machines");
-        assert_eq!(phase(&unobserved, &[], Sleep::Asleep), Phase::Ready, "nobody observes it");
+        assert_eq!(phase(&unobserved, &[], hibernated), Phase::Unobserved, "it may be about to make machines");
+        assert_eq!(phase(&unobserved, &[], Hibernation::Done), Phase::Ready, "nobody observes it");
     }
 
     #[test]
@@ -301,7 +300,7 @@ mod tests {
         let partly = with([("/status/updatedReplicas", json!(1))]);
         let mut phase = |strategy: Option<UpdateStrategy>, reason: Option<&str>| {
             wanted.strategy = deployment_strategy(strategy, IntOrString::Int(1), IntOrString::Int(0));
-            judged(&wanted, &partly, &sets, &[machine("old", reason)], Sleep::Unwanted)
+            judged(&wanted, &partly, &sets, &[machine("old", reason)], Hibernation::NotWanted)
         };
         let manual = Some(UpdateStrategy::ManualInPlaceUpdate);
         for reason in [None, Some("CandidateForUpdate")] {
@@ -328,21 +327,25 @@ mod tests {
             document
         };
         let old = [set("old", "old-class", 2)];
-        let judged = |document: &Value, sets: &[MachineSet], sleep: Sleep| {
-            judged(&wanted_deployment(), document, sets, &[], sleep).untaken_since.map(|since| since.to_string())
+        let judged = |document: &Value, sets: &[MachineSet], hibernation: Hibernation| {
+            judged(&wanted_deployment(), document, sets, &[], hibernation).untaken_since.map(|since| since.to_string())
         };
         let plain = document(|_| {});
         let since = Some("2026-11-21T10:00:00Z".to_owned());
-        assert_eq!(judged(&plain, &old, Sleep::Unwanted), since, "from the change, not from the deployment's age");
+        assert_eq!(
+            judged(&plain, &old, Hibernation::NotWanted),
+            since,
+            "from the change, not from the deployment's age"
+        );
         let taken = [set("new", "shoot--p--s-a-4f8a0-z1", 0)];
-        assert_eq!(judged(&plain, &taken, Sleep::Unwanted), None);
-        assert_eq!(judged(&plain, &old, Sleep::FallsAsleep), None);
+        assert_eq!(judged(&plain, &taken, Hibernation::NotWanted), None);
+        assert_eq!(judged(&plain, &old, Hibernation::InProgress), None);
         for left_alone in [
             document(|document| document["spec"]["paused"] = json!(true)),
             document(|document| document["metadata"]["finalizers"] = json!([])),
             document(|document| document["status"]["conditions"][1] = json!({"type": "Frozen", "status": "True"})),
         ] {
-            assert_eq!(judged(&left_alone, &old, Sleep::Unwanted), None, "{left_alone}");
+            assert_eq!(judged(&left_alone, &old, Hibernation::NotWanted), None, "{left_alone}");
         }
     }
 }

@@ -1,14 +1,22 @@
 //! What is waited for, in words. They are those of the Go extension, because people and tools search for them; but here
 //! nothing that is waited for hides behind something else, and pools are named.
 
-use super::{DeploymentProgress, FailedMachineText, Phase, Progress};
+use std::collections::HashMap;
+
+use crate::api::bounded_text::{Bound, beginning, joined, named, shortened, size};
+use crate::worker::machine_objects::FailedMachine;
+use crate::worker::progress::{DeploymentProgress, Phase, Progress};
 
 /// Machines with the same failure that are named.
 const MOST_NAMES: usize = 20;
 /// Deployments of one kind that are named.
 const MOST_DEPLOYMENTS: usize = 3;
-/// Letters of one failure. Clouds answer with whole documents.
-const LONGEST_DESCRIPTION: usize = 2000;
+/// Most bytes of a list of pools.
+const MOST_OF_POOLS: usize = 4 * 1024;
+/// Characters of one failure. Clouds answer with whole documents.
+pub(crate) const LONGEST_DESCRIPTION: usize = 2000;
+/// Most bytes of a name within a text: names of Kubernetes have fewer.
+const MOST_OF_NAME: usize = 512;
 
 impl Progress {
     /// What is waited for.
@@ -16,7 +24,7 @@ impl Progress {
     pub fn waiting_text(&self) -> String {
         let mut pools = self.pending_pools();
         pools.extend(self.failed().map(|(deployment, _)| deployment.pool.as_str()));
-        let pools = format!(" in pools {}", pools.join(", "));
+        let pools = format!(" in pools {}", named(&pools, Bound::bytes(MOST_OF_POOLS)));
         if self.hibernated {
             let awake = self.sum(|deployment| deployment.present);
             return format!("Waiting until all machines have been hibernated ({awake} still awake){pools}");
@@ -72,7 +80,7 @@ impl Progress {
         (!names.is_empty()).then(|| {
             format!(
                 "waiting for the machine-controller-manager to create the {what} for the machine deployment {}",
-                bounded(&names, MOST_DEPLOYMENTS)
+                named(&names, Bound { items: MOST_DEPLOYMENTS, bytes: MOST_OF_POOLS })
             )
         })
     }
@@ -82,44 +90,81 @@ impl Progress {
     }
 }
 
-/// Machines of one deployment that could not be made, by what is wrong with them.
+/// Machines with the same failure.
+struct SameFailure<'a> {
+    description: &'a str,
+    names: Vec<&'a str>,
+}
+
+/// The failures, in the order of their first machines.
+fn by_description<'a>(machines: impl Iterator<Item = &'a FailedMachine>) -> Vec<SameFailure<'a>> {
+    let mut failures: Vec<SameFailure<'a>> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for FailedMachine { name, description, .. } in machines {
+        let position = *known.entry(description).or_insert_with(|| {
+            failures.push(SameFailure { description, names: Vec::new() });
+            failures.len() - 1
+        });
+        failures[position].names.push(name);
+    }
+    failures
+}
+
+/// How many failures and machines are not told.
+fn rest_of(separator: &str, rest: &[SameFailure<'_>]) -> String {
+    let machines: usize = rest.iter().map(|failure| failure.names.len()).sum();
+    format!("{separator}and {} more errors of {machines} machines", rest.len())
+}
+
+impl SameFailure<'_> {
+    /// Names and description in at most so many bytes; names may have half of them.
+    fn text(&self, names: &[String], between: &str, bytes: usize) -> String {
+        let names = named(names, Bound { items: MOST_NAMES, bytes: bytes / 2 });
+        let left = bytes.saturating_sub(size(&names) + size(between));
+        format!("{names}{between}{}", shortened(&beginning(self.description, LONGEST_DESCRIPTION), left))
+    }
+}
+
+/// Machines of one deployment that could not be made, by what is wrong with them, in at most so many bytes.
 #[must_use]
-pub fn failed_machines_text(machines: &[FailedMachineText]) -> String {
-    let mut by_description: Vec<(&str, Vec<String>)> = Vec::new();
-    for machine in machines {
-        let name = format!("{:?}", machine.machine);
-        match by_description.iter_mut().find(|(description, _)| *description == machine.description) {
-            Some((_, names)) => names.push(name),
-            None => by_description.push((&machine.description, vec![name])),
-        }
-    }
-    let errors: Vec<String> = by_description
-        .into_iter()
-        .map(|(description, names)| format!("{}: {}", bounded(&names, MOST_NAMES), shortened(description)))
-        .collect();
-    match errors.as_slice() {
-        [error] => format!("machine(s) failed: 1 error occurred: {error}"),
-        errors => format!("machine(s) failed: {} errors occurred: [{}]", errors.len(), errors.join(", ")),
-    }
+pub fn failed_machines_text(machines: &[FailedMachine], bytes: usize) -> String {
+    let failures = by_description(machines.iter());
+    let (begin, end) = match failures.len() {
+        1 => ("machine(s) failed: 1 error occurred: ".to_owned(), ""),
+        number => (format!("machine(s) failed: {number} errors occurred: ["), "]"),
+    };
+    let text_of = |failure: &SameFailure<'_>, bytes: usize| {
+        let names: Vec<String> = failure.names.iter().map(|name| format!("{name:?}")).collect();
+        failure.text(&names, ": ", bytes)
+    };
+    let left = Bound::bytes(bytes.saturating_sub(size(&begin) + size(end)));
+    format!("{begin}{}{end}", joined(&failures, ", ", left, text_of, |rest| rest_of(", ", rest)))
 }
 
-fn bounded(names: &[String], most: usize) -> String {
-    match names.split_at_checked(most).filter(|(_, rest)| !rest.is_empty()) {
-        None => names.join(", "),
-        Some((named, rest)) => format!("{} and {} more", named.join(", "), rest.len()),
-    }
+/// Machines that can't be deleted, by what is wrong with them, in at most so many bytes; each failure begins with `what` was
+/// being done.
+#[must_use]
+pub fn failed_deletions_text(what: &str, machines: &[&FailedMachine], bytes: usize) -> String {
+    let text_of = |failure: &SameFailure<'_>, bytes: usize| {
+        let begin = format!("{what}: machine{} ", if failure.names.len() == 1 { "" } else { "s" });
+        let names: Vec<String> = failure.names.iter().map(|name| shortened(name, MOST_OF_NAME)).collect();
+        format!("{begin}{}", failure.text(&names, " failed: ", bytes.saturating_sub(size(&begin))))
+    };
+    joined(&by_description(machines.iter().copied()), "; ", Bound::bytes(bytes), text_of, |rest| rest_of("; ", rest))
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_DESCRIPTION) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
+impl DeploymentProgress {
+    /// Its failed machines with its pool, in at most so many bytes.
+    pub(crate) fn failure_text(&self, machines: &[FailedMachine], bytes: usize) -> String {
+        let pool = format!(" (pool {})", shortened(&format!("{:?}", self.pool), MOST_OF_NAME.min(bytes / 4)));
+        format!("{}{pool}", failed_machines_text(machines, bytes.saturating_sub(size(&pool))))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::status_text::MOST_OF_FAILURE;
 
     fn deployment(pool: &str, phase: Phase) -> DeploymentProgress {
         DeploymentProgress {
@@ -172,20 +217,30 @@ mod tests {
 
     #[test]
     fn failures_are_told_once_with_all_their_machines() {
-        let failed = |machine: usize, description: &str| FailedMachineText {
-            machine: format!("m{machine}"),
+        let failed = |machine: usize, description: &str| FailedMachine {
+            name: format!("m{machine}"),
             description: description.to_owned(),
-            error_code: None,
+            ..FailedMachine::default()
         };
         let one = [failed(1, "no quota"), failed(2, "no quota")];
-        assert_eq!(failed_machines_text(&one), r#"machine(s) failed: 1 error occurred: "m1", "m2": no quota"#);
+        assert_eq!(
+            failed_machines_text(&one, MOST_OF_FAILURE),
+            r#"machine(s) failed: 1 error occurred: "m1", "m2": no quota"#
+        );
         let two = [failed(1, "no quota"), failed(2, "no room"), failed(3, "no quota")];
         assert_eq!(
-            failed_machines_text(&two),
+            failed_machines_text(&two, MOST_OF_FAILURE),
             r#"machine(s) failed: 2 errors occurred: ["m1", "m3": no quota, "m2": no room]"#
         );
         let many: Vec<_> = (0..1000).map(|machine| failed(machine, &"x".repeat(100_000))).collect();
-        let text = failed_machines_text(&many);
+        let text = failed_machines_text(&many, MOST_OF_FAILURE);
         assert!(text.len() < 3000 && text.contains("\"m19\" and 980 more: xxx"), "{}", &text[..300]);
+        let numbered: Vec<_> =
+            (0..1200).map(|machine| failed(machine, &format!("{machine} {}", "x".repeat(2000)))).collect();
+        let text = failed_machines_text(&numbered, MOST_OF_FAILURE);
+        assert!(text.starts_with("machine(s) failed: 1200 errors occurred: [\"m0\": 0 xxx"), "{}", &text[..300]);
+        assert!(text.ends_with(", and 1186 more errors of 1186 machines]"), "{}", &text[text.len() - 300..]);
+        let event = failed_machines_text(&numbered, 800);
+        assert!(event.len() <= 800 && event.ends_with(" machines]"), "{event}");
     }
 }

@@ -3,10 +3,10 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::garden::{Garden, refusal};
-use crate::objects::{aws_profile, azure_config, azure_profile, labels, review};
 use crate::program;
-use crate::raw_client::Connection;
+use test_support::garden::{Garden, refusal};
+use test_support::garden_objects::{aws_profile, azure_config, azure_profile, labels, review};
+use test_support::https::Connection;
 
 #[tokio::test]
 async fn a_profile_whose_halves_fit_is_stored_as_it_was_written() -> Result<()> {
@@ -20,7 +20,7 @@ async fn a_profile_whose_halves_fit_is_stored_as_it_was_written() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_refusal_says_which_version_and_capability_both_sides_and_what_to_do() -> Result<()> {
+async fn a_denial_names_version_capability_both_sides_and_the_fix() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
     // No definitions in core: core's own flavors can't be replaced, so what is compared is what was written.
@@ -108,7 +108,7 @@ async fn a_profile_that_was_stored_before_can_still_be_labelled_and_deleted() ->
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
     let mut profile = azure_profile("from-before");
-    // Without the label nobody looks at it.
+    // Without the label nobody reviews it.
     profile["metadata"]["labels"] = json!({});
     profile["spec"]["providerConfig"] = azure_config(json!([]));
     garden.create(&profile).await?;
@@ -135,7 +135,7 @@ async fn profiles_of_other_providers_are_left_alone() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_dry_run_is_judged_like_the_real_thing() -> Result<()> {
+async fn a_dry_run_is_reviewed_like_a_real_request() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
     garden.try_create(&azure_profile("dry")).await?;
@@ -146,7 +146,7 @@ async fn a_dry_run_is_judged_like_the_real_thing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn flavors_that_nothing_tells_apart_are_warned_of() -> Result<()> {
+async fn indistinguishable_flavors_get_a_warning() -> Result<()> {
     let (_, admission) = program::shared().await?;
     let mut profile = azure_profile("repeated");
     let flavors = &mut profile["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["capabilityFlavors"];

@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use rcgen::{CertificateParams, KeyPair};
 
-use crate::cluster::{ControlPlane, eventually};
-use crate::garden::{self, Garden, refusal};
-use crate::objects::azure_profile;
 use crate::program::Admission;
-use crate::raw_client::Connection;
+use test_support::cluster::{ControlPlane, eventually};
+use test_support::garden::{self, Garden, refusal};
+use test_support::garden_objects::azure_profile;
+use test_support::https::Connection;
 
 /// A certificate that trusts itself, with its key: PEM, and as it is presented.
 struct Given {

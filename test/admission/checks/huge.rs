@@ -3,12 +3,12 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::garden::{Garden, refusal};
-use crate::objects::{HUGE, huge_profile};
 use crate::program;
+use test_support::garden::{Garden, refusal};
+use test_support::garden_objects::{HUGE, huge_profile};
 
 #[tokio::test]
-async fn a_profile_of_a_megabyte_and_a_half_is_judged_and_changed() -> Result<()> {
+async fn a_profile_of_a_megabyte_and_a_half_is_reviewed_and_changed() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
     let mut profile = huge_profile("huge");

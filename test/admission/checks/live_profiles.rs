@@ -6,14 +6,14 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::cluster::{ADMIN, ControlPlane};
-use crate::garden::Garden;
-use crate::objects::{aws_profile, azure_profile, namespaced_profile};
 use crate::program;
+use test_support::cluster::{ADMIN, ControlPlane};
+use test_support::garden::Garden;
+use test_support::garden_objects::{aws_profile, azure_profile, namespaced_profile};
 
 /// Runs a command of the shipped binary against the garden.
 async fn cloudprofile(control_plane: &ControlPlane, arguments: &[&str]) -> Result<Output> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    let mut command = Command::from(test_support::program::command());
     command.arg("cloudprofile").args(arguments).arg("--live").env("NO_COLOR", "1").kill_on_drop(true);
     command.arg("--kubeconfig").arg(control_plane.kubeconfig_file(ADMIN)?);
     command.output().await.context("running the binary")
@@ -37,7 +37,7 @@ async fn a_profile_is_read_by_its_name() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_profile_of_the_garden_is_judged() -> Result<()> {
+async fn every_profile_of_the_garden_is_checked() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
     let mut unknown = aws_profile("live-e");

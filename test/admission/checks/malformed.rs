@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use crate::objects::{azure_profile, review};
 use crate::program;
-use crate::raw_client::Connection;
+use test_support::garden_objects::{azure_profile, review};
+use test_support::https::Connection;
 
 const JSON: &str = "application/json";
 const VALIDATE: &str = "/webhooks/validate";
 
 #[tokio::test]
-async fn what_is_no_review_is_refused_in_words() -> Result<()> {
+async fn a_malformed_review_gets_an_error_with_the_reason() -> Result<()> {
     let (_, admission) = program::shared().await?;
     let huge = vec![b' '; 8 << 20];
     let cases: [(&str, &str, &[u8], u16, &str); 9] = [
@@ -80,7 +80,7 @@ async fn objects_that_make_no_sense_are_refused_and_never_end_the_program() -> R
 }
 
 #[tokio::test]
-async fn slow_and_silent_clients_hold_up_nobody() -> Result<()> {
+async fn slow_and_silent_clients_delay_no_other_client() -> Result<()> {
     let (_, admission) = program::shared().await?;
     // Never says a word; talks no TLS; begins a request and stops.
     let mut silent = Vec::new();

@@ -3,9 +3,9 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::garden::{Garden, refusal};
-use crate::objects::{azure_profile, namespaced_profile};
 use crate::program;
+use test_support::garden::{Garden, refusal};
+use test_support::garden_objects::{azure_profile, namespaced_profile};
 
 #[tokio::test]
 async fn additions_are_accepted_and_their_flavors_kept() -> Result<()> {

@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use crate::cluster::{ADMIN, ControlPlane, RESTRICTED, eventually};
-use crate::garden::{self, Garden};
-use crate::objects::{azure_profile, namespaced_profile};
 use crate::program::{self, Admission, NAME, NAMESPACE};
-use crate::raw_client::Connection;
+use test_support::cluster::{ADMIN, ControlPlane, RESTRICTED, eventually};
+use test_support::garden::{self, Garden};
+use test_support::garden_objects::{azure_profile, namespaced_profile};
+use test_support::https::Connection;
 
 #[tokio::test]
 async fn both_configurations_and_the_secret_are_there() -> Result<()> {

@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 
-use crate::cluster::{ADMIN, ControlPlane, eventually};
-use crate::garden::{self, Garden};
-use crate::objects::azure_profile;
 use crate::program::{Admission, NAME, NAMESPACE};
-use crate::raw_client::Connection;
+use test_support::cluster::{ADMIN, ControlPlane, eventually};
+use test_support::garden::{self, Garden};
+use test_support::garden_objects::azure_profile;
+use test_support::https::Connection;
 
 /// Short enough to see a whole life: announcement at 20 s, switch at 25 s, end of the first authority at 30 s.
 const VALIDITY: &str = "30s";

@@ -3,9 +3,9 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::garden::{Garden, refusal};
-use crate::objects::{azure_profile, azure_shoot, labels, namespaced_profile};
 use crate::program;
+use test_support::garden::{Garden, refusal};
+use test_support::garden_objects::{azure_profile, azure_shoot, labels, namespaced_profile};
 
 #[tokio::test]
 async fn a_pool_is_refused_with_every_problem_at_once() -> Result<()> {
@@ -105,8 +105,8 @@ async fn a_machine_type_that_no_image_fits_is_refused_with_both_sides_and_a_way_
     let message = refusal(garden.create(&shoot).await)?;
     for part in [
         "workers[0].machine.image.version: Invalid value: \"1.0.0\": no image of linux@1.0.0 fits machine type Standard_D4s_v5",
-        "capabilityFlavors[0]: needs hypervisorType ∩ {gen1}, image has {gen2}",
-        "capabilityFlavors[1]: needs architecture ∩ {amd64}, image has {arm64}",
+        "capabilityFlavors[0]: machine type requires hypervisorType=gen1; image supports gen2",
+        "capabilityFlavors[1]: machine type requires architecture=amd64; image supports arm64",
         "Versions of linux that fit Standard_D4s_v5: 1.1.0",
     ] {
         ensure!(message.contains(part), "{part:?} is missing in: {message}");

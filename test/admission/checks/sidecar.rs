@@ -8,8 +8,8 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::cluster::{self, ADMIN, ControlPlane, RESTRICTED};
 use crate::program::{Admission, NAMESPACE};
+use test_support::cluster::{self, ADMIN, ControlPlane, RESTRICTED};
 
 const NAME: &str = "gardener-extension-worker-sidecar";
 const MUTATED: &str = "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook";
@@ -239,7 +239,7 @@ async fn other_providers_and_self_hosted_shoots_get_what_is_theirs() -> Result<(
 }
 
 #[tokio::test]
-async fn a_shoot_that_cannot_be_read_is_told_and_other_objects_pass() -> Result<()> {
+async fn an_unreadable_shoot_is_denied_and_other_objects_are_admitted() -> Result<()> {
     let shoot = ControlPlaneNamespace::bare(seed().await?, "shoot--sidecar--unknown", "azure").await?;
     let refused = |result: Result<Value>| {
         let error = result.err().map(|error| format!("{error:#}"));

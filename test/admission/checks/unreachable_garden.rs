@@ -6,12 +6,12 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::objects::{azure_profile, namespaced_profile, review};
 use crate::program::{self, Admission};
-use crate::raw_client::Connection;
+use test_support::garden_objects::{azure_profile, namespaced_profile, review};
+use test_support::https::Connection;
 
 #[tokio::test]
-async fn a_review_that_needs_a_silent_garden_ends_in_time_and_others_go_on() -> Result<()> {
+async fn a_review_ends_in_time_when_the_garden_does_not_answer() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
     // Takes connections and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await?;

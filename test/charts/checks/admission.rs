@@ -10,12 +10,12 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, merge, render};
-use crate::cluster::{ADMIN, ControlPlane, Program, eventually, free_ports, install_files};
-use crate::garden::{self, Garden};
 use crate::installed::{self, apply, apply_all, ready, user};
-use crate::objects::{azure_profile, azure_shoot, namespaced_profile};
 use crate::permissions::{allowed, ensure_exact};
-use crate::shoot::SOON;
+use test_support::cluster::{ADMIN, ControlPlane, Program, eventually, free_ports, install_files};
+use test_support::garden::{self, Garden};
+use test_support::garden_objects::{azure_profile, azure_shoot, namespaced_profile};
+use test_support::shoot::SOON;
 
 const NAME: &str = "gardener-extension-worker-admission";
 

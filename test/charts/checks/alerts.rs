@@ -97,7 +97,7 @@ async fn every_alert_is_explained() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_dashboard_asks_for_what_exists() -> Result<()> {
+async fn the_dashboard_queries_metrics_that_exist() -> Result<()> {
     let rendered = render(Chart::Worker, &Chart::Worker.everything(), "extension").await?;
     let text = rendered.one("ConfigMap", "-dashboard")?["data"]["gardener-extension-worker.json"].clone();
     let dashboard: Value = serde_json::from_str(text.as_str().context("a text")?)?;

@@ -9,8 +9,8 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchP
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, merge, render};
-use crate::cluster::{self, ADMIN, install_files};
 use crate::installed::apply;
+use test_support::cluster::{self, ADMIN, install_files};
 
 fn read(file: &str) -> Result<Vec<Value>> {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/example/landscape")).join(file);

@@ -5,9 +5,9 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, lint, merge, render};
-use crate::cluster::{self, ADMIN, install_files};
 use crate::installed::apply;
 use crate::programs::kubernetes_validate;
+use test_support::cluster::{self, ADMIN, install_files};
 
 /// The oldest and a late version of Kubernetes that a seed may have.
 const KUBERNETES: [&str; 2] = ["1.31", "1.36"];
@@ -19,7 +19,7 @@ const OF_OTHERS: [&str; 3] = [
 ];
 
 #[tokio::test]
-async fn helm_finds_nothing_wrong() -> Result<()> {
+async fn helm_lint_finds_nothing() -> Result<()> {
     for chart in Chart::ALL {
         for (name, values) in chart.value_sets() {
             let (succeeded, text) = lint(chart, &values).await?;

@@ -1,7 +1,6 @@
 //! The controller runs as the chart installs it: with its configuration, as its service account, under its role and no other;
 //! and it uses all that the role allows.
 
-use std::process::Command;
 use std::slice;
 use std::time::Duration;
 
@@ -17,10 +16,11 @@ use serde_json::{Value, json};
 
 use super::alerts::ensure_documented;
 use crate::chart::{Chart, merge, render};
-use crate::cluster::{self, ADMIN, ControlPlane, eventually, free_ports, install_files};
 use crate::installed::{self, apply, apply_all, ready, user};
 use crate::permissions::{allowed, ensure_exact, ensure_not_refused};
-use crate::shoot::{Kind, SOON, Shoot, pool, set_image};
+use test_support::cluster::{self, ADMIN, ControlPlane, eventually, free_ports, install_files};
+use test_support::http;
+use test_support::shoot::{Kind, SOON, Shoot, pool, set_image};
 
 const OPERATIONS: &str = include_str!("../../../docs/operations.md");
 
@@ -77,7 +77,7 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
         is_undecodable(&control_plane),
         fails(&control_plane),
     );
-    let served = installed::get(metrics, "/metrics").await?;
+    let (_, served) = http::get(metrics, "/metrics").await?;
     let asked = asked_by_the_takeover_check(&control_plane, &account, &namespace)?;
     program.stop(Duration::from_secs(5)).await?;
 
@@ -100,7 +100,7 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
 /// How many permissions `takeover check` asks for, all of which the service account has. It looks at Workers of a namespace
 /// without any: these are not what is asked here.
 fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str, namespace: &str) -> Result<u64> {
-    let mut check = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    let mut check = test_support::program::command();
     check.args(["takeover", "check", "-o", "json", "--as", account, "--namespace", namespace, "--kubeconfig"]);
     let output = check.arg(control_plane.kubeconfig_file(ADMIN)?).output().context("starting the check")?;
     let words = || String::from_utf8_lossy(&output.stderr).into_owned();
@@ -230,7 +230,7 @@ async fn is_stuck(control_plane: &ControlPlane) -> Result<()> {
         let record = &mut deployment["metadata"]["annotations"][ANNOTATION];
         let mut history = record.as_str().and_then(History::read).expect("a record of its class");
         history.generations[0].since = Timestamp::now() - SignedDuration::from_secs(58);
-        *record = history.write().into();
+        *record = json!(history.write());
         // machine-controller-manager's sign that it has seen the deployment.
         deployment["metadata"]["finalizers"] = json!(["machine.sapcloud.io/machine-controller-manager"]);
     };

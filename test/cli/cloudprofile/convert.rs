@@ -111,7 +111,7 @@ fn entries_of_which_only_the_first_counts_become_one_that_gives_the_same() {
 }
 
 #[test]
-fn an_image_that_the_old_format_has_no_words_for_is_not_lost_in_silence() {
+fn an_image_that_the_old_format_cannot_express_is_reported() {
     // A name without regions is for amd64 there, whatever it was for.
     let arm = replaced(
         &example("openstack"),
@@ -154,7 +154,7 @@ fn architectures_that_share_a_version_get_one_each_where_a_version_has_one_image
 }
 
 #[test]
-fn a_person_says_what_machine_types_can_run() {
+fn capabilities_of_machine_types_can_be_given() {
     let decided = ["--decide", "*=hypervisorType:gen2", "--decide", "Standard_A4_v2=hypervisorType:gen1"];
     let shown = cloudprofile("convert", &[&decided[..], &["-o", "json"]].concat(), &example("azure-legacy"));
     let result: Value = shown.succeeded().json();
@@ -176,7 +176,7 @@ fn a_person_says_what_machine_types_can_run() {
 }
 
 #[test]
-fn a_suffix_that_nobody_knows_is_asked_for() {
+fn an_unknown_suffix_must_be_given() {
     let old = replaced(&example("azure-legacy"), &[("-gen2", "-fips")]);
     let asked = cloudprofile("convert", &[], &old);
     assert_eq!(asked.code, 2);
@@ -201,7 +201,7 @@ fn going_back_adds_versions_where_machine_types_need_several() {
 }
 
 #[test]
-fn a_shorter_profile_says_what_it_saves() {
+fn minimize_reports_what_it_saves() {
     let long = replaced(
         &example("aws"),
         &[

@@ -22,7 +22,7 @@ fn sections() -> Vec<Section> {
     let chapter = findings.split("\n## ").next().unwrap();
     let sections = chapter.split("\n### ").skip(1).map(|section| {
         let (id, text) = section.split_once('\n').unwrap();
-        let rule = Rule::ALL.into_iter().find(|rule| rule.id() == id).unwrap_or_else(|| panic!("no rule {id:?}"));
+        let rule = Rule::ALL.iter().copied().find(|rule| rule.id() == id).unwrap_or_else(|| panic!("no rule {id:?}"));
         let blocks = |kind: &str| -> Vec<String> {
             let fence = format!("```yaml {kind}\n");
             let starts = text.split(&fence).skip(1);

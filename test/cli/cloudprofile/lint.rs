@@ -123,7 +123,7 @@ fn code_scanning_gets_sarif() {
 }
 
 #[test]
-fn what_says_the_same_of_many_is_said_once() {
+fn findings_with_the_same_text_are_one() {
     let text = defective();
     let shown = lint(&text, &[]).stdout;
     assert!(shown.contains("machine-type-without-image: Standard_D4ps_v5, Standard_D8ps_v5"), "{shown}");
@@ -131,7 +131,7 @@ fn what_says_the_same_of_many_is_said_once() {
 }
 
 #[test]
-fn a_large_profile_is_told_what_could_go() {
+fn a_large_profile_shows_what_could_be_removed() {
     let mut document: Value = lint_input(&example("aws"));
     let regions: Vec<Value> = (0..36).map(|region| json!({"name": format!("ap-southeast-{region}")})).collect();
     let mappings: Vec<Value> = (0..36)
@@ -171,7 +171,7 @@ fn lint_input(text: &str) -> Value {
 }
 
 #[test]
-fn what_can_not_be_read_is_told_from_findings() {
+fn unreadable_input_and_findings_have_different_exit_codes() {
     assert_eq!(run(&["cloudprofile", "lint"]).code, 1);
     assert_eq!(run(&["cloudprofile", "lint", "missing.yaml"]).code, 1);
     assert_eq!(lint("{kind: Shoot}", &[]).stderr, "no CloudProfile found\n");
@@ -182,7 +182,7 @@ fn what_can_not_be_read_is_told_from_findings() {
 }
 
 #[test]
-fn a_cloud_that_tells_no_architectures_apart_is_judged_by_its_own_rules() {
+fn a_provider_without_architectures_has_its_own_rules() {
     let rules = |text: &str| -> Vec<String> {
         let found = lint(text, &["-o", "json"]).json();
         let findings = found["profiles"][0]["findings"].as_array().unwrap().clone();
@@ -198,7 +198,7 @@ fn a_cloud_that_tells_no_architectures_apart_is_judged_by_its_own_rules() {
 }
 
 #[test]
-fn what_is_wrong_in_a_document_is_said_once() {
+fn a_mistake_in_a_document_is_one_finding() {
     let wrong = replaced(
         &example("gcp"),
         &[("          image: projects/garden/global/images/gardenlinux-1877-3-0-arm64", "          imag: x")],
@@ -244,7 +244,7 @@ fn lint_project(replacements: &[(&str, &str)]) -> Outcome {
 }
 
 #[test]
-fn a_project_s_profile_is_judged_beside_its_parent() {
+fn a_namespaced_profile_is_checked_with_its_parent() {
     let shown = lint_project(&[]);
     assert_eq!((shown.code, shown.stdout.contains("Nothing found.")), (0, true), "{}", shown.stdout);
     // Without the parent there is nothing to judge it by.
@@ -309,7 +309,7 @@ fn mistake(replacements: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_mistyped_value_is_said_once() {
+fn a_mistyped_value_is_one_finding() {
     let shown = mistake(&[(
         "      - {architecture: [amd64], hypervisorType: [gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n      - {architecture: [arm64]",
         "      - {architecture: [amd64], hypervisorType: [Gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n      - {architecture: [arm64]",
@@ -321,7 +321,7 @@ fn a_mistyped_value_is_said_once() {
 }
 
 #[test]
-fn a_version_without_mapping_is_said_by_what_it_lacks() {
+fn a_version_without_mapping_names_what_it_lacks() {
     let shown = mistake(&[(
         "      - version: 1877.3.0\n        capabilityFlavors",
         "      - version: 1877.4.0\n        capabilityFlavors",

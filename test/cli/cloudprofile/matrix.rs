@@ -65,7 +65,7 @@ fn the_matrix_for_a_spreadsheet() {
 }
 
 #[test]
-fn a_region_that_lacks_a_flavor_is_told_apart() {
+fn a_region_that_lacks_a_flavor_has_its_own_line() {
     let text = replaced(&example("aws"), &[("          - {name: eu-west-1, ami: ami-0a11aaaa00000004}\n", "")]);
     let arguments = ["cloudprofile", "matrix", "-", "--type", "m4.large", "--image", "gardenlinux@1877.3.0"];
     let shown = outcome(command(&arguments), &text).succeeded().stdout;
@@ -75,7 +75,7 @@ fn a_region_that_lacks_a_flavor_is_told_apart() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_objects_are_named() {
     let typo = matrix(&["example/cloudprofiles/aws.yaml", "--type", "m7i.lage"]);
     assert_eq!(typo.code, 1);
     assert_eq!(

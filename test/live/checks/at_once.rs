@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::cluster::eventually;
 use crate::program;
-use crate::shoot::{Kind, SOON, Shoot, ensure_says, pool};
+use test_support::cluster::eventually;
+use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool};
 
 /// Far less than anything takes that is waited for, far more than a busy machine needs.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ async fn a_new_generation_a_hibernation_and_a_deletion_interrupt_any_waiting() -
         })
         .await?;
     shoot.change_worker(|_| {}).await?;
-    let asleep = takes_effect("a hibernation", async || {
+    let hibernated = takes_effect("a hibernation", async || {
         let deployments = shoot.list(Kind::MachineDeployment).await?;
         ensure!(deployments.len() == 3, "{} deployments", deployments.len());
         ensure!(deployments.iter().all(|live| live["spec"]["replicas"] == 0), "{}", replicas(&deployments));
@@ -61,7 +61,7 @@ async fn a_new_generation_a_hibernation_and_a_deletion_interrupt_any_waiting() -
     })
     .await?;
     println!(
-        "took effect: new generation {changed:?}, hibernation {asleep:?}, deletion {deleted:?}, and all of it {gone:?}"
+        "took effect: new generation {changed:?}, hibernation {hibernated:?}, deletion {deleted:?}, and all of it {gone:?}"
     );
     shoot.gone().await
 }

@@ -4,9 +4,9 @@ use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::cluster::{Deletion, MachineControllerManager};
 use crate::program;
-use crate::shoot::{Kind, Shoot, ensure_says, pool, set_image};
+use test_support::cluster::{Deletion, MachineControllerManager};
+use test_support::shoot::{Kind, Shoot, ensure_says, pool, set_image};
 
 const AMI: &str = "ami-0arm64";
 const NEW_AMI: &str = "ami-1arm64";

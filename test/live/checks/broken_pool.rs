@@ -3,9 +3,9 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::{Deletion, MachineControllerManager, eventually};
 use crate::program;
-use crate::shoot::{Kind, SOON, Shoot, ensure_says, pool, set_image};
+use test_support::cluster::{Deletion, MachineControllerManager, eventually};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool, set_image};
 
 fn blames_bow(worker: &Value) -> Result<()> {
     let error = &worker["status"]["lastError"];

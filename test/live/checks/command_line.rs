@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::cluster::CONTROLLER;
 use crate::program;
-use crate::shoot::{Shoot, set_image};
+use test_support::cluster::CONTROLLER;
+use test_support::shoot::{Shoot, set_image};
 
 #[tokio::test]
 async fn a_roll_is_seen_before_it_happens_and_explained_after_it() -> Result<()> {
@@ -53,7 +53,7 @@ async fn a_roll_is_seen_before_it_happens_and_explained_after_it() -> Result<()>
 const IMAGE: &str = "12.2.0";
 
 async fn run(kubeconfig: &Path, arguments: &[&str]) -> Result<Output> {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
+    let mut command = tokio::process::Command::from(test_support::program::command());
     command.args(arguments).arg("--kubeconfig").arg(kubeconfig);
     command.output().await.with_context(|| format!("{arguments:?}"))
 }

@@ -3,11 +3,11 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::{CONTROLLER, Deletion, MachineControllerManager};
 use crate::history::History;
 use crate::program;
 use crate::requests::Table;
-use crate::shoot::{Kind, Shoot};
+use test_support::cluster::{CONTROLLER, Deletion, MachineControllerManager};
+use test_support::shoot::{Kind, Shoot};
 
 #[tokio::test]
 async fn a_new_worker_becomes_ready_nodes() -> Result<()> {

@@ -6,10 +6,10 @@ use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::cluster::{Deletion, MachineControllerManager, eventually};
 use crate::history::History;
 use crate::program;
-use crate::shoot::{Kind, SOON, Shoot, ensure_says};
+use test_support::cluster::{Deletion, MachineControllerManager, eventually};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
 
 const CREDENTIALS: &str = "cloudprovider";
 

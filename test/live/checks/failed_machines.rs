@@ -3,15 +3,15 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::{Deletion, MachineControllerManager};
 use crate::program;
-use crate::shoot::{Kind, Shoot, ensure_says, pool};
+use test_support::cluster::{Deletion, MachineControllerManager};
+use test_support::shoot::{Kind, Shoot, ensure_says, pool};
 
 /// A label of a pool becomes a tag of its machines, and this tag makes the cloud of the tests fail.
 const LABEL: &str = "demo.fail";
 
 #[tokio::test]
-async fn a_cloud_that_refuses_is_told_with_pool_and_machine() -> Result<()> {
+async fn errors_of_the_cloud_are_reported_with_pool_and_machine() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "refused").await?;
     let _machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;

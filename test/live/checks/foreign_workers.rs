@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::cluster::CONTROLLER;
 use crate::program;
 use crate::requests::Table;
-use crate::shoot::{Kind, Shoot};
+use test_support::cluster::CONTROLLER;
+use test_support::shoot::{Kind, Shoot};
 
 #[tokio::test]
 async fn workers_of_other_extensions_are_not_touched() -> Result<()> {

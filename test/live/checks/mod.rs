@@ -1,7 +1,6 @@
 //! What a user would notice, one file each.
 
 mod at_once;
-mod at_rest;
 mod aws;
 mod broken_pool;
 mod command_line;
@@ -12,12 +11,14 @@ mod failed_machines;
 mod foreign_workers;
 mod move_seed;
 mod nothing_differs;
+mod reconcile_on_change;
 mod remove_pool;
 mod restart;
 mod roll;
 mod scale;
 mod scale_sets;
 mod secrecy;
-mod unasked;
+mod status_size;
+mod steady;
 mod undecodable;
 mod waiting;

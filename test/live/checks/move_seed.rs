@@ -4,10 +4,10 @@ use anyhow::{Result, ensure};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::cluster::{CONTROLLER, Deletion, MachineControllerManager, eventually};
-use crate::moving::{ask, kept_machines, machine_controller, packed, restored_worker, take_away};
 use crate::program;
-use crate::shoot::{Kind, SOON, Shoot};
+use test_support::cluster::{CONTROLLER, Deletion, MachineControllerManager, eventually};
+use test_support::migration::{ask, kept_machines, machine_controller, packed, restored_worker, take_away};
+use test_support::shoot::{Kind, SOON, Shoot};
 
 #[tokio::test]
 async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
@@ -55,16 +55,16 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
     Ok(())
 }
 
-/// Nobody sees the restored deployments, because machine-controller-manager sleeps with the shoot.
+/// Nobody sees the restored deployments, because machine-controller-manager is scaled down with the shoot.
 #[tokio::test]
-async fn a_shoot_that_moves_asleep_stays_asleep() -> Result<()> {
+async fn a_hibernated_shoot_stays_hibernated_when_it_moves() -> Result<()> {
     let cluster = program::shared().await?;
-    let shoot = Shoot::new(cluster, "move-asleep").await?;
+    let shoot = Shoot::new(cluster, "move-hibernated").await?;
     shoot
         .create(|documents| {
-            let sleeping = &mut documents.of_kind("Cluster")["spec"]["shoot"];
-            sleeping["spec"]["hibernation"]["enabled"] = json!(true);
-            sleeping["status"]["isHibernated"] = json!(true);
+            let shoot = &mut documents.of_kind("Cluster")["spec"]["shoot"];
+            shoot["spec"]["hibernation"]["enabled"] = json!(true);
+            shoot["status"]["isHibernated"] = json!(true);
             documents.of_kind("Deployment")["spec"]["replicas"] = json!(0);
             let worker = documents.of_kind("Worker");
             worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("wait-for-state");

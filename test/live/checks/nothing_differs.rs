@@ -6,10 +6,10 @@ use anyhow::{Context as _, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::cluster::{CONTROLLER, ControlPlane, eventually};
 use crate::program;
 use crate::requests::Table;
-use crate::shoot::{Kind, SOON, Shoot};
+use test_support::cluster::{CONTROLLER, ControlPlane, eventually};
+use test_support::shoot::{Kind, SOON, Shoot};
 
 #[tokio::test]
 async fn a_second_reconcile_writes_only_the_answer() -> Result<()> {

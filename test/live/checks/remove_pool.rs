@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use crate::program;
-use crate::shoot::{Kind, Shoot};
+use test_support::shoot::{Kind, Shoot};
 
 #[tokio::test]
 async fn a_removed_pool_vanishes_and_the_others_are_not_touched() -> Result<()> {

@@ -7,9 +7,9 @@ use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::Value;
 
-use crate::cluster::{ControlPlane, FAKER, Faker, Process, eventually};
 use crate::program;
-use crate::shoot::{Kind, SOON, Shoot, set_image};
+use test_support::cluster::{ControlPlane, FAKER, Faker, Process, eventually};
+use test_support::shoot::{Kind, SOON, Shoot, set_image};
 
 /// What is seen when the program dies.
 type Moment = (&'static str, fn(&Seen) -> bool);

@@ -3,10 +3,10 @@
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use crate::cluster::{Deletion, MachineControllerManager};
 use crate::history::History;
 use crate::program;
-use crate::shoot::{Kind, Shoot, ensure_says, set_image};
+use test_support::cluster::{Deletion, MachineControllerManager};
+use test_support::shoot::{Kind, Shoot, ensure_says, set_image};
 
 #[tokio::test]
 async fn an_image_change_replaces_the_machines_of_that_pool() -> Result<()> {

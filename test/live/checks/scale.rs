@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::program;
-use crate::shoot::{Kind, Shoot, pool};
+use test_support::shoot::{Kind, Shoot, pool};
 
 #[tokio::test]
 async fn bounds_move_replicas_only_where_they_must() -> Result<()> {

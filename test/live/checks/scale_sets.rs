@@ -6,10 +6,10 @@ use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::arm::{Group, Operations};
-use crate::cluster::{ControlPlane, FAKER, Faker, eventually};
 use crate::program;
-use crate::shoot::{Documents, Kind, SOON, Shoot, ensure_says, pool};
+use test_support::arm::{Group, Operations};
+use test_support::cluster::{ControlPlane, FAKER, Faker, eventually};
+use test_support::shoot::{Documents, Kind, SOON, Shoot, ensure_says, pool};
 
 /// Makes the shoot one without zones, in a resource group that is called like its namespace.
 pub(super) fn without_zones(documents: &mut Documents, namespace: &str) {
@@ -179,7 +179,7 @@ async fn a_refused_client_is_the_worker_s_error_until_it_is_accepted() -> Result
 }
 
 #[tokio::test]
-async fn a_program_that_dies_while_azure_is_at_it_makes_nothing_twice() -> Result<()> {
+async fn a_crash_during_an_azure_operation_creates_nothing_twice() -> Result<()> {
     let cluster = ControlPlane::start().await?;
     let _machines = Faker::start(cluster.client(FAKER).await?, None, Duration::ZERO);
     let mut running = program::start(&cluster)?;

@@ -1,4 +1,4 @@
-//! User data and credentials go where they must and are told nowhere.
+//! User data and credentials go where they must and appear nowhere else.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use anyhow::{Result, ensure};
 use k8s_openapi::ByteString;
 use serde_json::json;
 
-use crate::canary::{SECRETS, nothing_in};
-use crate::cluster::eventually;
 use crate::program;
-use crate::shoot::{Kind, SOON, Shoot, ensure_says};
+use test_support::cluster::eventually;
+use test_support::leaks::{SECRETS, nothing_in};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
 
 #[tokio::test]
-async fn secrets_are_told_nowhere() -> Result<()> {
+async fn secrets_appear_nowhere() -> Result<()> {
     let cluster = program::shared().await?;
     let good = Shoot::new(cluster, "secrecy").await?;
     let _machines = good.fake_machines(cluster, Duration::ZERO).await?;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::eventually;
 use crate::program;
-use crate::shoot::{Kind, SOON, Shoot, ensure_says, pool};
+use test_support::cluster::eventually;
+use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool};
 
 /// Durations are plain text to the resource definition, so the API server lets this through.
 fn set_provision_time(worker: &mut Value, time: &str) {
@@ -15,7 +15,7 @@ fn set_provision_time(worker: &mut Value, time: &str) {
 }
 
 #[tokio::test]
-async fn an_undecodable_worker_is_told_and_stops_nobody() -> Result<()> {
+async fn an_undecodable_worker_is_reported_and_stops_no_other() -> Result<()> {
     let cluster = program::shared().await?;
     let bad = Shoot::new(cluster, "undecodable").await?;
     let _machines = bad.fake_machines(cluster, Duration::ZERO).await?;
@@ -46,7 +46,7 @@ async fn an_undecodable_worker_is_told_and_stops_nobody() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_undecodable_cluster_is_told_with_its_path() -> Result<()> {
+async fn an_undecodable_cluster_is_reported_with_its_path() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "undecodable-cluster").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;

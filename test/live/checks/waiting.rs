@@ -6,11 +6,11 @@ use anyhow::{Context as _, Result, ensure};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-use crate::cluster::{CONTROLLER, eventually};
 use crate::history::History;
 use crate::program;
 use crate::requests::Table;
-use crate::shoot::{Kind, SOON, Shoot, ensure_says};
+use test_support::cluster::{CONTROLLER, eventually};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
 
 /// Waits until the Worker says that it waits for machines that nobody makes.
 async fn waits(shoot: &Shoot) -> Result<()> {
@@ -51,7 +51,7 @@ async fn a_waiting_worker_costs_nothing() -> Result<()> {
         annotate(&shoot, number).await?;
     }
     set_available(&shoot, 1).await?;
-    eventually(SOON, "the change is told", async || says_available(&shoot, 1).await).await?;
+    eventually(SOON, "the status has the change", async || says_available(&shoot, 1).await).await?;
     let mut requests = audit.requests(CONTROLLER, before).await?;
     requests.retain(|request| request.namespace == shoot.namespace || request.name == shoot.namespace);
     let table = Table::of(&requests);
@@ -61,7 +61,7 @@ async fn a_waiting_worker_costs_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_worker_that_hears_much_is_looked_at_all_the_same() -> Result<()> {
+async fn a_worker_with_many_events_is_still_reconciled() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "noise").await?;
     shoot.create(|_| {}).await?;
@@ -75,19 +75,21 @@ async fn a_worker_that_hears_much_is_looked_at_all_the_same() -> Result<()> {
         }
         Ok(())
     };
-    let looks = async {
+    let reconciles = async {
         for available in [1, 0, 1, 0] {
             set_available(&shoot, available).await?;
             let changed = Instant::now();
-            eventually(Duration::from_secs(10), "the change is told", async || says_available(&shoot, available).await)
-                .await?;
-            println!("told after {:?}", changed.elapsed());
+            eventually(Duration::from_secs(10), "the status has the change", async || {
+                says_available(&shoot, available).await
+            })
+            .await?;
+            println!("in the status after {:?}", changed.elapsed());
         }
         Ok(())
     };
     tokio::select! {
         stopped = noise => stopped,
-        looked = looks => looked,
+        reconciled = reconciles => reconciled,
     }
 }
 

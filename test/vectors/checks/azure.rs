@@ -1,17 +1,18 @@
 //! Tables about Azure: images, disks, tags, hash data.
 
-use std::borrow::Cow;
-
-use gardener_extension_worker::api::gardener::{Capabilities, CapabilityDefinition, MachineImage};
+use gardener_extension_worker::api::gardener::{CapabilityDefinition, CloudProfile, Shoot, Worker};
+use gardener_extension_worker::api::secret::Secrets;
 use gardener_extension_worker::pool::hash::HashItem;
+use gardener_extension_worker::provider::WorkerContext;
+use gardener_extension_worker::provider::azure::Azure;
 use gardener_extension_worker::provider::azure::disks::disk_size;
-use gardener_extension_worker::provider::azure::documents::{
-    CloudProfileConfig, ImageReferences, WorkerConfig, WorkerStatus,
-};
+use gardener_extension_worker::provider::azure::documents::{API_VERSION, ImageReferences, StatusImage, WorkerConfig};
 use gardener_extension_worker::provider::azure::hash_data::config_items;
-use gardener_extension_worker::provider::azure::image::{image_in_profile, image_in_status, profile_definitions};
+use gardener_extension_worker::provider::azure::image::AzureImage;
 use gardener_extension_worker::provider::azure::tags::sanitize_tag_key;
 use gardener_extension_worker::provider::document::decode_document;
+use gardener_extension_worker::provider::image::WorkerImages;
+use gardener_extension_worker::provider::profile::ProfileFormat;
 use serde_json::{Value, json};
 
 use super::{Check, member, pool};
@@ -45,7 +46,7 @@ fn tag(row: &Value) -> Result<Value, String> {
 
 fn definitions_with_old_format(row: &Value) -> Result<Value, String> {
     let declared: Vec<CapabilityDefinition> = member(row, "capabilityDefinitions")?;
-    Ok(json!(profile_definitions(&declared)))
+    Ok(json!(Azure.definitions(&declared)))
 }
 
 /// Go answers null for nothing to hash.
@@ -62,20 +63,40 @@ fn hash_data(row: &Value) -> Result<Value, String> {
     Ok(values.into_iter().map(|item| item.value.as_str()).collect())
 }
 
-fn image(row: &Value) -> Result<MachineImage, String> {
-    Ok(MachineImage { name: member(row, "name")?, version: member(row, "version")? })
+/// What a pool gets for machines with these capabilities, as the provider status would keep it.
+fn selected(row: &Value, machine: &str, listed: &Value, kept: &Value) -> Result<(StatusImage, bool), String> {
+    let document =
+        |kind: &str, images: &Value| json!({"apiVersion": API_VERSION, "kind": kind, "machineImages": images});
+    let (config, status) = (document("CloudProfileConfig", listed), document("WorkerStatus", kept));
+    let image = json!({"name": row["name"], "version": row["version"]});
+    let worker: Worker = pool::object(&json!({
+        "spec": {"type": "azure", "pools": [{"name": "p", "machineImage": image}]},
+        "status": {"providerStatus": status},
+    }))?;
+    let profile: CloudProfile = pool::object(&json!({
+        "spec": {"machineCapabilities": row["capabilityDefinitions"], "providerConfig": config},
+    }))?;
+    let context = WorkerContext {
+        worker: &worker,
+        cloud_profile: &profile,
+        shoot: &Shoot::default(),
+        secrets: &Secrets::default(),
+        dependencies: None,
+    };
+    let images = WorkerImages::open(&Azure, context).map_err(|error| error.to_string())?;
+    let pool = &worker.spec.pools[0];
+    let selected = images.select_for(pool, member(row, machine)?).selected.map_err(|error| error.to_string())?;
+    let (config, status) = (pool::object(&config)?, pool::object(&status)?);
+    let image = AzureImage::new(selected, Some(&config), Some(&status));
+    let has_capabilities = image.capabilities().is_some_and(|capabilities| !capabilities.is_empty());
+    Ok((image.to_status(&pool.machine_image, "none"), has_capabilities))
 }
 
 fn in_cloud_profile(row: &Value) -> Result<Value, String> {
-    let config: CloudProfileConfig = pool::object(&json!({"machineImages": row["machineImages"]}))?;
-    let machine: Capabilities = member(row, "machineTypeCapabilities")?;
-    let declared: Vec<CapabilityDefinition> = member(row, "capabilityDefinitions")?;
-    let definitions = profile_definitions(&declared);
-    let selected =
-        image_in_profile(Some(&config), &image(row)?, &machine, &definitions).map_err(|error| error.to_string())?;
-    let mut answer = references(selected.references);
-    answer["capabilities"] = json!(selected.capabilities.as_deref().filter(|capabilities| !capabilities.0.is_empty()));
-    if let Some(skip) = selected.skip_marketplace_agreement {
+    let (image, has_capabilities) = selected(row, "machineTypeCapabilities", &row["machineImages"], &json!([]))?;
+    let mut answer = references(image.references());
+    answer["capabilities"] = json!(image.capabilities.filter(|_| has_capabilities));
+    if let Some(skip) = image.skip_marketplace_agreement {
         answer["skipMarketplaceAgreement"] = skip.into();
     }
     Ok(answer)
@@ -84,13 +105,8 @@ fn in_cloud_profile(row: &Value) -> Result<Value, String> {
 /// Rows without definitions are not asked: they lead to a branch of the Go function that its caller never takes, because
 /// a profile always has definitions.
 fn in_worker_status(row: &Value) -> Result<Value, String> {
-    let status: WorkerStatus = pool::object(&json!({"machineImages": row["machineImages"]}))?;
-    let machine: Capabilities = member(row, "machineCapabilities")?;
-    let declared: Vec<CapabilityDefinition> = member(row, "capabilityDefinitions")?;
-    let definitions: Cow<'_, [CapabilityDefinition]> = profile_definitions(&declared);
-    let selected =
-        image_in_status(Some(&status), &image(row)?, &machine, &definitions).map_err(|error| error.to_string())?;
-    Ok(references(selected.references))
+    let (image, _) = selected(row, "machineCapabilities", &json!([]), &row["machineImages"])?;
+    Ok(references(image.references()))
 }
 
 fn references(references: ImageReferences<'_>) -> Value {

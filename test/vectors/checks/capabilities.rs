@@ -80,9 +80,9 @@ struct Flavor {
 fn best(row: &Value) -> Result<Value, String> {
     let flavors: Vec<Flavor> = member(row, "flavors")?;
     let machine = member(row, "machineCapabilities")?;
-    let choice = best_flavor(&machine, &definitions(row)?, &flavors, |flavor| &flavor.capabilities)
+    let chosen = best_flavor(&machine, &definitions(row)?, &flavors, |flavor| &flavor.capabilities)
         .map_err(|error| error.to_string())?;
-    Ok(flavors[choice.index].id.clone().into())
+    Ok(flavors[chosen].id.clone().into())
 }
 
 /// Compares the kind of the error as well: its upstream text tells "none" from "several".
@@ -96,7 +96,7 @@ fn best_match(case: &Value) -> Result<(), (Value, String)> {
     let compatible: Vec<usize> =
         (0..flavors.len()).filter(|index| are_compatible(&machine, &flavors[*index], &definitions)).collect();
     let got = match best_flavor(&machine, &definitions, &flavors, |flavor| flavor) {
-        Ok(choice) => json!({"compatible": compatible, "index": choice.index.to_string()}),
+        Ok(chosen) => json!({"compatible": compatible, "index": chosen.to_string()}),
         Err(NoFlavor::NoneCompatible { .. }) => json!({
             "compatible": compatible,
             "error": "no compatible flavor found",

@@ -7,13 +7,14 @@ use super::{Linted, documentation};
 use crate::offer::lint::{Finding, Rule};
 
 pub(super) fn text(linted: &[Linted]) -> anyhow::Result<String> {
-    let rules = Rule::ALL.map(|rule| {
+    let rules = Rule::ALL.iter().map(|rule| {
         json!({
             "id": rule.id(),
             "shortDescription": {"text": rule.title()},
-            "helpUri": documentation(rule),
+            "helpUri": documentation(*rule),
         })
     });
+    let rules: Vec<Value> = rules.collect();
     let results = linted.iter().flat_map(|linted| linted.report.findings.iter().map(|finding| result(linted, finding)));
     let document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -39,7 +40,7 @@ fn result(linted: &Linted, finding: &Finding) -> Value {
     }
     json!({
         "ruleId": finding.rule.id(),
-        "ruleIndex": Rule::ALL.iter().position(|rule| *rule == finding.rule),
+        "ruleIndex": finding.rule as usize,
         "level": finding.severity.word(),
         "message": {"text": format!("{subject}{} {}", finding.reason, finding.advice)},
         "locations": [{

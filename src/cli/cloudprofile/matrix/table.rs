@@ -1,12 +1,13 @@
 //! The matrix for a terminal: a section for each group of machine types, or, asked the other way round, for each flavor.
 
 use crate::capabilities::Classification;
+use crate::capabilities::FlavorVerdict;
 use crate::cli::explain::mismatch_text;
 use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::offer::matrix::{Choice, Flavor, Group, Image, Matrix, OutcomeWord};
-use crate::provider::explanation::{Verdict, capabilities_text};
+use crate::provider::explanation::capabilities_text;
 
 const INDENT: usize = 2;
 /// At most this many machine types of a group are named; JSON has all.
@@ -148,20 +149,20 @@ pub(super) fn reason(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>
     match choice.outcome {
         OutcomeWord::Chosen => String::new(),
         OutcomeWord::Unusable => {
-            let chosen = verdicts().find(|(_, verdict)| **verdict == Verdict::Chosen).map(|(flavor, _)| *flavor);
+            let chosen = verdicts().find(|(_, verdict)| **verdict == FlavorVerdict::Chosen).map(|(flavor, _)| *flavor);
             let defect = chosen.and_then(|flavor| image.flavors.get(flavor)).and_then(|flavor| flavor.defect);
             let defect = defect.map(|defect| defect.text()).unwrap_or_default();
             format!("flavor {} is chosen, but {defect}", chosen.unwrap_or_default())
         }
         OutcomeWord::NoFlavors => "the provider config lists no image".to_owned(),
         OutcomeWord::Tied => {
-            let tied = verdicts().filter(|(_, verdict)| **verdict == Verdict::Tied);
+            let tied = verdicts().filter(|(_, verdict)| **verdict == FlavorVerdict::Tied);
             let tied: Vec<_> = tied.map(|(flavor, _)| flavor.to_string()).collect();
             format!("flavors {} list the same capabilities", tied.join(" and "))
         }
         OutcomeWord::NoneFits => {
             let missed = verdicts().filter_map(|(_, verdict)| match verdict {
-                Verdict::Rejected { mismatches } => Some(mismatches),
+                FlavorVerdict::Rejected { mismatches } => Some(mismatches),
                 _ => None,
             });
             let nearest = missed.min_by_key(|mismatches| mismatches.len());

@@ -1,4 +1,4 @@
-//! The documents of `aws.provider.extensions.gardener.cloud/v1alpha1` (spec/aws-worker.md sections 3.1 and 7).
+//! The documents of `aws.provider.extensions.gardener.cloud/v1alpha1`.
 
 mod cloud_profile_config;
 mod infrastructure_status;

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::null_as_default;
 use crate::provider::document::Document;
-use crate::provider::image::ImageEntry;
 
 /// Images that pools use.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -45,14 +44,4 @@ pub struct StatusImage {
     /// Capabilities of the flavor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
-}
-
-impl ImageEntry for StatusImage {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn version(&self) -> &str {
-        &self.version
-    }
 }

@@ -45,10 +45,25 @@ impl AwsWorker<'_> {
 
 /// What the provider config says or leaves to its defaults.
 fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
+    let WorkerConfig {
+        _api_version: _,
+        _kind: _,
+        node_template,
+        volume,
+        data_volumes,
+        // With the infrastructure's, above.
+        iam_instance_profile: _,
+        instance_metadata_options,
+        cpu_options,
+        capacity_reservation,
+        network_interfaces,
+        placement,
+        instance_market_options,
+    } = config;
     let of_config = |path: &str, name, value: String| {
         EffectiveInput::of(Origin::Worker, format!("providerConfig.{path}"), name, value)
     };
-    let mut inputs = vec![match &config.instance_metadata_options {
+    let mut inputs = vec![match instance_metadata_options {
         None => EffectiveInput::default_of("metadata", "token required, 2 hops"),
         Some(options) => {
             let hops = options.http_put_response_hop_limit.map(|hops| format!("{hops} hops"));
@@ -64,9 +79,9 @@ fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
     let performance = |iops: Option<i32>, throughput: Option<i32>| {
         [iops.map(|iops| format!("{iops} IOPS")), throughput.map(|throughput| format!("{throughput} MiB/s"))]
     };
-    let root = config.volume.as_ref().and_then(|volume| in_one_line(performance(volume.iops, volume.throughput)));
+    let root = volume.as_ref().and_then(|volume| in_one_line(performance(volume.iops, volume.throughput)));
     inputs.extend(root.map(|value| of_config("volume", "root volume options", value)));
-    for volume in &config.data_volumes {
+    for volume in data_volumes {
         let [iops, throughput] = performance(volume.iops, volume.throughput);
         let snapshot = volume.snapshot_id.as_ref().map(|snapshot| format!("from {snapshot}"));
         let value = in_one_line([iops, throughput, snapshot]);
@@ -74,7 +89,7 @@ fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
             value.map(|value| of_config("dataVolumes", "data volume options", format!("{}: {value}", volume.name))),
         );
     }
-    for (index, interface) in config.network_interfaces.iter().enumerate() {
+    for (index, interface) in network_interfaces.iter().enumerate() {
         let card = interface.network_card_index.unwrap_or_default();
         let cards = match interface.network_card_index_range {
             Some(range) => format!("cards {} to {}", range.from, range.to),
@@ -83,9 +98,9 @@ fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
         let value = format!("{} at {cards}, device {}", interface.interface_type(), interface.device_index);
         inputs.push(of_config(&format!("networkInterfaces[{index}]"), "network interface", value));
     }
-    let cpu = config.cpu_options.as_ref().and_then(cpu_text);
+    let cpu = cpu_options.as_ref().and_then(cpu_text);
     inputs.extend(cpu.map(|value| of_config("cpuOptions", "CPU", value)));
-    if let Some(reservation) = &config.capacity_reservation {
+    if let Some(reservation) = capacity_reservation {
         let value = in_one_line([
             reservation.capacity_reservation_preference.clone(),
             reservation.capacity_reservation_id.clone(),
@@ -93,12 +108,12 @@ fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
         ]);
         inputs.extend(value.map(|value| of_config("capacityReservation", "capacity reservation", value)));
     }
-    let placement = config.placement.as_ref().and_then(placement_text);
+    let placement = placement.as_ref().and_then(placement_text);
     inputs.extend(placement.map(|value| of_config("placement", "placement", value)));
-    if let Some(market) = &config.instance_market_options {
+    if let Some(market) = instance_market_options {
         inputs.push(of_config("instanceMarketOptions.marketType", "market", market.market_type.clone()));
     }
-    if let Some(template) = &config.node_template {
+    if let Some(template) = node_template {
         inputs.push(of_config("nodeTemplate.capacity", "capacity override", template.capacity_text()));
     }
     inputs

@@ -39,6 +39,21 @@ impl Document for CloudProfileConfig {
     const LARGE: bool = true;
 }
 
+/// The same document for whoever asks only for the cloud; nothing else in it has to be right. Lenient.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfiguredCloud {
+    /// Which Azure cloud.
+    pub cloud_configuration: Option<CloudConfiguration>,
+}
+
+impl Document for ConfiguredCloud {
+    const KIND: &'static str = CloudProfileConfig::KIND;
+    const API_VERSION: &'static str = super::API_VERSION;
+    const STRICT: bool = false;
+    const LARGE: bool = true;
+}
+
 /// Number of fault domains in a region.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! The documents of `azure.provider.extensions.gardener.cloud/v1alpha1` (spec/azure-worker.md section 4).
+//! The documents of `azure.provider.extensions.gardener.cloud/v1alpha1`.
 
 mod cloud_profile_config;
 mod image_reference;
@@ -7,7 +7,8 @@ mod worker_config;
 mod worker_status;
 
 pub use cloud_profile_config::{
-    CloudConfiguration, CloudProfileConfig, FaultDomainCount, ImageFlavor, ImageVersion, ProfileMachineType,
+    CloudConfiguration, CloudProfileConfig, ConfiguredCloud, FaultDomainCount, ImageFlavor, ImageVersion,
+    ProfileMachineType,
 };
 pub use image_reference::{ImageReference, ImageReferences};
 pub use infrastructure_status::{

@@ -12,9 +12,9 @@ use crate::provider::node_template::StrictNodeTemplate;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkerConfig {
     #[serde(rename = "apiVersion")]
-    _api_version: Option<String>,
+    pub(in crate::provider) _api_version: Option<String>,
     #[serde(rename = "kind")]
-    _kind: Option<String>,
+    pub(in crate::provider) _kind: Option<String>,
     /// Overrides the node template of the pool.
     pub node_template: Option<StrictNodeTemplate>,
     /// Boot diagnostics.

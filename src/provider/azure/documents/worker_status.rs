@@ -6,7 +6,6 @@ use super::image_reference::names_an_image;
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::null_as_default;
 use crate::provider::document::Document;
-use crate::provider::image::ImageEntry;
 
 /// Images that pools use, and scale sets that pools depend on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -83,14 +82,4 @@ pub struct ScaleSetDependency {
     /// Name of the scale set.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-}
-
-impl ImageEntry for StatusImage {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn version(&self) -> &str {
-        &self.version
-    }
 }

@@ -5,7 +5,7 @@ use crate::provider::azure::AzureWorker;
 use crate::provider::azure::cloud::AzureCloud;
 use crate::provider::azure::documents::{SubnetLayout, WorkerConfig};
 use crate::provider::azure::machine_class::is_confidential;
-use crate::provider::azure::pool::Placement;
+use crate::provider::azure::pool::PoolUnit;
 use crate::provider::explanation::{EffectiveInput, Origin};
 
 impl AzureWorker<'_> {
@@ -13,7 +13,7 @@ impl AzureWorker<'_> {
         &self,
         pool: &WorkerPool,
         config: Option<&WorkerConfig>,
-        placements: &[Placement<'_>],
+        placements: &[PoolUnit<'_>],
     ) -> Vec<EffectiveInput> {
         let region = &self.context.worker.spec.region;
         let infrastructure = &self.infrastructure;
@@ -37,17 +37,17 @@ impl AzureWorker<'_> {
         inputs
     }
 
-    fn explain_subnets(&self, placements: &[Placement<'_>]) -> Vec<EffectiveInput> {
+    fn explain_subnets(&self, placements: &[PoolUnit<'_>]) -> Vec<EffectiveInput> {
         let path = "networks.subnets";
         if !self.infrastructure.zoned {
             let scale_sets = placements.iter().filter_map(|placement| match placement {
-                Placement::ScaleSet { scale_set, .. } => Some(EffectiveInput::of(
+                PoolUnit::ScaleSet { scale_set, .. } => Some(EffectiveInput::of(
                     Origin::ProviderStatus,
                     format!("vmoDependencies[{}].name", scale_set.pool_name),
                     "scale set",
                     scale_set.name.as_str(),
                 )),
-                Placement::Zone { .. } => None,
+                PoolUnit::Zone { .. } => None,
             });
             let subnet =
                 EffectiveInput::of(Origin::InfrastructureStatus, path, "subnet", self.nodes_subnet.name.as_str());
@@ -57,8 +57,8 @@ impl AzureWorker<'_> {
             let name = &self.nodes_subnet.name;
             return vec![EffectiveInput::of(Origin::InfrastructureStatus, path, "subnet", name.as_str())];
         }
-        let of_zone = |placement: &Placement<'_>| {
-            let Placement::Zone { zone, subnet, subnet_counts, .. } = placement else { return None };
+        let of_zone = |placement: &PoolUnit<'_>| {
+            let PoolUnit::Zone { zone, subnet, subnet_counts, .. } = placement else { return None };
             let hash = if *subnet_counts { "in the hash" } else { "migrated, not in the hash" };
             let value = format!("{} for zone {zone} ({hash})", subnet.name);
             Some(EffectiveInput::of(Origin::InfrastructureStatus, format!("{path}[zone={zone}]"), "subnet", value))
@@ -68,9 +68,8 @@ impl AzureWorker<'_> {
 
     /// Whether the network is accelerated, as far as machine type and image can be told.
     fn explain_network(&self, pool: &WorkerPool) -> Option<EffectiveInput> {
-        let machine = self.machine_capabilities(pool).ok()?;
-        let image = self.select_image(pool, &machine).ok()?;
-        let accelerated = self.is_accelerated(pool, &machine, &image).ok()?;
+        let image = self.image(self.images.select(pool).selected.ok()?);
+        let accelerated = self.is_accelerated(pool, &image).ok()?;
         let path = if self.old_format { "spec.providerConfig.machineTypes" } else { "spec.machineTypes" };
         let value = if accelerated { "accelerated" } else { "basic" };
         Some(EffectiveInput::of(Origin::CloudProfile, path, "network", value))
@@ -79,10 +78,19 @@ impl AzureWorker<'_> {
 
 /// What the provider config says or leaves to its defaults.
 fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
+    let WorkerConfig {
+        _api_version: _,
+        _kind: _,
+        node_template,
+        diagnostics_profile,
+        volume,
+        data_volumes,
+        capacity_reservation,
+    } = config;
     let of_config = |path: &str, name, value: String| {
         EffectiveInput::of(Origin::Worker, format!("providerConfig.{path}"), name, value)
     };
-    let caching = config.volume.as_ref().and_then(|volume| volume.caching.as_deref());
+    let caching = volume.as_ref().and_then(|volume| volume.caching.as_deref());
     let mut inputs = vec![EffectiveInput::or_default(
         Origin::Worker,
         "providerConfig.volume.caching",
@@ -90,22 +98,22 @@ fn explain_config(config: &WorkerConfig) -> Vec<EffectiveInput> {
         caching,
         "None",
     )];
-    for volume in &config.data_volumes {
+    for volume in data_volumes {
         if let Some(image) = volume.image_ref.as_ref().and_then(|image| image.references().preferred()) {
             let value = format!("{}: {} {}", volume.name, image.member(), image.value());
             inputs.push(of_config("dataVolumes", "data volume image", value));
         }
     }
-    if let Some(diagnostics) = &config.diagnostics_profile {
+    if let Some(diagnostics) = diagnostics_profile {
         let place = diagnostics.storage_uri.as_deref().map_or("a managed account", without_query);
         let value = if diagnostics.enabled { format!("on, to {place}") } else { "off".to_owned() };
         inputs.push(of_config("diagnosticsProfile", "boot diagnostics", value));
     }
-    let reservation = config.capacity_reservation.as_ref();
+    let reservation = capacity_reservation.as_ref();
     if let Some(group) = reservation.and_then(|reservation| reservation.capacity_reservation_group_id.clone()) {
         inputs.push(of_config("capacityReservation.capacityReservationGroupID", "capacity reservation", group));
     }
-    if let Some(template) = &config.node_template {
+    if let Some(template) = node_template {
         inputs.push(of_config("nodeTemplate.capacity", "capacity override", template.capacity_text()));
     }
     inputs

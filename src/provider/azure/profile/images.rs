@@ -1,14 +1,14 @@
 //! Versions of images in Azure's half of a CloudProfile.
 
+use std::borrow::Cow;
+
 use super::references::validate_references;
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
-use crate::provider::azure::documents::{ImageReferences, ImageVersion};
-use crate::provider::azure::image::{BASIC, NETWORKING, candidates_of_version};
-use crate::provider::profile::{
-    EntryFlavor, ListedReference, Repeated, VersionEntry, neither_format, validate_architecture,
-};
+use crate::provider::azure::documents::ImageVersion;
+use crate::provider::azure::image::{BASIC, NETWORKING, old_format_capabilities, reference};
+use crate::provider::profile::{EntryFlavor, Repeated, VersionEntry, neither_format, validate_architecture};
 
 impl VersionEntry for ImageVersion {
     const REPEATED: Repeated = Repeated::All;
@@ -27,16 +27,24 @@ impl VersionEntry for ImageVersion {
 
     /// Images of Azure have the same name in every region.
     fn flavors(&self, _region: Option<&str>) -> Vec<EntryFlavor<'_>> {
-        let flavors = candidates_of_version(self).into_iter().enumerate().map(|(position, candidate)| EntryFlavor {
-            position: self.has_flavors().then_some(position),
-            capabilities: candidate.capabilities,
-            references: reference(candidate.references).into_iter().collect(),
+        if !self.has_flavors() {
+            let architecture = self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
+            return vec![EntryFlavor {
+                position: None,
+                capabilities: Cow::Owned(old_format_capabilities(architecture, self.accelerated_networking)),
+                references: reference(self.references()).into_iter().collect(),
+            }];
+        }
+        let flavors = self.capability_flavors.iter().enumerate().map(|(position, flavor)| EntryFlavor {
+            position: Some(position),
+            capabilities: Cow::Borrowed(&flavor.capabilities),
+            references: reference(flavor.references()).into_iter().collect(),
         });
         flavors.collect()
     }
 
-    /// Architectures in their order, the accelerated flavor of each first. Unlike for workers, what is accelerated names no
-    /// networking at all, which means every value (gardener-core section 2.3).
+    /// Architectures in their order, the accelerated flavor of each first. Unlike for workers, what is accelerated
+    /// names no networking at all, which means every value.
     fn core_flavors(entries: &[&Self]) -> Vec<Capabilities> {
         let with_image = entries.iter().filter(|entry| entry.references().preferred().is_some());
         let mut combinations: Vec<(&str, bool)> = with_image
@@ -79,9 +87,4 @@ impl VersionEntry for ImageVersion {
             validate_references(flavor.references(), path, errors);
         }
     }
-}
-
-fn reference(references: ImageReferences<'_>) -> Option<ListedReference<'_>> {
-    let preferred = references.preferred()?;
-    Some(ListedReference { region: None, member: preferred.member(), value: preferred.value() })
 }

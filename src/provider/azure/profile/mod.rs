@@ -1,4 +1,4 @@
-//! Azure's half of CloudProfiles (gardener-core section 2).
+//! Azure's half of CloudProfiles.
 //!
 //! * `images`: versions of images, and what core's half has to list for them;
 //! * `networking`: what the old format says of it, and capabilities say instead;
@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 
 use super::Azure;
 use super::documents::{CloudProfileConfig, FaultDomainCount, ImageVersion};
-use super::image::old_format_definitions;
+use super::image::{ACCELERATED, BASIC, NETWORKING};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec, Region};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition};
 use crate::provider::document::DocumentError;
 use crate::provider::profile::{
     ImageDocument, ImageVersions, Members, ProfileConfig, ProfileFormat, SameVersion, UncoveredRegion, merge_documents,
@@ -29,7 +29,11 @@ impl ProfileFormat for Azure {
     }
 
     fn old_format_definitions(&self) -> Vec<CapabilityDefinition> {
-        old_format_definitions()
+        let networking = CapabilityDefinition {
+            name: NETWORKING.to_owned(),
+            values: [ACCELERATED, BASIC].map(str::to_owned).to_vec(),
+        };
+        vec![architecture_definition(), networking]
     }
 
     fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {

@@ -1,4 +1,4 @@
-//! Accelerated networking: flags in the old format, a capability in the new one (azure-worker section 7.7).
+//! Accelerated networking: flags in the old format, a capability in the new one.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! How a CloudProfile may name images of Azure (gardener-core section 2.2).
+//! How a CloudProfile may name images of Azure.
 
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::azure::documents::{ImageReference, ImageReferences};

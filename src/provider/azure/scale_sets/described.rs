@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::step::{Step, step};
 use super::{Needs, PoolNeed, ScaleSet};
+use crate::api::gotext::json::decode_value;
 use crate::provider::azure::documents::ScaleSetDependency;
-use crate::provider::{Dependencies, DependencyFailure};
+use crate::provider::{Dependencies, DependencyFailure, WorkerError};
 
 /// Scale sets that exist, and calls that fail.
 #[derive(Debug, Default, Deserialize)]
@@ -38,8 +39,17 @@ impl DescribedAzure {
 }
 
 /// What the pools would depend on after a reconcile against the Azure that a file describes.
-pub(in crate::provider::azure) fn described_dependencies(needs: &Needs, described: &Value) -> Dependencies {
-    let azure: DescribedAzure = serde_json::from_value(described.clone()).unwrap_or_default();
+///
+/// # Errors
+/// When the description can't be read.
+pub(in crate::provider::azure) fn described_dependencies(
+    needs: &Needs,
+    described: &Value,
+) -> Result<Dependencies, WorkerError> {
+    // A bundle has it in a member of its own, or lists only the scale sets.
+    let described = described.get("azure").filter(|azure| !azure.is_null()).unwrap_or(described);
+    let azure: DescribedAzure = decode_value(described)
+        .map_err(|source| WorkerError::Document { path: "description of Azure".to_owned(), source: source.into() })?;
     let resource_group = &needs.place.resource_group;
     let mut created = 0;
     let mut dependencies = Dependencies { failures: needs.refused.clone(), ..Dependencies::default() };
@@ -85,7 +95,7 @@ pub(in crate::provider::azure) fn described_dependencies(needs: &Needs, describe
         dependencies.cleanup_failure = azure.fail.get("delete").cloned();
     }
     dependencies.records = json!(records);
-    dependencies
+    Ok(dependencies)
 }
 
 /// The Azure in which every recorded scale set is as its pool needs it now; a later need may be another one.

@@ -1,6 +1,5 @@
-//! Scale sets in flexible orchestration, in which the machines of non-zonal infrastructures are placed
-//! (spec/azure-worker.md section 9). The name of a scale set counts in the pool hash, so a recorded one is never replaced
-//! without need.
+//! Scale sets in flexible orchestration, in which the machines of non-zonal infrastructures are placed. The name of a
+//! scale set counts in the pool hash, so a recorded one is never replaced without need.
 //!
 //! ```text
 //!  WorkerContext ── needs ──► Needs ── step, once per pool ──► keep · create under this name · wait
@@ -8,7 +7,7 @@
 //!                               └───── unneeded ──► what can go, once everything else is done
 //! ```
 //!
-//! Everything here is pure. Who asks Azure is [`cloud::azure`](crate::cloud::azure); [`described`] answers from a file
+//! Everything here is pure. Who asks Azure is [`cloud::azure`](crate::cloud::azure); `described` answers from a file
 //! instead.
 
 use std::collections::BTreeMap;
@@ -22,7 +21,8 @@ mod step;
 mod unneeded;
 
 pub use name::{NameSeed, is_name_of_pool};
-pub use needs::{Needs, Place, PoolNeed, check_pool, needs, needs_of_deletion};
+pub(super) use needs::records;
+pub use needs::{Needs, PoolNeed, ScaleSetScope, check_pool, needs, needs_of_deletion};
 pub use step::{Adoption, Step, adoption, record, step};
 pub use unneeded::{Unneeded, unneeded};
 

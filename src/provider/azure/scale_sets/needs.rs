@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::gardener::{Cluster, UpdateStrategy, Worker, WorkerPool};
+use crate::api::gotext::json::decode_value;
 use crate::api::secret::Secrets;
 use crate::provider::azure::cloud::AzureCloud;
 use crate::provider::azure::credentials::{Credentials, credentials};
 use crate::provider::azure::documents::{
-    CloudConfiguration, CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, WorkerStatus,
+    CloudConfiguration, CloudProfileConfig, ConfiguredCloud, InfrastructureStatus, ScaleSetDependency, WorkerStatus,
 };
 use crate::provider::azure::profile_config;
 use crate::provider::document::decode_document;
@@ -17,7 +18,7 @@ use crate::provider::{DependencyFailure, WorkerContext, WorkerError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Where.
-    pub place: Place,
+    pub place: ScaleSetScope,
     /// Pools that can be placed in scale sets, in the order of the Worker. None where the infrastructure has zones.
     pub pools: Vec<PoolNeed>,
     /// Names of the pools that keep their records: all where the infrastructure has no zones.
@@ -33,7 +34,7 @@ pub struct Needs {
 impl Needs {
     /// No pool needs anything; so much is recorded.
     #[must_use]
-    pub fn of_records(place: Place, records: Vec<ScaleSetDependency>, zonal: bool) -> Self {
+    pub fn of_records(place: ScaleSetScope, records: Vec<ScaleSetDependency>, zonal: bool) -> Self {
         let (pools, pools_of_worker, refused) = Default::default();
         Self { place, pools, pools_of_worker, records, refused, zonal }
     }
@@ -41,7 +42,7 @@ impl Needs {
 
 /// Where scale sets are, and who may ask for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ScaleSetScope {
     /// The cloud.
     pub cloud: AzureCloud,
     /// Who asks.
@@ -71,19 +72,14 @@ pub struct PoolNeed {
 /// When a document that says so is missing or wrong.
 pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> {
     let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
-    let records: Vec<ScaleSetDependency> = match context.dependencies {
-        Some(dependencies) => serde_json::from_value(dependencies.records.clone()).unwrap_or_default(),
-        None => {
-            let status: Option<WorkerStatus> = context.provider_status()?;
-            status.map(|status| status.vmo_dependencies).unwrap_or_default()
-        }
-    };
+    let status: Option<WorkerStatus> = context.provider_status()?;
+    let records = records(context, status.as_ref())?;
     if infrastructure.zoned && records.is_empty() {
         return Ok(None);
     }
     let config = profile_config(context)?;
     let configured = config.as_deref().and_then(|config| config.cloud_configuration.as_ref());
-    let place = Place {
+    let place = ScaleSetScope {
         cloud: cloud(configured, &context.shoot.spec.region),
         credentials: credentials(context.worker, context.secrets)?,
         resource_group: resource_group(&infrastructure)?,
@@ -107,8 +103,28 @@ pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> 
     Ok(Some(needs))
 }
 
-/// What has to go with a Worker; `None` when it never had anything. Neither pools nor their images, machine types and boot
-/// scripts are looked at, and the CloudProfile only for the cloud that it may name.
+/// The scale sets that are recorded: after the dependencies were reconciled, else in the provider status.
+///
+/// # Errors
+/// When a record can't be read: a pool without its record would get another scale set, and its nodes would roll.
+pub(in crate::provider::azure) fn records(
+    context: &WorkerContext<'_>,
+    status: Option<&WorkerStatus>,
+) -> Result<Vec<ScaleSetDependency>, WorkerError> {
+    match context.dependencies {
+        Some(dependencies) if !dependencies.records.is_null() => {
+            decode_value(&dependencies.records).map_err(|source| WorkerError::Document {
+                path: "records of scale sets".to_owned(),
+                source: source.into(),
+            })
+        }
+        Some(_) => Ok(Vec::new()),
+        None => Ok(status.map(|status| status.vmo_dependencies.clone()).unwrap_or_default()),
+    }
+}
+
+/// What has to go with a Worker; `None` when it never had anything. Neither pools nor their images, machine types and
+/// boot scripts are looked at, and the CloudProfile only for the cloud that it may name.
 ///
 /// # Errors
 /// When the credentials or the infrastructure can't be read.
@@ -134,10 +150,13 @@ pub fn needs_of_deletion(
     }
     let profile = cluster.and_then(|cluster| cluster.spec.cloud_profile.as_ref());
     let config = profile.and_then(|profile| profile.spec.provider_config.as_deref());
-    let config: Option<CloudProfileConfig> = config.and_then(|config| decode_document(config).ok());
+    let config = config
+        .map(decode_document::<ConfiguredCloud>)
+        .transpose()
+        .map_err(|source| WorkerError::Document { path: "CloudProfile spec.providerConfig".to_owned(), source })?;
     let configured = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
     let region = cluster.and_then(|cluster| cluster.spec.shoot.as_ref()).map(|shoot| shoot.spec.region.as_str());
-    let place = Place {
+    let place = ScaleSetScope {
         cloud: cloud(configured, region.unwrap_or(&worker.spec.region)),
         credentials: credentials(worker, secrets)?,
         resource_group: resource_group(&infrastructure)?,
@@ -204,4 +223,35 @@ fn fault_domains(config: Option<&CloudProfileConfig>, region: &str) -> Result<i3
     counts.iter().find(|count| count.region == region).map(|count| count.count).ok_or_else(|| {
         format!("the infrastructure has no zones, and the CloudProfile's countFaultDomains has no entry for region {region:?}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::gardener::{CloudProfile, Shoot};
+    use crate::provider::Dependencies;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn records_that_cant_be_read_are_an_error_and_not_none() {
+        let worker: Worker = serde_json::from_str(r#"{"metadata": {}, "spec": {"type": "azure"}}"#).unwrap();
+        let (cloud_profile, shoot, secrets) = (CloudProfile::default(), Shoot::default(), Secrets::default());
+        let read = |found: Value| {
+            let dependencies = Dependencies { records: found, ..Dependencies::default() };
+            let context = WorkerContext {
+                worker: &worker,
+                cloud_profile: &cloud_profile,
+                shoot: &shoot,
+                secrets: &secrets,
+                dependencies: Some(&dependencies),
+            };
+            records(&context, None).map_err(|error| error.to_string())
+        };
+        let record = ScaleSetDependency { pool_name: "a".to_owned(), id: "/vmss/v".to_owned(), name: "v".to_owned() };
+        assert_eq!(read(json!([record])), Ok(vec![record]));
+        assert_eq!(read(Value::Null), Ok(Vec::new()));
+        for malformed in [json!([{"pool": "a"}]), json!([{"name": 1}]), json!({"name": "v"}), json!("v")] {
+            assert!(read(malformed.clone()).unwrap_err().starts_with("records of scale sets: "), "{malformed}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What is to be done about the scale set of a pool.
 
-use super::{NameSeed, Place, PoolNeed, ScaleSet, is_same_id};
+use super::{NameSeed, PoolNeed, ScaleSet, ScaleSetScope, is_same_id};
 use crate::provider::DependencyFailure;
 use crate::provider::azure::documents::ScaleSetDependency;
 
@@ -20,7 +20,7 @@ pub enum Step {
 /// # Errors
 /// When Azure does not say enough: nodes are not rolled on a suspicion.
 pub fn step(
-    place: &Place,
+    place: &ScaleSetScope,
     need: &PoolNeed,
     recorded: Option<&str>,
     shown: Option<&ScaleSet>,
@@ -43,7 +43,7 @@ pub fn step(
         Some(count) if count == need.fault_domains => Ok(Step::Keep(record(&need.pool, shown)?)),
         Some(_) => Ok(create()),
         None => Err(DependencyFailure {
-            message: format!("Azure does not say how many fault domains scale set {} has", shown.name),
+            message: format!("scale set {} has no fault domain count at Azure", shown.name),
             code: None,
         }),
     }

@@ -1,0 +1,162 @@
+//! A hundred Workers of three pools in three zones: created, asked again, rolled. Requests, processor, memory, time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::controller;
+use crate::digest::{OF_THE_GO_EXTENSION, digests};
+use crate::figures::{head, memory, processor_seconds, row, spread};
+use crate::load::{self, SIDE_BY_SIDE, Size, namespace, resource, worker_name};
+use crate::workers::Workers;
+use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Faker};
+
+const WORKERS: usize = 100;
+const SIZE: Size = Size { pools: 3, zones: 3 };
+const LONG: Duration = Duration::from_secs(600);
+/// Between phases: stamps are whole seconds.
+const PAUSE: Duration = Duration::from_millis(1100);
+/// After a phase: what still comes belongs to it.
+const REST: Duration = Duration::from_secs(2);
+
+pub(crate) async fn run() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let client = control_plane.client(ADMIN).await?;
+    let names: Vec<String> = (0..WORKERS).map(|number| namespace(&format!("{number:04}"))).collect();
+    let probe = namespace("probe");
+    let all: Vec<String> = names.iter().cloned().chain([probe.clone()]).collect();
+    load::prepare(&client, &all, SIZE).await?;
+    let workers = Workers::follow(&client);
+    load::create(&client, load::worker(&probe, SIZE)).await?;
+    let _faker = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
+
+    let started = Instant::now();
+    let process = controller::start(&control_plane, &control_plane.kubeconfig_file(CONTROLLER)?)?;
+    let pid = process.id().await?;
+    let is_told = |seen: Value| seen["status"]["lastOperation"].is_object();
+    workers
+        .until(LONG, |known| {
+            let told = known.get(&probe).is_some_and(|seen| is_told((*seen.worker).clone()));
+            ensure!(told, "the first Worker has no status");
+            Ok(())
+        })
+        .await?;
+    let first_status = workers.of(&probe).map_or(Duration::ZERO, |seen| seen.at - started);
+    workers.done(std::slice::from_ref(&probe), &Default::default(), LONG).await?;
+    tokio::time::sleep(REST).await;
+    let idle = memory(pid, "VmRSS")?;
+
+    head(
+        "100 Workers × 3 pools × 3 zones",
+        &[
+            "phase",
+            "requests per Worker",
+            "processor s per Worker",
+            "all done after s",
+            "latency s: median / p95 / longest",
+            "RSS MiB at most",
+        ],
+    );
+    let bench = Bench { control_plane: &control_plane, client: &client, workers: &workers, names: &names, pid };
+    let mut breakdown = Vec::new();
+    breakdown.push(
+        bench
+            .phase("create", async |namespace| load::create(&client, load::worker(namespace, SIZE)).await.map(drop))
+            .await?,
+    );
+    for number in 1..=2 {
+        breakdown.push(
+            bench
+                .phase(&format!("no-op {number}"), async |namespace| bench.patch(namespace, load::request()).await)
+                .await?,
+        );
+    }
+    breakdown.push(
+        bench
+            .phase("roll", async |namespace| bench.patch(namespace, load::roll(namespace, SIZE, SIZE.pools)).await)
+            .await?,
+    );
+    head("Start, memory, size", &["what", "figure"]);
+    row(&[&"from start to the first status", &format!("{:.2} s", first_status.as_secs_f64())]);
+    row(&[&"RSS with one Worker", &format!("{idle:.1} MiB")]);
+    row(&[&"RSS after the whole run", &format!("{:.1} MiB", memory(pid, "VmRSS")?)]);
+    row(&[&"RSS at most", &format!("{:.1} MiB", memory(pid, "VmHWM")?)]);
+    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(controller::binary())?.len() as f64 / 1_048_576.0)]);
+
+    head("Requests per Worker", &["phase", "requests"]);
+    for (phase, requests) in breakdown {
+        let requests: Vec<String> =
+            requests.iter().map(|(what, count)| format!("{what} {:.2}", *count as f64 / WORKERS as f64)).collect();
+        row(&[&phase, &requests.join(", ")]);
+    }
+    head("Digests", &["objects", "ours", "the Go extension's"]);
+    for (what, digest) in digests(&client).await? {
+        let theirs = OF_THE_GO_EXTENSION.into_iter().find(|(other, _)| *other == what).map(|(_, digest)| digest);
+        row(&[&what, &digest, &theirs.unwrap_or("–")]);
+        ensure!(theirs.is_none_or(|theirs| theirs == digest), "the {what} are not those of the Go extension");
+    }
+    process.stop(Duration::from_secs(5)).await?;
+    control_plane.stop().await
+}
+
+struct Bench<'a> {
+    control_plane: &'a ControlPlane,
+    client: &'a Client,
+    workers: &'a Workers,
+    names: &'a [String],
+    pid: u32,
+}
+
+type Breakdown = (String, BTreeMap<String, usize>);
+
+impl Bench<'_> {
+    async fn phase(&self, name: &str, act: impl AsyncFn(&String) -> Result<()>) -> Result<Breakdown> {
+        tokio::time::sleep(PAUSE).await;
+        let audit: AuditLog = self.control_plane.audit().await?;
+        let (before, mark) = (self.workers.stamps(), audit.mark().await?);
+        // The highest figure from now on.
+        std::fs::write(format!("/proc/{}/clear_refs", self.pid), "5")?;
+        let (used, start) = (processor_seconds(self.pid)?, Instant::now());
+        let asked: Vec<(String, Instant)> = stream::iter(self.names)
+            .map(async |namespace| {
+                let now = Instant::now();
+                act(namespace).await?;
+                anyhow::Ok((namespace.clone(), now))
+            })
+            .buffer_unordered(SIDE_BY_SIDE)
+            .try_collect()
+            .await?;
+        let done = self.workers.done(self.names, &before, LONG).await.with_context(|| name.to_owned())?;
+        let all_done = done.values().max().map_or(Duration::ZERO, |last| *last - start);
+        tokio::time::sleep(REST).await;
+        let used = processor_seconds(self.pid)? - used;
+        let latencies = asked.iter().filter_map(|(namespace, asked)| Some(*done.get(namespace)? - *asked)).collect();
+        let mut requests = BTreeMap::<String, usize>::new();
+        for request in audit.requests(CONTROLLER, mark).await? {
+            *requests.entry(format!("{} {}", request.verb, request.resource)).or_default() += 1;
+        }
+        let count = requests.values().sum::<usize>() as f64 / self.names.len() as f64;
+        row(&[
+            &name,
+            &format!("{count:.1}"),
+            &format!("{:.4}", used / self.names.len() as f64),
+            &format!("{:.1}", all_done.as_secs_f64()),
+            &spread(latencies),
+            &format!("{:.1}", memory(self.pid, "VmHWM")?),
+        ]);
+        Ok((name.to_owned(), requests))
+    }
+
+    async fn patch(&self, namespace: &str, patch: Value) -> Result<()> {
+        let resource = resource("extensions.gardener.cloud/v1alpha1", "Worker");
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
+        api.patch(worker_name(namespace), &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! The figures of `docs/performance.md`: the controller as it is shipped, against a real API server.
+//! `cargo bench --bench seed`, `cargo bench --bench seed -- fleet` for one part.
+//!
+//! ```text
+//! load        what gardenlet leaves in the namespace of a shoot
+//! controller  the binary
+//! workers     when each Worker has changed
+//! figures     processor, memory, tables
+//! digest      what was made, in 16 digits
+//! fleet       100 Workers × 3 pools × 3 zones: create, no-op, roll
+//! wide        one Worker with 300 pools, each request takes 200 ms
+//! crowd       500 Workers that roll at once, and one more
+//! machines    one Worker with the real machine-controller-manager
+//! ```
+
+#![allow(clippy::print_stdout, reason = "the report of this program is its output")]
+#![allow(missing_docs, clippy::expect_used, reason = "a bench of inputs that are written here")]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures for people"
+)]
+
+mod controller;
+mod crowd;
+mod digest;
+mod figures;
+mod fleet;
+mod load;
+mod machines;
+mod wide;
+mod workers;
+
+use anyhow::{Context as _, Result};
+
+fn main() -> Result<()> {
+    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let is_wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    println!("{cores} cores, load before: {}", load.split(' ').next().unwrap_or_default());
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+    runtime.block_on(async {
+        if is_wanted("fleet") {
+            fleet::run().await.context("fleet")?;
+        }
+        if is_wanted("wide") {
+            wide::run().await.context("wide")?;
+        }
+        if is_wanted("crowd") {
+            crowd::run().await.context("crowd")?;
+        }
+        if is_wanted("machines") {
+            machines::run().await.context("machines")?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,53 @@
+//! The main job, live: a Worker becomes ready nodes, and another image replaces them. `cargo run -p local`, or
+//! `cargo run -p local -- aws` for another cloud; `-- pebble` for the made-up one of ../tiny.
+//!
+//! ```text
+//! story     what is done, in this order, and what has to come of it
+//! seed      what gardenlet would write: the objects of ../azure.yaml (or of another cloud), another image
+//! ticker    watches everything that comes of it and prints a line for each change
+//! sentence  what such a line says about an object
+//! ```
+//!
+//! The control plane and machine-controller-manager are those of the tests (`test/support/`). The controller is this very
+//! program: called with `controller` it is `gardener-extension-worker`, so nothing else has to be built or found.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells a story")]
+
+mod seed;
+mod sentence;
+mod story;
+mod ticker;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Shows in a real control plane how a Worker becomes ready nodes and how another image replaces them.
+#[derive(Parser)]
+#[command(name = "local")]
+pub struct Arguments {
+    /// Whose Worker it is.
+    #[arg(value_enum, default_value_t = seed::Cloud::Azure)]
+    cloud: seed::Cloud,
+    /// End after the story instead of waiting for Ctrl-C with everything running.
+    #[arg(long)]
+    exit: bool,
+    /// Let deletions of machines take 30 s as they do in earnest, instead of less than one.
+    #[arg(long)]
+    unhurried: bool,
+}
+
+/// Tells the story to its end.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("no runtime: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(story::tell(arguments));
+    // A build that was interrupted need not be waited for.
+    runtime.shutdown_background();
+    code
+}

@@ -1,0 +1,162 @@
+//! What gardenlet would write into the seed: the objects of an example beside this folder, and later another image.
+
+use anyhow::{Context as _, Result, bail};
+use gardener_extension_worker::api::gotext::yaml;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+/// A cloud with an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Cloud {
+    /// `../azure.yaml`
+    Azure,
+    /// `../aws.yaml`
+    Aws,
+    /// `../tiny/worker.yaml`
+    Pebble,
+}
+
+impl Cloud {
+    /// Its example, as a path in this project.
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Self::Azure => "example/azure.yaml",
+            Self::Aws => "example/aws.yaml",
+            Self::Pebble => "example/tiny/worker.yaml",
+        }
+    }
+}
+
+/// The objects of the file.
+pub(crate) struct Example {
+    /// All but the Worker.
+    surroundings: Vec<Value>,
+    worker: Value,
+    /// The namespace of the Worker.
+    pub(crate) namespace: String,
+    /// The name of the Worker.
+    pub(crate) name: String,
+}
+
+impl Example {
+    /// Reads the file.
+    pub(crate) fn read(cloud: Cloud) -> Result<Self> {
+        let file = cloud.file();
+        let path = test_support::repository().join(file);
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {file}"))?;
+        let mut documents = yaml::documents(&text).context(file)?;
+        let place = documents.iter().position(|document| document["kind"] == "Worker");
+        let worker = documents.remove(place.with_context(|| format!("{file} has no Worker"))?);
+        let text = |member: &str| worker["metadata"][member].as_str().unwrap_or_default().to_owned();
+        Ok(Self { namespace: text("namespace"), name: text("name"), surroundings: documents, worker })
+    }
+
+    /// Writes everything that has to be there before the Worker.
+    pub(crate) async fn apply_surroundings(&self, client: &Client) -> Result<()> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        apply(client, &namespace).await?;
+        for document in &self.surroundings {
+            apply(client, document).await?;
+        }
+        apply(client, &self.machine_controller_manager()).await
+    }
+
+    /// Writes the Worker.
+    pub(crate) async fn apply_worker(&self, client: &Client) -> Result<()> {
+        apply(client, &self.worker).await
+    }
+
+    /// How many pools there are.
+    pub(crate) fn pools(&self) -> usize {
+        self.worker["spec"]["pools"].as_array().map_or(0, Vec::len)
+    }
+
+    /// The image version that the pools have at first.
+    pub(crate) fn first_version(&self) -> Result<&str> {
+        self.worker["spec"]["pools"][0]["machineImage"]["version"].as_str().context("the first pool has no image")
+    }
+
+    /// The next version that the cloud's half of the CloudProfile lists for the same image.
+    pub(crate) fn next_version(&self) -> Result<&str> {
+        let image = &self.worker["spec"]["pools"][0]["machineImage"];
+        let cluster = self.surroundings.iter().find(|document| document["kind"] == "Cluster");
+        let config = &cluster.context("no Cluster")?["spec"]["cloudProfile"]["spec"]["providerConfig"];
+        let of_image =
+            config["machineImages"].as_array().into_iter().flatten().filter(|of| of["name"] == image["name"]);
+        let mut versions = of_image.flat_map(|of| of["versions"].as_array().into_iter().flatten());
+        let next = versions.find(|version| version["version"] != image["version"]);
+        next.and_then(|version| version["version"].as_str()).context("the CloudProfile has no other version")
+    }
+
+    /// How many machines the pools want at first.
+    pub(crate) fn machines(&self) -> usize {
+        let pools = self.worker["spec"]["pools"].as_array().into_iter().flatten();
+        let minimum: u64 = pools.filter_map(|pool| pool["minimum"].as_u64()).sum();
+        usize::try_from(minimum).unwrap_or(usize::MAX)
+    }
+
+    /// Asks for another image, with gardenlet's other change: a new name of the machines' configuration, which is what rolls
+    /// them.
+    pub(crate) async fn change_image(&self, client: &Client, version: &str) -> Result<()> {
+        let api = workers(client, &self.namespace);
+        loop {
+            let mut worker = api.get(&self.name).await?;
+            worker.annotations_mut().insert("gardener.cloud/operation".to_owned(), "reconcile".to_owned());
+            for pool in worker.data["spec"]["pools"].as_array_mut().context("the Worker has no pools")? {
+                let name = pool["name"].as_str().unwrap_or_default();
+                pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-e41c8d07b2a95f63"));
+                pool["machineImage"]["version"] = json!(version);
+            }
+            match api.replace(&self.name, &PostParams::default(), &worker).await {
+                // The controller has written its status meanwhile.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                outcome => return outcome.map(|_| ()).context("changing the Worker"),
+            }
+        }
+    }
+
+    /// gardenlet's Deployment. No pod comes of it here, but it says that machine-controller-manager is meant to run.
+    fn machine_controller_manager(&self) -> Value {
+        let name = "machine-controller-manager";
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"role": name}},
+                "template": {
+                    "metadata": {"labels": {"role": name}},
+                    "spec": {"containers": [{"name": name, "image": "it-runs-as-two-processes-beside-the-demo"}]},
+                },
+            },
+        })
+    }
+}
+
+/// The Workers of a namespace.
+pub(crate) fn workers(client: &Client, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, &resource("extensions.gardener.cloud/v1alpha1", "Worker"))
+}
+
+/// A kind by its group, version and name.
+pub(crate) fn resource(group_version: &str, kind: &str) -> ApiResource {
+    let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+async fn apply(client: &Client, document: &Value) -> Result<()> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&document["kind"]), text(&document["metadata"]["name"]));
+    if kind.is_empty() || name.is_empty() {
+        bail!("a document without kind or name: {document}");
+    }
+    let resource = resource(&text(&document["apiVersion"]), &kind);
+    let api: Api<DynamicObject> = match document["metadata"]["namespace"].as_str() {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    let parameters = PatchParams::apply("demo-in-place-of-gardenlet").force();
+    api.patch(&name, &parameters, &Patch::Apply(document)).await.with_context(|| format!("writing {kind} {name}"))?;
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! What is done, in this order, and what has to come of it.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::{Client, ResourceExt as _};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, Deletion, MachineControllerManager, Process, eventually};
+use test_support::program;
+
+use super::Arguments;
+use super::seed::{Example, resource, workers};
+use super::sentence::Kind;
+use super::ticker::{Ticker, Voice};
+
+/// How long each part may take; on an idle machine it takes some seconds, unhurried a minute or two.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// The status of a program that a signal has ended, as shells count.
+const INTERRUPTED: u8 = 130;
+
+/// Tells the story, and cleans up however it ends.
+pub(crate) async fn tell(arguments: &Arguments) -> ExitCode {
+    match try_to_tell(arguments).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
+    let voice = Voice::new();
+    let mut interruption = Interruption::new()?;
+    let example = Example::read(arguments.cloud)?;
+    let stage = tokio::select! {
+        stage = Stage::build(&example, arguments, voice) => stage?,
+        () = interruption.comes() => return Ok(ExitCode::from(INTERRUPTED)),
+    };
+    let ticker = Ticker::start(&stage.client, &example.namespace, voice);
+    let code = tokio::select! {
+        told = play(&stage, &example, voice) => match told {
+            Ok(()) if arguments.exit => ExitCode::SUCCESS,
+            Ok(()) => {
+                println!("{}", stage.what_to_try(&example)?);
+                interruption.comes().await;
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("\nThe story did not come true. Expected was that {error:#}\n{}", stage.last_words());
+                ExitCode::FAILURE
+            }
+        },
+        () = interruption.comes() => ExitCode::from(INTERRUPTED),
+    };
+    drop(ticker);
+    voice.say("stopping everything");
+    stage.stop().await?;
+    Ok(code)
+}
+
+/// The two parts: machines appear, machines are replaced.
+async fn play(stage: &Stage, example: &Example, voice: Voice) -> Result<()> {
+    let Stage { client, .. } = stage;
+    voice.say(&format!("gardenlet's turn: it writes the Worker with {} pools", example.pools()));
+    example.apply_worker(client).await?;
+    let first = wait_for_nodes(client, example, example.first_version()?).await?;
+    voice.say(&format!("the Worker is Succeeded, {} nodes are ready", first.len()));
+
+    let next_version = example.next_version()?;
+    voice.say(&format!("gardenlet's turn again: every pool shall have image {next_version}"));
+    example.change_image(client, next_version).await?;
+    let second = wait_for_nodes(client, example, next_version).await?;
+    ensure!(
+        first.is_disjoint(&second),
+        "every node is a new one; old ones are left: {:?}",
+        first.intersection(&second)
+    );
+    voice.say(&format!("the Worker is Succeeded, {} other nodes are ready, old classes are gone", second.len()));
+    Ok(())
+}
+
+/// Waits until the Worker is Succeeded with nothing but classes of this image. Returns its nodes, which must be ready.
+async fn wait_for_nodes(client: &Client, example: &Example, version: &str) -> Result<BTreeSet<String>> {
+    let workers = workers(client, &example.namespace);
+    let class = resource(Kind::MachineClass.group_version(), Kind::MachineClass.name());
+    let classes: Api<DynamicObject> = Api::namespaced_with(client.clone(), &example.namespace, &class);
+    let what = format!("the Worker is Succeeded, and all its classes are of image {version}");
+    eventually(PATIENCE, &what, async || {
+        let worker = workers.get(&example.name).await?;
+        let last = &worker.data["status"]["lastOperation"];
+        ensure!(!worker.annotations().contains_key("gardener.cloud/operation"), "the request has not been seen");
+        ensure!(last["state"] == "Succeeded", "it is {last}");
+        let classes = classes.list(&ListParams::default()).await?.items;
+        let is_of_version =
+            |class: &DynamicObject| class.labels().get("operatingSystemVersion").is_some_and(|label| label == version);
+        let other: Vec<_> =
+            classes.iter().filter(|class| !is_of_version(class)).map(|class| class.name_any()).collect();
+        ensure!(!classes.is_empty() && other.is_empty(), "there are other classes: {other:?}");
+        Ok(())
+    })
+    .await?;
+    let nodes = Api::<Node>::all(client.clone()).list(&ListParams::default()).await?.items;
+    let is_ready = |node: &&Node| {
+        let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    };
+    let ready: BTreeSet<_> = nodes.iter().filter(is_ready).map(|node| node.name_any()).collect();
+    let wanted = example.machines();
+    ensure!(ready.len() == wanted, "{wanted} nodes are ready then; it is {ready:?}");
+    Ok(ready)
+}
+
+/// Everything that runs.
+struct Stage {
+    client: Client,
+    // Dropped and stopped in this order.
+    controller: Process,
+    machines: MachineControllerManager,
+    control_plane: ControlPlane,
+}
+
+impl Stage {
+    /// Starts everything, and writes what has to be there before the Worker.
+    async fn build(example: &Example, arguments: &Arguments, voice: Voice) -> Result<Self> {
+        voice.say("starting etcd and kube-apiserver (the first time they are built, which takes minutes)");
+        let control_plane = ControlPlane::start().await?;
+        let client = control_plane.client(ADMIN).await?;
+        voice.say("starting the controller: gardener-extension-worker controller");
+        let controller = start_controller(&control_plane)?;
+        voice.say(&format!("gardenlet's turn: it writes Cluster and secrets from {}", arguments.cloud.file()));
+        example.apply_surroundings(&client).await?;
+        voice.say("starting machine-controller-manager, with a cloud in memory");
+        let deletion = if arguments.unhurried { Deletion::AsShipped } else { Deletion::Hastened };
+        let machines = MachineControllerManager::start(&control_plane, &example.namespace, deletion).await?;
+        Ok(Self { client, controller, machines, control_plane })
+    }
+
+    async fn stop(self) -> Result<()> {
+        let Self { client: _, controller, machines, control_plane } = self;
+        controller.stop(Duration::from_secs(3)).await?;
+        machines.stop().await?;
+        control_plane.stop().await
+    }
+
+    fn processes(&self) -> [&Process; 4] {
+        let (deployments, machines) = (self.machines.machine_deployments(), self.machines.machines());
+        [&self.controller, deployments, machines, self.control_plane.apiserver()]
+    }
+
+    /// The ends of the logs.
+    fn last_words(&self) -> String {
+        let ends = self.processes().map(|process| format!("\n{}:\n{}\n", process.name(), process.last_lines(15)));
+        ends.concat()
+    }
+
+    /// How to go on with what runs.
+    fn what_to_try(&self, example: &Example) -> Result<String> {
+        let kubeconfig = self.control_plane.kubeconfig_file(ADMIN)?;
+        let Example { namespace, name, .. } = example;
+        let logs = self.processes().map(|process| format!("  tail -f {}\n", process.log().display())).concat();
+        Ok(format!(
+            "
+Everything goes on running; what changes is shown here. In another terminal:
+
+  export KUBECONFIG={kubeconfig}
+  kubectl get nodes -L topology.kubernetes.io/zone,node.kubernetes.io/instance-type
+  kubectl -n {namespace} get workers,machineclasses,machinedeployments,machines
+  kubectl -n {namespace} get worker {name} -o yaml
+  kubectl -n {namespace} edit worker {name}        # e.g. minimum of a pool; then ask for it as gardenlet does:
+  kubectl -n {namespace} annotate worker {name} gardener.cloud/operation=reconcile
+  kubectl -n {namespace} delete worker {name}
+
+The logs:
+
+{logs}
+Ctrl-C ends and removes everything.",
+            kubeconfig = kubeconfig.display(),
+        ))
+    }
+}
+
+/// This very program as the controller, with a user of its own.
+fn start_controller(control_plane: &ControlPlane) -> Result<Process> {
+    let own_binary = std::env::current_exe().context("finding this program")?;
+    let program = program::controller("controller", own_binary, control_plane.kubeconfig_file(CONTROLLER)?);
+    Process::start(program, control_plane.folder())
+}
+
+/// Ctrl-C, or a request to end.
+struct Interruption([Signal; 2]);
+
+impl Interruption {
+    fn new() -> Result<Self> {
+        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]))
+    }
+
+    async fn comes(&mut self) {
+        let [interrupt, terminate] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Every provider that comes with `gardener-extension-worker`, and the made-up cloud Pebble.
+
+pub mod pebble;
+
+use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::provider::aws::Aws;
+use gardener_extension_worker::provider::azure::Azure;
+
+/// Who serves Workers, and whose CloudProfiles are understood.
+pub const PROVIDERS: Providers =
+    Providers { of_machines: &[&Azure, &Aws, &pebble::Pebble], of_images: Providers::SHIPPED.of_images };

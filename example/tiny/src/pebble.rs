@@ -1,0 +1,199 @@
+//! Pebble, a made-up cloud, as a provider: all that this cloud has to say. `docs/development.md` goes through it.
+//!
+//! A machine there has a kind, a private network, an image with another id in each region and, if the pool wants one, a
+//! scratch disk. Nothing at the cloud is needed before machines can be made.
+
+use std::collections::BTreeSet;
+
+use gardener_extension_worker::api::gardener::{ErrorCode, WorkerPool};
+use gardener_extension_worker::pool::bounds::Bounds;
+use gardener_extension_worker::pool::hash::{HashItems, ProviderItems, pool_hash};
+use gardener_extension_worker::pool::names::deployment_name;
+use gardener_extension_worker::pool::zones::positions;
+use gardener_extension_worker::provider::document::{Document, DocumentError};
+use gardener_extension_worker::provider::explanation::{EffectiveInput, ImageName, Origin};
+use gardener_extension_worker::provider::image::{
+    ImageProvider, ImagesDocument, KeepsImages, KeptImages, WorkerImages,
+};
+use gardener_extension_worker::provider::profile::{
+    ImagesOnly, ProfileConfig, ProfileFormat, RegionImage, RegionalVersion, Repeated, SameVersion, merge_documents,
+    open_config,
+};
+use gardener_extension_worker::provider::{
+    ClassContent, KnownErrors, MachinePlan, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider,
+    ProviderExplanation, WantedDeployment, WorkerContext, WorkerError, error_codes, machine_class, node_template,
+    operating_system_labels, pool_config, user_data,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Group and version of its documents.
+const API_VERSION: &str = "pebble.provider.extensions.example.org/v1alpha1";
+
+/// The provider of CloudProfiles and Workers of type `pebble`.
+pub(crate) struct Pebble;
+
+/// The image of one region.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegionalImage {
+    name: String,
+    id: String,
+}
+
+impl RegionImage for RegionalImage {
+    const API_VERSION: &'static str = API_VERSION;
+    const MEMBER: &'static str = "id";
+    const REPEATED_VERSIONS: Repeated = Repeated::First;
+
+    fn region(&self) -> &str {
+        &self.name
+    }
+
+    fn image(&self) -> &str {
+        &self.id
+    }
+}
+
+/// Its half of CloudProfiles holds images and nothing else.
+type CloudProfileConfig = ImagesOnly<RegionalVersion<RegionalImage>>;
+
+impl ProfileFormat for Pebble {
+    fn provider_type(&self) -> &'static str {
+        "pebble"
+    }
+
+    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
+        open_config::<CloudProfileConfig>(raw)
+    }
+
+    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
+        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Replaced, |_| {})
+    }
+}
+
+/// Where images are kept that pools have used.
+impl KeepsImages for Pebble {
+    const KIND: &'static str = "WorkerStatus";
+    const API_VERSION: &'static str = API_VERSION;
+}
+
+impl ImageProvider for Pebble {
+    fn image_members(&self) -> &'static str {
+        "id"
+    }
+
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
+        let status: ImagesDocument<Self> = context.provider_status()?.unwrap_or_default();
+        let entries = status.machine_images.iter();
+        let kept = entries.map(|entry| entry.kept(ImageName::of("id", &entry.id), entry.capabilities.clone()));
+        Ok(KeptImages::of_worker(kept.collect()))
+    }
+}
+
+/// What the infrastructure controller has made for the shoot.
+#[derive(Default, Deserialize)]
+struct InfrastructureStatus {
+    network: String,
+}
+
+impl Document for InfrastructureStatus {
+    const KIND: &'static str = "InfrastructureStatus";
+    const API_VERSION: &'static str = API_VERSION;
+    const STRICT: bool = false;
+}
+
+/// What a pool may ask for beside what every pool can.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkerConfig {
+    scratch_size: Option<String>,
+}
+
+impl Document for WorkerConfig {
+    const KIND: &'static str = "WorkerConfig";
+    const API_VERSION: &'static str = API_VERSION;
+    const STRICT: bool = false;
+}
+
+impl Provider for Pebble {
+    fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
+        let InfrastructureStatus { network } = context.infrastructure_status()?;
+        Ok(Box::new(PebbleWorker { context, network, images: WorkerImages::open(&Self, context)? }))
+    }
+
+    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+        let known = KnownErrors { codes: &[("quarryempty", Some(ErrorCode::InfraResourcesDepleted))], texts: &[] };
+        error_codes(&known, code, text)
+    }
+}
+
+/// What all pools of a Worker share.
+struct PebbleWorker<'a> {
+    context: WorkerContext<'a>,
+    network: String,
+    images: WorkerImages<'a>,
+}
+
+impl PebbleWorker<'_> {
+    fn plan(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolProblem> {
+        let config: WorkerConfig = pool_config(pool)?;
+        // What is pushed here rolls the nodes when it changes. What counts for every provider is in already.
+        let mut items = HashItems::default();
+        items.push_some("providerConfig.scratchSize", config.scratch_size.as_deref());
+        let items = ProviderItems { with_node_agent_secret: items, ..ProviderItems::default() };
+        let hashed = pool_hash(pool, self.context.shoot, &items)?;
+        let (image, user_data) = (self.images.select(pool).selected?, user_data(&self.context, pool)?);
+        let machines = positions(&pool.zones).map(|(position, zone)| {
+            let technical_id = &self.context.shoot.status.technical_id;
+            let name = deployment_name(technical_id, &pool.name, &format!("-{zone}"));
+            let class_name = name.class_name(&hashed.hash);
+            let content = ClassContent {
+                provider: "Pebble",
+                labels: operating_system_labels(pool),
+                node_template: node_template(&self.context, pool, zone.to_owned(), None),
+                provider_spec: json!({
+                    "kind": pool.machine_type, "zone": zone, "network": self.network,
+                    "image": image.reference.value,
+                    "scratchSize": config.scratch_size,
+                }),
+            };
+            let (bounds, labels) = (Bounds::in_zone(pool, position)?, pool.labels.clone());
+            Ok(MachinePlan {
+                zone: Some(zone.to_owned()),
+                class: machine_class(&self.context, &class_name, content),
+                user_data: user_data.clone(),
+                deployment: WantedDeployment::of_pool(pool, name, &class_name, bounds, labels),
+                hash_items: hashed.items.clone(),
+            })
+        });
+        Ok(PoolPlan {
+            pool: pool.name.clone(),
+            machines: machines.collect::<Result<_, PoolProblem>>()?,
+            status_image: image.to_status(&pool.machine_image),
+            in_place_hash: hashed.in_place.clone(),
+        })
+    }
+}
+
+impl PoolPlanner for PebbleWorker<'_> {
+    fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError> {
+        self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
+    }
+
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
+        let network = EffectiveInput::of(Origin::InfrastructureStatus, "network", "network", &self.network);
+        let machines = self.plan(pool).map(|plan| plan.machines).unwrap_or_default();
+        ProviderExplanation {
+            inputs: vec![network],
+            image: self.images.explain(pool),
+            placements: machines.iter().map(Into::into).collect(),
+        }
+    }
+
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
+        let images = self.images.status_images(planned, failed);
+        Ok(json!({"apiVersion": API_VERSION, "kind": "WorkerStatus", "machineImages": images}))
+    }
+}

@@ -1,0 +1,16 @@
+//! What the sections of an explanation share: heading, indentation, and the line of a hazard.
+
+use crate::cli::table::{paragraph, printable};
+use crate::cli::terminal::{CAREFUL, HEADING};
+use crate::explain::Hazard;
+
+/// Indentation of what stands under a heading.
+pub(super) const INDENT: usize = 4;
+
+pub(super) fn section(heading: &str) -> String {
+    format!("\n  {HEADING}{}{HEADING:#}\n", printable(heading))
+}
+
+pub(super) fn hazard_line(place: &str, hazard: &Hazard, width: usize) -> String {
+    paragraph(&format!("! {place}{hazard}"), CAREFUL, INDENT, width)
+}

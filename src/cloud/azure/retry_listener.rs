@@ -1,0 +1,57 @@
+//! What an task is held up by, for those who wait for it: the pipeline tries again by itself and says nothing
+//! meanwhile.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use azure_core::http::headers::RETRY_AFTER;
+use azure_core::http::policies::{Policy, PolicyResult};
+use azure_core::http::{Context, Request};
+
+/// Who is told.
+pub(super) trait RetryListener: Send + Sync {
+    /// Azure (or nobody) has answered so that the request is tried again.
+    fn delayed(&self, cause: RetryCause);
+}
+
+/// A listener, in the context of a request.
+pub(super) struct ListenerOfRequest(pub(super) Arc<dyn RetryListener>);
+
+/// What holds a request up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RetryCause {
+    /// An answer with that status and `Retry-After`.
+    Answer {
+        /// The status.
+        status: u16,
+        /// `Retry-After`, as it was sent.
+        retry_after: Option<String>,
+    },
+    /// No answer.
+    NoAnswer,
+}
+
+/// A policy that tells the listener of a request of every try that went wrong.
+#[derive(Debug)]
+pub(super) struct RetryNotifier;
+
+#[async_trait]
+impl Policy for RetryNotifier {
+    async fn send(&self, context: &Context, request: &mut Request, next: &[Arc<dyn Policy>]) -> PolicyResult {
+        let Some((following, rest)) = next.split_first() else {
+            return Err(azure_core::Error::with_message(azure_core::error::ErrorKind::Other, "no transport"));
+        };
+        let result = following.send(context, request, rest).await;
+        if let Some(ListenerOfRequest(listener)) = context.value::<ListenerOfRequest>() {
+            match &result {
+                Ok(response) if response.status().is_success() => {}
+                Ok(response) => listener.delayed(RetryCause::Answer {
+                    status: response.status().into(),
+                    retry_after: response.headers().get_optional_str(&RETRY_AFTER).map(str::to_owned),
+                }),
+                Err(_) => listener.delayed(RetryCause::NoAnswer),
+            }
+        }
+        result
+    }
+}

@@ -1,0 +1,103 @@
+//! A guard around objects of a watch: one that can't be decoded must not stop the stream.
+//!
+//! kube's own guard buffers objects in a form that loses raw JSON, over which hashes run. This one keeps the text.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::api::gotext::json::decode_lenient;
+use crate::api::metadata::without_managers;
+
+/// An object of a watch, or what is wrong with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Guarded<K> {
+    metadata: ObjectMeta,
+    /// The object, or the path and reason of what can't be decoded.
+    pub(crate) object: Result<Arc<K>, String>,
+}
+
+#[derive(Deserialize)]
+struct OnlyMetadata {
+    #[serde(default, deserialize_with = "without_managers")]
+    metadata: ObjectMeta,
+}
+
+impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        // Without readable metadata nobody could be told.
+        let OnlyMetadata { metadata } = serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self { metadata, object: decode_lenient(raw.get()).map(Arc::new).map_err(|error| error.to_string()) })
+    }
+}
+
+impl<K: Resource> Guarded<K> {
+    /// An object that is decoded already.
+    pub(crate) fn decoded(object: Arc<K>) -> Self {
+        Self { metadata: object.meta().clone(), object: Ok(object) }
+    }
+
+    /// Its namespace.
+    pub(crate) fn namespace(&self) -> &str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Its uid.
+    pub(crate) fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Resource for Guarded<K> {
+    type DynamicType = ();
+    type Scope = K::Scope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::gardener::Worker;
+
+    #[test]
+    fn raw_bytes_survive_and_bad_objects_are_told() {
+        let good = r#"{"metadata":{"name":"w"},"spec":{"type":"azure","pools":[{"name":"a","providerConfig":{"b":"\u003c","a": 1}}]}}"#;
+        let guarded: Guarded<Worker> = serde_json::from_str(good).unwrap();
+        let worker = guarded.object.unwrap();
+        assert_eq!(worker.spec.pools[0].provider_config.as_deref().unwrap().get(), r#"{"b":"\u003c","a": 1}"#);
+
+        let bad = r#"{"metadata":{"name":"w"},"spec":{"type":"azure","pools":[{"name":"a","maximum":"three"}]}}"#;
+        let guarded: Guarded<Worker> = serde_json::from_str(bad).unwrap();
+        assert_eq!(guarded.meta().name.as_deref(), Some("w"));
+        assert!(guarded.object.unwrap_err().starts_with("spec.pools[0].maximum"), "names the path");
+    }
+}

@@ -1,0 +1,289 @@
+//! The machine objects of all namespaces as watches show them, so that a look at a Worker costs no request.
+//!
+//! What is kept is little: of classes and their Secrets a digest, of machine sets and machines what progress is read from,
+//! of deployments the text. Whoever takes a decision that can't be taken back reads anew ([`ShootNamespace`](crate::cluster::shoot_namespace::ShootNamespace)).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::api::gotext::json::{DecodeError, decode_lenient};
+use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
+use crate::cluster::error::ReadError;
+use crate::cluster::store::{Identity, Store};
+use crate::provider::Provider;
+use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
+
+/// The machine objects of all namespaces.
+#[derive(Default)]
+pub(crate) struct MachineObjectCache {
+    /// Machine deployments.
+    pub(crate) deployments: Store<Readable<DeploymentText>>,
+    /// Machine classes.
+    pub(crate) classes: Store<Readable<Digested<Value>>>,
+    /// Secrets with the purpose label.
+    pub(crate) class_secrets: Store<Readable<Digested<Secret>>>,
+    /// Machine sets.
+    pub(crate) machine_sets: Store<Readable<MachineSet>>,
+    /// Machines.
+    pub(crate) machines: Store<Readable<Machine>>,
+}
+
+/// What is kept of an object, or why it can't be read: one bad object must not hide the others.
+pub(crate) type Readable<T> = Result<T, String>;
+
+/// What is kept of the objects of a kind.
+pub(crate) trait Cached: Sized + Send + Sync + 'static {
+    /// The kind.
+    type Kind: k8s_openapi::Resource<Scope = NamespaceResourceScope> + k8s_openapi::Metadata<Ty = ObjectMeta>;
+
+    /// Which objects of the kind, by label; without it, all.
+    const SELECTOR: Option<&'static str> = None;
+
+    /// Reads it from the text of an object.
+    fn read(text: &str) -> Readable<Self>;
+
+    /// Where these objects are.
+    fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>>;
+}
+
+/// Who an object is and what is kept of it.
+///
+/// # Errors
+/// When the text is no object of an API server.
+pub(crate) fn read<T: Cached>(text: &str) -> Result<(Identity, Readable<T>), serde_json::Error> {
+    Ok((Identity::read(text)?, T::read(text)))
+}
+
+impl MachineObjectCache {
+    /// Whether all watches are believed to show everything.
+    #[must_use]
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.deployments.is_fresh()
+            && self.classes.is_fresh()
+            && self.class_secrets.is_fresh()
+            && self.machine_sets.is_fresh()
+            && self.machines.is_fresh()
+    }
+
+    /// The machine deployments of a namespace.
+    ///
+    /// # Errors
+    /// When one can't be read.
+    pub(crate) fn deployments_of(
+        &self,
+        namespace: &str,
+        provider: &dyn Provider,
+    ) -> Result<BTreeMap<String, LiveDeployment>, ReadError> {
+        let texts = readable(&self.deployments, namespace)?.into_iter();
+        texts
+            .map(|(name, text)| match text.live(provider) {
+                Ok(live) => Ok((name, live)),
+                Err(error) => Err(unreadable::<DeploymentText>(&name, error.to_string())),
+            })
+            .collect()
+    }
+
+    /// The machine objects of a namespace.
+    ///
+    /// # Errors
+    /// When one can't be read.
+    pub(crate) fn of_namespace(&self, namespace: &str, provider: &dyn Provider) -> Result<MachineObjects, ReadError> {
+        let mut objects =
+            MachineObjects { deployments: self.deployments_of(namespace, provider)?, ..MachineObjects::default() };
+        objects.classes = readable(&self.classes, namespace)?.into_iter().collect();
+        objects.class_secrets = readable(&self.class_secrets, namespace)?.into_iter().collect();
+        objects.machine_sets = readable(&self.machine_sets, namespace)?.into_iter().map(|(_, set)| set).collect();
+        objects.machines = readable(&self.machines, namespace)?.into_iter().map(|(_, machine)| machine).collect();
+        Ok(objects)
+    }
+}
+
+fn readable<T: Cached + Clone>(store: &Store<Readable<T>>, namespace: &str) -> Result<Vec<(String, T)>, ReadError> {
+    let objects = store.of_namespace(namespace).into_iter();
+    objects
+        .map(|(name, object)| match &*object {
+            Ok(object) => Ok((name, object.clone())),
+            Err(reason) => Err(unreadable::<T>(&name, reason.clone())),
+        })
+        .collect()
+}
+
+fn unreadable<T: Cached>(name: &str, reason: String) -> ReadError {
+    let kind = <T::Kind as k8s_openapi::Resource>::KIND;
+    ReadError::Decode { what: format!("{kind} {name:?}"), reason }
+}
+
+/// A machine deployment as text, which is a quarter as large as its parts. Parts and text are read with each look.
+#[derive(Clone, Debug)]
+pub(crate) struct DeploymentText(Arc<str>);
+
+impl DeploymentText {
+    /// Document and typed view.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub(crate) fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, DecodeError> {
+        LiveDeployment::read(decode_lenient(&self.0)?, provider)
+    }
+}
+
+impl Cached for DeploymentText {
+    type Kind = MachineDeployment;
+
+    fn read(text: &str) -> Readable<Self> {
+        let mut document: Value = decoded(text)?;
+        if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
+            // Nobody reads them, and they are as long as all the rest.
+            metadata.remove("managedFields");
+        }
+        Ok(Self(document.to_string().into()))
+    }
+
+    fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
+        &cache.deployments
+    }
+}
+
+impl Cached for Digested<Value> {
+    type Kind = MachineClass;
+
+    fn read(text: &str) -> Readable<Self> {
+        Ok(Self::class(decoded(text)?).map_err(|error| error.to_string())?.digest_only())
+    }
+
+    fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
+        &cache.classes
+    }
+}
+
+impl Cached for Digested<Secret> {
+    type Kind = Secret;
+
+    const SELECTOR: Option<&'static str> = Some("gardener.cloud/purpose=machineclass");
+
+    fn read(text: &str) -> Readable<Self> {
+        Ok(Self::secret(decoded(text)?).digest_only())
+    }
+
+    fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
+        &cache.class_secrets
+    }
+}
+
+impl Cached for MachineSet {
+    type Kind = Self;
+
+    fn read(text: &str) -> Readable<Self> {
+        let mut set: Self = decoded(text)?;
+        slim(&mut set.metadata);
+        if set.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty()) {
+            // Whose it is, the labels say only where nothing owns it.
+            set.metadata.labels = None;
+        }
+        Ok(set)
+    }
+
+    fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
+        &cache.machine_sets
+    }
+}
+
+impl Cached for Machine {
+    type Kind = Self;
+
+    fn read(text: &str) -> Readable<Self> {
+        let mut machine: Self = decoded(text)?;
+        slim(&mut machine.metadata);
+        Ok(machine)
+    }
+
+    fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
+        &cache.machines
+    }
+}
+
+/// Errors name the place and never show a value.
+fn decoded<T: DeserializeOwned>(text: &str) -> Readable<T> {
+    decode_lenient(text).map_err(|error| error.to_string())
+}
+
+/// Leaves out what is not read of machine sets and machines: there are as many as nodes.
+fn slim(metadata: &mut ObjectMeta) {
+    (metadata.annotations, metadata.namespace, metadata.uid) = (None, None, None);
+    for owner in metadata.owner_references.iter_mut().flatten() {
+        (owner.api_version, owner.uid) = (String::new(), String::new());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::provider::azure::Azure;
+
+    fn put<T: Cached>(cache: &MachineObjectCache, mut document: Value) {
+        for (member, value) in [("namespace", "ns"), ("uid", "u"), ("resourceVersion", "3")] {
+            document["metadata"][member] = json!(value);
+        }
+        let (identity, object) = read::<T>(&document.to_string()).unwrap();
+        T::store(cache).event(identity, object);
+    }
+
+    #[test]
+    fn a_namespace_is_seen_as_lists_would_show_it() {
+        let cache = MachineObjectCache::default();
+        let template = json!({"spec": {"class": {"name": "c"}, "nodeTemplate": {"metadata": {"labels": {"a": "b"}}}}});
+        put::<DeploymentText>(
+            &cache,
+            json!({"metadata": {"name": "d", "managedFields": [{}]}, "spec": {"replicas": 2, "foreign": true, "template": template}}),
+        );
+        put::<MachineSet>(
+            &cache,
+            json!({"metadata": {"name": "s", "labels": {"name": "d"}}, "spec": {"template": template}}),
+        );
+        put::<Digested<Value>>(&cache, json!({"metadata": {"name": "c"}, "provider": "Azure"}));
+        put::<Digested<Secret>>(&cache, json!({"metadata": {"name": "c"}, "data": {"userData": "eA=="}}));
+        let objects = cache.of_namespace("ns", &Azure).unwrap();
+        let deployment = &objects.deployments["d"];
+        assert_eq!(deployment.document["spec"]["foreign"], true, "the document is whole");
+        assert!(deployment.document["metadata"].get("managedFields").is_none(), "but for what nobody reads");
+        assert_eq!(deployment.object.spec.replicas, 2);
+        assert_eq!(objects.machine_sets[0].spec.template.spec.class.name, "c");
+        assert_eq!(
+            objects.machine_sets[0].metadata.labels.as_ref().unwrap()["name"],
+            "d",
+            "nothing else says whose it is"
+        );
+        assert!(objects.classes["c"].whole.is_none() && objects.class_secrets["c"].whole.is_none());
+        assert!(cache.of_namespace("other", &Azure).unwrap().is_empty());
+    }
+
+    #[test]
+    fn of_a_machine_set_only_its_owner_is_kept() {
+        let cache = MachineObjectCache::default();
+        let owner = json!({"apiVersion": "a/v1", "kind": "MachineDeployment", "name": "d", "uid": "u"});
+        let metadata =
+            json!({"name": "s", "labels": {"name": "d"}, "annotations": {"a": "b"}, "ownerReferences": [owner]});
+        put::<MachineSet>(&cache, json!({"metadata": metadata, "status": {"replicas": 3}}));
+        let set = &cache.of_namespace("ns", &Azure).unwrap().machine_sets[0];
+        let owners = set.metadata.owner_references.as_deref().unwrap();
+        assert_eq!((owners[0].kind.as_str(), owners[0].name.as_str()), ("MachineDeployment", "d"));
+        assert_eq!((set.metadata.name.as_deref(), set.status.replicas), (Some("s"), 3));
+        assert!(set.metadata.labels.is_none() && set.metadata.annotations.is_none() && set.metadata.uid.is_none());
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_named() {
+        let cache = MachineObjectCache::default();
+        put::<MachineSet>(&cache, json!({"metadata": {"name": "bad"}, "status": {"replicas": "three"}}));
+        let error = cache.of_namespace("ns", &Azure).err().unwrap().to_string();
+        assert!(error.starts_with("MachineSet \"bad\" can't be decoded"), "{error}");
+    }
+}

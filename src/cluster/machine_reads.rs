@@ -1,0 +1,155 @@
+//! I/O step: reads what a pass needs. Once per pass, side by side.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, ListParams, Request};
+use kube::{Client, Resource, ResourceExt};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::api::gotext::json::decode_lenient;
+use crate::api::machine::{Machine, MachineSet};
+use crate::cluster::error::ReadError;
+use crate::cluster::machine_objects::{self, Cached, DeploymentText, MachineObjectCache};
+use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use crate::worker::orphans::MachineController;
+
+/// Name of the Deployment that runs machine-controller-manager, in each shoot namespace.
+pub(crate) const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
+
+fn api_error(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ReadError {
+    let what = what.into();
+    move |source| ReadError::Api { what, source }
+}
+
+/// All machine objects of a namespace, with everything that is in them.
+///
+/// # Errors
+/// When a list can't be read or an object can't be decoded.
+pub(crate) async fn machine_objects(client: &Client, namespace: &str) -> Result<MachineObjects, ReadError> {
+    let (deployments, classes, class_secrets, machine_sets, machines) = tokio::try_join!(
+        list::<DeploymentText>(client, namespace),
+        list::<Digested<Value>>(client, namespace),
+        list::<Digested<Secret>>(client, namespace),
+        list::<MachineSet>(client, namespace),
+        list::<Machine>(client, namespace),
+    )?;
+    let mut objects = MachineObjects::default();
+    let name = |document: &Value| document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let deployments = deployments.decoded(|text| decode_lenient(text).and_then(LiveDeployment::read_without_codes))?;
+    objects.deployments = deployments.into_iter().map(|live| (name(&live.document), live)).collect();
+    for class in classes.decoded(|text| decode_lenient(text).and_then(Digested::class))? {
+        objects.classes.insert(class.metadata.name.clone().unwrap_or_default(), class);
+    }
+    let secrets = class_secrets.decoded(decode_lenient::<Secret>)?.into_iter();
+    objects.class_secrets = secrets.map(|secret| (secret.name_any(), Digested::secret(secret))).collect();
+    objects.machine_sets = machine_sets.decoded(decode_lenient)?;
+    objects.machines = machines.decoded(decode_lenient)?;
+    Ok(objects)
+}
+
+/// Reads the machine objects of a namespace into the mirror.
+///
+/// # Errors
+/// When a list can't be read.
+pub(crate) async fn renew(client: &Client, namespace: &str, cache: &MachineObjectCache) -> Result<(), ReadError> {
+    tokio::try_join!(
+        renew_kind::<DeploymentText>(client, namespace, cache),
+        renew_kind::<Digested<Value>>(client, namespace, cache),
+        renew_kind::<Digested<Secret>>(client, namespace, cache),
+        renew_kind::<MachineSet>(client, namespace, cache),
+        renew_kind::<Machine>(client, namespace, cache),
+    )?;
+    Ok(())
+}
+
+/// Reads into the mirror who uses the classes of a namespace: its deployments, machine sets and machines.
+///
+/// # Errors
+/// When a list can't be read.
+pub(crate) async fn renew_users_of_classes(
+    client: &Client,
+    namespace: &str,
+    cache: &MachineObjectCache,
+) -> Result<(), ReadError> {
+    tokio::try_join!(
+        renew_kind::<DeploymentText>(client, namespace, cache),
+        renew_kind::<MachineSet>(client, namespace, cache),
+        renew_kind::<Machine>(client, namespace, cache),
+    )?;
+    Ok(())
+}
+
+async fn renew_kind<T: Cached>(client: &Client, namespace: &str, cache: &MachineObjectCache) -> Result<(), ReadError> {
+    let read = T::store(cache).read();
+    let list = list::<T>(client, namespace).await?;
+    read.of_namespace(namespace, list.version, list.decoded(machine_objects::read::<T>)?);
+    Ok(())
+}
+
+/// Objects of one kind, as text.
+struct ObjectTexts {
+    kind: &'static str,
+    version: u64,
+    items: Vec<Box<RawValue>>,
+}
+
+impl ObjectTexts {
+    /// All of them as `read` reads one; the error names the first that it can't read.
+    fn decoded<T, E: std::fmt::Display>(&self, read: impl Fn(&str) -> Result<T, E>) -> Result<Vec<T>, ReadError> {
+        let texts = self.items.iter().map(|item| item.get());
+        texts
+            .map(|text| {
+                read(text).map_err(|reason| ReadError::Decode { what: self.name_of(text), reason: reason.to_string() })
+            })
+            .collect()
+    }
+
+    fn name_of(&self, text: &str) -> String {
+        let document: Option<Value> = decode_lenient(text).ok();
+        match document.as_ref().and_then(|document| document.pointer("/metadata/name")?.as_str()) {
+            Some(name) => format!("{} {name:?}", self.kind),
+            None => format!("a {}", self.kind),
+        }
+    }
+}
+
+async fn list<T: Cached>(client: &Client, namespace: &str) -> Result<ObjectTexts, ReadError> {
+    #[derive(Deserialize)]
+    struct List {
+        metadata: ListMetadata,
+        items: Vec<Box<RawValue>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ListMetadata {
+        resource_version: String,
+    }
+    let kind = <T::Kind as k8s_openapi::Resource>::KIND;
+    let what = || format!("{kind}s");
+    let unreadable = |reason: String| ReadError::Decode { what: what(), reason };
+    let parameters = T::SELECTOR.map_or_else(ListParams::default, |selector| ListParams::default().labels(selector));
+    let request = Request::new(<T::Kind as Resource>::url_path(&(), Some(namespace)))
+        .list(&parameters)
+        .map_err(|error| api_error(what())(kube::Error::BuildRequest(error)))?;
+    let text = client.request_text(request).await.map_err(api_error(what()))?;
+    let List { metadata, items } = decode_lenient(&text).map_err(|error| unreadable(error.to_string()))?;
+    let version = metadata.resource_version.parse().map_err(|_| unreadable("its version is no number".to_owned()))?;
+    Ok(ObjectTexts { kind, version, items })
+}
+
+/// Whether machine-controller-manager is meant to run.
+///
+/// # Errors
+/// When its Deployment can't be read.
+pub(crate) async fn machine_controller(client: &Client, namespace: &str) -> Result<MachineController, ReadError> {
+    let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    let deployment = api
+        .get_opt(MACHINE_CONTROLLER_MANAGER)
+        .await
+        .map_err(api_error(format!("Deployment {MACHINE_CONTROLLER_MANAGER:?}")))?;
+    // An absent number means one replica; an absent Deployment none.
+    let replicas = deployment.map_or(0, |deployment| deployment.spec.and_then(|spec| spec.replicas).unwrap_or(1));
+    Ok(if replicas > 0 { MachineController::Running } else { MachineController::Stopped })
+}

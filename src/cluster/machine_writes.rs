@@ -1,0 +1,153 @@
+//! I/O: machine objects of one namespace are written and deleted here, and the mirror learns of it at once. Else the next
+//! look could see what was before, and write it again.
+
+use std::sync::Arc;
+
+use k8s_openapi::Resource;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Client;
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, Request};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::gotext::json::decode_lenient;
+use crate::cluster::cache::SeedCache;
+use crate::cluster::error::WriteError;
+use crate::cluster::machine_objects::{self, Cached, DeploymentText};
+use crate::provider::Provider;
+use crate::worker::changes::Write;
+use crate::worker::machine_objects::{Digested, LiveDeployment};
+
+/// Writes and deletes machine objects of one namespace.
+#[derive(Clone)]
+pub(crate) struct MachineApis {
+    client: Client,
+    namespace: String,
+    cache: Arc<SeedCache>,
+    provider: &'static dyn Provider,
+}
+
+impl MachineApis {
+    /// Those of a namespace.
+    #[must_use]
+    pub(crate) fn new(
+        client: Client,
+        namespace: String,
+        cache: Arc<SeedCache>,
+        provider: &'static dyn Provider,
+    ) -> Self {
+        Self { client, namespace, cache, provider }
+    }
+
+    /// Writes the Secret of a class. One that is there without the label by which it is found is replaced: its name is ours.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub(crate) async fn write_secret(&self, name: &str, write: Write<Secret>) -> Result<(), WriteError> {
+        let unseen = if let Write::Create(secret) = &write { Some(secret.clone()) } else { None };
+        match (self.write::<Digested<Secret>, _>(name, write).await, unseen) {
+            (Err(error), Some(secret)) if error.is_outdated() => {
+                let requests = self.requests_of::<Digested<Secret>>();
+                let live: Secret = self.client.request(requests.get(name, &GetParams::default())?).await?;
+                let ObjectMeta { resource_version, finalizers, .. } = live.metadata;
+                let metadata = ObjectMeta { resource_version, finalizers, ..secret.metadata };
+                let write = Write::Replace(Secret { metadata, ..secret });
+                self.write::<Digested<Secret>, _>(name, write).await.map(drop)
+            }
+            (result, _) => result.map(drop),
+        }
+    }
+
+    /// Writes a machine class.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub(crate) async fn write_class(&self, name: &str, write: Write<Value>) -> Result<(), WriteError> {
+        self.write::<Digested<Value>, _>(name, write).await.map(drop)
+    }
+
+    /// Writes a machine deployment. Returns it as the API server has it now.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub(crate) async fn write_deployment(&self, name: &str, write: Write<Value>) -> Result<LiveDeployment, WriteError> {
+        let text = self.write::<DeploymentText, _>(name, write).await?;
+        Ok(LiveDeployment::read(decode_lenient(&text)?, self.provider)?)
+    }
+
+    /// Changes an object by a JSON merge patch; one that is gone needs no change.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub(crate) async fn patch<T: Cached>(&self, name: &str, patch: Value) -> Result<(), WriteError> {
+        match self.write::<T, Value>(name, Write::Patch { patch, after: Value::Null }).await {
+            Err(WriteError::Api(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
+            result => result.map(drop),
+        }
+    }
+
+    /// Deletes an object of that uid; one that is gone is deleted already.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub(crate) async fn delete<T: Cached>(&self, name: &str, uid: Option<&str>) -> Result<(), WriteError> {
+        let mut parameters = DeleteParams::default();
+        if let Some(uid) = uid {
+            let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+            parameters = parameters.preconditions(preconditions);
+        }
+        match self.send(self.requests_of::<T>().delete(name, &parameters)?).await {
+            // Finalizers hold it: the answer is the object as it is now.
+            Ok(text) if is_object_of::<T>(&text) => self.note::<T>(&text)?,
+            Ok(_) => self.note_deleted::<T>(name, uid),
+            Err(kube::Error::Api(status)) if status.is_not_found() => self.note_deleted::<T>(name, uid),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    async fn write<T: Cached, D: Serialize>(&self, name: &str, write: Write<D>) -> Result<String, WriteError> {
+        let requests = self.requests_of::<T>();
+        let parameters = PostParams::default();
+        let request = match write {
+            Write::Create(document) => requests.create(&parameters, serde_json::to_vec(&document)?)?,
+            Write::Replace(document) => requests.replace(name, &parameters, serde_json::to_vec(&document)?)?,
+            Write::Patch { patch, .. } => requests.patch(name, &PatchParams::default(), &Patch::Merge(patch))?,
+        };
+        let text = self.send(request).await?;
+        self.note::<T>(&text)?;
+        Ok(text)
+    }
+
+    fn requests_of<T: Cached>(&self) -> Request {
+        Request::new(<T::Kind as kube::Resource>::url_path(&(), Some(&self.namespace)))
+    }
+
+    async fn send(&self, request: axum::http::Request<Vec<u8>>) -> Result<String, kube::Error> {
+        // It is closed only when nobody is left who could ask.
+        let _permit = self.cache.writes.acquire().await.ok();
+        self.client.request_text(request).await
+    }
+
+    fn note<T: Cached>(&self, text: &str) -> Result<(), serde_json::Error> {
+        let (identity, object) = machine_objects::read::<T>(text)?;
+        T::store(&self.cache.machine_objects).own_write(identity, object);
+        Ok(())
+    }
+
+    fn note_deleted<T: Cached>(&self, name: &str, uid: Option<&str>) {
+        if let Some(uid) = uid {
+            T::store(&self.cache.machine_objects).own_deletion(&self.namespace, name, uid);
+        }
+    }
+}
+
+/// Whether an answer is the object rather than a word about it.
+fn is_object_of<T: Cached>(text: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    serde_json::from_str::<Kind>(text).is_ok_and(|answer| answer.kind == T::Kind::KIND)
+}

@@ -1,0 +1,34 @@
+//! How a cluster is reached, read, watched and written. No decision is taken here.
+
+pub(crate) mod answers;
+pub(crate) mod api_request;
+pub(crate) mod cache;
+pub(crate) mod cluster_cache;
+pub(crate) mod connection;
+pub(crate) mod decode_guard;
+pub(crate) mod error;
+pub(crate) mod garden;
+pub(crate) mod garden_cluster;
+pub(crate) mod machine_objects;
+pub(crate) mod machine_reads;
+pub(crate) mod machine_writes;
+pub(crate) mod proxy;
+pub(crate) mod request_metrics;
+pub(crate) mod retry_layer;
+pub(crate) mod secret_cache;
+pub(crate) mod seed;
+pub(crate) mod served_kinds;
+pub(crate) mod shoot_namespace;
+pub(crate) mod store;
+pub(crate) mod too_large;
+pub(crate) mod trimmed;
+pub(crate) mod watch_start;
+pub(crate) mod watches;
+pub(crate) mod write_fence;
+
+/// Most requests under way at a time: all pools of a large Worker.
+pub(crate) const PARALLEL_REQUESTS: usize = 320;
+
+/// What gardenlet calls the Secret with the credentials of each shoot. It is watched by this name, for the Workers of its
+/// namespace.
+pub(crate) const CREDENTIALS: &str = "cloudprovider";

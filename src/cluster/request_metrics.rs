@@ -1,0 +1,66 @@
+//! Counts every request to the API server, and traces those of looks. A layer of the client, so that none is missed.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::http::{Request, Response};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::client::Body;
+use tower::{BoxError, Layer, Service};
+
+use crate::cluster::api_request::ApiRequest;
+use crate::process::traces;
+
+/// Is told of each request: its verb, its resource, and the status of the answer if there was one.
+pub(crate) type RequestObserver = Arc<dyn Fn(&'static str, &str, Option<u16>) + Send + Sync>;
+
+/// The layer.
+#[derive(Clone)]
+pub(crate) struct RequestCount(pub(crate) RequestObserver);
+
+impl<S> Layer<S> for RequestCount {
+    type Service = Counted<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Counted { inner, observer: Arc::clone(&self.0) }
+    }
+}
+
+/// A client's service whose requests are counted.
+#[derive(Clone)]
+pub(crate) struct Counted<S> {
+    inner: S,
+    observer: RequestObserver,
+}
+
+impl<S, B> Service<Request<Body>> for Counted<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+    S::Future: Send + 'static,
+    B: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<S::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let asked = ApiRequest::of(request.method(), request.uri());
+        let (verb, resource) = asked.map_or(("other", String::new()), |asked| (asked.verb, asked.resource.to_owned()));
+        let observer = Arc::clone(&self.observer);
+        let span = traces::of_request(verb, &resource);
+        let answer = self.inner.call(request);
+        async move {
+            let answer = answer.await;
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            observer(verb, &resource, code);
+            traces::answered(&span, code);
+            answer
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,416 @@
+//! Requests that the API server could not answer are tried again, a few times and within seconds. A layer of the client.
+//!
+//! An answer counts only as a whole, and only if it is one of an API server: what stops halfway or comes from something in
+//! between is no answer, and nobody takes "not found" on a login page for an object that is gone. Watches have no end; kube
+//! gives up one that shows nothing for longer than it was asked for.
+//!
+//! kube's own layer tries for minutes: a Worker would sleep in a request long after the API server is back, and a write
+//! could be sent when another process leads. Here each try goes through the write gate anew, and after a few the pass ends;
+//! it is tried as a whole later, with what is there by then.
+
+use std::future::poll_fn;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body as AnswerBody, Bytes, HttpBody, to_bytes};
+use axum::http::{HeaderMap, Request, Response, StatusCode, header};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+use tower::{BoxError, Layer, Service};
+
+use crate::cluster::answers::Answers;
+use crate::cluster::api_request::ApiRequest;
+use crate::cluster::write_fence::HeldBack;
+
+/// Tries of one request.
+const TRIES: u32 = 5;
+/// Before the second try; then twice as long each time, and up to half of it more.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The longest time for which an API server may ask us to stay away. Who asks for more gets the next reconcile.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Until the whole answer is there, of a watch its beginning. A large list takes seconds; an API server that is gone without a
+/// word takes for ever.
+pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
+/// The largest answer that is read.
+const LARGEST_ANSWER: usize = 256 << 20;
+
+/// No whole answer has come in this time.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("no answer of the API server within {0:?}")]
+pub(crate) struct NoAnswer(Duration);
+
+/// Something else than an API server has answered.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("an answer that is not of an API server: {status}, {why}")]
+struct ForeignAnswer {
+    status: StatusCode,
+    why: &'static str,
+}
+
+/// The layer.
+#[derive(Clone)]
+pub(crate) struct Tries {
+    patience: Duration,
+    answers: Answers,
+}
+
+impl Tries {
+    /// Tells there what is answered.
+    pub(crate) fn new(answers: Answers) -> Self {
+        Self { patience: ANSWER_DEADLINE, answers }
+    }
+}
+
+impl<S> Layer<S> for Tries {
+    type Service = Tried<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Tried { inner: Arc::new(Mutex::new(inner)), layer: self.clone() }
+    }
+}
+
+/// A client's service whose requests are tried again.
+pub(crate) struct Tried<S> {
+    inner: Arc<Mutex<S>>,
+    layer: Tries,
+}
+
+impl<S, B> Service<Request<Body>> for Tried<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Send + 'static,
+    S::Future: Send + 'static,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<AnswerBody>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        // Each try waits for the service below.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let (inner, layer) = (Arc::clone(&self.inner), self.layer.clone());
+        let attempt = async move |request| layer.attempt(&inner, request).await;
+        async move {
+            for number in 1..TRIES {
+                let Some(copy) = copy(&request) else { break };
+                let answer = attempt(std::mem::replace(&mut request, copy)).await;
+                match pause(&answer, number) {
+                    Some(pause) => sleep(pause).await,
+                    None => return answer,
+                }
+            }
+            attempt(request).await
+        }
+        .boxed()
+    }
+}
+
+impl Tries {
+    async fn attempt<S, B>(&self, inner: &Mutex<S>, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError>
+    where
+        S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (began, expected) = (Instant::now(), Expected::of(&request));
+        let answer = timeout(self.patience, answer(inner, request, expected)).await;
+        let answer = answer.unwrap_or_else(|_| Err(NoAnswer(self.patience).into()));
+        match &answer {
+            Ok(answer) if is_by_a_proxy(answer.status()) => self.answers.unanswered(began),
+            // That it has begun does not say that anything else is answered.
+            Ok(_) if expected == Expected::Events => {}
+            Ok(_) => self.answers.answered(Instant::now()),
+            Err(error) if error.is::<HeldBack>() => {}
+            Err(_) => self.answers.unanswered(began),
+        }
+        answer
+    }
+}
+
+/// What a good answer has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    /// Events without an end.
+    Events,
+    List,
+    /// One object.
+    Object,
+    /// What became of it.
+    Write,
+    /// Whether the API server knows of a kind, which it denies in words for people.
+    Kinds,
+}
+
+impl Expected {
+    fn of(request: &Request<Body>) -> Self {
+        match ApiRequest::of(request.method(), request.uri()).map(|asked| asked.verb) {
+            Some("watch") => Self::Events,
+            Some("list") => Self::List,
+            Some("get") => Self::Object,
+            Some(_) => Self::Write,
+            None => Self::Kinds,
+        }
+    }
+
+    /// Whether an API server has answered.
+    fn check(self, status: StatusCode, body: &[u8]) -> Result<(), ForeignAnswer> {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            kind: String,
+        }
+        if !status.is_success() && status != StatusCode::NOT_FOUND {
+            return Ok(());
+        }
+        let kind = serde_json::from_slice(body).map(|Answer { kind }| kind).map_err(|_| "no object");
+        let why = match (self, kind) {
+            (Self::Kinds, _) if status == StatusCode::NOT_FOUND => return Ok(()),
+            (_, Err(why)) => why,
+            (_, Ok(kind)) if status == StatusCode::NOT_FOUND && kind != "Status" => "no status",
+            (Self::List, Ok(kind)) if status.is_success() && !kind.ends_with("List") => "no list",
+            (Self::Object, Ok(kind)) if status.is_success() && kind == "Status" => "no object but a status",
+            _ => return Ok(()),
+        };
+        Err(ForeignAnswer { status, why })
+    }
+}
+
+/// The whole answer, or the beginning of a watch.
+async fn answer<S, B>(
+    inner: &Mutex<S>,
+    request: Request<Body>,
+    expected: Expected,
+) -> Result<Response<AnswerBody>, BoxError>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let answer = send(inner, request).await?.map(AnswerBody::new);
+    if expected == Expected::Events && answer.status().is_success() {
+        return Ok(answer);
+    }
+    let (parts, body) = answer.into_parts();
+    let body = to_bytes(body, LARGEST_ANSWER).await?;
+    expected.check(parts.status, &body)?;
+    Ok(Response::from_parts(parts, body.into()))
+}
+
+async fn send<S, B>(inner: &Mutex<S>, request: Request<Body>) -> Result<Response<B>, BoxError>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+{
+    let answer = {
+        let mut service = inner.lock().await;
+        poll_fn(|context| service.poll_ready(context)).await?;
+        service.call(request)
+    };
+    answer.await
+}
+
+/// The request once more; `None` when its body can't be had twice.
+fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+    let mut copy = Request::new(request.body().try_clone()?);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
+}
+
+/// How long to wait before the next try; `None` when the answer stands.
+///
+/// A write may have been done although nobody has heard of it. To do it twice does no harm: it changes nothing, or
+/// conflicts, and who conflicts looks again.
+fn pause<B>(answer: &Result<Response<B>, BoxError>, number: u32) -> Option<Duration> {
+    let asked = match answer {
+        Ok(answer) if is_worth_another_try(answer.status()) => asked_pause(answer.headers()),
+        Err(error) if !error.is::<NoAnswer>() && !error.is::<HeldBack>() => None,
+        _ => return None,
+    };
+    match asked {
+        Some(asked) => (asked <= LONGEST_PAUSE).then_some(asked),
+        None => {
+            let pause = FIRST_PAUSE * 2_u32.saturating_pow(number - 1);
+            Some(pause + pause.mul_f64(random_half()))
+        }
+    }
+}
+
+fn is_worth_another_try(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// Says a proxy when it reaches no API server.
+fn is_by_a_proxy(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT)
+}
+
+/// The seconds of `Retry-After`.
+fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
+
+/// From 0 to 0.5, so that many that fail together don't come back together. Its quality is no matter.
+pub(crate) fn random_half() -> f64 {
+    let random = RandomState::new().build_hasher().finish();
+    f64::from(u16::try_from(random % 1000).unwrap_or_default()) / 2000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use futures::{StreamExt, stream};
+    use tower::ServiceExt;
+
+    use super::*;
+
+    const SECRET: &str = r#"{"kind": "Secret", "metadata": {"name": "s"}}"#;
+    const NOT_FOUND: &str = r#"{"kind": "Status", "status": "Failure", "code": 404}"#;
+
+    /// How an answer goes on after its headers.
+    #[derive(Clone, Copy, Debug)]
+    enum Goes {
+        /// It is all there.
+        Whole(&'static str),
+        /// Half of it comes, then nothing.
+        Stalls,
+        /// Half of it comes, then the connection breaks.
+        Breaks,
+        /// It never begins.
+        Never,
+    }
+
+    fn layer(patience: Duration) -> Tries {
+        Tries { patience, answers: Answers::default() }
+    }
+
+    fn request(method: &str, path: &str) -> Request<Body> {
+        Request::builder().method(method).uri(path).body(Body::from(b"{}".to_vec())).unwrap()
+    }
+
+    /// Answers with these statuses, one after the other; 0 is a connection that breaks.
+    async fn answers(method: &str, statuses: &[u16]) -> (Option<u16>, usize) {
+        let left = Arc::new(std::sync::Mutex::new(VecDeque::from(statuses.to_vec())));
+        let given = Arc::clone(&left);
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let status = given.lock().unwrap().pop_front().expect("no more tries");
+            async move {
+                if status == 0 {
+                    return Err(BoxError::from("connection reset"));
+                }
+                let mut answer = Response::builder().status(status);
+                if status == 429 {
+                    answer = answer.header(header::RETRY_AFTER, "60");
+                }
+                Ok(answer.body(AnswerBody::from("{}")).unwrap())
+            }
+        });
+        let answer = layer(ANSWER_DEADLINE).layer(service).oneshot(request(method, "/api")).await;
+        let tries = statuses.len() - left.lock().unwrap().len();
+        (answer.ok().map(|answer| answer.status().as_u16()), tries)
+    }
+
+    #[tokio::test]
+    async fn what_the_api_server_could_not_answer_is_tried_again() {
+        for (method, statuses, expected) in [
+            ("GET", [500, 0, 503, 200].as_slice(), (Some(200), 4)),
+            ("PATCH", &[502, 504, 500, 0, 500], (Some(500), 5)),
+            ("GET", &[404], (Some(404), 1)),
+            ("POST", &[0, 409], (Some(409), 2)),
+            // A minute is too long for a pass.
+            ("GET", &[429], (Some(429), 1)),
+        ] {
+            assert_eq!(answers(method, statuses).await, expected, "{method} {statuses:?}");
+        }
+    }
+
+    /// A server that answers each time like that. Returns the answer, or why there is none, and whether it counts as one.
+    async fn answered(asked: Request<Body>, status: u16, goes: Goes) -> (Result<u16, String>, bool) {
+        let service = tower::service_fn(move |_: Request<Body>| async move {
+            let half = stream::once(std::future::ready(Ok(&SECRET[..SECRET.len() / 2])));
+            let body = match goes {
+                Goes::Whole(text) => AnswerBody::from(text),
+                Goes::Stalls => AnswerBody::from_stream(half.chain(stream::pending::<Result<_, BoxError>>())),
+                Goes::Breaks => {
+                    let broken = stream::once(std::future::ready(Err(BoxError::from("connection reset"))));
+                    AnswerBody::from_stream(half.chain(broken))
+                }
+                Goes::Never => std::future::pending().await,
+            };
+            Ok::<_, BoxError>(Response::builder().status(status).body(body).unwrap())
+        });
+        let layer = layer(Duration::from_millis(50));
+        let counts = layer.answers.clone();
+        let answer = layer.layer(service).oneshot(asked).await;
+        let answer = answer.map(|answer| answer.status().as_u16()).map_err(|error| error.to_string());
+        (answer, counts.missing_for(Instant::now()).is_none())
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_only_as_a_whole_and_of_an_api_server() {
+        const GET: (&str, &str) = ("GET", "/api/v1/namespaces/a/secrets/s");
+        const LIST: (&str, &str) = ("GET", "/api/v1/namespaces/a/secrets");
+        const DELETE: (&str, &str) = ("DELETE", "/api/v1/namespaces/a/secrets/s");
+        const KINDS: (&str, &str) = ("GET", "/apis/machine.sapcloud.io/v1alpha1");
+        const PAGE: Goes = Goes::Whole("<html>Please log in</html>");
+        const STATUS: Goes = Goes::Whole(r#"{"kind": "Status", "status": "Success"}"#);
+        for ((method, path), status, goes, expected) in [
+            (GET, 200, Goes::Whole(SECRET), Ok(200)),
+            (GET, 404, Goes::Whole(NOT_FOUND), Ok(404)),
+            (LIST, 200, Goes::Whole(r#"{"kind": "SecretList", "items": []}"#), Ok(200)),
+            (DELETE, 200, STATUS, Ok(200)),
+            (KINDS, 404, Goes::Whole("404 page not found"), Ok(404)),
+            (GET, 200, Goes::Never, Err("no answer of the API server within 50ms")),
+            (GET, 200, Goes::Stalls, Err("no answer of the API server within 50ms")),
+            (LIST, 500, Goes::Stalls, Err("no answer of the API server within 50ms")),
+            (DELETE, 200, Goes::Stalls, Err("no answer of the API server within 50ms")),
+            (GET, 200, Goes::Breaks, Err("connection reset")),
+            (GET, 200, Goes::Whole(""), Err("an answer that is not of an API server: 200 OK, no object")),
+            (GET, 200, Goes::Whole(r#"{"kind": "Secret", "#), Err("200 OK, no object")),
+            (GET, 200, PAGE, Err("200 OK, no object")),
+            (GET, 200, STATUS, Err("200 OK, no object but a status")),
+            (GET, 404, PAGE, Err("404 Not Found, no object")),
+            (GET, 404, Goes::Whole(SECRET), Err("404 Not Found, no status")),
+            (LIST, 200, Goes::Whole(SECRET), Err("200 OK, no list")),
+            (DELETE, 404, PAGE, Err("404 Not Found, no object")),
+            (DELETE, 200, Goes::Whole(""), Err("200 OK, no object")),
+        ] {
+            let (answer, counts) = answered(request(method, path), status, goes).await;
+            let what = format!("{method} {path}: {status} {goes:?}");
+            match (&answer, expected) {
+                (Err(error), Err(text)) => assert!(error.ends_with(text), "{what}: {error}"),
+                _ => assert_eq!(answer, expected.map_err(str::to_owned), "{what}"),
+            }
+            assert_eq!(counts, answer.is_ok(), "{what}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_beginning_of_a_watch_is_handed_over_at_once() {
+        let watch = || request("GET", "/api/v1/secrets?watch=true");
+        let (answer, _) = answered(watch(), 200, Goes::Stalls).await;
+        assert_eq!(answer, Ok(200));
+        let (answer, counts) = answered(watch(), 200, Goes::Never).await;
+        assert!(answer.is_err() && !counts, "{answer:?}");
+    }
+}

@@ -1,0 +1,530 @@
+//! Objects of one kind, each as a watch has shown it, as this process has written it or as it has read it, whichever is
+//! newer. Versions of all objects come from one counter of the API server, so "newer" needs no clock.
+//!
+//! Two rules keep it true:
+//!
+//! * What was read is put here later than the API server said it. What has gone in between must not come back by it: no
+//!   watch would ever tell again that it is gone. So removals are remembered as long as a read is under way.
+//! * What a watch shows is a change unless it is the very version that this process has written. That a newer one is known
+//!   says nothing: whoever brought it here need not have looked at it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+
+/// Who an object is, and which version of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Its namespace; empty for what is in none.
+    pub(crate) namespace: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its uid: an object that was made anew under the same name has another one.
+    pub(crate) uid: String,
+    /// Its resource version.
+    pub(crate) version: u64,
+}
+
+impl Identity {
+    /// Reads it from an object.
+    ///
+    /// # Errors
+    /// When the text is no object of an API server.
+    pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            #[serde(default)]
+            namespace: String,
+            name: String,
+            uid: String,
+            resource_version: String,
+        }
+        let Object { metadata } = serde_json::from_str(text)?;
+        let version = metadata.resource_version.parse().map_err(serde::de::Error::custom)?;
+        Ok(Self { namespace: metadata.namespace, name: metadata.name, uid: metadata.uid, version })
+    }
+}
+
+/// All objects of one kind.
+pub(crate) struct Store<T>(Mutex<State<T>>);
+
+struct State<T> {
+    namespaces: HashMap<String, BTreeMap<String, Entry<T>>>,
+    /// What this process has deleted, by uid: the watch may still show what was before.
+    own_deletions: HashMap<String, OwnDeletion>,
+    /// Reads that are under way, by the time at which they began.
+    reads: BTreeMap<u64, usize>,
+    /// Uids of what has gone since the oldest of these reads began, with the time.
+    gone: HashMap<String, u64>,
+    /// Counts what this process does to objects.
+    time: u64,
+    /// The list of a watch that has begun anew.
+    list: Option<List>,
+    is_fresh: bool,
+}
+
+struct List {
+    began: u64,
+    seen: HashSet<(String, String)>,
+    /// Uids of what this process has deleted and the list still has: the watch will show that it goes.
+    own_deletions_seen: HashSet<String>,
+}
+
+/// What this process has deleted: where, and when.
+struct OwnDeletion {
+    namespace: String,
+    time: u64,
+}
+
+struct Entry<T> {
+    uid: String,
+    version: u64,
+    object: Arc<T>,
+    /// The version that the watch showed last.
+    shown: u64,
+    /// Versions that this process has written and the watch has not shown yet.
+    own: Vec<u64>,
+    /// When this process wrote it last.
+    written: u64,
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    Watch,
+    Read,
+    /// Written by this process at that time.
+    Write(u64),
+}
+
+/// A read of the API server that is under way.
+pub(crate) struct Read<'a, T> {
+    store: &'a Store<T>,
+    began: u64,
+}
+
+/// What a complete list has shown to be gone.
+pub(crate) struct Relisted<T> {
+    /// Namespaces that have lost something, be it by this process: whoever has deleted it waits for the watch to show that
+    /// it is gone, and the watch, which begins after the list, never will.
+    pub(crate) reduced: Vec<String>,
+    /// Uid and last version of what somebody else has deleted.
+    pub(crate) gone: Vec<(String, Arc<T>)>,
+}
+
+impl<T> Default for Relisted<T> {
+    fn default() -> Self {
+        Self { reduced: Vec::new(), gone: Vec::new() }
+    }
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self(Mutex::new(State {
+            namespaces: HashMap::new(),
+            own_deletions: HashMap::new(),
+            reads: BTreeMap::new(),
+            gone: HashMap::new(),
+            time: 0,
+            list: None,
+            is_fresh: false,
+        }))
+    }
+}
+
+impl<T> Store<T> {
+    /// A watch shows an object. Tells whether that is a change.
+    pub(crate) fn event(&self, identity: Identity, object: T) -> bool {
+        let mut state = self.state();
+        state.is_fresh |= state.list.is_none();
+        state.put(identity, object, Source::Watch)
+    }
+
+    /// A watch shows that an object is gone, which is always a change: whoever has deleted it has looked at what was before.
+    pub(crate) fn event_deleted(&self, identity: &Identity) {
+        let mut state = self.state();
+        state.is_fresh |= state.list.is_none();
+        state.own_deletions.remove(&identity.uid);
+        state.note_gone(&identity.uid);
+        state.take(&identity.namespace, &identity.name, &identity.uid);
+    }
+
+    /// A watch begins anew: it lists everything.
+    pub(crate) fn begin_relist(&self) {
+        let mut state = self.state();
+        state.list = Some(List { began: state.time, seen: HashSet::new(), own_deletions_seen: HashSet::new() });
+    }
+
+    /// An object of this list. Tells whether that is a change.
+    pub(crate) fn relist(&self, identity: Identity, object: T) -> bool {
+        let mut state = self.state();
+        let vanishes = state.own_deletions.contains_key(&identity.uid);
+        if let Some(list) = &mut state.list {
+            list.seen.insert((identity.namespace.clone(), identity.name.clone()));
+            if vanishes {
+                list.own_deletions_seen.insert(identity.uid.clone());
+            }
+        }
+        state.put(identity, object, Source::Watch)
+    }
+
+    /// The list is complete: what was not in it is gone, unless this process has written it meanwhile.
+    pub(crate) fn end_relist(&self) -> Relisted<T> {
+        let mut state = self.state();
+        let Some(List { began, seen, own_deletions_seen }) = state.list.take() else { return Relisted::default() };
+        let Relisted { mut reduced, mut gone } = Relisted::default();
+        state.namespaces.retain(|namespace, entries| {
+            let before = gone.len();
+            entries.retain(|name, entry| {
+                let stays = entry.written > began || seen.contains(&(namespace.clone(), name.clone()));
+                if !stays {
+                    gone.push((entry.uid.clone(), Arc::clone(&entry.object)));
+                }
+                stays
+            });
+            if gone.len() > before {
+                reduced.push(namespace.clone());
+            }
+            !entries.is_empty()
+        });
+        gone.iter().for_each(|(uid, _)| state.note_gone(uid));
+        let unseen = state.own_deletions.iter().filter(|(uid, _)| !own_deletions_seen.contains(*uid));
+        reduced.extend(unseen.map(|(_, own_deletions)| own_deletions.namespace.clone()));
+        state.own_deletions.retain(|_, own_deletions| own_deletions.time > began);
+        state.is_fresh = true;
+        Relisted { reduced, gone }
+    }
+
+    /// The watch has failed: until it goes on, nobody knows what it has missed.
+    pub(crate) fn mark_stale(&self) {
+        self.state().is_fresh = false;
+    }
+
+    /// The watch goes on from where it was: what it has missed is on its way. Nothing need have changed meanwhile, and there
+    /// may be no object at all.
+    pub(crate) fn mark_resumed(&self) {
+        let mut state = self.state();
+        state.is_fresh |= state.list.is_none();
+    }
+
+    /// Whether the watch is believed to show everything.
+    #[must_use]
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.state().is_fresh
+    }
+
+    /// This process has written the object.
+    pub(crate) fn own_write(&self, identity: Identity, object: T) {
+        let mut state = self.state();
+        state.time += 1;
+        let time = state.time;
+        state.put(identity, object, Source::Write(time));
+    }
+
+    /// This process has deleted the object, and it is gone.
+    pub(crate) fn own_deletion(&self, namespace: &str, name: &str, uid: &str) {
+        let mut state = self.state();
+        state.note_gone(uid);
+        let time = state.time;
+        if state.take(namespace, name, uid) {
+            state.own_deletions.insert(uid.to_owned(), OwnDeletion { namespace: namespace.to_owned(), time });
+        }
+    }
+
+    /// The API server is about to be asked for objects.
+    #[must_use]
+    pub(crate) fn read(&self) -> Read<'_, T> {
+        let mut state = self.state();
+        let began = state.time;
+        *state.reads.entry(began).or_default() += 1;
+        Read { store: self, began }
+    }
+
+    /// The objects of a namespace, in the order of their names.
+    #[must_use]
+    pub(crate) fn of_namespace(&self, namespace: &str) -> Vec<(String, Arc<T>)> {
+        let state = self.state();
+        let entries = state.namespaces.get(namespace).into_iter().flatten();
+        entries.map(|(name, entry)| (name.clone(), Arc::clone(&entry.object))).collect()
+    }
+
+    /// An object in its newest version.
+    #[must_use]
+    pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<T>> {
+        self.state().namespaces.get(namespace)?.get(name).map(|entry| Arc::clone(&entry.object))
+    }
+
+    /// The names of the objects of a namespace.
+    #[must_use]
+    pub(crate) fn names(&self, namespace: &str) -> Vec<String> {
+        self.state().namespaces.get(namespace).into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The version in which an object is known.
+    #[must_use]
+    pub(crate) fn version(&self, namespace: &str, name: &str) -> Option<u64> {
+        self.state().namespaces.get(namespace)?.get(name).map(|entry| entry.version)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Read<'_, T> {
+    /// The answer: all objects of a namespace as they were at a version.
+    pub(crate) fn of_namespace(self, namespace: &str, version: u64, objects: Vec<(Identity, T)>) {
+        let mut state = self.store.state();
+        let listed: HashSet<&str> = objects.iter().map(|(identity, _)| identity.name.as_str()).collect();
+        let mut gone = Vec::new();
+        if let Some(entries) = state.namespaces.get_mut(namespace) {
+            entries.retain(|name, entry| {
+                let stays = entry.version > version || listed.contains(name.as_str());
+                if !stays {
+                    gone.push(entry.uid.clone());
+                }
+                stays
+            });
+        }
+        gone.iter().for_each(|uid| state.note_gone(uid));
+        for (identity, object) in objects {
+            if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
+                state.put(identity, object, Source::Read);
+            }
+        }
+    }
+}
+
+impl<T> Drop for Read<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.store.state();
+        if let Some(reads) = state.reads.get_mut(&self.began) {
+            *reads -= 1;
+            if *reads == 0 {
+                state.reads.remove(&self.began);
+            }
+        }
+        match state.reads.first_key_value().map(|(began, _)| *began) {
+            Some(oldest) => state.gone.retain(|_, time| *time > oldest),
+            None => state.gone = HashMap::new(),
+        }
+    }
+}
+
+impl<T> State<T> {
+    /// Puts an object where nothing newer is known. Tells whether it is a change.
+    fn put(&mut self, identity: Identity, object: T, source: Source) -> bool {
+        let Identity { namespace, name, uid, version } = identity;
+        if self.own_deletions.contains_key(&uid) {
+            return false;
+        }
+        let entries = self.namespaces.entry(namespace).or_default();
+        let known = entries.get_mut(&name).filter(|known| known.uid == uid);
+        let (mut shown, mut own, mut written) =
+            known.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own), known.written));
+        let is_change = match source {
+            Source::Watch => shown < version && !own.contains(&version),
+            Source::Read | Source::Write(_) => false,
+        };
+        match source {
+            Source::Watch => {
+                shown = shown.max(version);
+                own.retain(|own| *own > shown);
+            }
+            Source::Read => {}
+            Source::Write(time) => {
+                written = time;
+                if shown < version {
+                    own.push(version);
+                }
+            }
+        }
+        match entries.get_mut(&name) {
+            Some(known) if known.uid == uid && known.version >= version => {
+                (known.shown, known.own, known.written) = (shown, own, written);
+            }
+            // Made anew under the same name, and newer than this.
+            Some(known) if known.version >= version => {}
+            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(object), shown, own, written })),
+        }
+        is_change
+    }
+
+    /// An object of that uid is gone for good.
+    fn note_gone(&mut self, uid: &str) {
+        if !self.reads.is_empty() {
+            self.time += 1;
+            self.gone.insert(uid.to_owned(), self.time);
+        }
+    }
+
+    fn take(&mut self, namespace: &str, name: &str, uid: &str) -> bool {
+        let Some(entries) = self.namespaces.get_mut(namespace) else { return false };
+        if entries.get(name).is_none_or(|entry| entry.uid != uid) {
+            return false;
+        }
+        entries.remove(name);
+        if entries.is_empty() {
+            self.namespaces.remove(namespace);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str, uid: &str, version: u64) -> Identity {
+        Identity { namespace: "ns".to_owned(), name: name.to_owned(), uid: uid.to_owned(), version }
+    }
+
+    fn names(store: &Store<u64>) -> Vec<(String, u64)> {
+        store.of_namespace("ns").into_iter().map(|(name, object)| (name, *object)).collect()
+    }
+
+    #[test]
+    fn the_newer_version_wins_whoever_tells_it() {
+        let store = Store::default();
+        store.own_write(object("a", "u", 5), 5);
+        assert!(!store.event(object("a", "u", 5), 5), "the echo of a write is no a change");
+        assert_eq!(names(&store), [("a".to_owned(), 5)]);
+        assert!(store.event(object("a", "u", 6), 6));
+        assert!(!store.event(object("a", "u", 6), 6), "shown before");
+        store.own_write(object("a", "u", 5), 5);
+        assert_eq!(names(&store), [("a".to_owned(), 6)], "an answer that comes late");
+    }
+
+    #[test]
+    fn what_others_did_before_a_write_is_news_although_it_is_known() {
+        let store = Store::default();
+        store.event(object("a", "u", 3), 3);
+        store.own_write(object("a", "u", 5), 5);
+        assert!(store.event(object("a", "u", 4), 4), "whoever wrote had looked at 3");
+        assert!(!store.event(object("a", "u", 5), 5));
+        store.read().of_namespace("ns", 8, vec![(object("a", "u", 8), 8)]);
+        assert_eq!(names(&store), [("a".to_owned(), 8)], "an old event changes nothing");
+        assert!(store.event(object("a", "u", 8), 8), "it was read for somebody, perhaps not for whom it is about");
+    }
+
+    #[test]
+    fn each_of_several_own_writes_is_an_echo() {
+        let store = Store::default();
+        assert!(store.event(object("a", "u", 3), 3));
+        store.own_write(object("a", "u", 5), 5);
+        store.own_write(object("a", "u", 4), 4);
+        assert_eq!(store.get("ns", "a").as_deref(), Some(&5), "an answer that came late changes nothing");
+        assert!(!store.event(object("a", "u", 4), 4) && !store.event(object("a", "u", 5), 5), "both own writes");
+        assert!(store.event(object("a", "u", 6), 6), "somebody else's");
+        store.own_write(object("a", "u", 8), 8);
+        assert!(store.event(object("a", "u", 7), 7), "what came before the write was not read by whoever wrote");
+        assert_eq!(store.get("ns", "a").as_deref(), Some(&8), "and is read together with what was written");
+    }
+
+    /// A machine set vanishes after the API server has listed it, and before the list arrives.
+    #[test]
+    fn what_goes_while_a_list_is_under_way_does_not_come_back_by_it() {
+        let store = Store::default();
+        store.event(object("a", "u", 5), 5);
+        let (first, second) = (store.read(), store.read());
+        store.event_deleted(&object("a", "u", 7));
+        first.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
+        assert_eq!(names(&store), []);
+        second.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
+        assert_eq!(names(&store), [], "nor by another list");
+
+        store.event(object("b", "b", 8), 8);
+        let older = store.read();
+        store.read().of_namespace("ns", 10, vec![]);
+        older.of_namespace("ns", 9, vec![(object("b", "b", 8), 8)]);
+        assert_eq!(names(&store), [], "a newer list has shown that it is gone");
+        assert!(store.state().gone.is_empty(), "remembered only while somebody reads");
+        store.read().of_namespace("ns", 12, vec![(object("c", "c", 11), 11)]);
+        assert_eq!(names(&store), [("c".to_owned(), 11)]);
+    }
+
+    #[test]
+    fn what_was_deleted_does_not_come_back_by_an_old_event() {
+        let store = Store::default();
+        store.event(object("a", "u", 5), 5);
+        store.own_deletion("ns", "a", "u");
+        assert!(!store.event(object("a", "u", 6), 6), "from before the deletion");
+        assert_eq!(names(&store), []);
+        store.event_deleted(&object("a", "u", 7));
+        assert!(store.event(object("a", "another", 8), 8), "made anew");
+        store.event_deleted(&object("a", "u", 7));
+        assert_eq!(names(&store), [("a".to_owned(), 8)]);
+    }
+
+    #[test]
+    fn a_list_of_everything_takes_away_what_is_not_in_it() {
+        let store = Store::default();
+        for (name, version) in [("a", 1), ("b", 2), ("c", 3)] {
+            store.event(object(name, name, version), version);
+        }
+        store.mark_stale();
+        store.begin_relist();
+        assert!(!store.is_fresh(), "not before the list is complete");
+        assert!(!store.relist(object("a", "a", 1), 1), "no a change");
+        assert!(store.relist(object("b", "b", 9), 9));
+        store.own_write(object("d", "d", 10), 10);
+        assert_eq!(store.end_relist().reduced, ["ns"], "it has lost c");
+        assert!(store.is_fresh());
+        let expected = [("a", 1), ("b", 9), ("d", 10)].map(|(name, version)| (name.to_owned(), version));
+        assert_eq!(names(&store), expected, "d was written after the list began");
+    }
+
+    /// Its own deletion is all that a Worker waits for, and the watch was broken meanwhile.
+    #[test]
+    fn a_list_without_what_this_process_has_deleted_is_news() {
+        let store = Store::default();
+        for name in ["a", "b", "c"] {
+            store.event(object(name, name, 1), 1);
+        }
+        store.mark_stale();
+        store.own_deletion("ns", "a", "a");
+        store.begin_relist();
+        store.own_deletion("ns", "b", "b");
+        store.relist(object("c", "c", 1), 1);
+        assert_eq!(store.end_relist().reduced, ["ns", "ns"], "a and b; no event will tell of them");
+        store.begin_relist();
+        store.own_deletion("ns", "c", "c");
+        store.relist(object("c", "c", 1), 1);
+        assert_eq!(store.end_relist().reduced, [""; 0], "an event will tell of c");
+        assert_eq!(names(&store), []);
+    }
+
+    #[test]
+    fn a_list_of_a_namespace_knows_nothing_of_what_came_after_it() {
+        let store = Store::default();
+        for (name, version) in [("a", 1), ("b", 2), ("c", 8)] {
+            store.event(object(name, name, version), version);
+        }
+        store.read().of_namespace("ns", 7, vec![(object("a", "a", 6), 6)]);
+        assert_eq!(names(&store), [("a".to_owned(), 6), ("c".to_owned(), 8)]);
+    }
+
+    #[test]
+    fn a_store_is_fresh_again_when_the_watch_goes_on() {
+        let store = Store::default();
+        assert!(!store.is_fresh(), "nothing was listed yet");
+        store.begin_relist();
+        store.mark_resumed();
+        assert!(!store.is_fresh(), "not before the list is complete");
+        drop(store.end_relist());
+        store.mark_stale();
+        assert!(!store.is_fresh());
+        store.mark_resumed();
+        assert!(store.is_fresh(), "nothing need change for it: there may be no object at all");
+        store.mark_stale();
+        store.event(object("a", "a", 1), 1);
+        assert!(store.is_fresh(), "an event shows it as well");
+    }
+}

@@ -1,0 +1,109 @@
+//! Tells when a watch has begun. kube resumes a watch that has failed without saying so; only the next event would show that
+//! it goes on, and a kind of which nothing changes, or which has no objects, has none. So the answer to a watch request is the
+//! sign: from then on the API server sends what was missed and what comes.
+//!
+//! A watch that ends as soon as it has begun has shown nothing. kube would begin it again without a pause; here it has failed.
+
+use std::time::{Duration, Instant};
+
+use axum::body::Body as AnswerBody;
+use axum::http::{Request, Response};
+use futures::{StreamExt, future, stream};
+use kube::Client;
+use kube::client::Body;
+use tower::service_fn;
+
+use crate::cluster::api_request::ApiRequest;
+
+/// A watch that shows nothing and ends earlier has failed.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// A watch has ended before it has shown anything.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the watch ended right after its start")]
+struct EndedAtOnce;
+
+/// A client that calls `begun` whenever the API server begins to answer a watch.
+pub(crate) fn telling(client: &Client, begun: impl Fn() + Clone + Send + 'static) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let client = client.clone();
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, begun) = (client.clone(), begun.clone());
+        async move {
+            let is_watch = ApiRequest::of(request.method(), request.uri()).is_some_and(|asked| asked.verb == "watch");
+            let answer = client.send(request).await?.map(AnswerBody::new);
+            if !is_watch || !answer.status().is_success() {
+                return Ok(answer);
+            }
+            begun();
+            Ok::<_, kube::Error>(failing_if_ended_at_once(answer))
+        }
+    });
+    Client::new(service, namespace)
+}
+
+fn failing_if_ended_at_once(answer: Response<AnswerBody>) -> Response<AnswerBody> {
+    let (began, mut is_empty) = (Instant::now(), true);
+    answer.map(|body| {
+        let pieces = body.into_data_stream().map(Some).chain(stream::once(future::ready(None)));
+        AnswerBody::from_stream(pieces.filter_map(move |piece| {
+            is_empty &= piece.is_none();
+            let has_failed = is_empty && began.elapsed() < SHORTEST;
+            future::ready(piece.or_else(|| has_failed.then(|| Err(axum::Error::new(EndedAtOnce)))))
+        }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::TryStreamExt;
+    use k8s_openapi::api::core::v1::Secret;
+    use kube::api::{Api, ListParams, WatchParams};
+
+    use super::*;
+
+    /// A client of an API server that answers everything with this status and these pieces. Counts watches that begin.
+    fn answering(status: u16, pieces: &'static [&'static str]) -> (Api<Secret>, Arc<AtomicUsize>) {
+        let service = service_fn(move |_: Request<Body>| {
+            let pieces = pieces.iter().map(|piece| Ok::<_, kube::Error>(piece.as_bytes()));
+            let body = AnswerBody::from_stream(stream::iter(pieces));
+            future::ok::<_, kube::Error>(Response::builder().status(status).body(body).unwrap())
+        });
+        let begun = Arc::<AtomicUsize>::default();
+        let count = Arc::clone(&begun);
+        let client = telling(&Client::new(service, "default"), move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        (Api::all(client), begun)
+    }
+
+    #[tokio::test]
+    async fn a_watch_begins_when_it_is_answered_well() {
+        const BOOKMARK: &str = concat!(
+            r#"{"type": "BOOKMARK", "object": {"apiVersion": "v1", "kind": "Secret", "#,
+            r#""metadata": {"resourceVersion": "3"}}}"#,
+            "\n"
+        );
+        let (api, begun) = answering(200, &[BOOKMARK]);
+        let events = api.watch(&WatchParams::default(), "0").await.unwrap();
+        assert_eq!(begun.load(Ordering::Relaxed), 1, "before the first event");
+        assert_eq!(events.try_collect::<Vec<_>>().await.unwrap().len(), 1);
+
+        let (api, begun) = answering(503, &["no healthy upstream"]);
+        assert!(api.watch(&WatchParams::default(), "0").await.is_err());
+        let (list, no_watch) = answering(200, &[r#"{"metadata": {}, "items": []}"#]);
+        assert!(list.list(&ListParams::default()).await.is_ok());
+        assert_eq!((begun.load(Ordering::Relaxed), no_watch.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_ends_at_once_has_failed() {
+        let (api, _) = answering(200, &[]);
+        let events = api.watch(&WatchParams::default(), "0").await.unwrap();
+        let error = events.try_collect::<Vec<_>>().await.unwrap_err();
+        assert!(format!("{error:?}").contains("EndedAtOnce"), "{error:?}");
+    }
+}

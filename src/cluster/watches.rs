@@ -1,0 +1,305 @@
+//! The watches of a seed: what they show goes into the stores, and every change is passed on to whoever reconciles.
+//!
+//! ```text
+//!  Workers (whole)              ─► the Worker itself
+//!  Clusters (metadata)          ─► the Workers of the namespace of that name
+//!  MachineDeployments, MachineSets, Machines, MachineClasses,
+//!  Secrets of classes,
+//!  credentials (metadata)       ─► the Workers of the same namespace
+//! ```
+//!
+//! An echo of what this process has written is no change: whoever wrote it knows the answer.
+
+use std::fmt::Debug;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, Shared, join_all};
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, Stream, StreamExt};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Api;
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tracing::debug;
+
+use crate::api::gardener::{Cluster, Worker};
+use crate::api::machine::{Machine, MachineSet};
+use crate::cluster::CREDENTIALS;
+use crate::cluster::cache::{SeedCache, identity};
+use crate::cluster::decode_guard::Guarded;
+use crate::cluster::machine_objects::{Cached, DeploymentText};
+use crate::cluster::retry_layer::random_half;
+use crate::cluster::store::{Identity, Relisted, Store};
+use crate::cluster::trimmed::Trimmed;
+use crate::cluster::watch_start::telling;
+use crate::worker::machine_objects::Digested;
+
+/// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
+const PAGE: u32 = 100;
+/// Seconds after which the API server ends a watch, which then goes on. A watch that has lost its other end without a word is
+/// given up a little later.
+const WATCH: u32 = 120;
+
+/// What the watches have shown, as far as it is about Workers.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// A Worker was changed by somebody else.
+    Worker(Identity),
+    /// Something was changed in the namespace of a shoot.
+    Namespace(String),
+    /// A Worker is gone: its uid, and what it was.
+    WorkerGone(Arc<Guarded<Worker>>),
+}
+
+/// Running watches.
+pub(crate) struct Watches {
+    /// What they show.
+    pub(crate) changes: mpsc::UnboundedReceiver<Change>,
+    /// Resolves once each watch has shown everything there is.
+    pub(crate) filled: Shared<BoxFuture<'static, ()>>,
+    /// Ends the watches when dropped.
+    pub(crate) tasks: JoinSet<()>,
+}
+
+impl Watches {
+    /// Starts all. What they show goes into the cache.
+    pub(crate) fn start(client: &Client, cache: &Arc<SeedCache>) -> Self {
+        let (changes, receiver) = mpsc::unbounded_channel();
+        let mut start = Start { client, cache, changes: Changes(changes), filled: Vec::new(), tasks: JoinSet::new() };
+        start.workers();
+        start.clusters();
+        start.credentials();
+        start.machine_objects::<DeploymentText>();
+        start.machine_objects::<Digested<Value>>();
+        start.machine_objects::<Digested<Secret>>();
+        start.machine_objects::<MachineSet>();
+        start.machine_objects::<Machine>();
+        let filled = join_all(start.filled).map(drop).boxed().shared();
+        Self { changes: receiver, filled, tasks: start.tasks }
+    }
+}
+
+/// Where changes go. When nobody receives them any more, the process is about to end.
+#[derive(Clone)]
+struct Changes(mpsc::UnboundedSender<Change>);
+
+impl Changes {
+    fn send(&self, change: Change) {
+        let _ = self.0.send(change);
+    }
+
+    fn of_namespace(&self, namespace: String) {
+        self.send(Change::Namespace(namespace));
+    }
+}
+
+struct Start<'a> {
+    client: &'a Client,
+    cache: &'a Arc<SeedCache>,
+    changes: Changes,
+    filled: Vec<oneshot::Receiver<()>>,
+    tasks: JoinSet<()>,
+}
+
+impl Start<'_> {
+    fn workers(&mut self) {
+        let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
+        let resumed = self.cache_of(|cache| cache.workers.0.mark_resumed());
+        let events = self.events::<Guarded<Worker>>(watcher::Config::default(), resumed);
+        self.follow(events, move |event| {
+            if let Some(Event::Delete(worker)) = &event {
+                changes.send(Change::WorkerGone(Arc::new(worker.clone())));
+            }
+            let read = |worker: Guarded<Worker>| Some((identity(&worker)?, worker));
+            let change = |identity: &Identity| changes.send(Change::Worker(identity.clone()));
+            for (_, gone) in put(&cache.workers.0, event, read, change).gone {
+                changes.send(Change::WorkerGone(gone));
+            }
+        });
+    }
+
+    fn clusters(&mut self) {
+        let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
+        let resumed = self.cache_of(|cache| cache.clusters.versions.mark_resumed());
+        let events = self.events::<PartialObjectMeta<Cluster>>(watcher::Config::default(), resumed);
+        self.follow(events, move |event| {
+            let read = |cluster: PartialObjectMeta<Cluster>| Some((identity(&cluster)?, ()));
+            let change = |identity: &Identity| changes.of_namespace(identity.name.clone());
+            put(&cache.clusters.versions, event, read, change);
+        });
+    }
+
+    /// That they changed is passed on, and that machine-controller-manager has released them; nothing of them is kept.
+    fn credentials(&mut self) {
+        let config = watcher::Config::default().fields(&format!("metadata.name={CREDENTIALS}"));
+        let (events, changes) = (self.events::<PartialObjectMeta<Secret>>(config, || {}), self.changes.clone());
+        self.follow(events, move |event| match event {
+            Some(Event::InitApply(secret) | Event::Apply(secret) | Event::Delete(secret)) => {
+                changes.of_namespace(secret.namespace().unwrap_or_default());
+            }
+            None | Some(Event::Init | Event::InitDone) => {}
+        });
+    }
+
+    fn machine_objects<T: Cached + Clone>(&mut self) {
+        let config = watcher::Config { label_selector: T::SELECTOR.map(str::to_owned), ..Default::default() };
+        let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
+        let resumed = self.cache_of(|cache| T::store(&cache.machine_objects).mark_resumed());
+        let events = self.events::<Trimmed<T>>(config, resumed);
+        self.follow(events, move |event| {
+            let read = |trimmed: Trimmed<T>| Some((trimmed.identity, trimmed.object));
+            let change = |identity: &Identity| changes.of_namespace(identity.namespace.clone());
+            for namespace in put(T::store(&cache.machine_objects), event, read, change).reduced {
+                changes.of_namespace(namespace);
+            }
+        });
+    }
+
+    /// Does something with the cache, whenever it is called.
+    fn cache_of(&self, action: impl Fn(&SeedCache) + Clone + Send + 'static) -> impl Fn() + Clone + Send + 'static {
+        let cache = Arc::clone(self.cache);
+        move || action(&cache)
+    }
+
+    /// What a watch shows for ever. `resumed` is called whenever it has begun.
+    fn events<K>(
+        &self,
+        config: watcher::Config,
+        resumed: impl Fn() + Clone + Send + 'static,
+    ) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
+        let api = Api::<K>::all(telling(self.client, resumed));
+        let config = config.page_size(PAGE).timeout(WATCH);
+        listing_anew(move || watcher(api.clone(), config.clone()).boxed()).backoff(Pause::default())
+    }
+
+    /// Hands each event over; `None` stands for a failure.
+    fn follow<K: Send + 'static>(
+        &mut self,
+        events: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
+        mut take: impl FnMut(Option<Event<K>>) + Send + 'static,
+    ) {
+        let (filled, receiver) = oneshot::channel();
+        self.filled.push(receiver);
+        let mut filled = Some(filled);
+        self.tasks.spawn(async move {
+            let mut events = pin!(events);
+            while let Some(event) = events.next().await {
+                let is_complete = matches!(event, Ok(Event::InitDone));
+                match event {
+                    Ok(event) => take(Some(event)),
+                    Err(error) => {
+                        debug!(%error, "a watch has failed");
+                        take(None);
+                    }
+                }
+                if let Some(filled) = filled.take_if(|_| is_complete) {
+                    // Nobody waits for it any more.
+                    let _ = filled.send(());
+                }
+            }
+        });
+    }
+}
+
+/// kube lists everything anew when a watch ends because it is too far behind, but not when it can't even begin: then it would
+/// ask for the same for ever.
+fn listing_anew<K: 'static>(
+    watch: impl Fn() -> BoxStream<'static, watcher::Result<Event<K>>>,
+) -> impl Stream<Item = watcher::Result<Event<K>>> {
+    stream::unfold((watch(), watch), async |(mut events, watch)| {
+        let event = events.next().await?;
+        if matches!(&event, Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410) {
+            events = watch();
+        }
+        Some((event, (events, watch)))
+    })
+}
+
+/// Puts what an event shows into a store, and calls `change` with what somebody else has done.
+fn put<K, T>(
+    store: &Store<T>,
+    event: Option<Event<K>>,
+    read: impl Fn(K) -> Option<(Identity, T)>,
+    mut change: impl FnMut(&Identity),
+) -> Relisted<T> {
+    let mut shown = |object: K, put: fn(&Store<T>, Identity, T) -> bool| {
+        if let Some((identity, object)) = read(object)
+            && put(store, identity.clone(), object)
+        {
+            change(&identity);
+        }
+    };
+    match event {
+        // The watch has failed; it goes on from where it was.
+        None => store.mark_stale(),
+        Some(Event::Init) => store.begin_relist(),
+        Some(Event::InitApply(object)) => shown(object, Store::relist),
+        Some(Event::InitDone) => return store.end_relist(),
+        Some(Event::Apply(object)) => shown(object, Store::event),
+        Some(Event::Delete(object)) => {
+            if let Some((identity, _)) = read(object) {
+                store.event_deleted(&identity);
+                change(&identity);
+            }
+        }
+    }
+    Relisted::default()
+}
+
+/// Pauses of a watch that fails again and again: short, because nothing is seen meanwhile. kube's own grow to half a minute,
+/// so after an outage Workers would wait as long although the API server is back. Each is up to half longer, so that the
+/// watches of many controllers don't come back together.
+#[derive(Default)]
+struct Pause {
+    failures: u32,
+}
+
+impl Pause {
+    const FIRST: Duration = Duration::from_millis(100);
+    const LONGEST: Duration = Duration::from_secs(1);
+}
+
+impl Iterator for Pause {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = Self::FIRST.saturating_mul(2_u32.saturating_pow(self.failures)).min(Self::LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        Some(pause + pause.mul_f64(random_half()))
+    }
+}
+
+impl Backoff for Pause {
+    fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_tries_again_within_two_seconds_however_long_it_has_failed() {
+        let mut pause = Pause::default();
+        let pauses: Vec<Duration> = pause.by_ref().take(100).collect();
+        assert!(pauses[0] < Duration::from_millis(200), "{:?}", pauses[0]);
+        assert!(pauses.iter().all(|pause| *pause < Duration::from_secs(2)), "{pauses:?}");
+        assert!(pauses[50..].iter().all(|pause| *pause >= Pause::LONGEST), "an API server needs peace: {pauses:?}");
+        assert!(pauses[50..].windows(2).any(|two| two[0] != two[1]), "not all at the same time");
+        pause.reset();
+        assert!(pause.next().is_some_and(|pause| pause < Duration::from_millis(200)));
+    }
+}

@@ -1,0 +1,137 @@
+//! The gate through which every write to the API server goes: it lets nothing pass while another process leads, and
+//! nothing at all in shadow mode. A layer of the client, so that no code can go around it.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use axum::http::Request;
+use futures::future::{Either, Ready, ready};
+use kube::client::Body;
+use tower::{BoxError, Layer, Service};
+
+use crate::cloud::{WriteAccess, WriteCheck};
+use crate::cluster::api_request::ApiRequest;
+use crate::process::leadership::Leadership;
+
+/// Who may write.
+#[derive(Clone, Debug)]
+pub(crate) enum WriteFence {
+    /// This process, always.
+    Open,
+    /// This process while it leads.
+    Leader(Leadership),
+    /// Nobody: shadow mode.
+    Shut,
+}
+
+/// A write that the gate has held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HeldBack {
+    /// Another process leads, or may lead by now.
+    #[error("not written: this process doesn't lead")]
+    NotLeading,
+    /// Shadow mode never writes.
+    #[error("not written: dry run")]
+    Shadow,
+}
+
+impl WriteFence {
+    fn check(&self, now: Instant) -> Result<(), HeldBack> {
+        match self {
+            Self::Open => Ok(()),
+            Self::Leader(leadership) if leadership.is_held(now) => Ok(()),
+            Self::Leader(_) => Err(HeldBack::NotLeading),
+            Self::Shut => Err(HeldBack::Shadow),
+        }
+    }
+}
+
+impl WriteFence {
+    /// The same gate before the clouds, which are no part of the seed.
+    pub(crate) fn before_clouds(&self) -> WriteCheck {
+        let gate = self.clone();
+        Arc::new(move || match gate.check(Instant::now()) {
+            Ok(()) => WriteAccess::Allowed,
+            Err(HeldBack::NotLeading) => WriteAccess::Denied,
+            Err(HeldBack::Shadow) => WriteAccess::DryRun,
+        })
+    }
+}
+
+impl<S> Layer<S> for WriteFence {
+    type Service = Fenced<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Fenced { inner, gate: self.clone() }
+    }
+}
+
+/// A client's service behind the gate.
+#[derive(Clone)]
+pub(crate) struct Fenced<S> {
+    inner: S,
+    gate: WriteFence,
+}
+
+impl<S> Service<Request<Body>> for Fenced<S>
+where
+    S: Service<Request<Body>, Error = BoxError>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = Either<Ready<Result<S::Response, BoxError>>, S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        // What is not known to be a read counts as a write.
+        let is_read = ApiRequest::of(request.method(), request.uri())
+            .map_or_else(|| request.method().is_safe(), |request| !request.is_write());
+        match if is_read { Ok(()) } else { self.gate.check(Instant::now()) } {
+            Ok(()) => Either::Right(self.inner.call(request)),
+            Err(held_back) => Either::Left(ready(Err(held_back.into()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn send(gate: WriteFence, method: &str, path: &str) -> Result<(), HeldBack> {
+        let answer = tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(()) });
+        let service = gate.layer(answer.map_err(|never| match never {}));
+        let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+        service.oneshot(request).await.map_err(|error| *error.downcast::<HeldBack>().unwrap())
+    }
+
+    const SECRETS: &str = "/api/v1/namespaces/a/secrets";
+
+    #[tokio::test]
+    async fn a_shadow_reads_and_never_writes() {
+        assert_eq!(send(WriteFence::Shut, "GET", SECRETS).await, Ok(()));
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            assert_eq!(send(WriteFence::Shut, method, SECRETS).await, Err(HeldBack::Shadow), "{method}");
+            assert_eq!(send(WriteFence::Shut, method, "/somewhere/else").await, Err(HeldBack::Shadow), "{method}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_leader_writes_and_only_while_its_time_lasts() {
+        let leadership = Leadership::default();
+        let gate = WriteFence::Leader(leadership.clone());
+        assert_eq!(send(gate.clone(), "PATCH", SECRETS).await, Err(HeldBack::NotLeading));
+        leadership.extend(Instant::now() + Duration::from_secs(60));
+        assert_eq!(send(gate.clone(), "PATCH", SECRETS).await, Ok(()));
+        leadership.extend(Instant::now());
+        assert_eq!(send(gate, "PATCH", SECRETS).await, Err(HeldBack::NotLeading));
+    }
+}

@@ -1,0 +1,135 @@
+//! I/O step: writes the changes. Secrets and classes go before the deployments that refer to them; placements go side by
+//! side, at most [`PARALLEL_REQUESTS`] at a time. What fails for one does not stop the others.
+
+use futures::StreamExt;
+use futures::stream;
+use jiff::Timestamp;
+
+use crate::cluster::PARALLEL_REQUESTS;
+use crate::cluster::error::ReadError;
+use crate::cluster::error::WriteError;
+use crate::cluster::machine_writes::MachineApis;
+use crate::cluster::shoot_namespace::ShootNamespace;
+use crate::worker::changes::MachineChanges;
+use crate::worker::desired::{DesiredState, Drift};
+use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
+use crate::worker::rolls::{Roll, rolls};
+
+/// How often in one reconcile somebody else's write may come first.
+const MOST_CONFLICTS: usize = 4;
+
+/// What came of the changes. Status can be computed only from this.
+pub(crate) struct Applied {
+    /// The machine objects as they are after the writes; of what was written, deployments only.
+    pub(crate) live: MachineObjects,
+    /// Writes that failed.
+    pub(crate) errors: Vec<ApplyError>,
+    /// Number of writes that were done.
+    pub(crate) writes: usize,
+}
+
+impl Applied {
+    /// Whether a write was computed from what is not so any more.
+    #[must_use]
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.errors.iter().any(|error| error.source.is_outdated())
+    }
+}
+
+/// A write that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("pool {pool:?}: {kind} {name}: {source}")]
+pub(crate) struct ApplyError {
+    /// Name of the pool.
+    pub(crate) pool: String,
+    /// Kind of the object.
+    pub(crate) kind: &'static str,
+    /// Name of the object.
+    pub(crate) name: String,
+    /// Why.
+    #[source]
+    pub(crate) source: WriteError,
+}
+
+/// Writes all changes. `live` is what they were computed from.
+pub(crate) async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, live: MachineObjects) -> Applied {
+    let mut applied = Applied { live, errors: Vec::new(), writes: 0 };
+    let writes: Vec<_> = changes.into_iter().map(|change| apply_machine(apis, change)).collect();
+    let mut results = stream::iter(writes).buffer_unordered(PARALLEL_REQUESTS);
+    while let Some((result, writes)) = results.next().await {
+        applied.writes += writes;
+        match result {
+            Ok(Some((name, deployment))) => {
+                applied.live.deployments.insert(name, deployment);
+            }
+            Ok(None) => {}
+            Err(error) => applied.errors.push(error),
+        }
+    }
+    applied.errors.sort_by(|left, right| (&left.pool, &left.name).cmp(&(&right.pool, &right.name)));
+    applied
+}
+
+/// Writes what differs from the live objects; again, after they were read anew, where somebody else's write came first.
+/// Returns besides whose machines are replaced from now on. Without `first`, what differs is found out here.
+///
+/// # Errors
+/// When machine objects can't be read.
+pub(crate) async fn apply_to_live<'a>(
+    shoot: &ShootNamespace,
+    desired: &'a DesiredState<'_>,
+    first: Option<Drift<'a>>,
+    live: MachineObjects,
+    now: Timestamp,
+) -> Result<(Applied, Vec<Roll>), ReadError> {
+    let (apis, moved_replicas) = (shoot.apis(), live.moved_replicas.clone());
+    let first = first.unwrap_or_else(|| desired.drift(&live, now)).changes;
+    let mut begun = rolls(&first, &live);
+    let mut applied = apply(&apis, first, live).await;
+    for _ in 0..MOST_CONFLICTS {
+        if !applied.is_outdated() {
+            break;
+        }
+        let live = MachineObjects { moved_replicas: moved_replicas.clone(), ..shoot.read_machine_objects().await? };
+        let (writes, changes) = (applied.writes, desired.drift(&live, now).changes);
+        for roll in rolls(&changes, &live) {
+            if !begun.contains(&roll) {
+                begun.push(roll);
+            }
+        }
+        applied = apply(&apis, changes, live).await;
+        applied.writes += writes;
+    }
+    Ok((applied, begun))
+}
+
+type WrittenDeployment = Option<(String, LiveDeployment)>;
+
+/// Writes Secret, class and deployment of one placement, in this order.
+async fn apply_machine(
+    apis: &MachineApis,
+    change: MachineChanges<'_>,
+) -> (Result<WrittenDeployment, ApplyError>, usize) {
+    let MachineChanges { machine, secret, class, deployment } = change;
+    let wanted = &machine.deployment;
+    let failed =
+        |kind, name: &str, source| ApplyError { pool: wanted.pool_name.clone(), kind, name: name.to_owned(), source };
+    let mut writes = 0;
+    if let Some(write) = secret {
+        if let Err(source) = apis.write_secret(&wanted.secret_name.0, write).await {
+            return (Err(failed("Secret", &wanted.secret_name.0, source)), writes);
+        }
+        writes += 1;
+    }
+    if let Some(write) = class {
+        if let Err(source) = apis.write_class(&wanted.class_name.0, write).await {
+            return (Err(failed("MachineClass", &wanted.class_name.0, source)), writes);
+        }
+        writes += 1;
+    }
+    let Some(write) = deployment else { return (Ok(None), writes) };
+    match apis.write_deployment(&wanted.name.0, write).await {
+        Ok(live) => (Ok(Some((wanted.name.0.clone(), live))), writes + 1),
+        Err(source) => (Err(failed("MachineDeployment", &wanted.name.0, source)), writes),
+    }
+}

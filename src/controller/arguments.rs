@@ -1,0 +1,99 @@
+//! Arguments of the command `controller`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cloud::CloudArguments;
+use crate::cluster::garden::Garden;
+use crate::cluster::seed::Seed;
+use crate::controller::served::Served;
+use crate::process::election;
+use crate::process::logs::{LogFormat, LogLevel};
+
+/// A part of the process that can be switched off, as the Go extension's `--disable-controllers` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Reconciling Workers.
+    Worker,
+    /// The heartbeat for gardenlet.
+    Heartbeat,
+}
+
+/// Arguments of `controller`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+  gardener-extension-worker controller --kubeconfig seed.yaml")]
+pub(crate) struct ControllerArguments {
+    #[command(flatten)]
+    pub(super) seed: Seed,
+    /// Only Workers of this type; may be given several times. Without it, every type that is supported.
+    #[arg(long = "worker-type", env = "WORKER_TYPE", value_name = "TYPE", value_delimiter = ',')]
+    pub(super) worker_types: Vec<String>,
+    /// Only Workers of these extension classes; one without a class is a shoot's.
+    #[arg(long, env = "EXTENSION_CLASSES", value_name = "CLASS", value_delimiter = ',', default_value = Served::DEFAULT_CLASS)]
+    pub(super) extension_classes: Vec<String>,
+    /// Kubeconfig of the garden, which keeps the machines of a shoot while its control plane moves; needed only when gardenlet
+    /// has not put them into the Worker.
+    #[arg(long, env = "GARDEN_KUBECONFIG", value_name = "FILE")]
+    pub(super) garden_kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) clouds: CloudArguments,
+    /// Reconcile on generation changes, ignoring the operation annotation; also when the Cluster changes what its machines
+    /// need.
+    #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
+    pub(super) ignore_operation_annotation: bool,
+    /// Workers that are reconciled at the same time. Waiting Workers occupy no slot; more slots only need
+    /// more memory.
+    #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 6, value_name = "N")]
+    pub(super) worker_max_concurrent_reconciles: u16,
+    /// Dry run beside another controller: report differences as metrics and logs. The client rejects every write.
+    #[arg(long, env = "SHADOW")]
+    pub(super) shadow: bool,
+    /// Parts that are switched off; may be given several times.
+    #[arg(long, env = "DISABLE_CONTROLLERS", value_enum, value_name = "PART", value_delimiter = ',')]
+    pub(super) disable_controllers: Vec<Part>,
+    /// Namespace of the lease for leader election. Without it there is no election: run one process.
+    #[arg(long, env = "LEADER_ELECTION_NAMESPACE", value_name = "NAMESPACE")]
+    pub(super) leader_election_namespace: Option<String>,
+    /// Name of that lease; processes with other types or classes need another one.
+    #[arg(long, env = "LEADER_ELECTION_ID", value_name = "NAME", default_value = election::LEASE)]
+    pub(super) leader_election_id: String,
+    /// Lease duration in seconds: another process takes over when the lease was not renewed for that long.
+    #[arg(long, env = "LEADER_ELECTION_LEASE_SECONDS", value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(3..))]
+    pub(super) leader_election_lease_seconds: u16,
+    /// Namespace of the heartbeat lease, by which gardenlet knows that the extension is alive. Without it there is no
+    /// heartbeat.
+    #[arg(long, env = "HEARTBEAT_NAMESPACE", value_name = "NAMESPACE")]
+    pub(super) heartbeat_namespace: Option<String>,
+    /// Seconds between two renewals of the heartbeat.
+    #[arg(long, env = "HEARTBEAT_RENEW_INTERVAL_SECONDS", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) heartbeat_renew_interval_seconds: u16,
+    /// Port of /healthz, /readyz and /log-level. Without it they are not served.
+    #[arg(long, env = "HEALTH_PORT", value_name = "PORT")]
+    pub(super) health_port: Option<u16>,
+    /// Port of /metrics. Without it they are not served.
+    #[arg(long, env = "METRICS_PORT", value_name = "PORT")]
+    pub(super) metrics_port: Option<u16>,
+    /// What is logged; `RUST_LOG` has finer directives. PUT /log-level changes it while the process runs.
+    #[arg(long, env = "LOG_LEVEL", value_enum, default_value_t = LogLevel::Info)]
+    pub(super) log_level: LogLevel,
+    /// How it is logged.
+    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub(super) log_format: LogFormat,
+    /// Where traces go: a collector of OpenTelemetry that takes OTLP over HTTP, such as http://collector:4318. Needs a program
+    /// that was built with the feature otlp.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub(super) otlp_endpoint: Option<String>,
+    /// YAML file with arguments by their long names. The command line goes before the environment, the environment before
+    /// the file.
+    #[arg(long, env = "CONFIG", value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+impl ControllerArguments {
+    pub(super) fn garden(&self) -> Garden {
+        Garden { kubeconfig: self.garden_kubeconfig.clone() }
+    }
+}

@@ -1,0 +1,58 @@
+//! What every reconcile shares.
+
+use std::sync::Arc;
+
+use kube::{Client, ResourceExt};
+
+use crate::api::gardener::Worker;
+use crate::cloud::Clouds;
+use crate::cluster::answers::Answers;
+use crate::cluster::cache::SeedCache;
+use crate::cluster::decode_guard::Guarded;
+use crate::cluster::garden::Garden;
+use crate::cluster::shoot_namespace::ShootNamespace;
+use crate::controller::events::EventRecorder;
+use crate::controller::memory::Memory;
+use crate::controller::metrics::Metrics;
+use crate::controller::served::Served;
+use crate::provider::Provider;
+
+/// What every reconcile shares.
+pub(crate) struct ControllerContext {
+    pub(crate) client: Client,
+    /// Whether the API server answers.
+    pub(crate) answers: Answers,
+    pub(crate) garden: Garden,
+    pub(crate) clouds: Clouds,
+    pub(crate) events: EventRecorder,
+    pub(crate) served: Served,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) memory: Memory,
+    pub(crate) cache: Arc<SeedCache>,
+    /// Whether a new generation, or a changed Cluster, begins an operation without an annotation.
+    pub(crate) ignores_operation_annotation: bool,
+    /// `--shadow`: nothing is written, only compared.
+    pub(crate) is_dry_run: bool,
+}
+
+impl ControllerContext {
+    /// Where the machine objects of a Worker are read and written.
+    pub(crate) fn shoot_namespace(&self, worker: &Worker, provider: &'static dyn Provider) -> ShootNamespace {
+        let namespace = worker.namespace().unwrap_or_default();
+        ShootNamespace::new(self.client.clone(), Arc::clone(&self.cache), namespace, provider)
+    }
+
+    /// A Worker is gone, in whichever way: nothing of it is kept.
+    pub(crate) fn forget(&self, worker: &Guarded<Worker>) {
+        let (namespace, uid) = (worker.namespace(), worker.uid());
+        self.memory.forget(uid);
+        if let Ok(worker) = &worker.object {
+            if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
+                cloud.forget(uid);
+            }
+            self.cache.secrets.forget_all(worker);
+        }
+        self.cache.clusters.forget(namespace);
+        self.metrics.forget(namespace);
+    }
+}

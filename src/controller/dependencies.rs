@@ -1,0 +1,78 @@
+//! What a reconcile writes of dependencies: their records before anything refers to them, and what is left at the end.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::api::gardener::Worker;
+use crate::cloud::dependency::{CleanUp, Cloud};
+use crate::cluster::shoot_namespace::ShootNamespace;
+use crate::controller::error::ReconcileError;
+use crate::provider::WorkerContext;
+use crate::worker::outcome::until;
+use crate::worker::plan::Plan;
+use crate::worker::status::{Failure, Published, ReconcileOutcome, provider_status_patch};
+
+/// Writes down what pools depend on, before anything is made that refers to it: whoever comes after a crash, also another
+/// extension, has to find it.
+pub(crate) async fn keep_records(shoot: &ShootNamespace, worker: &Worker, plan: &Plan) -> Result<(), ReconcileError> {
+    let Some(document) = provider_status_patch(worker, &plan.provider_status) else { return Ok(()) };
+    write_provider_status(shoot, worker, document).await
+}
+
+/// Writes members of the provider status.
+pub(crate) async fn write_provider_status(
+    shoot: &ShootNamespace,
+    worker: &Worker,
+    members: Value,
+) -> Result<(), ReconcileError> {
+    let api: Api<Worker> = Api::namespaced(shoot.client().clone(), shoot.name());
+    let patch = Patch::Merge(json!({"status": {"providerStatus": members}}));
+    let written = api.patch_status(&worker.name_any(), &PatchParams::default(), &patch).await;
+    written
+        .map(drop)
+        .map_err(|source| ReconcileError::Write { what: "what pools depend on".to_owned(), source: source.into() })
+}
+
+/// How the failure begins that something does not go from the cloud.
+const CLEANING_UP_FAILED: &str = "error while cleaning up what pools depended on";
+
+/// The end of a pass that has succeeded: what nobody needs goes from the cloud. How the operation stands then, and when to
+/// look again. After the deadline it is an error that it has not gone.
+pub(crate) async fn clean_up_cloud(
+    cloud: &dyn Cloud,
+    shoot: &ShootNamespace,
+    context: &WorkerContext<'_>,
+    published: &mut Published,
+    deadline: Timestamp,
+    now: Timestamp,
+) -> Result<(ReconcileOutcome, Option<Duration>), ReconcileError> {
+    // What goes does not come back, so it has to be known what classes refer to now.
+    let classes = shoot.read_machine_objects().await?.classes.into_values();
+    let used = classes.filter(|class| !class.is_being_deleted()).filter_map(|class| class.placed_in).collect();
+    Ok(match cloud.clean_up(context, used).await? {
+        CleanUp::Done(records) => {
+            merge(&mut published.provider_status, records);
+            (ReconcileOutcome::Succeeded, None)
+        }
+        CleanUp::Waiting(text) => match until(deadline, now) {
+            Some(wait) => (ReconcileOutcome::Waiting(format!("waiting {text}"), 95), Some(wait)),
+            None => (ReconcileOutcome::Failed(Failure::new(format!("{CLEANING_UP_FAILED}: waiting {text}"))), None),
+        },
+        CleanUp::Failed(failure, again) => (ReconcileOutcome::Failed(failure), Some(again)),
+    })
+}
+
+/// Puts the members of a patch into a document; null removes.
+fn merge(document: &mut Value, patch: Option<Value>) {
+    let (Value::Object(document), Some(Value::Object(patch))) = (document, patch) else { return };
+    for (name, member) in patch {
+        match member {
+            Value::Null => drop(document.remove(&name)),
+            member => drop(document.insert(name, member)),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `--shadow`: a controller beside another one, which writes nothing. It plans each Worker that rests, compares what it would
+//! write with what is there, and tells the differences as metrics and in the log.
+//!
+//! While an operation goes on nothing is compared: the other controller is about to write. What differs by what the watches
+//! have shown is looked at once more as it is now, so that nothing is told that only had not arrived.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tracing::{info, warn};
+
+use crate::api::bounded_text::listed;
+use crate::api::gardener::{Cluster, Worker};
+use crate::api::secret::Secrets;
+use crate::cluster::machine_reads;
+use crate::controller::context::ControllerContext;
+use crate::controller::error::ReconcileError;
+use crate::controller::metrics::ShadowNumbers;
+use crate::controller::queue::Requeue;
+use crate::controller::reconcile_context::RESYNC_PERIOD;
+use crate::preview::shadow::{Comparison, shadow_differences};
+use crate::provider::Provider;
+use crate::worker::desired::{CloudView, DesiredState};
+use crate::worker::machine_objects::MachineObjects;
+use crate::worker::request::{Decision, decide};
+
+/// Most bytes of a line about pools that can't be planned.
+const MOST_OF_LOG: usize = 16 * 1024;
+
+/// Records how a Worker compares, in the log only what is new.
+pub(crate) fn record(uid: &str, comparison: Comparison, controller: &ControllerContext) {
+    let is_new = controller.memory.of(uid, |memory| {
+        let is_new = memory.comparison.as_ref() != Some(&comparison);
+        memory.comparison = Some(comparison.clone());
+        is_new
+    });
+    if is_new {
+        match &comparison {
+            Comparison::Same => info!("dry run: no difference"),
+            Comparison::Differs(differences) => {
+                for difference in differences {
+                    warn!(pool = difference.pool, rolls = difference.roll.is_some(), "dry run: {difference}");
+                }
+            }
+            Comparison::UnderWay => info!("dry run: an operation goes on"),
+            Comparison::Unplanned(why) => warn!(error = why, "dry run: the Worker is invalid"),
+        }
+    }
+    update_metrics(controller);
+}
+
+/// The metrics count all Workers that are compared.
+pub(crate) fn update_metrics(controller: &ControllerContext) {
+    controller.metrics.shadow(controller.memory.comparisons(count));
+}
+
+fn count(numbers: &mut ShadowNumbers, comparison: &Comparison) {
+    match comparison {
+        Comparison::Same => numbers.same += 1,
+        Comparison::UnderWay => numbers.under_way += 1,
+        Comparison::Unplanned(_) => numbers.unplanned += 1,
+        Comparison::Differs(differences) => {
+            numbers.differing += 1;
+            for difference in differences {
+                *numbers.differences.entry((difference.kind, difference.would_be)).or_default() += 1;
+                if let Some(cause) = difference.roll {
+                    *numbers.rolls.entry(cause.as_str()).or_default() += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Compares a Worker, and tells when to do it again.
+pub(crate) async fn compare_worker(worker: &Worker, controller: &ControllerContext) -> Result<Requeue, ReconcileError> {
+    let Some(provider) = controller.served.provider_of(worker) else { return Ok(Requeue::OnEvent) };
+    let uid = worker.uid().unwrap_or_default();
+    if let Some(wait) = controller.memory.of(&uid, |memory| memory.rate_limit.until_reconcile(Instant::now())) {
+        return Ok(Requeue::After(wait));
+    }
+    let compared =
+        if is_steady(worker) { compare_steady(worker, provider, controller).await } else { Ok(Comparison::UnderWay) };
+    controller.memory.of(&uid, |memory| memory.rate_limit.reconciled(Instant::now()));
+    record(&uid, compared?, controller);
+    controller.memory.of(&uid, |memory| memory.backoff.reset());
+    Ok(Requeue::After(RESYNC_PERIOD))
+}
+
+/// Whether nothing is asked of the other controller, and it has answered the last request.
+fn is_steady(worker: &Worker) -> bool {
+    decide(worker, Timestamp::now()) == Decision::Nothing
+        && worker.metadata.deletion_timestamp.is_none()
+        && worker.status.observed_generation == worker.metadata.generation
+}
+
+async fn compare_steady(
+    worker: &Worker,
+    provider: &'static dyn Provider,
+    controller: &ControllerContext,
+) -> Result<Comparison, ReconcileError> {
+    let shoot = controller.shoot_namespace(worker, provider);
+    let cluster = shoot.cluster(false).await?;
+    let (secrets, live) = tokio::try_join!(shoot.secrets(worker, false), shoot.machine_objects())?;
+    let mut compared = compare(worker, cluster.as_deref(), &secrets, &live, provider);
+    if compared != Comparison::Same {
+        // With everything that is in them, for where they differ.
+        let cluster = shoot.cluster(true).await?.or(cluster);
+        let live = machine_reads::machine_objects(shoot.client(), shoot.name());
+        let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
+        compared = compare(worker, cluster.as_deref(), &secrets, &live, provider);
+    }
+    shoot.pack_secrets(worker);
+    Ok(compared)
+}
+
+fn compare(
+    worker: &Worker,
+    cluster: Option<&Cluster>,
+    secrets: &Secrets,
+    live: &MachineObjects,
+    provider: &'static dyn Provider,
+) -> Comparison {
+    // No cloud is asked.
+    let desired = match DesiredState::of_worker(provider, worker, cluster, secrets, CloudView::Settled) {
+        Ok(desired) => desired,
+        Err(error) => return Comparison::Unplanned(error.to_string()),
+    };
+    let unplanned: Vec<String> = desired.plan.unplanned().map(ToString::to_string).collect();
+    if !unplanned.is_empty() {
+        return Comparison::Unplanned(listed(&unplanned, MOST_OF_LOG));
+    }
+    let differences = shadow_differences(&desired.drift(live, Timestamp::now()), live);
+    if differences.is_empty() { Comparison::Same } else { Comparison::Differs(differences) }
+}

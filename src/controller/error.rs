@@ -1,0 +1,108 @@
+//! Why a reconcile could not be finished.
+
+use crate::api::bounded_text::shortened;
+use crate::api::gardener::ErrorCode;
+use crate::cluster::error::ReadError;
+use crate::cluster::error::WriteError;
+use crate::cluster::retry_layer::NoAnswer;
+use crate::cluster::too_large::is_too_large;
+use crate::controller::restore::RestoreError;
+use crate::provider::WorkerError;
+use crate::worker::status::Failure;
+use crate::worker::status_text::MOST_OF_FAILURE;
+
+/// Why a reconcile could not be finished.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReconcileError {
+    /// Something can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// No pool can be planned.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// Something can't be deleted.
+    #[error("{kind} {name:?} can't be deleted: {source}")]
+    Delete {
+        /// Kind of the object.
+        kind: &'static str,
+        /// Name of the object.
+        name: String,
+        /// Why.
+        source: WriteError,
+    },
+    /// The machines of a shoot that has moved can't be had or made.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// The Worker was changed since this reconcile began: it is about something that is not so any more.
+    #[error("the Worker was changed concurrently")]
+    Overtaken,
+    /// Something can't be changed.
+    #[error("{what} can't be written: {source}")]
+    Write {
+        /// What was written.
+        what: String,
+        /// Why.
+        source: WriteError,
+    },
+}
+
+impl ReconcileError {
+    /// The Worker itself can't be written.
+    pub(crate) fn of_worker(source: kube::Error) -> Self {
+        Self::Write { what: "Worker".to_owned(), source: source.into() }
+    }
+
+    /// The error as the failure of an operation.
+    #[must_use]
+    pub(crate) fn failure(&self) -> Failure {
+        let codes = match self {
+            Self::Worker(error) => error.code().into_iter().collect(),
+            Self::Read(ReadError::Cluster { .. }) => [ErrorCode::ConfigurationProblem].into(),
+            Self::Read(_) | Self::Restore(_) | Self::Delete { .. } | Self::Write { .. } | Self::Overtaken => {
+                Default::default()
+            }
+        };
+        Failure { message: shortened(&self.to_string(), MOST_OF_FAILURE), codes }
+    }
+
+    /// Whether somebody else has written an object since it was read.
+    #[must_use]
+    pub(crate) fn is_outdated(&self) -> bool {
+        match self {
+            Self::Overtaken => true,
+            Self::Delete { source, .. } | Self::Write { source, .. } => source.is_outdated(),
+            Self::Read(_) | Self::Worker(_) | Self::Restore(_) => false,
+        }
+    }
+
+    /// Whether no API server answered, rather than one that refuses something.
+    #[must_use]
+    pub(crate) fn is_unreachable(&self) -> bool {
+        match self.api_error() {
+            Some(kube::Error::Api(status)) => matches!(status.code, 429 | 502 | 503 | 504),
+            Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether an answer did not come in time.
+    #[must_use]
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self.api_error(), Some(kube::Error::Service(source)) if source.is::<NoAnswer>())
+    }
+
+    /// Whether the API server has refused a write for its size.
+    #[must_use]
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.api_error().is_some_and(is_too_large)
+    }
+
+    fn api_error(&self) -> Option<&kube::Error> {
+        match self {
+            Self::Read(ReadError::Api { source, .. })
+            | Self::Write { source: WriteError::Api(source), .. }
+            | Self::Delete { source: WriteError::Api(source), .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Events on Workers: what each transition says, and how it is written.
+//!
+//! An event has its name from the version of the Worker that it was found with, so that a process that dies before it has
+//! written the status, and finds the same again, does not tell it twice.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{Api, PostParams};
+use kube::{Client, Resource};
+use sha2::{Digest as _, Sha256};
+use tracing::warn;
+
+use crate::api::bounded_text::{Bound, joined, named, shortened};
+use crate::api::gardener::Worker;
+use crate::cluster::too_large::is_too_large;
+use crate::controller::metrics::Metrics;
+use crate::worker::rolls::Roll;
+use crate::worker::transitions::Transition;
+
+/// Who writes the events.
+const CONTROLLER: &str = "gardener-extension-worker";
+/// The API server takes no longer note; what refuses even that gets a short one.
+const LONGEST_NOTES: [usize; 2] = [1024, 256];
+/// The longest name of an object.
+const LONGEST_NAME: usize = 253;
+/// Most bytes of a list within a note.
+const MOST_OF_LIST: Bound = Bound::bytes(950);
+
+/// What an event says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EventNote {
+    is_warning: bool,
+    reason: &'static str,
+    action: &'static str,
+    note: String,
+}
+
+/// A Worker can't be decoded.
+pub(crate) fn undecodable(reason: &str) -> EventNote {
+    let note = format!("The Worker can't be decoded, so nothing is done for it: {reason}");
+    EventNote { is_warning: true, reason: "WorkerUndecodable", action: "Decode", note }
+}
+
+/// The status does not fit into the Worker.
+pub(crate) fn status_too_large(reason: &str) -> EventNote {
+    let note = format!("The status can't be written, not even in a few words: {reason}");
+    EventNote { is_warning: true, reason: "StatusTooLarge", action: "Follow", note }
+}
+
+/// What a transition says.
+pub(crate) fn of_transition(transition: &Transition) -> EventNote {
+    match transition {
+        Transition::RollsStarted(rolls) => rolls_started(rolls),
+        Transition::PoolsReady { pools, hibernated } => {
+            let what = if *hibernated { "No machine is left" } else { "All machines run as wanted" };
+            let note = format!("{what} in {}", pools_named(pools));
+            EventNote { is_warning: false, reason: "PoolReady", action: "Follow", note }
+        }
+        Transition::PoolFailed { pool, message, codes } => {
+            let codes: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+            let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
+            let note = format!("Pool {pool:?} failed{codes}: {message}");
+            EventNote { is_warning: true, reason: "PoolFailed", action: "Follow", note }
+        }
+        Transition::MachineControllerRestarted(stuck) => {
+            let note = format!(
+                "machine-controller-manager has made no machine set for {} since {}; its pods are started anew",
+                stuck.deployment, stuck.since
+            );
+            EventNote { is_warning: true, reason: "MachineControllerManagerRestarted", action: "Restart", note }
+        }
+    }
+}
+
+/// One sentence for each pool.
+fn rolls_started(rolls: &[Roll]) -> EventNote {
+    let mut by_pool: Vec<(&Roll, Vec<&str>)> = Vec::new();
+    for roll in rolls {
+        match by_pool.iter_mut().find(|(first, _)| first.pool == roll.pool) {
+            Some((_, deployments)) => deployments.push(&roll.deployment),
+            None => by_pool.push((roll, vec![&roll.deployment])),
+        }
+    }
+    let of_pool = |(roll, deployments): (&Roll, Vec<&str>)| {
+        let does = if roll.is_in_place { "updates its machines where they are" } else { "replaces its machines" };
+        let cause = if roll.inputs.is_empty() {
+            "not recorded, another program made the class before".to_owned()
+        } else {
+            roll.inputs.join(", ")
+        };
+        format!("Pool {:?} {does} ({}); cause: {cause}", roll.pool, deployments.join(", "))
+    };
+    let sentences: Vec<String> = by_pool.into_iter().map(of_pool).collect();
+    let rest = |rest: &[String]| format!(". And {} more pools", rest.len());
+    let note = joined(&sentences, ". ", MOST_OF_LIST, |sentence, bytes| shortened(sentence, bytes), rest);
+    let reason = if rolls.iter().all(|roll| roll.is_in_place) { "InPlaceUpdateStarted" } else { "RollStarted" };
+    EventNote { is_warning: false, reason, action: "Deploy", note }
+}
+
+fn pools_named(pools: &[String]) -> String {
+    let names: Vec<String> = pools.iter().map(|pool| format!("{pool:?}")).collect();
+    format!("{} {}", if names.len() == 1 { "pool" } else { "pools" }, named(&names, MOST_OF_LIST))
+}
+
+/// Publishes what a reconcile has found. `worker` is as it was before: an event that is published once the status says it would
+/// be lost when the process ends in between.
+pub(crate) async fn publish(events: &EventRecorder, metrics: &Metrics, worker: &Worker, transitions: &[Transition]) {
+    let reference = worker.object_ref(&());
+    for transition in transitions {
+        if let Transition::RollsStarted(rolls) = transition {
+            rolls.iter().for_each(|roll| metrics.rolled(roll.cause.as_str()));
+        }
+        events.publish(&reference, of_transition(transition)).await;
+    }
+}
+
+/// Writes events.
+pub(crate) struct EventRecorder {
+    client: Client,
+}
+
+impl EventRecorder {
+    /// One that writes with this client.
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Writes an event about a Worker in that version. What can't be written is logged and given up.
+    pub(crate) async fn publish(&self, worker: &ObjectReference, note: EventNote) {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), worker.namespace.as_deref().unwrap_or_default());
+        for longest in LONGEST_NOTES {
+            let event = event(worker, &note, longest, Timestamp::now());
+            match api.create(&PostParams::default(), &event).await {
+                Ok(_) => return,
+                // It was told before the status could be written.
+                Err(kube::Error::Api(status)) if status.is_already_exists() => return,
+                Err(error) if is_too_large(&error) => warn!(%error, longest, "event is too large"),
+                Err(error) => {
+                    warn!(%error, "event can't be written");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn event(worker: &ObjectReference, note: &EventNote, longest: usize, now: Timestamp) -> Event {
+    let EventNote { is_warning, reason, action, note } = note;
+    let note = shortened(note, longest);
+    let mut digest = Sha256::new();
+    for part in [worker.uid.as_deref(), worker.resource_version.as_deref(), Some(*reason), Some(&note)] {
+        digest.update(part.unwrap_or_default());
+        digest.update([0]);
+    }
+    let suffix = format!(".{}", &hex::encode(digest.finalize())[..16]);
+    // A name of a Kubernetes object has only ASCII characters.
+    let name: String = worker.name.iter().flat_map(|name| name.chars()).take(LONGEST_NAME - suffix.len()).collect();
+    Event {
+        metadata: ObjectMeta {
+            name: Some(format!("{}{suffix}", name.trim_end_matches(['.', '-']))),
+            namespace: worker.namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        event_time: Some(MicroTime(now)),
+        type_: Some(if *is_warning { "Warning" } else { "Normal" }.to_owned()),
+        reason: Some((*reason).to_owned()),
+        action: Some((*action).to_owned()),
+        note: Some(note),
+        regarding: Some(worker.clone()),
+        reporting_controller: Some(CONTROLLER.to_owned()),
+        reporting_instance: Some(CONTROLLER.to_owned()),
+        ..Event::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::worker::progress::Stuck;
+    use crate::worker::rolls::RollCause;
+
+    fn roll(pool: &str, is_in_place: bool) -> Roll {
+        Roll {
+            pool: pool.to_owned(),
+            deployment: format!("{pool}-z1"),
+            from: "old".to_owned(),
+            to: "new".to_owned(),
+            inputs: vec![],
+            cause: RollCause::NotRecorded,
+            is_in_place,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_event_has_its_size_and_counts_what_it_does_not_name(
+            pools in prop::collection::vec(".{0,300}", 1..50),
+            name in "[a-z][a-z0-9.-]{0,251}[a-z]",
+            message in ".{0,5000}",
+            longest in prop::sample::select(&LONGEST_NOTES[..]),
+        ) {
+            let worker = ObjectReference { name: Some(name), ..ObjectReference::default() };
+            let rolls = pools.iter().map(|pool| roll(pool, false)).collect();
+            let failed = Transition::PoolFailed { pool: pools[0].clone(), message, codes: Default::default() };
+            for transition in [
+                Transition::RollsStarted(rolls),
+                Transition::PoolsReady { pools: pools.clone(), hibernated: false },
+                failed,
+            ] {
+                let event = event(&worker, &of_transition(&transition), longest, Timestamp::UNIX_EPOCH);
+                let note = event.note.unwrap();
+                prop_assert!(note.len() <= longest, "{} bytes", note.len());
+                prop_assert!(event.metadata.name.unwrap().len() <= LONGEST_NAME);
+                prop_assert!(!note.contains(|one: char| one.is_control() && !"\n\t".contains(one)), "{note:?}");
+                let are_all_named = pools.iter().all(|pool| note.contains(pool.as_str()));
+                let is_list = !matches!(transition, Transition::PoolFailed { .. });
+                prop_assert!(!is_list || are_all_named || note.contains(" more") || note.contains('…') || note.contains('\\'), "{note}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_thousand_pools_are_counted() {
+        let pools: Vec<String> = (0..1000).map(|pool| format!("pool-{pool}")).collect();
+        let rolls = pools.iter().map(|pool| roll(pool, false)).collect();
+        let note = of_transition(&Transition::RollsStarted(rolls)).note;
+        assert!(note.len() <= 1024 && note.contains("Pool \"pool-0\"") && note.ends_with(" more pools"), "{note}");
+        let note = of_transition(&Transition::PoolsReady { pools, hibernated: false }).note;
+        assert!(note.len() <= 1024 && note.contains("\"pool-0\", ") && note.ends_with(" more"), "{note}");
+    }
+
+    #[test]
+    fn each_reason_is_documented() {
+        let stuck = Stuck { deployment: "a-z1".to_owned(), since: Timestamp::UNIX_EPOCH };
+        let transitions = [
+            Transition::RollsStarted(vec![roll("a", false)]),
+            Transition::RollsStarted(vec![roll("a", true)]),
+            Transition::PoolsReady { pools: vec![], hibernated: false },
+            Transition::PoolFailed { pool: "a".to_owned(), message: String::new(), codes: Default::default() },
+            Transition::MachineControllerRestarted(stuck),
+        ];
+        let all = transitions.iter().map(of_transition).chain([undecodable(""), status_too_large("")]);
+        let documented = include_str!("../../docs/status.md");
+        for EventNote { reason, .. } in all {
+            assert!(documented.contains(&format!("`{reason}`")), "{reason} is not in docs/status.md");
+        }
+    }
+
+    #[test]
+    fn the_same_look_makes_the_same_event() {
+        let named = |version: &str, reason: &str| {
+            let worker = ObjectReference {
+                name: Some("fleet".to_owned()),
+                uid: Some("uid".to_owned()),
+                resource_version: Some(version.to_owned()),
+                ..ObjectReference::default()
+            };
+            event(&worker, &undecodable(reason), 1024, Timestamp::UNIX_EPOCH).metadata.name.unwrap()
+        };
+        assert_eq!(named("1", "a"), named("1", "a"));
+        assert!(named("1", "a") != named("1", "b") && named("1", "a") != named("2", "a"));
+        assert!(named("1", "a").starts_with("fleet."));
+    }
+}

@@ -1,0 +1,40 @@
+//! I/O step: marks machines so that machine-controller-manager deletes them without draining, because the shoot is deleted or
+//! goes to sleep.
+
+use futures::{StreamExt, stream};
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::api::machine::Machine;
+use crate::cluster::PARALLEL_REQUESTS;
+use crate::cluster::machine_writes::MachineApis;
+use crate::cluster::shoot_namespace::ShootNamespace;
+use crate::controller::error::ReconcileError;
+
+/// The label that machine-controller-manager looks for.
+const LABEL: (&str, &str) = ("force-deletion", "True");
+
+/// Marks all machines that are not marked yet, side by side.
+///
+/// # Errors
+/// When one can't be marked; the others are, all the same.
+pub(crate) async fn mark_machines(shoot: &ShootNamespace, machines: &[Machine]) -> Result<(), ReconcileError> {
+    let apis = shoot.apis();
+    let unmarked = machines.iter().filter(|machine| {
+        let labels = machine.metadata.labels.as_ref();
+        labels.and_then(|labels| labels.get(LABEL.0)).is_none_or(|value| value != LABEL.1)
+    });
+    let patches: Vec<_> = unmarked.map(|machine| mark(&apis, machine.name_any())).collect();
+    let mut results = stream::iter(patches).buffer_unordered(PARALLEL_REQUESTS);
+    let mut outcome = Ok(());
+    while let Some(result) = results.next().await {
+        outcome = outcome.and(result);
+    }
+    outcome
+}
+
+async fn mark(apis: &MachineApis, name: String) -> Result<(), ReconcileError> {
+    let patch = json!({"metadata": {"labels": {LABEL.0: LABEL.1}}});
+    let written = apis.patch::<Machine>(&name, patch).await;
+    written.map_err(|source| ReconcileError::Write { what: format!("Machine {name:?}"), source })
+}

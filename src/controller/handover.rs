@@ -1,0 +1,54 @@
+//! A leader that gets no answers hands over. Its lease is renewed through a connection of its own, so it could lead for ever
+//! while all other requests stop on their way, and nobody would do its work.
+//!
+//! ```text
+//!  a request has no answer, and no other has one ── 30 s ──► /readyz says so, and a question of our own is asked
+//!    ├─ it is answered: that request was to blame
+//!    └─ 60 s: the process ends and gives the lease away
+//! ```
+
+use std::time::{Duration, Instant};
+
+use kube::api::{Api, ListParams};
+use kube::core::PartialObjectMeta;
+use tokio::time::sleep;
+use tracing::debug;
+
+use crate::api::gardener::Worker;
+use crate::cluster::connection::Access;
+use crate::cluster::retry_layer::ANSWER_DEADLINE;
+use crate::process::leadership::Leadership;
+use crate::process::readiness::{Need, Readiness};
+
+/// How often is looked whether there are answers.
+const LOOK: Duration = Duration::from_secs(1);
+/// Without an answer for so long, a leader gives up: one request has waited in vain, and a question after it.
+const GIVE_UP: Duration = ANSWER_DEADLINE.saturating_mul(2);
+
+/// Tells readiness whether there are answers. Ends when this process leads and there are none: another one may have them.
+pub(crate) async fn until_given_up(
+    access: &Access,
+    readiness: &Readiness,
+    leadership: Option<&Leadership>,
+) -> anyhow::Error {
+    let Access { client, answers, fence: _ } = access;
+    let api: Api<PartialObjectMeta<Worker>> = Api::all(client.clone());
+    loop {
+        sleep(LOOK).await;
+        let Some(missing) = answers.missing_for(Instant::now()).filter(|missing| *missing >= ANSWER_DEADLINE) else {
+            readiness.has(Need::Answers);
+            continue;
+        };
+        readiness.misses(Need::Answers, format!("no request has been answered for {} s", missing.as_secs()));
+        // Perhaps it was that one request, and nobody has asked since.
+        if let Err(error) = api.list(&ListParams::default().limit(1)).await {
+            debug!(%error, "the API server does not answer");
+        }
+        let missing = answers.missing_for(Instant::now()).filter(|missing| *missing >= GIVE_UP);
+        if let Some(missing) = missing
+            && leadership.is_some_and(|leadership| leadership.is_held(Instant::now()))
+        {
+            return anyhow::anyhow!("no request but those for the lease has been answered for {missing:?}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! I/O step: machine-controller-manager itself. gardenlet deploys it; it is put to sleep with a shoot, started for one that
+//! has moved, and started anew when it is stuck (docs/contract.md#machine-controller-manager).
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use serde_json::json;
+use tracing::{info, warn};
+
+use crate::api::gardener::Shoot;
+use crate::cluster::error::ReadError;
+use crate::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
+use crate::cluster::shoot_namespace::ShootNamespace;
+use crate::controller::error::ReconcileError;
+use crate::worker::orphans::MachineController;
+use crate::worker::outcome::until;
+use crate::worker::progress::Stuck;
+
+/// Label of its pods.
+const PODS: &str = "role=machine-controller-manager";
+/// How long it may leave a new machine class without a machine set.
+pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_mins(2);
+
+/// Scales it to one replica, or to none; nothing when it is so already.
+///
+/// # Errors
+/// When its Deployment can't be read or scaled.
+pub(crate) async fn scale(shoot: &ShootNamespace, wanted: MachineController) -> Result<(), ReconcileError> {
+    if shoot.machine_controller().await? == wanted {
+        return Ok(());
+    }
+    let replicas = match wanted {
+        MachineController::Running => 1,
+        MachineController::Stopped => 0,
+    };
+    let api: Api<Deployment> = Api::namespaced(shoot.client().clone(), shoot.name());
+    let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+    match api.patch_scale(MACHINE_CONTROLLER_MANAGER, &PatchParams::default(), &patch).await {
+        Ok(_) => info!(replicas, "machine-controller-manager is scaled"),
+        // Without the Deployment there is nothing to scale.
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(source) => {
+            let what = format!("the scale of Deployment {MACHINE_CONTROLLER_MANAGER:?}");
+            return Err(ReconcileError::Write { what, source: source.into() });
+        }
+    }
+    Ok(())
+}
+
+/// Starts machine-controller-manager, which gardenlet leaves at zero replicas until the machines are back. Not for a
+/// hibernated shoot.
+///
+/// # Errors
+/// When its Deployment can't be read or scaled.
+pub(crate) async fn start_after_restore(namespace: &ShootNamespace, shoot: &Shoot) -> Result<(), ReconcileError> {
+    let is_hibernated = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
+    if is_hibernated { Ok(()) } else { scale(namespace, MachineController::Running).await }
+}
+
+/// Starts it anew where a change has had its time and nothing was done about it, once for each change. Returns the change
+/// that it was done for, and when the time of the next one is over.
+pub(crate) async fn restart_if_stuck(
+    shoot: &ShootNamespace,
+    untaken: &[Stuck],
+    now: Timestamp,
+) -> (Option<Stuck>, Option<Duration>) {
+    let (over, waiting): (Vec<&Stuck>, Vec<&Stuck>) =
+        untaken.iter().partition(|stuck| until_over(stuck, now).is_none());
+    let requeue_after = waiting.into_iter().filter_map(|stuck| until_over(stuck, now)).min();
+    // A pod that is too young for the newest of these changes is so for the others.
+    let Some(newest) = over.into_iter().max_by_key(|stuck| stuck.since) else { return (None, requeue_after) };
+    // What fails here must not hide what the pools wait for.
+    let restarted = restart(shoot, newest).await.unwrap_or_else(|error| {
+        warn!(%error, "machine-controller-manager can't be restarted");
+        false
+    });
+    (restarted.then(|| newest.clone()), requeue_after)
+}
+
+fn until_over(stuck: &Stuck, now: Timestamp) -> Option<Duration> {
+    until(stuck.since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX), now)
+}
+
+/// Deletes the pods that were there for the change: the pod that follows is younger. Returns whether there was one.
+async fn restart(shoot: &ShootNamespace, stuck: &Stuck) -> Result<bool, ReconcileError> {
+    let api: Api<Pod> = Api::namespaced(shoot.client().clone(), shoot.name());
+    let pods = api
+        .list(&ListParams::default().labels(PODS))
+        .await
+        .map_err(|source| ReadError::Api { what: "pods of machine-controller-manager".to_owned(), source })?;
+    let mut restarted = false;
+    for pod in pods {
+        let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let is_due = pod.metadata.deletion_timestamp.is_none() && created.is_some_and(|created| is_due(created, stuck));
+        let Some(name) = pod.metadata.name.filter(|_| is_due) else { continue };
+        let of_uid = Preconditions { uid: pod.metadata.uid, resource_version: None };
+        match api.delete(&name, &DeleteParams::default().preconditions(of_uid)).await {
+            Ok(_) => {
+                warn!(pod = name, deployment = stuck.deployment, "machine-controller-manager is stuck; pod deleted");
+                restarted = true;
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(source) => return Err(ReconcileError::Delete { kind: "Pod", name, source: source.into() }),
+        }
+    }
+    Ok(restarted)
+}
+
+/// Whether a pod was there for half of the time that the change had. The other half is for clocks: the pod that follows must
+/// not look older than that although another machine says when it was made.
+fn is_due(created: Timestamp, stuck: &Stuck) -> bool {
+    created.as_second() < stuck.since.as_second().saturating_add(PATIENCE.as_secs() / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_restarts_it_once() {
+        let since: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
+        let stuck = Stuck { deployment: "a-z1".to_owned(), since };
+        assert!(is_due("2026-11-20T00:00:00Z".parse().unwrap(), &stuck), "it was there before the change");
+        assert!(is_due("2026-11-21T10:00:59Z".parse().unwrap(), &stuck), "it came soon after");
+        assert!(!is_due("2026-11-21T10:02:00Z".parse().unwrap(), &stuck), "this is the pod that followed");
+        assert!(!is_due("2026-11-21T10:01:10Z".parse().unwrap(), &stuck), "by a clock that is late by 50 seconds");
+    }
+}

@@ -1,0 +1,92 @@
+//! What the controller remembers of a Worker between two reconciles: one value for each Worker, dropped as a whole when the
+//! Worker goes. Whatever has to survive a restart stands in the Worker's status instead.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::controller::backoff::Backoff;
+use crate::controller::rate_limit::RateLimit;
+use crate::preview::shadow::Comparison;
+
+/// Nodes that are not ready are reported when that has lasted so long: the Go extension looks that often, and an
+/// autoscaler's change, which machine-controller-manager takes a moment to see, is no fault.
+const LASTING: Duration = Duration::from_secs(30);
+
+/// What is remembered of one Worker.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerMemory {
+    pub(crate) backoff: Backoff,
+    pub(crate) rate_limit: RateLimit,
+    /// The version of the Cluster with which the Worker was found as it shall be.
+    pub(crate) compared_cluster: Option<u64>,
+    /// With `--shadow`: how it compares with what this controller would write.
+    pub(crate) comparison: Option<Comparison>,
+    unready_since: Option<Instant>,
+}
+
+impl WorkerMemory {
+    /// How long nodes have to stay unready until that is reported; `None` when it is time.
+    pub(crate) fn until_unready_is_reported(&mut self, now: Instant) -> Option<Duration> {
+        let since = *self.unready_since.get_or_insert(now);
+        (since + LASTING).checked_duration_since(now).filter(|wait| !wait.is_zero())
+    }
+
+    /// The condition says what is so.
+    pub(crate) fn readiness_is_reported(&mut self) {
+        self.unready_since = None;
+    }
+}
+
+/// What is remembered of all Workers, by uid.
+#[derive(Default)]
+pub(crate) struct Memory(Mutex<HashMap<String, WorkerMemory>>);
+
+impl Memory {
+    /// Reads or changes what is remembered of a Worker.
+    pub(crate) fn of<T>(&self, uid: &str, change: impl FnOnce(&mut WorkerMemory) -> T) -> T {
+        change(self.all().entry(uid.to_owned()).or_default())
+    }
+
+    /// The Worker is gone.
+    pub(crate) fn forget(&self, uid: &str) {
+        self.all().remove(uid);
+    }
+
+    /// Folds over all Workers that are compared.
+    pub(crate) fn comparisons<T: Default>(&self, mut count: impl FnMut(&mut T, &Comparison)) -> T {
+        let mut counted = T::default();
+        self.all().values().filter_map(|memory| memory.comparison.as_ref()).for_each(|one| count(&mut counted, one));
+        counted
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<String, WorkerMemory>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lasting_unreadiness_is_reported() {
+        let (memory, start) = (Memory::default(), Instant::now());
+        let wait = |uid: &str, now: Instant| memory.of(uid, |worker| worker.until_unready_is_reported(now));
+        assert_eq!(wait("w", start), Some(LASTING));
+        assert_eq!(wait("w", start + LASTING / 2), Some(LASTING / 2), "counted from the first time");
+        assert_eq!(wait("other", start + LASTING), Some(LASTING));
+        assert_eq!(wait("w", start + LASTING), None);
+        memory.of("w", WorkerMemory::readiness_is_reported);
+        assert_eq!(wait("w", start + LASTING), Some(LASTING));
+    }
+
+    #[test]
+    fn a_worker_that_goes_leaves_nothing() {
+        let memory = Memory::default();
+        memory.of("w", |worker| worker.backoff.failed(false, Instant::now()));
+        memory.forget("w");
+        assert!(memory.all().is_empty());
+        assert_eq!(memory.of("w", |worker| worker.backoff.failed(false, Instant::now())).delay.as_secs(), 1);
+    }
+}

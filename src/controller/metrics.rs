@@ -1,0 +1,428 @@
+//! Metrics for Prometheus (docs/metrics.md). Label values come from fixed sets; only namespaces are open, and a namespace
+//! leaves with its Worker.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::cluster::request_metrics::RequestObserver;
+use crate::preview::shadow::{MachineObjectKind, WouldBe};
+use crate::process::endpoints::MetricsText;
+use crate::worker::rolls::RollCause;
+
+/// How a look at a Worker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReconcileResult {
+    /// The operation is done.
+    Succeeded,
+    /// It goes on when something happens.
+    Waiting,
+    /// It failed and is tried again.
+    Failed,
+}
+
+impl ReconcileResult {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// How the pools of a Worker stand, as numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PoolNumbers {
+    /// All machines run as wanted.
+    pub(crate) ready: i64,
+    /// Machines are missing, old or unhealthy.
+    pub(crate) waiting: i64,
+    /// The pool can't be planned, or its machines can't be made.
+    pub(crate) failed: i64,
+}
+
+/// How all Workers stand beside what a shadow would make of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShadowNumbers {
+    /// Workers without a difference.
+    pub(crate) same: i64,
+    /// Workers with differences.
+    pub(crate) differing: i64,
+    /// Workers with an operation under way.
+    pub(crate) under_way: i64,
+    /// Workers that can't be planned.
+    pub(crate) unplanned: i64,
+    /// Objects that differ.
+    pub(crate) differences: BTreeMap<(MachineObjectKind, WouldBe), i64>,
+    /// Deployments whose machines would be replaced, by the word of the cause.
+    pub(crate) rolls: BTreeMap<&'static str, i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfStanding {
+    standing: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfDifference {
+    kind: &'static str,
+    would_be: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfOperation {
+    worker_type: String,
+    operation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfReconcile {
+    worker_type: String,
+    operation: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPhase {
+    phase: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPools {
+    namespace: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfNamespace {
+    namespace: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfRoll {
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfRequest {
+    verb: &'static str,
+    resource: &'static str,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfCode {
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfWait {
+    on: &'static str,
+}
+
+/// Upper bounds of durations in seconds: a look takes milliseconds, a slow API server makes seconds of it.
+const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+fn seconds() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+/// Everything that is measured.
+pub(crate) struct Metrics {
+    registry: Registry,
+    reconciles: Family<OfReconcile, Counter>,
+    reconcile_seconds: Family<OfOperation, Histogram, fn() -> Histogram>,
+    phase_seconds: Family<OfPhase, Histogram, fn() -> Histogram>,
+    noop_reconciles: Family<OfOperation, Counter>,
+    pools: Family<OfPools, Gauge>,
+    failing_since: Family<OfNamespace, Gauge>,
+    rolls: Family<OfRoll, Counter>,
+    api_requests: Family<OfRequest, Counter>,
+    errors: Family<OfCode, Counter>,
+    waits: Family<OfWait, Counter>,
+    leader: Gauge,
+    leader_changes: Counter,
+    shadow_workers: Family<OfStanding, Gauge>,
+    shadow_differences: Family<OfDifference, Gauge>,
+    shadow_rolls: Family<OfRoll, Gauge>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("gardener_extension_worker");
+        let metrics = Self {
+            reconciles: Family::default(),
+            reconcile_seconds: Family::new_with_constructor(seconds),
+            phase_seconds: Family::new_with_constructor(seconds),
+            noop_reconciles: Family::default(),
+            pools: Family::default(),
+            failing_since: Family::default(),
+            rolls: Family::default(),
+            api_requests: Family::default(),
+            errors: Family::default(),
+            waits: Family::default(),
+            leader: Gauge::default(),
+            leader_changes: Counter::default(),
+            shadow_workers: Family::default(),
+            shadow_differences: Family::default(),
+            shadow_rolls: Family::default(),
+            registry: Registry::default(),
+        };
+        let register = &mut registry;
+        register.register("reconciles", "Reconciles by result", metrics.reconciles.clone());
+        register.register_with_unit(
+            "reconcile_duration",
+            "Duration of a reconcile",
+            Unit::Seconds,
+            metrics.reconcile_seconds.clone(),
+        );
+        register.register_with_unit(
+            "phase_duration",
+            "Duration of a step of a reconcile",
+            Unit::Seconds,
+            metrics.phase_seconds.clone(),
+        );
+        register.register(
+            "noop_reconciles",
+            "Operations that found nothing to do and wrote no machine object",
+            metrics.noop_reconciles.clone(),
+        );
+        register.register("pools", "Pools by state", metrics.pools.clone());
+        register.register(
+            "failing_since_timestamp",
+            "Since when the operation of a Worker fails; absent while it does not",
+            metrics.failing_since.clone(),
+        );
+        register.register("rolls", "Deployments whose machines are replaced, by cause", metrics.rolls.clone());
+        for cause in RollCause::ALL {
+            // From zero on: the first roll of a cause would be no increase else.
+            drop(metrics.rolls.get_or_create(&OfRoll { cause: cause.as_str() }));
+        }
+        register.register("api_requests", "Requests to the API server", metrics.api_requests.clone());
+        register.register("errors", "Failed reconciles by Gardener error code", metrics.errors.clone());
+        register.register("waits", "Reconciles that ended waiting, by what they wait for", metrics.waits.clone());
+        register.register("leader", "1 while this process is leader", metrics.leader.clone());
+        register.register(
+            "leader_changes",
+            "Times this process became or ceased to be leader",
+            metrics.leader_changes.clone(),
+        );
+        let help = "Dry run: Workers by comparison with what this controller would write";
+        register.register("shadow_workers", help, metrics.shadow_workers.clone());
+        let help = "Dry run: machine objects that differ from what this controller would write";
+        register.register("shadow_differences", help, metrics.shadow_differences.clone());
+        let help = "Dry run: machine deployments whose machines would be replaced, by cause";
+        register.register("shadow_rolls", help, metrics.shadow_rolls.clone());
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        register.register("build", "Version of this program", build);
+        Self { registry, ..metrics }
+    }
+}
+
+impl MetricsText for Metrics {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+impl Metrics {
+    /// A look at a Worker has ended.
+    pub(crate) fn reconciled(
+        &self,
+        worker_type: &str,
+        operation: &'static str,
+        result: ReconcileResult,
+        took: Duration,
+    ) {
+        let worker_type = worker_type.to_owned();
+        self.reconcile_seconds
+            .get_or_create(&OfOperation { worker_type: worker_type.clone(), operation })
+            .observe(took.as_secs_f64());
+        self.reconciles.get_or_create(&OfReconcile { worker_type, operation, result: result.as_str() }).inc();
+    }
+
+    /// An operation found everything as wanted.
+    pub(crate) fn noop(&self, worker_type: &str, operation: &'static str) {
+        self.noop_reconciles.get_or_create(&OfOperation { worker_type: worker_type.to_owned(), operation }).inc();
+    }
+
+    /// A step has ended; its name is one of a fixed set.
+    pub(crate) fn phase(&self, phase: &'static str, took: Duration) {
+        self.phase_seconds.get_or_create(&OfPhase { phase }).observe(took.as_secs_f64());
+    }
+
+    /// How the pools in a namespace stand.
+    pub(crate) fn pools(&self, namespace: &str, numbers: PoolNumbers) {
+        for (state, number) in [("ready", numbers.ready), ("waiting", numbers.waiting), ("failed", numbers.failed)] {
+            self.pools.get_or_create(&OfPools { namespace: namespace.to_owned(), state }).set(number);
+        }
+    }
+
+    /// The operation of the Worker in a namespace fails since this time (seconds since 1970), or does not any more.
+    pub(crate) fn failing_since(&self, namespace: &str, since: Option<i64>) {
+        let labels = OfNamespace { namespace: namespace.to_owned() };
+        match since {
+            None => drop(self.failing_since.remove(&labels)),
+            Some(since) => {
+                self.failing_since.get_or_create(&labels).set(since);
+            }
+        }
+    }
+
+    /// A Worker is gone: nothing is said of its namespace any more.
+    pub(crate) fn forget(&self, namespace: &str) {
+        for state in ["ready", "waiting", "failed"] {
+            self.pools.remove(&OfPools { namespace: namespace.to_owned(), state });
+        }
+        self.failing_since(namespace, None);
+    }
+
+    /// Machines of a deployment are replaced.
+    pub(crate) fn rolled(&self, cause: &'static str) {
+        self.rolls.get_or_create(&OfRoll { cause }).inc();
+    }
+
+    /// A request to the API server has ended; `code` is `None` when there was no answer.
+    pub(crate) fn requested(&self, verb: &'static str, resource: &str, code: Option<u16>) {
+        let labels = OfRequest { verb, resource: known_resource(resource), code: code_class(code) };
+        self.api_requests.get_or_create(&labels).inc();
+    }
+
+    /// Counts requests.
+    pub(crate) fn request_observer(self: &Arc<Self>) -> RequestObserver {
+        let metrics = Arc::clone(self);
+        Arc::new(move |verb, resource, code| metrics.requested(verb, resource, code))
+    }
+
+    /// A look failed with this Gardener error code; `none` without one.
+    pub(crate) fn error(&self, code: &'static str) {
+        self.errors.get_or_create(&OfCode { code }).inc();
+    }
+
+    /// A look ended waiting.
+    pub(crate) fn waiting(&self, on: &'static str) {
+        self.waits.get_or_create(&OfWait { on }).inc();
+    }
+
+    /// How all Workers stand beside what we would make of them.
+    pub(crate) fn shadow(&self, numbers: ShadowNumbers) {
+        for (standing, number) in [
+            ("same", numbers.same),
+            ("differs", numbers.differing),
+            ("under-way", numbers.under_way),
+            ("unplanned", numbers.unplanned),
+        ] {
+            self.shadow_workers.get_or_create(&OfStanding { standing }).set(number);
+        }
+        for kind in MachineObjectKind::ALL {
+            for would_be in WouldBe::ALL {
+                let number = numbers.differences.get(&(kind, would_be)).copied().unwrap_or_default();
+                let labels = OfDifference { kind: kind.as_str(), would_be: would_be.as_str() };
+                self.shadow_differences.get_or_create(&labels).set(number);
+            }
+        }
+        for cause in RollCause::ALL.map(RollCause::as_str) {
+            let number = numbers.rolls.get(cause).copied().unwrap_or_default();
+            self.shadow_rolls.get_or_create(&OfRoll { cause }).set(number);
+        }
+    }
+
+    /// This process began or ceased to lead.
+    pub(crate) fn leads(&self, leads: bool) {
+        self.leader.set(i64::from(leads));
+        self.leader_changes.inc();
+    }
+}
+
+/// Resources that this program asks for; anything else is counted together.
+const RESOURCES: [&str; 20] = [
+    "cloudprofiles",
+    "clusters",
+    "customresourcedefinitions",
+    "deployments",
+    "events",
+    "leases",
+    "machineclasses",
+    "machinedeployments",
+    "machines",
+    "machinesets",
+    "mutatingwebhookconfigurations",
+    "namespacedcloudprofiles",
+    "namespaces",
+    "nodes",
+    "pods",
+    "secrets",
+    "shootstates",
+    "validatingwebhookconfigurations",
+    "verticalpodautoscalers",
+    "workers",
+];
+
+fn known_resource(resource: &str) -> &'static str {
+    RESOURCES.into_iter().find(|known| *known == resource).unwrap_or("other")
+}
+
+/// Answers that mean something of their own; the others by their first digit.
+fn code_class(code: Option<u16>) -> &'static str {
+    match code {
+        None => "none",
+        Some(200) => "200",
+        Some(201) => "201",
+        Some(401) => "401",
+        Some(403) => "403",
+        Some(404) => "404",
+        Some(409) => "409",
+        Some(410) => "410",
+        Some(422) => "422",
+        Some(429) => "429",
+        Some(500) => "500",
+        Some(503) => "503",
+        Some(504) => "504",
+        Some(code) => match code / 100 {
+            2 => "2xx",
+            3 => "3xx",
+            4 => "4xx",
+            5 => "5xx",
+            _ => "other",
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_requests_make_no_new_series() {
+        let metrics = Metrics::default();
+        for number in 0..1000 {
+            metrics.requested("get", &format!("resource-{number}"), Some(number));
+        }
+        let series = metrics.text().lines().filter(|line| line.contains("_api_requests_total{")).count();
+        assert!(series <= 20, "{series} series");
+    }
+
+    #[test]
+    fn a_worker_that_is_gone_leaves_nothing() {
+        let metrics = Metrics::default();
+        let before = metrics.text();
+        metrics.pools("shoot--p--s", PoolNumbers { ready: 1, ..PoolNumbers::default() });
+        metrics.failing_since("shoot--p--s", Some(1));
+        assert!(metrics.text().contains(r#"_pools{namespace="shoot--p--s",state="ready"} 1"#), "{}", metrics.text());
+        metrics.forget("shoot--p--s");
+        assert_eq!(metrics.text(), before);
+    }
+}

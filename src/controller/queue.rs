@@ -1,0 +1,207 @@
+//! The work queue: which Worker is reconciled when. A Worker is reconciled by one slot at a time; what is asked for it
+//! meanwhile is done right after. Who is due first goes first. A Worker that waits occupies no slot.
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+use tracing::error;
+
+use crate::cloud::WorkerName;
+
+/// When a Worker is reconciled again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Requeue {
+    /// When something happens.
+    OnEvent,
+    /// After this time, or when something happens before.
+    After(Duration),
+}
+
+/// How long a Worker is left alone whose reconcile has panicked.
+const AFTER_A_PANIC: Duration = Duration::from_secs(60);
+
+/// Reconciles the Workers that are asked for, in as many slots, until it is `stopped` or nobody can ask any more; then the ones
+/// under way end. A reconcile that panics is an error of its Worker alone.
+pub(crate) async fn run<F>(
+    mut requests: UnboundedReceiver<WorkerName>,
+    slots: usize,
+    stopped: impl Future<Output = ()>,
+    mut reconcile: impl FnMut(WorkerName) -> F,
+) where
+    F: Future<Output = Requeue> + Send + 'static,
+{
+    let (mut schedule, mut running, mut stopped) = (Schedule::new(slots), JoinSet::new(), pin!(stopped));
+    loop {
+        while let Some(worker) = schedule.start(Instant::now()) {
+            let reconciled = AssertUnwindSafe(reconcile(worker.clone())).catch_unwind();
+            running.spawn(async move { (worker, reconciled.await) });
+        }
+        let next = schedule.next_due();
+        tokio::select! {
+            () = &mut stopped => break,
+            request = requests.recv() => match request {
+                Some(worker) => schedule.add(worker, Instant::now()),
+                None => break,
+            },
+            Some(ended) = running.join_next() => {
+                // Nothing is cancelled while the queue runs, and panics are caught.
+                let Ok((worker, result)) = ended else { continue };
+                let requeue = result.unwrap_or_else(|_| {
+                    error!(namespace = worker.namespace, name = worker.name, "reconcile panicked");
+                    Requeue::After(AFTER_A_PANIC)
+                });
+                schedule.ended(worker, requeue, Instant::now());
+            }
+            () = sleep_until(next.unwrap_or_else(Instant::now).into()), if next.is_some() => {}
+        }
+    }
+    while running.join_next().await.is_some() {}
+}
+
+/// Who is due when, and who is being reconciled.
+struct Schedule {
+    slots: usize,
+    due: BTreeSet<(Instant, WorkerName)>,
+    times: HashMap<WorkerName, Instant>,
+    /// With the time at which the Worker is due again because of what has happened meanwhile.
+    running: HashMap<WorkerName, Option<Instant>>,
+}
+
+impl Schedule {
+    fn new(slots: usize) -> Self {
+        Self { slots, due: BTreeSet::new(), times: HashMap::new(), running: HashMap::new() }
+    }
+
+    /// Asks for a Worker at a time. The earliest time that was asked for counts.
+    fn add(&mut self, worker: WorkerName, at: Instant) {
+        if let Some(again) = self.running.get_mut(&worker) {
+            *again = Some(again.map_or(at, |again| again.min(at)));
+            return;
+        }
+        match self.times.get(&worker) {
+            Some(known) if *known <= at => return,
+            Some(known) => drop(self.due.remove(&(*known, worker.clone()))),
+            None => {}
+        }
+        self.times.insert(worker.clone(), at);
+        self.due.insert((at, worker));
+    }
+
+    /// The next Worker that is due, if there is a slot for it. It is being reconciled from here on.
+    fn start(&mut self, now: Instant) -> Option<WorkerName> {
+        if self.running.len() >= self.slots || self.due.first().is_none_or(|(at, _)| *at > now) {
+            return None;
+        }
+        let (_, worker) = self.due.pop_first()?;
+        self.times.remove(&worker);
+        self.running.insert(worker.clone(), None);
+        Some(worker)
+    }
+
+    /// The reconcile of a Worker has ended.
+    fn ended(&mut self, worker: WorkerName, requeue: Requeue, now: Instant) {
+        let again = self.running.remove(&worker).flatten();
+        let requeued = match requeue {
+            Requeue::OnEvent => None,
+            Requeue::After(delay) => Some(now + delay),
+        };
+        if let Some(at) = [again, requeued].into_iter().flatten().min() {
+            self.add(worker, at);
+        }
+    }
+
+    /// When somebody is due for whom there is a slot.
+    fn next_due(&self) -> Option<Instant> {
+        let is_free = self.running.len() < self.slots;
+        self.due.first().filter(|_| is_free).map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    fn worker(name: &str) -> WorkerName {
+        WorkerName { namespace: "ns".to_owned(), name: name.to_owned() }
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_worker_is_reconciled_by_one_slot_at_a_time_and_again_after_an_event() {
+        let (mut schedule, now) = (Schedule::new(2), Instant::now());
+        schedule.add(worker("a"), now);
+        schedule.add(worker("a"), now);
+        assert_eq!(schedule.start(now), Some(worker("a")));
+        assert_eq!(schedule.start(now), None, "asked for twice, done once");
+        schedule.add(worker("a"), now);
+        assert_eq!(schedule.start(now), None, "it is under way");
+        schedule.ended(worker("a"), Requeue::OnEvent, now);
+        assert_eq!(schedule.start(now), Some(worker("a")), "something has happened meanwhile");
+        schedule.ended(worker("a"), Requeue::OnEvent, now);
+        assert_eq!((schedule.start(now), schedule.next_due()), (None, None));
+        assert!(schedule.times.is_empty() && schedule.due.is_empty() && schedule.running.is_empty());
+    }
+
+    #[test]
+    fn the_earliest_time_counts_and_slots_are_bounded() {
+        let (mut schedule, now) = (Schedule::new(1), Instant::now());
+        schedule.add(worker("later"), now + seconds(10));
+        schedule.add(worker("later"), now + seconds(20));
+        schedule.add(worker("a"), now + seconds(30));
+        assert_eq!(schedule.next_due(), Some(now + seconds(10)));
+        schedule.add(worker("a"), now);
+        assert_eq!(schedule.start(now), Some(worker("a")), "an event comes before its requeue");
+        assert_eq!(schedule.start(now + seconds(15)), None, "the only slot is occupied");
+        assert_eq!(schedule.next_due(), None);
+        schedule.ended(worker("a"), Requeue::After(seconds(60)), now + seconds(15));
+        assert_eq!(schedule.start(now + seconds(15)), Some(worker("later")));
+        schedule.add(worker("later"), now + seconds(15));
+        schedule.ended(worker("later"), Requeue::After(seconds(1)), now + seconds(15));
+        assert_eq!(schedule.next_due(), Some(now + seconds(15)));
+    }
+
+    #[tokio::test]
+    async fn a_reconcile_that_panics_disturbs_no_other() {
+        let (sender, requests) = mpsc::unbounded_channel();
+        let done = Arc::new(AtomicUsize::new(0));
+        for name in ["a", "poison", "b"] {
+            sender.send(worker(name)).unwrap();
+        }
+        let queue = tokio::spawn(run(requests, 1, pending(), {
+            let done = Arc::clone(&done);
+            move |worker| {
+                let done = Arc::clone(&done);
+                async move {
+                    assert!(worker.name != "poison", "as a bug would");
+                    done.fetch_add(1, Ordering::Relaxed);
+                    Requeue::OnEvent
+                }
+            }
+        }));
+        tokio::time::timeout(seconds(10), async {
+            while done.load(Ordering::Relaxed) < 2 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .unwrap();
+        drop(sender);
+        queue.await.unwrap();
+    }
+}

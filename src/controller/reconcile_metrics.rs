@@ -1,0 +1,113 @@
+//! What a reconcile tells the metrics, and its trace.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::api::gardener::Worker;
+use crate::controller::metrics::{Metrics, PoolNumbers, ReconcileResult};
+use crate::controller::result::ReconcileResult as Reconciled;
+use crate::process::traces;
+use crate::worker::progress::{Phase, Progress};
+use crate::worker::request::Operation;
+use crate::worker::status::ReconcileOutcome;
+
+/// Records a reconcile that has ended.
+pub(crate) fn record(
+    metrics: &Metrics,
+    worker: &Worker,
+    operation: Operation,
+    begins: bool,
+    reconciled: &Reconciled,
+    took: Duration,
+) {
+    let namespace = worker.namespace().unwrap_or_default();
+    let worker_type = &worker.spec.worker_type;
+    let result = match &reconciled.outcome {
+        ReconcileOutcome::Succeeded => ReconcileResult::Succeeded,
+        ReconcileOutcome::Started | ReconcileOutcome::Waiting(..) => ReconcileResult::Waiting,
+        ReconcileOutcome::Failed(_) => ReconcileResult::Failed,
+    };
+    traces::ended(result.as_str(), result == ReconcileResult::Failed);
+    metrics.reconciled(worker_type, operation.as_str(), result, took);
+    for (step, took) in &reconciled.steps {
+        metrics.phase(step, *took);
+    }
+    match &reconciled.outcome {
+        ReconcileOutcome::Failed(failure) => {
+            let failing_since = failing_since(worker).unwrap_or_else(Timestamp::now);
+            metrics.failing_since(&namespace, Some(failing_since.as_second()));
+            if failure.codes.is_empty() {
+                metrics.error("none");
+            }
+            for code in &failure.codes {
+                metrics.error(code.as_str());
+            }
+        }
+        outcome => {
+            metrics.failing_since(&namespace, None);
+            if matches!(outcome, ReconcileOutcome::Waiting(..)) {
+                metrics.waiting(waited_for(operation, reconciled.progress.as_ref()));
+            }
+        }
+    }
+    if begins && reconciled.outcome == ReconcileOutcome::Succeeded && reconciled.writes == 0 {
+        metrics.noop(worker_type, operation.as_str());
+    }
+    if let Some(numbers) = pool_numbers(reconciled) {
+        metrics.pools(&namespace, numbers);
+    }
+    if operation == Operation::Delete && reconciled.outcome == ReconcileOutcome::Succeeded {
+        metrics.forget(&namespace);
+    }
+}
+
+/// Since when the Worker says that it fails.
+fn failing_since(worker: &Worker) -> Option<Timestamp> {
+    let last = worker.status.last_operation.as_ref().filter(|last| last.state == "Error")?;
+    last.last_update_time.parse().ok()
+}
+
+fn waited_for(operation: Operation, progress: Option<&Progress>) -> &'static str {
+    if operation == Operation::Delete {
+        return "deletion";
+    }
+    let Some(progress) = progress else { return "other" };
+    let is_any = |phase: fn(&Phase) -> bool| progress.deployments.iter().any(|deployment| phase(&deployment.phase));
+    if is_any(|phase| matches!(phase, Phase::Unobserved | Phase::WithoutMachineSet)) {
+        "machine-controller-manager"
+    } else if progress.is_ready() {
+        "clean-up"
+    } else if progress.hibernated {
+        "hibernation"
+    } else {
+        "machines"
+    }
+}
+
+/// A pool is as its worst deployment.
+fn pool_numbers(reconciled: &Reconciled) -> Option<PoolNumbers> {
+    let (plan, progress) = (reconciled.plan.as_ref()?, reconciled.progress.as_ref()?);
+    let mut pools: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
+    for deployment in &progress.deployments {
+        let (waits, fails) = pools.entry(&deployment.pool).or_default();
+        *waits |= deployment.phase != Phase::Ready;
+        *fails |= matches!(deployment.phase, Phase::Failed(_));
+    }
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let mut numbers = PoolNumbers {
+        failed: number(plan.errors().count()),
+        waiting: number(plan.awaited().count()),
+        ..PoolNumbers::default()
+    };
+    for (waits, fails) in pools.into_values() {
+        match (waits, fails) {
+            (_, true) => numbers.failed += 1,
+            (true, false) => numbers.waiting += 1,
+            (false, false) => numbers.ready += 1,
+        }
+    }
+    Some(numbers)
+}

@@ -1,0 +1,91 @@
+//! I/O step of a deletion: keeps the classes usable that machines still need, as far as it can be planned how. Whatever
+//! can't, stops nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::api::gardener::{Cluster, Worker};
+use crate::api::secret::Secrets;
+use crate::cluster::error::ReadError;
+use crate::controller::apply::{Applied, apply};
+use crate::controller::reconcile_context::ReconcileContext;
+use crate::worker::deletion_prerequisites::{DeletionPrerequisites, repairs};
+use crate::worker::desired::{CloudView, DesiredState};
+use crate::worker::machine_objects::MachineObjects;
+use crate::worker::status::Failure;
+
+/// Nobody watches user data, and somebody was faster when a write was refused as outdated.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// What came of it.
+pub(crate) struct Repaired {
+    /// The machine objects as they are now.
+    pub(crate) live: MachineObjects,
+    /// What machines need and can't be made.
+    pub(crate) missing: Option<Failure>,
+    /// Writes that were done.
+    pub(crate) writes: usize,
+    /// When to look again even if nothing happens.
+    pub(crate) look_again: Option<Duration>,
+}
+
+/// Writes class Secrets and classes that are used or there, where they are missing or differ. Clouds are not asked: what
+/// pools depend on is what the provider status records.
+///
+/// # Errors
+/// When machine objects can't be read.
+pub(crate) async fn repair_classes(
+    context: &ReconcileContext<'_>,
+    cluster: Option<&Cluster>,
+    mut live: MachineObjects,
+) -> Result<Repaired, ReadError> {
+    let (shoot, worker) = (&context.shoot, context.latest());
+    let namespace = shoot.name();
+    let secrets = shoot.secrets(worker, false).await;
+    let planned = match &secrets {
+        Ok(secrets) => DesiredState::of_worker(context.provider, worker, cluster, secrets, CloudView::Context)
+            .map(|desired| desired.plan)
+            .map_err(|error| Failure { message: error.to_string(), codes: error.code().into_iter().collect() }),
+        Err(error) => Err(Failure::new(error.to_string())),
+    };
+    let (mut writes, mut errors) = (0, Vec::new());
+    if let Ok(plan) = &planned
+        && !repairs(plan, namespace, &live).is_empty()
+    {
+        // Once the machines are gone nothing may be made any more: that is judged by what is there now.
+        live = shoot.read_machine_objects().await?;
+        let repairs = repairs(plan, namespace, &live);
+        Applied { errors, writes, .. } = apply(&shoot.apis(), repairs, live).await;
+        live = shoot.machine_objects().await?;
+    }
+    let is_outrun = errors.iter().any(|error| error.source.is_outdated());
+    let refused: BTreeMap<String, String> = errors
+        .iter()
+        .filter(|error| !error.source.is_outdated())
+        .map(|error| (error.name.clone(), error.to_string()))
+        .collect();
+    let cluster_shoot = cluster.and_then(|cluster| cluster.spec.shoot.as_ref());
+    let prerequisites = DeletionPrerequisites {
+        worker,
+        technical_id: cluster_shoot.map_or("", |shoot| &shoot.status.technical_id),
+        plan: planned.as_ref(),
+        refused: &refused,
+        without_credentials: secrets.is_ok_and(|secrets| !has_credentials(worker, &secrets)),
+    };
+    let missing = prerequisites.missing(&live);
+    if missing.is_some() {
+        // It may be a Secret that is missing or wrong.
+        shoot.forget_secrets(worker);
+    }
+    let look_again = (is_outrun || missing.is_some()).then_some(LOOK_AGAIN);
+    Ok(Repaired { live, missing, writes, look_again })
+}
+
+/// Whether the Secret that the Worker names is there; also where it names none.
+fn has_credentials(worker: &Worker, secrets: &Secrets) -> bool {
+    let reference = &worker.spec.secret_ref;
+    match (&reference.namespace, &reference.name) {
+        (Some(namespace), Some(name)) => secrets.get(namespace, name).is_some(),
+        _ => true,
+    }
+}

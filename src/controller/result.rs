@@ -1,0 +1,108 @@
+//! What one reconcile of a Worker has found and done.
+
+use std::time::{Duration, Instant};
+
+use crate::api::gardener::ErrorCode;
+use crate::controller::error::ReconcileError;
+use crate::worker::conditions::{Condition, nothing_deployed};
+use crate::worker::plan::Plan;
+use crate::worker::progress::Progress;
+use crate::worker::request::Operation;
+use crate::worker::status::{Failure, Published, ReconcileOutcome};
+use crate::worker::transitions::Transition;
+
+/// What one reconcile of a Worker has found and done.
+pub(crate) struct ReconcileResult {
+    /// How the operation stands.
+    pub(crate) outcome: ReconcileOutcome,
+    /// What the status shall say besides; absent when nothing could be planned.
+    pub(crate) published: Option<Published>,
+    /// The plan; absent when nothing could be planned.
+    pub(crate) plan: Option<Plan>,
+    /// When to reconcile again even if nothing happens.
+    pub(crate) requeue_after: Option<Duration>,
+    /// How the machines stand; absent when that was not read.
+    pub(crate) progress: Option<Progress>,
+    /// Conditions; those that were not found out are left out.
+    pub(crate) conditions: Vec<Condition>,
+    /// What events are published about.
+    pub(crate) transitions: Vec<Transition>,
+    /// Nothing failed but what somebody else has written at the same time: the next reconcile sees it as it is now.
+    pub(crate) is_outdated: bool,
+    /// Machine objects that were written.
+    pub(crate) writes: usize,
+    /// What the steps took, by name.
+    pub(crate) steps: Vec<(&'static str, Duration)>,
+}
+
+impl ReconcileResult {
+    /// A reconcile of which there is nothing to tell but its outcome.
+    #[must_use]
+    pub(crate) fn of(outcome: ReconcileOutcome) -> Self {
+        Self {
+            outcome,
+            published: None,
+            plan: None,
+            requeue_after: None,
+            progress: None,
+            conditions: Vec::new(),
+            transitions: Vec::new(),
+            is_outdated: false,
+            writes: 0,
+            steps: Vec::new(),
+        }
+    }
+
+    /// A reconcile that could not be finished.
+    #[must_use]
+    pub(crate) fn failed(operation: Operation, error: &ReconcileError) -> Self {
+        let failure = error.failure();
+        // What is being deleted or moves away has nothing to be deployed.
+        let deploys = matches!(operation, Operation::Create | Operation::Reconcile | Operation::Restore);
+        let condition = deploys.then(|| nothing_deployed(&failure.message, failure.codes.clone()));
+        let (conditions, is_outdated) = (condition.into_iter().collect(), error.is_outdated());
+        Self { conditions, is_outdated, ..Self::of(ReconcileOutcome::Failed(failure)) }
+    }
+
+    /// Where what gardenlet and the autoscaler read does not fit into a Worker, what is published stays and the operation fails.
+    #[must_use]
+    pub(crate) fn publishing_what_fits(self) -> Self {
+        match self.published.as_ref().map(Published::check_size) {
+            Some(Err(error)) => {
+                let failure = Failure { message: error.to_string(), codes: [ErrorCode::ConfigurationProblem].into() };
+                Self { outcome: ReconcileOutcome::Failed(failure), published: None, ..self }
+            }
+            None | Some(Ok(())) => self,
+        }
+    }
+
+    /// Whether every pool was planned.
+    #[must_use]
+    pub(crate) fn has_planned_everything(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.errors().next().is_none())
+    }
+}
+
+/// Takes the time of each step.
+pub(crate) struct StepTimer {
+    taken: Vec<(&'static str, Duration)>,
+    since: Instant,
+}
+
+impl StepTimer {
+    pub(crate) fn start() -> Self {
+        Self { taken: Vec::new(), since: Instant::now() }
+    }
+
+    /// A step has ended.
+    pub(crate) fn done(&mut self, step: &'static str) {
+        let now = Instant::now();
+        self.taken.push((step, now.duration_since(self.since)));
+        self.since = now;
+    }
+
+    /// All steps in their order.
+    pub(crate) fn taken(self) -> Vec<(&'static str, Duration)> {
+        self.taken
+    }
+}

@@ -1,0 +1,141 @@
+//! A Worker of which nothing is asked: whether an operation has to begin all the same, and the condition that gardenlet reads
+//! all the time. Both come from the store; nothing is requested, and nothing is written as long as the condition is true.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::api::gardener::{Cluster, Worker};
+use crate::cluster::error::ReadError;
+use crate::cluster::shoot_namespace::ShootNamespace;
+use crate::controller::context::ControllerContext;
+use crate::controller::error::ReconcileError;
+use crate::controller::memory::WorkerMemory;
+use crate::controller::queue::Requeue;
+use crate::controller::status_writes::patch_status_of_version;
+use crate::provider::Provider;
+use crate::worker::desired::{CloudView, DesiredState};
+use crate::worker::steady::{SteadyFinding, SteadyQuestions, judge_steady};
+
+/// How often is checked whether the watches are back. Without them a check would cost requests.
+const WATCHES: Duration = Duration::from_secs(5);
+
+/// What becomes of a steady Worker.
+pub(crate) enum Steady {
+    /// It stays steady.
+    Lasts(Requeue),
+    /// An operation has to begin.
+    Ends,
+}
+
+/// Follows a Worker of which nothing is asked.
+///
+/// # Errors
+/// When something can't be read, or the condition can't be written.
+pub(crate) async fn follow(
+    worker: &Worker,
+    provider: &'static dyn Provider,
+    controller: &ControllerContext,
+) -> Result<Steady, ReconcileError> {
+    let questions = SteadyQuestions::of(worker);
+    let shoot = controller.shoot_namespace(worker, provider);
+    if !questions.is_followed {
+        return Ok(Steady::Lasts(Requeue::OnEvent));
+    }
+    if controller.ignores_operation_annotation
+        && (questions.has_new_specification || cluster_differs(worker, provider, &shoot, controller).await?)
+    {
+        return Ok(Steady::Ends);
+    }
+    if !shoot.store_is_fresh() {
+        return Ok(Steady::Lasts(Requeue::After(WATCHES)));
+    }
+    let (uid, memory) = (worker.uid().unwrap_or_default(), &controller.memory);
+    if let Some(wait) = memory.of(&uid, |memory| memory.rate_limit.until_reconcile(Instant::now())) {
+        return Ok(Steady::Lasts(Requeue::After(wait)));
+    }
+    memory.of(&uid, |memory| memory.rate_limit.reconciled(Instant::now()));
+    let report = match judge(worker, questions, &shoot).await? {
+        SteadyFinding::UpdateDue => return Ok(Steady::Ends),
+        SteadyFinding::Current(report) => report,
+        SteadyFinding::Unready(report) => {
+            let wait = memory.of(&uid, |memory| memory.until_unready_is_reported(Instant::now()));
+            if let Some(wait) = wait {
+                return Ok(Steady::Lasts(Requeue::After(wait)));
+            }
+            report
+        }
+    };
+    memory.of(&uid, WorkerMemory::readiness_is_reported);
+    // Another version is reconciled as well.
+    patch_status_of_version(worker, |texts| report.patch(worker, texts), controller).await?;
+    Ok(Steady::Lasts(Requeue::OnEvent))
+}
+
+/// Finds out how the machines stand, from the store.
+async fn judge(
+    worker: &Worker,
+    questions: SteadyQuestions,
+    shoot: &ShootNamespace,
+) -> Result<SteadyFinding, ReadError> {
+    let objects = if questions.has_pools_by_hand { Some(shoot.machine_objects().await?) } else { None };
+    let is_hibernated = match questions.is_hibernated {
+        Some(is_hibernated) => is_hibernated,
+        None => is_hibernation_wanted(shoot).await?,
+    };
+    let deployments = shoot.stored_deployments().map_err(|error| error.to_string());
+    let deployments = deployments.as_ref().map_err(String::as_str);
+    Ok(judge_steady(worker, deployments, objects.as_ref(), is_hibernated, Timestamp::now()))
+}
+
+async fn is_hibernation_wanted(shoot: &ShootNamespace) -> Result<bool, ReadError> {
+    match shoot.cluster(false).await {
+        Ok(cluster) => {
+            let shoot = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
+            Ok(shoot.is_some_and(|shoot| shoot.is_hibernation_wanted()))
+        }
+        // Whoever asks for an operation is told.
+        Err(ReadError::Cluster { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether something would be written since the Cluster has changed (`--ignore-operation-annotation`).
+async fn cluster_differs(
+    worker: &Worker,
+    provider: &dyn Provider,
+    shoot: &ShootNamespace,
+    controller: &ControllerContext,
+) -> Result<bool, ReadError> {
+    let uid = worker.uid().unwrap_or_default();
+    let Some(version) = controller.cache.clusters.versions.version("", shoot.name()) else { return Ok(false) };
+    if controller.memory.of(&uid, |memory| memory.compared_cluster == Some(version)) {
+        return Ok(false);
+    }
+    let differs = match shoot.cluster(false).await {
+        Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster).await?,
+        Ok(None) => false,
+        // Somebody has to be told.
+        Err(ReadError::Cluster { .. }) => true,
+        Err(error) => return Err(error),
+    };
+    shoot.pack_secrets(worker);
+    if !differs {
+        controller.memory.of(&uid, |memory| memory.compared_cluster = Some(version));
+    }
+    Ok(differs)
+}
+
+/// Whether the Worker is not what its Cluster and Secrets say now. A Cluster changes with each step that its shoot takes, and
+/// hardly any of them is about machines. What is invalid has drifted too: somebody has to be told.
+async fn has_drifted(
+    shoot: &ShootNamespace,
+    provider: &dyn Provider,
+    worker: &Worker,
+    cluster: &Cluster,
+) -> Result<bool, ReadError> {
+    let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), shoot.machine_objects())?;
+    let desired = DesiredState::of_worker(provider, worker, Some(cluster), &secrets, CloudView::Context);
+    Ok(desired.map_or(true, |desired| !desired.drift(&live, Timestamp::now()).writes_nothing()))
+}

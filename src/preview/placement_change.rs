@@ -1,0 +1,55 @@
+//! What becomes of one pool in one zone.
+
+use super::cause::Cause;
+use super::rule::Verdict;
+use super::surge::SurgePlan;
+
+/// Machines of one placement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Nodes {
+    /// Before.
+    pub before: i64,
+    /// After.
+    pub after: i64,
+    /// Replaced, updated, added or removed.
+    pub affected: i64,
+    /// Whether `before` was seen; otherwise it is the least there can be.
+    pub seen: bool,
+}
+
+/// What becomes of one pool in one zone.
+#[derive(Clone, Debug)]
+pub struct PlacementChange {
+    /// Name of the pool.
+    pub pool: String,
+    /// The zone.
+    pub zone: Option<String>,
+    /// Name of the MachineDeployment.
+    pub deployment: String,
+    /// What becomes of the machines there are.
+    pub verdict: Verdict,
+    /// Whether the class changes under its name.
+    pub new_nodes_differ: bool,
+    /// Where the class differs under its name; of live objects, also where it differs from the one that they roll to.
+    pub class_differences: Vec<String>,
+    /// How many machines.
+    pub nodes: Nodes,
+    /// The class before.
+    pub old_class: Option<String>,
+    /// The class after.
+    pub new_class: Option<String>,
+    /// How a roll or an update proceeds.
+    pub surge: Option<SurgePlan>,
+    /// Who is to blame, with what each does.
+    pub causes: Vec<Cause>,
+    /// Named inputs of the class name that differ.
+    pub hash_inputs: Vec<String>,
+}
+
+impl PlacementChange {
+    /// Whether anything changes.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        self.verdict != Verdict::None || self.new_nodes_differ
+    }
+}

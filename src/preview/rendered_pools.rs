@@ -1,0 +1,133 @@
+//! The rendered objects of a plan, by placement.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::inputs::Inputs;
+use super::placement::{Bounds, Placement};
+use crate::api::gardener::ErrorCode;
+use crate::api::gotext::json::DecodeError;
+use crate::provider::{WorkerContext, WorkerError};
+use crate::worker::changes::class_document;
+use crate::worker::desired::{CloudView, DesiredState};
+use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
+
+/// Why a Worker or a pool of it can't be planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Gardener's code.
+    pub code: Option<ErrorCode>,
+    /// What is wrong and where.
+    pub message: String,
+}
+
+impl Failure {
+    /// An object that can't be decoded.
+    pub(super) fn unreadable(error: &DecodeError) -> Self {
+        Self { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() }
+    }
+}
+
+impl From<WorkerError> for Failure {
+    fn from(error: WorkerError) -> Self {
+        Self { code: error.code(), message: error.to_string() }
+    }
+}
+
+/// The objects of all pools of a Worker.
+#[derive(Clone, Debug, Default)]
+pub struct RenderedPools {
+    /// By name of the MachineDeployment.
+    pub placements: BTreeMap<String, Placement>,
+    /// Names of the deployments in the order of pools and zones.
+    pub order: Vec<String>,
+    /// Pools that can't be planned. They keep what they have.
+    pub failed_pools: BTreeMap<String, Failure>,
+    /// Whether the shoot shall be hibernated.
+    pub hibernated: bool,
+}
+
+/// Plans the Worker and renders its objects over those there are, and over what the `cloud` has, where that is known.
+///
+/// # Errors
+/// When no pool can be planned.
+pub fn render_pools(inputs: &Inputs, live: &MachineObjects, cloud: Option<&Value>) -> Result<RenderedPools, Failure> {
+    let context = context(inputs)?;
+    let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type)?;
+    let desired = DesiredState::new(provider, context, cloud.map_or(CloudView::Context, CloudView::Described))?;
+    let plan = &desired.plan;
+    let mut rendered = RenderedPools { hibernated: context.shoot.is_hibernation_wanted(), ..RenderedPools::default() };
+    for machine in plan.machines() {
+        let wanted = &machine.deployment;
+        let placement = Placement {
+            pool: wanted.pool_name.clone(),
+            zone: machine.zone.clone(),
+            deployment: desired.deployment_document(machine, live),
+            class_name: wanted.class_name.0.clone(),
+            class: Some(class_document(machine)),
+            user_data: Some(machine.user_data.clone()),
+            bounds: Some(Bounds { minimum: wanted.minimum, maximum: wanted.maximum, priority: wanted.priority }),
+            hash_items: Some(machine.hash_items.clone()),
+        };
+        rendered.order.push(wanted.name.0.clone());
+        rendered.placements.insert(wanted.name.0.clone(), placement);
+    }
+    rendered.failed_pools = plan
+        .errors()
+        .map(|error| {
+            let failure = Failure { code: error.problem.code(), message: error.problem.to_string() };
+            (error.pool.clone(), failure)
+        })
+        .collect();
+    Ok(rendered)
+}
+
+/// Everything of the Worker that decides what a pool gets of its CloudProfile; `None` where the provider can't tell.
+#[must_use]
+pub fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
+    let context = context(inputs).ok()?;
+    let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
+    provider.planner(context).ok()?.asks_profile(context.pool(pool)?)
+}
+
+/// The cloud before a change: what is recorded is there, as the old inputs need it. A file seldom describes the whole cloud,
+/// and a preview asks nobody.
+#[must_use]
+pub fn cloud_before(old: Option<&Inputs>, new: Option<&Inputs>) -> Option<Value> {
+    let of = |inputs: &Inputs| {
+        let context = context(inputs).ok()?;
+        let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
+        provider.settled_cloud(context).ok()?
+    };
+    old.and_then(of).or_else(|| new.and_then(of))
+}
+
+fn context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failure> {
+    let namespace = inputs.namespace();
+    let missing = |member| WorkerError::ClusterIncomplete { cluster: namespace.to_owned(), member };
+    if inputs.shoot.is_none() && inputs.cloud_profile.is_none() {
+        return Err(WorkerError::ClusterMissing { cluster: namespace.to_owned() }.into());
+    }
+    let unreadable = |error: DecodeError| Failure::unreadable(&error);
+    Ok(WorkerContext {
+        worker: inputs.worker.decoded().map_err(unreadable)?,
+        cloud_profile: &inputs.cloud_profile.as_ref().ok_or_else(|| missing("cloudProfile"))?.decoded,
+        shoot: inputs.shoot.as_ref().ok_or_else(|| missing("shoot"))?.decoded().map_err(unreadable)?,
+        secrets: &inputs.secrets,
+        dependencies: None,
+    })
+}
+
+/// The placements as live objects, for what comes after them.
+///
+/// # Errors
+/// When a document can't be read as a machine deployment.
+pub fn as_live(placements: &BTreeMap<String, Placement>) -> Result<MachineObjects, DecodeError> {
+    let read = |(name, placement): (&String, &Placement)| {
+        let deployment = LiveDeployment::read_without_codes(placement.deployment.clone());
+        Ok((name.clone(), deployment.map_err(|error| error.within(name))?))
+    };
+    let deployments = placements.iter().map(read).collect::<Result<_, DecodeError>>()?;
+    Ok(MachineObjects { deployments, ..MachineObjects::default() })
+}

@@ -1,0 +1,159 @@
+//! Leader election on a Lease, with optimistic locking: every write carries the resource version that was judged, so two
+//! processes can't both win. kube has no election of its own.
+
+use std::time::Instant;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Client;
+use kube::api::{Api, ObjectMeta, PostParams};
+use tokio::time::{sleep, timeout};
+use tracing::{debug, info, warn};
+
+use crate::process::leadership::Leadership;
+use crate::process::lease::{ElectionTimes, Observed, Verdict, judge, observe, released, taken};
+
+/// Default name of the lease. The Go extension's is another one: both run beside each other with different controllers switched on.
+pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
+
+/// One candidate.
+pub(crate) struct Candidate {
+    api: Api<Lease>,
+    lease: String,
+    identity: String,
+    times: ElectionTimes,
+    leadership: Leadership,
+    observed: Option<Observed>,
+}
+
+/// Why an attempt did not end in leadership.
+#[derive(Debug, thiserror::Error)]
+enum AttemptError {
+    #[error("another candidate was faster")]
+    Lost,
+    #[error(transparent)]
+    Api(kube::Error),
+}
+
+impl From<kube::Error> for AttemptError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) if status.code == 409 => Self::Lost,
+            error => Self::Api(error),
+        }
+    }
+}
+
+impl Candidate {
+    /// A candidate in the namespace of the lease. The client must not be held back by the write gate, which opens only by
+    /// the election.
+    pub(crate) fn new(
+        client: Client,
+        namespace: &str,
+        lease: &str,
+        times: ElectionTimes,
+        leadership: Leadership,
+    ) -> Self {
+        let api = Api::namespaced(client, namespace);
+        Self { api, lease: lease.to_owned(), identity: identity(), times, leadership, observed: None }
+    }
+
+    /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
+    /// process has to end then, because its caches and looks belong to a leader.
+    pub(crate) async fn lead(&mut self, won: impl FnOnce()) -> anyhow::Error {
+        let mut told: Option<String> = None;
+        loop {
+            match self.attempt().await {
+                Ok(None) => break,
+                Ok(Some(holder)) => {
+                    if told.as_deref() != Some(&holder) {
+                        info!(holder, "another process leads; standing by");
+                        told = Some(holder);
+                    }
+                }
+                Err(AttemptError::Lost) => debug!("another candidate was faster"),
+                Err(AttemptError::Api(error)) => warn!(%error, "the lease can't be read or written"),
+            }
+            sleep(self.times.retry).await;
+        }
+        info!(identity = self.identity, "leading");
+        won();
+        self.keep().await
+    }
+
+    /// Renews until it fails for longer than the deadline.
+    async fn keep(&mut self) -> anyhow::Error {
+        let mut renewed = Instant::now();
+        loop {
+            sleep(self.times.retry).await;
+            let left = self.times.renew_deadline.saturating_sub(renewed.elapsed());
+            let attempt = timeout(left, self.attempt()).await;
+            match attempt {
+                Ok(Ok(None)) => renewed = Instant::now(),
+                Ok(Ok(Some(holder))) => {
+                    self.leadership.end();
+                    return anyhow::anyhow!("{holder} has taken the lease");
+                }
+                Ok(Err(error)) => warn!(%error, "the lease can't be renewed"),
+                Err(_) => {
+                    self.leadership.end();
+                    return anyhow::anyhow!("the lease could not be renewed for {:?}", self.times.renew_deadline);
+                }
+            }
+        }
+    }
+
+    /// One read and at most one write. `Some` is the name of another leader.
+    async fn attempt(&mut self) -> Result<Option<String>, AttemptError> {
+        let now = Instant::now();
+        let Some(lease) = self.api.get_opt(&self.lease).await? else {
+            let metadata = ObjectMeta { name: Some(self.lease.clone()), ..ObjectMeta::default() };
+            let spec = taken(&self.identity, &self.times, Timestamp::now(), 0);
+            self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
+            self.leadership.extend(now + self.times.renew_deadline);
+            return Ok(None);
+        };
+        let observed = observe(self.observed.take(), &lease, now);
+        let verdict = judge(&observed, &self.identity, &self.times, now, Timestamp::now());
+        self.observed = Some(observed);
+        match verdict {
+            Verdict::Wait { holder } => Ok(Some(holder)),
+            Verdict::Write(spec) => {
+                // Holds the resource version that was judged: whoever writes second gets a conflict.
+                let wanted = Lease { spec: Some(spec), ..lease };
+                self.api.replace(&self.lease, &PostParams::default(), &wanted).await?;
+                // From before the write: the other candidates may have seen it at any time since.
+                self.leadership.extend(now + self.times.renew_deadline);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Gives the lease away, so that a successor need not wait. For the end of the process; nothing may be written after it.
+    ///
+    /// # Errors
+    /// When the lease can't be read or written; it then expires by itself.
+    pub(crate) async fn release(&self) -> anyhow::Result<()> {
+        if !self.leadership.is_held(Instant::now()) {
+            return Ok(());
+        }
+        self.leadership.end();
+        let lease = self.api.get(&self.lease).await.context("the lease can't be read")?;
+        let record = lease.spec.clone().unwrap_or_default();
+        if record.holder_identity.as_deref() != Some(&self.identity) {
+            return Ok(());
+        }
+        let wanted = Lease { spec: Some(released(&record, Timestamp::now())), ..lease };
+        self.api.replace(&self.lease, &PostParams::default(), &wanted).await.context("the lease can't be released")?;
+        Ok(())
+    }
+}
+
+/// A name that no other process has: the host (in a cluster, the pod), and what tells two processes of a host apart.
+fn identity() -> String {
+    let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
+    let started = Timestamp::now().as_nanosecond();
+    format!("{}_{}_{started:x}", host.as_deref().unwrap_or("unknown"), std::process::id())
+}

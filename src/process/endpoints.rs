@@ -1,0 +1,137 @@
+//! What an operator asks the running process: is it alive, is it ready, its metrics, and another log level.
+
+use std::future::{Future, pending};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::Router;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::process::http_server::{BodyMemory, Server, listen};
+use crate::process::logs::LogSwitch;
+use crate::process::readiness::Readiness;
+
+/// Connections at a time, of each port. Kubelet, a few collectors of metrics and a person need less.
+const CONNECTIONS: usize = 128;
+/// The longest text that changes the log level, and memory for those that come together.
+const LARGEST_DIRECTIVES: usize = 16 << 10;
+const DIRECTIVES: usize = 256 << 10;
+
+/// Whoever has metrics to show.
+pub(crate) trait MetricsText: Send + Sync {
+    /// All of them, in the OpenMetrics format.
+    fn text(&self) -> String;
+}
+
+/// What the endpoints tell.
+#[derive(Clone)]
+pub(crate) struct Operations {
+    /// For `/readyz`.
+    pub(crate) readiness: Readiness,
+    /// For `/metrics`.
+    pub(crate) metrics: Arc<dyn MetricsText>,
+    /// For `/log-level`.
+    pub(crate) logs: LogSwitch,
+}
+
+/// Listens at once, so that a port that is taken ends the process; the future serves, and ends only with an error.
+///
+/// # Errors
+/// When a port is taken.
+pub(crate) fn serve(
+    health_port: Option<u16>,
+    metrics_port: Option<u16>,
+    operations: Operations,
+) -> anyhow::Result<impl Future<Output = anyhow::Error>> {
+    let health = match health_port {
+        None => None,
+        Some(port) => Some(listen(port).context("--health-port")?),
+    };
+    let metrics = match metrics_port {
+        None => None,
+        Some(port) => Some(listen(port).context("--metrics-port")?),
+    };
+    Ok(async move {
+        let measured = Arc::clone(&operations.metrics);
+        let health = async {
+            match health {
+                None => pending().await,
+                Some(listener) => health_server(operations).serve(listener, pending()).await,
+            }
+        };
+        let metrics = async {
+            match metrics {
+                None => pending().await,
+                Some(listener) => metrics_server(measured).serve(listener, pending()).await,
+            }
+        };
+        tokio::select! {
+            () = health => {}
+            () = metrics => {}
+        }
+        anyhow::anyhow!("a server has ended")
+    })
+}
+
+/// Answers `/healthz`, `/readyz` and `/log-level`.
+fn health_server(operations: Operations) -> Server {
+    let bodies = BodyMemory::new(LARGEST_DIRECTIVES, DIRECTIVES);
+    let set_log_level =
+        async move |State(operations), peer, request| set_log_level(operations, &bodies, peer, request).await;
+    let router = Router::new()
+        // Alive means that this answers; it never depends on the API server.
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
+        .route("/log-level", get(log_level).put(set_log_level))
+        .with_state(operations);
+    Server::new("health", CONNECTIONS, router)
+}
+
+/// Answers `/metrics`.
+fn metrics_server(metrics: Arc<dyn MetricsText>) -> Server {
+    let router = Router::new().route("/metrics", get(metrics_text)).with_state(metrics);
+    Server::new("metrics", CONNECTIONS, router)
+}
+
+async fn readyz(State(operations): State<Operations>) -> Response {
+    match operations.readiness.report() {
+        Ok(text) => text.into_response(),
+        Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, missing).into_response(),
+    }
+}
+
+async fn metrics_text(State(metrics): State<Arc<dyn MetricsText>>) -> Response {
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, content_type)], metrics.text()).into_response()
+}
+
+async fn log_level(State(operations): State<Operations>) -> String {
+    format!("{}\n", operations.logs.directives())
+}
+
+/// Only from the pod itself (`kubectl exec`, `kubectl port-forward`): whoever may log everything may fill a disk.
+async fn set_log_level(
+    operations: Operations,
+    bodies: &Arc<BodyMemory>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
+    if !peer.ip().to_canonical().is_loopback() {
+        return (StatusCode::FORBIDDEN, "the log level is changed from the pod itself only\n").into_response();
+    }
+    let directives = match bodies.read(request).await {
+        Ok((directives, _memory)) => directives,
+        Err(error) => return (error.status(), format!("{error}\n")).into_response(),
+    };
+    let Ok(directives) = std::str::from_utf8(&directives) else {
+        return (StatusCode::BAD_REQUEST, "a log level is text\n").into_response();
+    };
+    match operations.logs.change(directives.trim()) {
+        Ok(()) => format!("{}\n", operations.logs.directives()).into_response(),
+        Err(error) => (StatusCode::BAD_REQUEST, format!("{error:#}\n")).into_response(),
+    }
+}

@@ -1,0 +1,425 @@
+//! The open connections of a port, and which of them are closed: those that stay at a stage for longer than it may take, and, when
+//! there is no room for another one, the oldest at the stage where most of them are. So a crowd keeps nobody out, and makes
+//! room at its own expense.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{sleep, timeout};
+
+/// What a client may take from TCP to the end of the first head: handshake, preface and header fields together.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may be idle between requests. An API server closes its own after 90 seconds.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(180);
+/// What a body may take that is received or sent. Whoever receives one gives up earlier and says so.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
+/// What requests that are under way get to end when the server stops.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(8);
+/// What an idle client gets to hear that it should connect again, so that no request of its gets lost.
+const GOAWAY_GRACE: Duration = Duration::from_millis(500);
+/// How many get that at a time. Where more are closed, it is a crowd, and they are closed at once.
+const MAX_CLOSING: usize = 16;
+/// How long nobody is closed to make room: whoever does at once what it came for gets to do it, also in a crowd.
+const MIN_AGE: Duration = Duration::from_millis(50);
+/// How soon it is tried again to make room.
+const EVICTION_RETRY: Duration = Duration::from_millis(10);
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// No whole head has come yet.
+    Opening,
+    /// Between two requests. A client that is told to go away now connects again.
+    Idle,
+    /// A body is received or sent: the client has to do something.
+    Transferring,
+    /// The server has to do something. It is never closed to make room.
+    Answering,
+}
+
+/// A request that is under way.
+struct Request {
+    is_being_answered: bool,
+    since: Instant,
+}
+
+struct Connection {
+    /// When it was opened, or when its last request ended.
+    quiet_since: Instant,
+    /// Whether a request has come to its end.
+    has_completed_request: bool,
+    requests: BTreeMap<u64, Request>,
+    /// Closes it; says what requests under way may take. `None` when that has been said.
+    close: Option<oneshot::Sender<Duration>>,
+}
+
+impl Connection {
+    /// Its stage, and since when.
+    fn stage(&self) -> (Stage, Instant) {
+        if self.requests.values().any(|request| request.is_being_answered) {
+            return (Stage::Answering, self.quiet_since);
+        }
+        match self.requests.values().map(|request| request.since).min() {
+            Some(since) => (Stage::Transferring, since),
+            None if self.has_completed_request => (Stage::Idle, self.quiet_since),
+            None => (Stage::Opening, self.quiet_since),
+        }
+    }
+
+    fn is_overdue(&self, now: Instant) -> bool {
+        let is_over = |since: Instant, limit: Duration| now.saturating_duration_since(since) > limit;
+        let mut transfers = self.requests.values().filter(|request| !request.is_being_answered);
+        transfers.any(|request| is_over(request.since, TRANSFER_TIMEOUT))
+            || match self.stage() {
+                (Stage::Opening, since) => is_over(since, OPENING_TIMEOUT),
+                (Stage::Idle, since) => is_over(since, IDLE_TIMEOUT),
+                (Stage::Transferring | Stage::Answering, _) => false,
+            }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    /// In the order in which they were opened.
+    open: BTreeMap<u64, Connection>,
+    evicted: u64,
+}
+
+impl State {
+    fn next(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn open(&mut self, now: Instant) -> (u64, oneshot::Receiver<Duration>) {
+        let (close, closed) = oneshot::channel();
+        let id = self.next();
+        let requests = BTreeMap::new();
+        self.open
+            .insert(id, Connection { quiet_since: now, has_completed_request: false, requests, close: Some(close) });
+        (id, closed)
+    }
+
+    /// Whether another one may be opened; if need be, after one was told to close.
+    fn make_room(&mut self, most: usize, now: Instant) -> bool {
+        // They take descriptors until they have really ended.
+        if self.open.len() >= most + 2 * MAX_CLOSING {
+            return false;
+        }
+        let staying = || self.open.iter().filter(|(_, connection)| connection.close.is_some());
+        if staying().count() < most {
+            return true;
+        }
+        let mut stages: BTreeMap<Stage, (usize, Option<(Instant, u64)>)> = BTreeMap::new();
+        for (id, connection) in staying() {
+            let (stage, since) = connection.stage();
+            let (count, oldest) = stages.entry(stage).or_default();
+            *count += 1;
+            *oldest = Some(oldest.map_or((since, *id), |oldest| oldest.min((since, *id))));
+        }
+        stages.remove(&Stage::Answering);
+        let crowd = stages.into_values().max_by_key(|(count, _)| *count);
+        let Some((since, id)) = crowd.and_then(|(_, oldest)| oldest) else { return false };
+        if now.saturating_duration_since(since) < MIN_AGE {
+            return false;
+        }
+        self.close(id, Duration::ZERO);
+        self.evicted += 1;
+        true
+    }
+
+    fn close_overdue(&mut self, now: Instant) {
+        let overdue = self.open.iter().filter(|(_, connection)| connection.is_overdue(now)).map(|(id, _)| *id);
+        for id in overdue.collect::<Vec<_>>() {
+            self.close(id, Duration::ZERO);
+        }
+    }
+
+    fn close_all(&mut self) {
+        for id in self.open.keys().copied().collect::<Vec<_>>() {
+            self.close(id, SHUTDOWN_GRACE);
+        }
+    }
+
+    /// Closes one; if a request is under way, after `in_flight`.
+    fn close(&mut self, id: u64, in_flight: Duration) {
+        let closing = self.open.values().filter(|connection| connection.close.is_none()).count();
+        let Some(connection) = self.open.get_mut(&id) else { return };
+        let limit = match connection.stage().0 {
+            Stage::Idle if closing < MAX_CLOSING => GOAWAY_GRACE,
+            Stage::Opening | Stage::Idle => Duration::ZERO,
+            Stage::Transferring | Stage::Answering => in_flight,
+        };
+        if let Some(close) = connection.close.take() {
+            // Where nobody hears it, it has ended by itself.
+            let _ = close.send(limit);
+        }
+    }
+
+    fn begin_request(&mut self, connection: u64, now: Instant) -> u64 {
+        let id = self.next();
+        if let Some(connection) = self.open.get_mut(&connection) {
+            connection.requests.insert(id, Request { is_being_answered: false, since: now });
+        }
+        id
+    }
+
+    fn set_being_answered(&mut self, connection: u64, request: u64, is_being_answered: bool, now: Instant) {
+        let Some(connection) = self.open.get_mut(&connection) else { return };
+        connection.has_completed_request |= is_being_answered;
+        if let Some(request) = connection.requests.get_mut(&request) {
+            *request = Request { is_being_answered, since: now };
+        }
+    }
+
+    fn end_request(&mut self, connection: u64, request: u64, now: Instant) {
+        if let Some(connection) = self.open.get_mut(&connection) {
+            connection.requests.remove(&request);
+            connection.quiet_since = now;
+        }
+    }
+}
+
+/// The open connections of one port.
+pub(super) struct Connections {
+    most: usize,
+    state: Mutex<State>,
+    /// One has ended.
+    ended: Notify,
+}
+
+impl Connections {
+    /// At most so many.
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, state: Mutex::default(), ended: Notify::new() })
+    }
+
+    /// Waits until another one may be opened. Only requests that are being answered, and a crowd that comes at once, make it
+    /// wait.
+    pub(super) async fn room(&self) {
+        while !self.state().make_room(self.most, Instant::now()) {
+            sleep(EVICTION_RETRY).await;
+        }
+    }
+
+    /// Opens one. The receiver hears when it has to close, and what requests that are under way may take until then.
+    pub(super) fn open(self: &Arc<Self>) -> (OpenConnection, oneshot::Receiver<Duration>) {
+        let (id, close) = self.state().open(Instant::now());
+        (OpenConnection { connections: Arc::clone(self), id }, close)
+    }
+
+    /// Closes those that stay at a stage for too long.
+    pub(super) fn close_overdue(&self) {
+        self.state().close_overdue(Instant::now());
+    }
+
+    /// How many were closed for others since this was asked last.
+    pub(super) fn take_evicted(&self) -> u64 {
+        std::mem::take(&mut self.state().evicted)
+    }
+
+    /// Closes all and waits for that. Whether requests that are under way came to their end.
+    pub(super) async fn close_all(&self) -> bool {
+        self.state().close_all();
+        let all_closed = async {
+            loop {
+                let ended = self.ended.notified();
+                if self.state().open.is_empty() {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        timeout(SHUTDOWN_GRACE, all_closed).await.is_ok()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An open connection; dropped when it has ended.
+pub(super) struct OpenConnection {
+    connections: Arc<Connections>,
+    id: u64,
+}
+
+impl OpenConnection {
+    /// Begins requests on it.
+    pub(super) fn requests(&self) -> RequestsOfConnection {
+        RequestsOfConnection { connections: Arc::clone(&self.connections), connection: self.id }
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.connections.state().open.remove(&self.id);
+        self.connections.ended.notify_waiters();
+    }
+}
+
+/// Where the requests of a connection are noted.
+#[derive(Clone)]
+pub(super) struct RequestsOfConnection {
+    connections: Arc<Connections>,
+    connection: u64,
+}
+
+impl RequestsOfConnection {
+    /// The head of a request has come.
+    pub(super) fn begin(&self) -> InFlightRequest {
+        let id = self.connections.state().begin_request(self.connection, Instant::now());
+        InFlightRequest { of: self.clone(), id }
+    }
+}
+
+/// A request from its head to the end of its answer.
+pub(crate) struct InFlightRequest {
+    of: RequestsOfConnection,
+    id: u64,
+}
+
+impl InFlightRequest {
+    /// Everything of it has come.
+    pub(super) fn has_been_received(&self) {
+        self.set_being_answered(true);
+    }
+
+    /// Its answer is being sent.
+    pub(super) fn is_being_sent(&self) {
+        self.set_being_answered(false);
+    }
+
+    fn set_being_answered(&self, is_being_answered: bool) {
+        let RequestsOfConnection { connections, connection } = &self.of;
+        connections.state().set_being_answered(*connection, self.id, is_being_answered, Instant::now());
+    }
+}
+
+impl Drop for InFlightRequest {
+    fn drop(&mut self) {
+        let RequestsOfConnection { connections, connection } = &self.of;
+        connections.state().end_request(*connection, self.id, Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Opens one a second later than the one before.
+    struct Opened {
+        state: State,
+        now: Instant,
+    }
+
+    impl Opened {
+        fn new() -> Self {
+            Self { state: State::default(), now: Instant::now() }
+        }
+
+        fn open(&mut self) -> (u64, oneshot::Receiver<Duration>) {
+            self.now += Duration::from_secs(1);
+            self.state.open(self.now)
+        }
+
+        fn idle(&mut self) -> (u64, oneshot::Receiver<Duration>) {
+            let (id, close) = self.open();
+            let request = self.state.begin_request(id, self.now);
+            self.state.set_being_answered(id, request, true, self.now);
+            self.state.end_request(id, request, self.now);
+            (id, close)
+        }
+
+        fn transferring(&mut self) -> (u64, oneshot::Receiver<Duration>) {
+            let (id, close) = self.open();
+            self.state.begin_request(id, self.now);
+            (id, close)
+        }
+
+        fn answering(&mut self) -> (u64, oneshot::Receiver<Duration>) {
+            let (id, close) = self.open();
+            let request = self.state.begin_request(id, self.now);
+            self.state.set_being_answered(id, request, true, self.now);
+            (id, close)
+        }
+    }
+
+    #[test]
+    fn a_crowd_makes_room_at_its_own_expense() {
+        type Open = fn(&mut Opened) -> (u64, oneshot::Receiver<Duration>);
+        for crowd in [Opened::open as Open, Opened::idle, Opened::transferring] {
+            let mut opened = Opened::new();
+            let mut others = [opened.open().1, opened.idle().1, opened.transferring().1, opened.answering().1];
+            let mut crowd: Vec<_> = (0..20).map(|_| crowd(&mut opened).1).collect();
+            assert!(opened.state.make_room(25, opened.now + IDLE_TIMEOUT), "there is room without it");
+            for _ in 0..8 {
+                assert!(opened.state.make_room(24, opened.now + MIN_AGE));
+                opened.open();
+            }
+            let closed = crowd.iter_mut().filter_map(|close| close.try_recv().ok()).count();
+            // The one at the same stage came before.
+            let others = others.iter_mut().filter_map(|close| close.try_recv().ok()).count();
+            assert_eq!((closed, others), (7, 1));
+        }
+    }
+
+    #[test]
+    fn answers_under_way_are_waited_for() {
+        let mut opened = Opened::new();
+        let mut close = opened.answering().1;
+        assert!(!opened.state.make_room(1, opened.now + IDLE_TIMEOUT));
+        opened.state.close_overdue(opened.now + IDLE_TIMEOUT);
+        assert!(close.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_crowd_that_is_closed_gets_no_time_to_keep_descriptors() {
+        let mut opened = Opened::new();
+        let mut held: Vec<_> = (0..40).map(|_| opened.idle().1).collect();
+        assert!(!opened.state.make_room(1, opened.now + IDLE_TIMEOUT), "40 are open although 1 may be");
+        opened.state.close_all();
+        let limits: Vec<Duration> = held.iter_mut().map(|close| close.try_recv().unwrap()).collect();
+        assert_eq!(limits.iter().filter(|limit| **limit == GOAWAY_GRACE).count(), MAX_CLOSING);
+        assert_eq!(limits.iter().filter(|limit| limit.is_zero()).count(), 40 - MAX_CLOSING);
+    }
+
+    #[test]
+    fn whoever_has_just_come_is_waited_for() {
+        let mut opened = Opened::new();
+        let mut close = opened.open().1;
+        assert!(!opened.state.make_room(1, opened.now));
+        assert!(close.try_recv().is_err());
+        assert!(opened.state.make_room(1, opened.now + MIN_AGE));
+        assert!(close.try_recv().is_ok());
+    }
+
+    #[test]
+    fn every_stage_of_a_client_ends() {
+        let mut opened = Opened::new();
+        let (mut opening, mut idle) = (opened.open().1, opened.idle().1);
+        let (mut transferring, mut answering) = (opened.transferring().1, opened.answering().1);
+        let mut closed_after = |limit: Duration| {
+            opened.state.close_overdue(opened.now + limit);
+            [&mut opening, &mut idle, &mut transferring, &mut answering].map(|close| close.try_recv().is_ok())
+        };
+        assert_eq!(closed_after(Duration::ZERO), [false; 4]);
+        assert_eq!(closed_after(OPENING_TIMEOUT), [true, false, false, false]);
+        assert_eq!(closed_after(TRANSFER_TIMEOUT), [false, false, true, false]);
+        assert_eq!(closed_after(IDLE_TIMEOUT), [false, true, false, false]);
+        assert_eq!(closed_after(IDLE_TIMEOUT * 9), [false; 4]);
+    }
+
+    #[test]
+    fn one_slow_body_is_overdue_whatever_else_is_asked_beside_it() {
+        let mut opened = Opened::new();
+        let (id, mut close) = opened.transferring();
+        let other = opened.state.begin_request(id, opened.now);
+        opened.state.set_being_answered(id, other, true, opened.now);
+        opened.state.close_overdue(opened.now + TRANSFER_TIMEOUT * 2);
+        assert!(close.try_recv().is_ok());
+    }
+}

@@ -1,0 +1,200 @@
+//! The server behind every port: health, metrics, webhooks. Whoever connects much, talks slowly or says nonsense holds up nobody.
+//!
+//! ```text
+//!  accept ──► connections: is there room? ──► TLS, HTTP/1.1 or HTTP/2 ──► requests ──► Router
+//!                 │ closes whoever is overdue or                            │ notes what is under way;
+//!                 │ the oldest of a crowd        ◄──────────────────────────┘ body: bytes of each, and of all
+//! ```
+//!
+//! Each port has a number of connections of its own, so that a crowd at one takes nothing from another. All of them together stay
+//! far below the descriptors that a process has.
+
+mod body;
+mod connections;
+mod requests;
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::oneshot;
+use tokio::time::{interval, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tracing::{debug, warn};
+
+pub(crate) use body::{BodyMemory, UsedMemory};
+use connections::Connections;
+use requests::Requests;
+
+/// Connections that the system keeps until they are accepted. Where there are more, it lets clients try again after a second.
+const BACKLOG: u32 = 4096;
+/// Pause after a failed accept, for example when descriptors run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often connections are looked at that may be overdue.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// How often it is told that connections were closed to make room.
+const EVICTION_LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Memory that a connection may hold before it is read: for the head over HTTP/1.1, for bodies over HTTP/2.
+const HEAD_BUFFER: usize = 64 << 10;
+const BODY_WINDOW: u32 = 256 << 10;
+/// Requests at a time on one connection of HTTP/2.
+const STREAMS: u32 = 128;
+
+/// Listens on a port of all addresses; port 0 lets the system choose.
+///
+/// # Errors
+/// When the port is taken.
+pub(crate) fn listen(port: u16) -> anyhow::Result<TcpListener> {
+    // Both families where the system has IPv6, else IPv4.
+    let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);
+    listen_on(TcpSocket::new_v6(), any)
+        .or_else(|_| listen_on(TcpSocket::new_v4(), SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port)))
+        .with_context(|| format!("port {port} can't be listened on"))
+}
+
+fn listen_on(socket: io::Result<TcpSocket>, address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = socket?;
+    // Connections of a process that has just ended do not keep its successor from the port.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// The server of one port.
+pub(crate) struct Server {
+    name: &'static str,
+    connections: Arc<Connections>,
+    tls: Option<TlsAcceptor>,
+    http1: auto::Builder<TokioExecutor>,
+    http2: auto::Builder<TokioExecutor>,
+    router: Router,
+}
+
+impl Server {
+    /// Answers by the router, over at most so many connections. The name is for logs.
+    pub(crate) fn new(name: &'static str, connections: usize, router: Router) -> Self {
+        let mut http1 = auto::Builder::new(TokioExecutor::new());
+        // How long a head may take is a matter of `connections`.
+        http1.http1().header_read_timeout(None).max_buf_size(HEAD_BUFFER);
+        let mut http2 = auto::Builder::new(TokioExecutor::new());
+        http2.http2().max_concurrent_streams(STREAMS);
+        http2.http2().initial_stream_window_size(BODY_WINDOW).initial_connection_window_size(BODY_WINDOW);
+        let connections = Connections::new(connections);
+        Self { name, connections, tls: None, http1: http1.http1_only(), http2: http2.http2_only(), router }
+    }
+
+    /// Over TLS, which also says whether a client speaks HTTP/2.
+    pub(crate) fn with_tls(self, config: ServerConfig) -> Self {
+        Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self }
+    }
+
+    /// Serves until told to stop; then requests that are under way get to end.
+    pub(crate) async fn serve(self, listener: TcpListener, stopped: impl Future<Output = ()>) {
+        let server = Arc::new(self);
+        tokio::select! {
+            () = server.accept(listener) => {}
+            () = server.sweep() => {}
+            () = stopped => {}
+        }
+        if !server.connections.close_all().await {
+            warn!(port = server.name, "requests are cut off");
+        }
+    }
+
+    async fn accept(self: &Arc<Self>, listener: TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    self.connections.room().await;
+                    let (open, close) = self.connections.open();
+                    let server = Arc::clone(self);
+                    tokio::spawn(async move {
+                        let requests = Requests { router: server.router.clone(), peer, requests: open.requests() };
+                        server.connection(stream, requests, close).await;
+                        drop(open);
+                    });
+                }
+                Err(error) if is_of_client(&error) => {}
+                Err(error) => {
+                    warn!(port = self.name, %error, "a connection can't be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Closes what is overdue, and tells of crowds.
+    async fn sweep(&self) {
+        let mut ticks = interval(SWEEP_INTERVAL);
+        let mut told: Option<Instant> = None;
+        let mut closed = 0;
+        loop {
+            ticks.tick().await;
+            self.connections.close_overdue();
+            closed += self.connections.take_evicted();
+            if closed > 0 && told.is_none_or(|told| told.elapsed() > EVICTION_LOG_INTERVAL) {
+                warn!(port = self.name, closed, "connections were closed to make room for others");
+                (told, closed) = (Some(Instant::now()), 0);
+            }
+        }
+    }
+
+    async fn connection(&self, stream: TcpStream, requests: Requests, mut close: oneshot::Receiver<Duration>) {
+        // Answers are small and waited for.
+        let _ = stream.set_nodelay(true);
+        let Some(acceptor) = &self.tls else { return http(&self.http1, stream, requests, close).await };
+        let stream = tokio::select! {
+            accepted = acceptor.accept(stream) => match accepted {
+                Ok(stream) => stream,
+                Err(error) => return debug!(%error, "no TLS connection"),
+            },
+            _ = &mut close => return debug!("no TLS connection: too slow"),
+        };
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let builder = if is_http2 { &self.http2 } else { &self.http1 };
+        http(builder, stream, requests, close).await;
+    }
+}
+
+/// A client that has gone before it was let in. The next one need not wait for it.
+fn is_of_client(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Serves HTTP until the client ends it or it has to close.
+async fn http<S>(
+    builder: &auto::Builder<TokioExecutor>,
+    stream: S,
+    requests: Requests,
+    mut close: oneshot::Receiver<Duration>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(requests)));
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
+        limit = &mut close => {
+            connection.as_mut().graceful_shutdown();
+            match timeout(limit.unwrap_or_default(), connection).await {
+                Ok(result) => result,
+                Err(_) => return debug!("a connection was closed"),
+            }
+        }
+    };
+    if let Err(error) = result {
+        debug!(error = &*error, "a connection has failed");
+    }
+}

@@ -1,0 +1,66 @@
+//! Whether this process leads, as every part of it sees it: until when the lease surely is ours.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+/// The leadership of this process. Clones are the same leadership.
+#[derive(Clone, Debug)]
+pub(crate) struct Leadership {
+    /// Until when writes are allowed, by the monotonic clock; `None` before the election and after a loss.
+    until: Arc<Mutex<Option<Instant>>>,
+    led: watch::Sender<bool>,
+}
+
+impl Default for Leadership {
+    fn default() -> Self {
+        Self { until: Arc::default(), led: watch::Sender::new(false) }
+    }
+}
+
+impl Leadership {
+    /// The lease was written; it is ours until `until`.
+    pub(crate) fn extend(&self, until: Instant) {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+        self.led.send_replace(true);
+    }
+
+    /// The lease is not ours any more, or is given away.
+    pub(crate) fn end(&self) {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.led.send_replace(false);
+    }
+
+    /// Whether a write is allowed now. A process that was stopped for a while finds its time over before it has asked
+    /// anybody.
+    pub(crate) fn is_held(&self, now: Instant) -> bool {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| now < until)
+    }
+
+    /// Returns once this process leads.
+    pub(crate) async fn wait(&self) {
+        let mut led = self.led.subscribe();
+        // The sender lives in `self`, so that waiting can't fail.
+        let _ = led.wait_for(|led| *led).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn leadership_ends_by_the_clock_alone() {
+        let leadership = Leadership::default();
+        let now = Instant::now();
+        assert!(!leadership.is_held(now), "nobody has been elected");
+        leadership.extend(now + Duration::from_secs(10));
+        assert!(leadership.is_held(now + Duration::from_secs(9)));
+        assert!(!leadership.is_held(now + Duration::from_secs(10)), "a stopped process wakes without leadership");
+        leadership.end();
+        assert!(!leadership.is_held(now));
+    }
+}

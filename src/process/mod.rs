@@ -1,0 +1,13 @@
+//! What every process that runs for long has: logs, traces, health and metrics endpoints, leader election, threads.
+
+pub(crate) mod election;
+pub(crate) mod endpoints;
+pub(crate) mod heartbeat;
+pub(crate) mod http_server;
+pub(crate) mod leadership;
+pub(crate) mod lease;
+pub(crate) mod logs;
+pub(crate) mod readiness;
+pub(crate) mod signals;
+pub(crate) mod threads;
+pub(crate) mod traces;

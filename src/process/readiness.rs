@@ -1,0 +1,97 @@
+//! What the process still waits for before it is ready, in words that an operator can act on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Something that must be there before the process is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    /// The API server serves the kinds that are watched.
+    Kinds,
+    /// The caches hold what the API server has.
+    Caches,
+    /// The API server answers requests.
+    Answers,
+    /// There is a certificate to present.
+    Certificate,
+    /// The API server knows of the webhooks.
+    Registration,
+}
+
+impl Need {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Kinds => "kinds",
+            Self::Caches => "caches",
+            Self::Answers => "answers",
+            Self::Certificate => "certificate",
+            Self::Registration => "registration",
+        }
+    }
+}
+
+/// Needs and what is missing for them. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Readiness {
+    missing: Arc<Mutex<BTreeMap<Need, String>>>,
+    standing_by: Arc<Mutex<bool>>,
+}
+
+impl Readiness {
+    /// None of the needs is met yet.
+    pub(crate) fn waiting_for(needs: impl IntoIterator<Item = Need>) -> Self {
+        let missing = needs.into_iter().map(|need| (need, "not checked yet".to_owned()));
+        Self { missing: Arc::new(Mutex::new(missing.collect())), standing_by: Arc::default() }
+    }
+
+    /// What the need waits for.
+    pub(crate) fn misses(&self, need: Need, text: impl Into<String>) {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(need, text.into());
+    }
+
+    /// The need is met.
+    pub(crate) fn has(&self, need: Need) {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&need);
+    }
+
+    /// Another process leads: this one fills no cache, and is ready to take over as soon as the kinds are served.
+    pub(crate) fn set_standing_by(&self, standing_by: bool) {
+        *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner) = standing_by;
+    }
+
+    /// Ready, or what is missing; the text is for people.
+    pub(crate) fn report(&self) -> Result<String, String> {
+        let standing_by = *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: Vec<String> = missing
+            .iter()
+            .filter(|(need, _)| !(standing_by && **need == Need::Caches))
+            .map(|(need, text)| format!("{}: {text}\n", need.as_str()))
+            .collect();
+        match (lines.is_empty(), standing_by) {
+            (true, true) => Ok("ready: standing by, another process leads\n".to_owned()),
+            (true, false) => Ok("ready\n".to_owned()),
+            (false, _) => Err(lines.concat()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_is_missing_until_nothing_is() {
+        let readiness = Readiness::waiting_for([Need::Kinds, Need::Caches]);
+        readiness.misses(Need::Kinds, "workers.extensions.gardener.cloud/v1alpha1 is not served");
+        let text = readiness.report().unwrap_err();
+        assert!(text.contains("workers.extensions.gardener.cloud/v1alpha1 is not served"), "{text}");
+        readiness.has(Need::Kinds);
+        assert!(readiness.report().is_err(), "caches are empty");
+        readiness.set_standing_by(true);
+        assert!(readiness.report().unwrap().contains("standing by"));
+        readiness.set_standing_by(false);
+        readiness.has(Need::Caches);
+        assert_eq!(readiness.report().unwrap(), "ready\n");
+    }
+}

@@ -1,0 +1,21 @@
+//! The signals by which a process is told to stop.
+
+use std::future::Future;
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Resolves with the name of the signal.
+///
+/// # Errors
+/// When the system lets no signals be received.
+pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
+    let mut terminate = signal(SignalKind::terminate()).context("signals can't be received")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("signals can't be received")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        }
+    })
+}

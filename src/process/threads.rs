@@ -1,0 +1,17 @@
+//! The threads that everything runs on.
+
+use std::thread::available_parallelism;
+
+use tokio::runtime::{Builder, Runtime};
+
+/// More threads than these would mostly wait, and each holds memory of its own: a node may have a hundred processors.
+const MOST: usize = 4;
+
+/// Starts them.
+///
+/// # Errors
+/// When the system has none.
+pub(crate) fn start() -> std::io::Result<Runtime> {
+    let threads = available_parallelism().map_or(1, usize::from).min(MOST);
+    Builder::new_multi_thread().worker_threads(threads).enable_all().build()
+}

@@ -1,0 +1,108 @@
+//! Traces of what is done for a Worker, for a collector of OpenTelemetry. Optional: without the feature `otlp` nothing of it is
+//! compiled but empty spans.
+//!
+//! ```text
+//!  reconcile: one look at a Worker        operation, namespace, name, worker type, outcome
+//!    ├─ perform                           then its steps: observe, dependencies, plan, apply, clean-up
+//!    │    ├─ observe, dependencies, plan, …
+//!    │    └─ patch machinedeployments, …  requests to the API server: verb, resource, status
+//!    └─ patch workers                     what is written before and after it
+//! ```
+//!
+//! Attributes are words of this program, namespaces and names; what stands in objects, such as Secrets, is not among them.
+
+use std::time::{Duration, SystemTime};
+
+use kube::ResourceExt;
+use tracing::field::Empty;
+use tracing::{Span, trace_span};
+
+use crate::api::gardener::Worker;
+use crate::worker::request::Operation;
+
+#[cfg(feature = "otlp")]
+mod export;
+#[cfg(not(feature = "otlp"))]
+mod nowhere;
+
+#[cfg(feature = "otlp")]
+pub(crate) use export::Traces;
+#[cfg(not(feature = "otlp"))]
+pub(crate) use nowhere::Traces;
+
+/// Target of the spans that are sent. Logs don't show them: their level is below what is logged.
+const TARGET: &str = "gardener_extension_worker::traces";
+
+/// A look at a Worker, which is everything that is done for it at a time.
+pub(crate) fn of_reconcile(worker: &Worker, operation: Operation, begins: bool) -> Span {
+    if cfg!(not(feature = "otlp")) {
+        return Span::none();
+    }
+    trace_span!(
+        target: TARGET,
+        "reconcile",
+        operation = operation.as_str(),
+        begins,
+        namespace = worker.namespace().unwrap_or_default(),
+        name = worker.name_any(),
+        worker_type = worker.spec.worker_type,
+        outcome = Empty,
+        otel.status_code = Empty,
+    )
+}
+
+/// The span `perform` within the span of the current reconcile.
+pub(crate) fn of_perform() -> Span {
+    if is_traced() { trace_span!(target: TARGET, "perform") } else { Span::none() }
+}
+
+/// A request to the API server, where it is made for a look.
+pub(crate) fn of_request(verb: &'static str, resource: &str) -> Span {
+    if !is_traced() {
+        return Span::none();
+    }
+    trace_span!(
+        target: TARGET,
+        "request",
+        otel.name = format!("{verb} {resource}"),
+        otel.kind = "client",
+        verb,
+        resource,
+        http.response.status_code = Empty,
+        otel.status_code = Empty,
+    )
+}
+
+/// The request has been answered, or not.
+pub(crate) fn answered(request: &Span, code: Option<u16>) {
+    if let Some(code) = code {
+        request.record("http.response.status_code", code);
+    }
+    if code.is_none_or(|code| code >= 500 || code == 429) {
+        request.record("otel.status_code", "ERROR");
+    }
+}
+
+/// `perform` has ended, which has begun then: its steps become spans of their own.
+pub(crate) fn passed(pass_span: &Span, began: SystemTime, steps: &[(&'static str, Duration)]) {
+    if !pass_span.is_none() {
+        Traces::steps(pass_span, began, steps);
+    }
+}
+
+/// The current look has come to this.
+pub(crate) fn ended(outcome: &'static str, is_failure: bool) {
+    if !is_traced() {
+        return;
+    }
+    let look = Span::current();
+    look.record("outcome", outcome);
+    if is_failure {
+        look.record("otel.status_code", "ERROR");
+    }
+}
+
+/// Whether the current span is one that is sent.
+fn is_traced() -> bool {
+    cfg!(feature = "otlp") && Span::current().metadata().is_some_and(|metadata| metadata.target() == TARGET)
+}

@@ -1,0 +1,135 @@
+//! With the feature `otlp`: spans go to a collector, in batches and beside everything else. One that does not answer costs
+//! spans and nothing else.
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, ensure};
+use async_trait::async_trait;
+use axum::http::Uri;
+use opentelemetry::trace::{Span as _, Tracer as _, TracerProvider as _};
+use opentelemetry::{KeyValue, global};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+use tracing::{Level, Span, Subscriber, info, warn};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::process::traces::TARGET;
+
+/// Name of the program to a collector.
+const SERVICE: &str = "gardener-extension-worker";
+/// Until a collector has answered.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What sending the last spans may take when the process stops.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
+/// Spans on their way to a collector.
+pub(crate) struct Traces {
+    provider: SdkTracerProvider,
+    /// Only its name: an address may hold a password.
+    collector: String,
+}
+
+impl Traces {
+    /// Begins to collect spans for an endpoint, such as `http://collector:4318`. Needs a runtime; connects to nobody yet.
+    ///
+    /// # Errors
+    /// When the endpoint is no address of HTTP.
+    pub(crate) fn begin(endpoint: Option<&str>) -> anyhow::Result<Option<Self>> {
+        let Some(endpoint) = endpoint.map(|endpoint| endpoint.trim_end_matches('/')) else { return Ok(None) };
+        let address: Uri = endpoint.parse().context("--otlp-endpoint")?;
+        ensure!(
+            matches!(address.scheme_str(), Some("http" | "https")),
+            "--otlp-endpoint: http:// or https:// is wanted"
+        );
+        let collector = address.host().unwrap_or_default().to_owned();
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Transport::new()?)
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(format!("{endpoint}/v1/traces"))
+            .build()
+            .context("--otlp-endpoint")?;
+        let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+        let resource = Resource::builder().with_service_name(SERVICE).with_attribute(version).build();
+        let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+        global::set_tracer_provider(provider.clone());
+        Ok(Some(Self { provider, collector }))
+    }
+
+    /// Sees the spans that are sent, whatever is logged.
+    pub(crate) fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
+    {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.provider.tracer(SERVICE))
+            .with_location(false)
+            .with_threads(false)
+            .with_target(false)
+            .with_level(false)
+            .with_tracked_inactivity(false)
+            .with_filter(Targets::new().with_target(TARGET, Level::TRACE))
+    }
+
+    /// What is to be said once there are logs.
+    pub(crate) fn tell(&self) {
+        info!(collector = self.collector, "traces are sent");
+    }
+
+    /// Steps that have followed each other since then, as spans below that of their pass.
+    pub(crate) fn steps(pass: &Span, began: SystemTime, steps: &[(&'static str, Duration)]) {
+        let (context, tracer) = (pass.context(), global::tracer(SERVICE));
+        let mut at = began;
+        for &(step, took) in steps {
+            let mut span = tracer.span_builder(step).with_start_time(at).start_with_context(&tracer, &context);
+            at += took;
+            span.end_with_timestamp(at);
+        }
+    }
+
+    /// Sends what is left, but holds the end of the process up no longer than a moment.
+    pub(crate) async fn end(self) {
+        // Waits in a thread of its own: the spans go out by way of this runtime.
+        let ended = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(LAST_WORDS));
+        if !matches!(timeout(LAST_WORDS, ended).await, Ok(Ok(Ok(())))) {
+            warn!("the last spans are lost: the collector did not take them in time");
+        }
+    }
+}
+
+/// The HTTP client that requests for Azure go through as well. Spans come from a thread without a runtime, so each request is
+/// made in that of the process.
+#[derive(Clone, Debug)]
+struct Transport {
+    client: reqwest::Client,
+    runtime: Handle,
+}
+
+impl Transport {
+    fn new() -> anyhow::Result<Self> {
+        let client = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().context("no HTTP client")?;
+        Ok(Self { client, runtime: Handle::try_current().context("no runtime")? })
+    }
+}
+
+#[async_trait]
+impl HttpClient for Transport {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let client = self.client.clone();
+        let exchange = async move {
+            let mut answer = client.execute(request.try_into()?).await?;
+            let headers = std::mem::take(answer.headers_mut());
+            let mut response = Response::builder().status(answer.status()).body(answer.bytes().await?)?;
+            *response.headers_mut() = headers;
+            Ok(response)
+        };
+        self.runtime.spawn(exchange).await?
+    }
+}

@@ -1,0 +1,38 @@
+//! Webhooks of a cluster: an HTTPS server for admission reviews, its certificate, and its registration.
+//!
+//! ```text
+//!  API server ──HTTPS──► server ── body in time, deadline ──► review ──► Reviewer ──► Verdict ──► answer
+//!                          │ presents
+//!                          ▼
+//!  LiveCertificate ◄── files       given certificates, read again when they change
+//!                  ◄── authority   a CA of our own in a Secret: rotation says what is due, issue makes it
+//!                          │ bundle
+//!                          ▼
+//!  registration: ValidatingWebhookConfiguration, MutatingWebhookConfiguration
+//! ```
+//!
+//! What is reviewed is no matter of this folder: a command that has [`Reviewer`]s gives them paths and calls [`run`], which is
+//! the process around all of it, with the [`WebhookArguments`] and [`WebhookMetrics`] that such commands share.
+
+mod arguments;
+mod authority;
+mod files;
+mod issue;
+mod live_certificate;
+mod metrics;
+mod process;
+mod registration;
+mod review;
+mod rotation;
+mod server;
+
+pub(crate) use arguments::WebhookArguments;
+pub(crate) use authority::{Authority, Bundle};
+pub(crate) use files::CertificateFiles;
+pub(crate) use live_certificate::LiveCertificate;
+pub(crate) use metrics::WebhookMetrics;
+pub(crate) use process::{Served, run};
+pub(crate) use registration::{Address, Registration, Webhook, WebhookKind, WebhookRule, publish};
+pub(crate) use review::{Denial, Operation, PatchOperation, ReviewRequest, Verdict};
+pub(crate) use rotation::Lifetimes;
+pub(crate) use server::{Observer, Reviewer, Routes, serve};

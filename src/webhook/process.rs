@@ -1,0 +1,238 @@
+//! The process of a command with webhooks from its start to its end: certificates, registration, server.
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Client;
+use kube::api::Api;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use super::{
+    Authority, Bundle, CertificateFiles, LiveCertificate, Registration, Routes, Webhook, WebhookArguments, WebhookKind,
+    WebhookMetrics, publish, serve,
+};
+use crate::process::endpoints::{self, Operations};
+use crate::process::http_server::listen;
+use crate::process::logs::{self, LogSwitch};
+use crate::process::readiness::{Need, Readiness};
+use crate::process::signals::stop_signal;
+use crate::process::threads;
+
+/// How often given certificates are published anew, and failures are tried again.
+const PERIOD: Duration = Duration::from_secs(10);
+/// How soon a failure is tried again.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// What a command serves.
+pub(crate) struct Served {
+    /// The cluster that it runs in.
+    pub(crate) cluster: Client,
+    /// The cluster whose API server asks.
+    pub(crate) asking: Client,
+    /// What is registered there.
+    pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
+    /// Who answers.
+    pub(crate) routes: Routes,
+}
+
+/// Runs a command with webhooks until it is told to stop. `name` is that of Service, Secret and configurations.
+pub(crate) fn run(
+    arguments: &WebhookArguments,
+    name: &str,
+    metrics: WebhookMetrics,
+    served: impl Future<Output = anyhow::Result<Served>>,
+) -> ExitCode {
+    let start = || {
+        let logs = logs::begin(arguments.log_level, arguments.log_format)?;
+        let runtime = threads::start().context("no threads")?;
+        let result = runtime.block_on(until_stopped(arguments, name, Arc::new(metrics), served, logs));
+        // Nothing that is still under way may hold up the end.
+        runtime.shutdown_background();
+        result
+    };
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            #[expect(clippy::print_stderr, reason = "logs may not be there yet")]
+            {
+                eprintln!("{error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn until_stopped(
+    arguments: &WebhookArguments,
+    name: &str,
+    metrics: Arc<WebhookMetrics>,
+    served: impl Future<Output = anyhow::Result<Served>>,
+    logs: LogSwitch,
+) -> anyhow::Result<()> {
+    let mut stop = pin!(stop_signal()?);
+    let needs = [Some(Need::Certificate), (!arguments.webhook_config_unmanaged).then_some(Need::Registration)];
+    let readiness = Readiness::waiting_for(needs.into_iter().flatten());
+    let operations = Operations { readiness: readiness.clone(), metrics: metrics.clone(), logs };
+    let servers = endpoints::serve(arguments.health_port, arguments.metrics_port, operations);
+    let mut servers = pin!(servers?);
+    let listener = listen(arguments.webhook_config_server_port).context("--webhook-config-server-port")?;
+    info!(address = %listener.local_addr().context("no address")?, "listening");
+
+    let Served { cluster, asking, webhooks, routes } = served.await?;
+    let live = LiveCertificate::default();
+    let registration = registration(arguments, name, webhooks, &asking).await?;
+    let upkeep = Upkeep { registration, asking, live: live.clone(), readiness, metrics: metrics.clone() };
+    let mut upkeep = pin!(keep_up(arguments, name, upkeep, cluster)?);
+
+    let (stopping, stopped) = watch::channel(false);
+    let mut server = pin!(serve(listener, &live, routes, metrics, stopped));
+    let result = tokio::select! {
+        result = &mut server => return result,
+        error = &mut servers => Err(error),
+        error = &mut upkeep => Err(error),
+        signal = &mut stop => {
+            info!(signal, "stopping");
+            Ok(())
+        }
+    };
+    stopping.send_replace(true);
+    let served = server.await;
+    info!("stopped");
+    result.and(served)
+}
+
+/// What is registered; `None` when somebody else does it.
+async fn registration(
+    arguments: &WebhookArguments,
+    name: &str,
+    webhooks: Vec<(WebhookKind, Webhook)>,
+    asking: &Client,
+) -> anyhow::Result<Option<Registration>> {
+    if arguments.webhook_config_unmanaged {
+        return Ok(None);
+    }
+    let owner = match &arguments.webhook_config_owner_namespace {
+        None => None,
+        Some(namespace) => Some(owner(namespace, asking).await?),
+    };
+    let exclude = ("remediation.webhook.shoot.gardener.cloud/exclude".to_owned(), "true".to_owned());
+    let address = arguments.address(name)?;
+    Ok(Some(Registration { name: name.to_owned(), labels: [exclude].into(), owner, address, webhooks }))
+}
+
+async fn owner(namespace: &str, asking: &Client) -> anyhow::Result<OwnerReference> {
+    let api: Api<Namespace> = Api::all(asking.clone());
+    let found = api.get(namespace).await.context("--webhook-config-owner-namespace")?;
+    Ok(OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        name: namespace.to_owned(),
+        uid: found.metadata.uid.unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(false),
+    })
+}
+
+/// What is kept up while the server runs.
+struct Upkeep {
+    registration: Option<Registration>,
+    asking: Client,
+    live: LiveCertificate,
+    readiness: Readiness,
+    metrics: Arc<WebhookMetrics>,
+}
+
+/// Keeps certificate and registration up; ends only with an error, if the arguments are wrong.
+fn keep_up(
+    arguments: &WebhookArguments,
+    name: &str,
+    upkeep: Upkeep,
+    cluster: Client,
+) -> anyhow::Result<BoxFuture<'static, anyhow::Error>> {
+    if let Some(files) = arguments.certificate_files() {
+        let trusted = arguments.tls_ca_file.clone();
+        return Ok(Box::pin(async move { upkeep.given(&files, trusted.as_deref()).await }));
+    }
+    let namespace =
+        arguments.namespace().context("--webhook-config-namespace is needed for a certificate of our own")?;
+    let names = arguments.address(name)?.names();
+    let api: Api<Secret> = Api::namespaced(cluster, namespace);
+    let authority = Authority::new(api, name, names, arguments.lifetimes()?);
+    Ok(Box::pin(async move { upkeep.own(authority).await }))
+}
+
+impl Upkeep {
+    /// Given certificates.
+    async fn given(self, files: &CertificateFiles, trusted: Option<&Path>) -> anyhow::Error {
+        if let Err(error) = files.load(&self.live) {
+            return error;
+        }
+        self.readiness.has(Need::Certificate);
+        let publishing = async {
+            loop {
+                match trusted.map_or(Ok(String::new()), std::fs::read_to_string) {
+                    Ok(bundle) => drop(self.publish(&Bundle(bundle)).await),
+                    Err(error) => warn!(%error, "--tls-ca-file can't be read"),
+                }
+                sleep(PERIOD).await;
+            }
+        };
+        tokio::select! {
+            () = files.follow(&self.live) => {}
+            () = publishing => {}
+        }
+        anyhow::anyhow!("the certificate is not kept up any more")
+    }
+
+    /// Certificates of our own.
+    async fn own(self, mut authority: Authority) -> anyhow::Error {
+        loop {
+            let pause = match authority.tend(&self.live).await {
+                Ok((bundle, expires)) => {
+                    self.metrics.certificate_expires(expires);
+                    self.readiness.has(Need::Certificate);
+                    if self.publish(&bundle).await {
+                        authority.has_published(&bundle);
+                    }
+                    authority.period()
+                }
+                Err(error) => {
+                    let error = format!("{error:#}");
+                    warn!(error, "certificates can't be kept up");
+                    if !self.live.is_there() {
+                        self.readiness.misses(Need::Certificate, error);
+                    }
+                    RETRY
+                }
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// Whether the API server knows whom to trust.
+    async fn publish(&self, bundle: &Bundle) -> bool {
+        let Some(registration) = &self.registration else { return true };
+        match publish(&self.asking, registration, bundle).await {
+            Ok(()) => {
+                self.readiness.has(Need::Registration);
+                true
+            }
+            Err(error) => {
+                let error = format!("{error:#}");
+                warn!(error, "webhooks can't be registered");
+                self.readiness.misses(Need::Registration, error);
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! `AdmissionReview` of `admission.k8s.io` v1 and v1beta1: the question of an API server and the answer to it.
+//!
+//! Objects keep their bytes and share the memory of the request: a CloudProfile may have 1.5 MiB, and an update brings two.
+
+use axum::body::Bytes;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::api::bounded_text::shortened;
+use crate::api::gotext::json::null_as_default;
+
+/// Most bytes of a refusal.
+const MOST_OF_MESSAGE: usize = 48 * 1024;
+/// Most warnings; those behind them are counted.
+const MOST_WARNINGS: usize = 20;
+/// Most bytes of a warning. The API server hands them on as headers.
+const MOST_OF_WARNING: usize = 1024;
+
+/// Versions of the review that are understood.
+const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
+
+/// The longest name in Kubernetes, and longer than a uid. Names come back in answers and stand in logs.
+const LONGEST_NAME: usize = 253;
+
+/// What is being done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Operation {
+    /// It is made.
+    Create,
+    /// It is changed.
+    Update,
+    /// It is deleted.
+    Delete,
+    /// It is connected to.
+    Connect,
+}
+
+/// What an API server asks.
+#[derive(Clone, Debug)]
+pub(crate) struct ReviewRequest {
+    /// Comes back in the answer.
+    uid: String,
+    /// Version of the review, for the answer.
+    api_version: &'static str,
+    /// Group and plural name of the resource: `core.gardener.cloud`, `cloudprofiles`.
+    pub(crate) group: String,
+    /// Plural name of the resource.
+    pub(crate) resource: String,
+    /// Such as `status`; empty for the object itself.
+    pub(crate) sub_resource: String,
+    /// What is being done.
+    pub(crate) operation: Operation,
+    /// Namespace of the object; empty for objects of the cluster.
+    pub(crate) namespace: String,
+    /// Name of the object; may be empty when it is made.
+    pub(crate) name: String,
+    /// The object as it is to become.
+    pub(crate) object: Option<Bytes>,
+    /// The object as it is.
+    pub(crate) old_object: Option<Bytes>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'a> {
+    #[serde(default, deserialize_with = "null_as_default")]
+    api_version: String,
+    #[serde(default, deserialize_with = "null_as_default")]
+    kind: String,
+    #[serde(borrow)]
+    request: Option<Request<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a> {
+    uid: String,
+    #[serde(default, deserialize_with = "null_as_default")]
+    resource: Resource,
+    #[serde(default, deserialize_with = "null_as_default")]
+    sub_resource: String,
+    operation: Operation,
+    #[serde(default, deserialize_with = "null_as_default")]
+    namespace: String,
+    #[serde(default, deserialize_with = "null_as_default")]
+    name: String,
+    #[serde(borrow)]
+    object: Option<&'a RawValue>,
+    #[serde(borrow)]
+    old_object: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct Resource {
+    #[serde(default, deserialize_with = "null_as_default")]
+    group: String,
+    #[serde(default, deserialize_with = "null_as_default")]
+    resource: String,
+}
+
+impl Request<'_> {
+    /// A member that is longer than it makes sense.
+    fn too_long(&self) -> Option<&'static str> {
+        let Resource { group, resource } = &self.resource;
+        let members = [
+            ("uid", &self.uid),
+            ("resource.group", group),
+            ("resource.resource", resource),
+            ("subResource", &self.sub_resource),
+            ("namespace", &self.namespace),
+            ("name", &self.name),
+        ];
+        members.into_iter().find(|(_, text)| text.len() > LONGEST_NAME).map(|(member, _)| member)
+    }
+}
+
+/// Why a body is no review. Values of the object are not repeated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReviewError {
+    /// It does not have the form.
+    #[error("the body is no AdmissionReview: line {line}, column {column}")]
+    Form {
+        /// Line of the body.
+        line: usize,
+        /// Column of the line.
+        column: usize,
+    },
+    /// It is something else.
+    #[error("the body is a {kind:?} of {version:?}, not an AdmissionReview of {}", VERSIONS.join(" or "))]
+    Kind {
+        /// Its kind.
+        kind: String,
+        /// Its group and version.
+        version: String,
+    },
+    /// It asks nothing.
+    #[error("the AdmissionReview has no request")]
+    NoRequest,
+    /// It names something as nothing is named.
+    #[error("{member} of the request has more than {LONGEST_NAME} bytes")]
+    TooLong {
+        /// The member of the request.
+        member: &'static str,
+    },
+}
+
+impl ReviewRequest {
+    /// Reads a body.
+    pub(crate) fn parse(body: &Bytes) -> Result<Self, ReviewError> {
+        let review: Review<'_> = serde_json::from_slice(body)
+            .map_err(|error| ReviewError::Form { line: error.line(), column: error.column() })?;
+        let api_version = VERSIONS.into_iter().find(|known| *known == review.api_version);
+        let Some(api_version) = api_version.filter(|_| review.kind == "AdmissionReview") else {
+            let shortened = |text: String| text.chars().take(LONGEST_NAME).collect();
+            return Err(ReviewError::Kind { kind: shortened(review.kind), version: shortened(review.api_version) });
+        };
+        let request = review.request.ok_or(ReviewError::NoRequest)?;
+        if let Some(member) = request.too_long() {
+            return Err(ReviewError::TooLong { member });
+        }
+        // An API server sends null for the object that there is not.
+        let shared = |raw: Option<&RawValue>| {
+            raw.map(RawValue::get).filter(|text| *text != "null").map(|text| body.slice_ref(text.as_bytes()))
+        };
+        Ok(Self {
+            api_version,
+            group: request.resource.group,
+            resource: request.resource.resource,
+            sub_resource: request.sub_resource,
+            operation: request.operation,
+            namespace: request.namespace,
+            name: request.name,
+            object: shared(request.object),
+            old_object: shared(request.old_object),
+            uid: request.uid,
+        })
+    }
+
+    /// The object for messages: `garden-dev/x` or `x`.
+    pub(crate) fn object_name(&self) -> String {
+        if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) }
+    }
+
+    /// The answer as the API server wants it.
+    pub(crate) fn answer(&self, verdict: Verdict) -> Vec<u8> {
+        let mut response = json!({"uid": self.uid});
+        match verdict {
+            Verdict::Allowed { patch, warnings } => {
+                response["allowed"] = true.into();
+                if !patch.is_empty() {
+                    response["patchType"] = "JSONPatch".into();
+                    response["patch"] = BASE64.encode(json!(patch).to_string()).into();
+                }
+                if !warnings.is_empty() {
+                    response["warnings"] = bounded(warnings).into();
+                }
+            }
+            Verdict::Denied(denial) => {
+                response["allowed"] = false.into();
+                response["status"] = denial.status();
+            }
+        }
+        json!({"apiVersion": self.api_version, "kind": "AdmissionReview", "response": response})
+            .to_string()
+            .into_bytes()
+    }
+}
+
+/// As many warnings, and as much of each, as a person reads.
+fn bounded(warnings: Vec<String>) -> Vec<String> {
+    let count = warnings.len();
+    let mut told: Vec<String> =
+        warnings.iter().take(MOST_WARNINGS).map(|warning| shortened(warning, MOST_OF_WARNING)).collect();
+    if count > MOST_WARNINGS {
+        told.push(format!("and {} more warnings", count - MOST_WARNINGS));
+    }
+    told
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// It goes on.
+    Allowed {
+        /// What is changed about the object.
+        patch: Vec<PatchOperation>,
+        /// What the person who made the request should know.
+        warnings: Vec<String>,
+    },
+    /// It is refused.
+    Denied(Denial),
+}
+
+impl Verdict {
+    /// The object is fine as it is.
+    pub(crate) const ALLOWED: Self = Self::Allowed { patch: Vec::new(), warnings: Vec::new() };
+}
+
+/// A step of a JSON patch (RFC 6902).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase", tag = "op")]
+pub(crate) enum PatchOperation {
+    /// Sets a member, whether or not it was there; in a list it is put before the one that is there, or behind all (`-`).
+    Add {
+        /// JSON pointer.
+        path: String,
+        /// The new value.
+        value: Value,
+    },
+    /// Puts a value in the place of one that is there, also in a list.
+    Replace {
+        /// JSON pointer.
+        path: String,
+        /// The new value.
+        value: Value,
+    },
+    /// Takes a member away that was there.
+    Remove {
+        /// JSON pointer.
+        path: String,
+    },
+}
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Denial {
+    /// HTTP status: 422 for wrong objects, 5xx where it is not the object's fault.
+    pub(crate) code: u16,
+    /// Kubernetes' word for it: `Invalid`, `InternalError`, `Timeout`.
+    pub(crate) reason: &'static str,
+    /// For people.
+    pub(crate) message: String,
+    /// For programs: field and message of each problem.
+    pub(crate) causes: Vec<(String, String)>,
+}
+
+impl Denial {
+    /// It is not the object's fault.
+    pub(crate) fn internal(message: String) -> Self {
+        Self { code: 500, reason: "InternalError", message, causes: Vec::new() }
+    }
+
+    /// No verdict came in time.
+    pub(crate) fn timeout(message: String) -> Self {
+        Self { code: 504, reason: "Timeout", message, causes: Vec::new() }
+    }
+
+    fn status(&self) -> Value {
+        let causes = self.causes.iter().map(|(field, message)| json!({"field": field, "message": message}));
+        let causes: Vec<Value> = causes.collect();
+        let mut status = json!({"status": "Failure", "code": self.code, "reason": self.reason, "message": shortened(&self.message, MOST_OF_MESSAGE)});
+        if !causes.is_empty() {
+            status["details"] = json!({"causes": causes});
+        }
+        status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(body: &str) -> Result<ReviewRequest, ReviewError> {
+        ReviewRequest::parse(&Bytes::copy_from_slice(body.as_bytes()))
+    }
+
+    #[test]
+    fn objects_share_the_memory_of_the_body() {
+        let body = Bytes::from_static(
+            br#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"UPDATE",
+                "resource":{"group":"g","version":"v1","resource":"things"},"namespace":"n","name":"x",
+                "object":{"a" : 1},"oldObject":null}}"#,
+        );
+        let request = ReviewRequest::parse(&body).unwrap();
+        let object = request.object.as_ref().unwrap();
+        assert_eq!(&object[..], br#"{"a" : 1}"#);
+        assert!(body.as_ptr_range().contains(&object.as_ptr()));
+        assert_eq!(request.old_object, None);
+        assert_eq!((request.operation, request.object_name().as_str()), (Operation::Update, "n/x"));
+        let answer: Value = serde_json::from_slice(&request.answer(Verdict::ALLOWED)).unwrap();
+        assert_eq!(
+            answer,
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": "u", "allowed": true}})
+        );
+    }
+
+    #[test]
+    fn what_is_no_review_is_told_without_its_content() {
+        for (body, wanted) in [
+            ("", "line 1, column 0"),
+            ("[]", "is no AdmissionReview"),
+            (r#"{"kind":"Secret","apiVersion":"v1","data":{"a":"topsecret"}}"#, r#""Secret" of "v1""#),
+            (r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}"#, "no request"),
+            (
+                r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"topsecret","operation":1}}"#,
+                "is no AdmissionReview",
+            ),
+        ] {
+            let error = parse(body).unwrap_err().to_string();
+            assert!(error.contains(wanted) && !error.contains("topsecret"), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn no_name_is_longer_than_a_name() {
+        let long = "x".repeat(LONGEST_NAME + 1);
+        for member in ["uid", "subResource", "namespace", "name"] {
+            let mut review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
+                "request": {"uid": "u", "operation": "CREATE"}});
+            review["request"][member] = long[1..].into();
+            parse(&review.to_string()).unwrap();
+            review["request"][member] = long.as_str().into();
+            assert_eq!(parse(&review.to_string()).unwrap_err(), ReviewError::TooLong { member });
+        }
+        let error = parse(&json!({"kind": long.repeat(99), "apiVersion": "v1"}).to_string()).unwrap_err().to_string();
+        assert!(error.len() < 400, "{}", error.len());
+    }
+
+    #[test]
+    fn an_answer_speaks_the_version_of_the_question() {
+        let old = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","operation":"CREATE"}}"#;
+        let patch = vec![PatchOperation::Remove { path: "/a".to_owned() }];
+        let answer = parse(old).unwrap().answer(Verdict::Allowed { patch, warnings: vec!["w".to_owned()] });
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["apiVersion"], "admission.k8s.io/v1beta1");
+        assert_eq!(
+            BASE64.decode(answer["response"]["patch"].as_str().unwrap()).unwrap(),
+            br#"[{"op":"remove","path":"/a"}]"#
+        );
+        assert_eq!(answer["response"]["warnings"], json!(["w"]));
+        let denial = Denial {
+            code: 422,
+            reason: "Invalid",
+            message: "m".to_owned(),
+            causes: vec![("f".to_owned(), "c".to_owned())],
+        };
+        let answer: Value = serde_json::from_slice(&parse(old).unwrap().answer(Verdict::Denied(denial))).unwrap();
+        assert_eq!(
+            answer["response"]["status"],
+            json!({"status": "Failure", "code": 422, "reason": "Invalid", "message": "m",
+                "details": {"causes": [{"field": "f", "message": "c"}]}})
+        );
+    }
+
+    #[test]
+    fn answers_have_a_bound() {
+        let question = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"CREATE"}}"#;
+        let answer = |verdict: Verdict| parse(question).unwrap().answer(verdict);
+        let warnings: Vec<String> =
+            (0..1000).map(|number| format!("{number} {}", "\u{202e}ä\r\n".repeat(2000))).collect();
+        let warned = answer(Verdict::Allowed { patch: Vec::new(), warnings });
+        assert!(warned.len() < 64 * 1024 && String::from_utf8_lossy(&warned).contains("and 980 more warnings"));
+        let denied = answer(Verdict::Denied(Denial::internal("<".repeat(1 << 20))));
+        assert!(denied.len() < 64 * 1024, "{}", denied.len());
+    }
+}

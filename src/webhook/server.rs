@@ -1,0 +1,129 @@
+//! Answers reviews over HTTPS, each within the time that the API server gives it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use futures::future::BoxFuture;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::live_certificate::LiveCertificate;
+use super::review::{Denial, ReviewRequest, Verdict};
+use crate::process::http_server::{BodyMemory, Server, UsedMemory};
+
+/// Largest body: two objects of 3 MiB, the most that an API server takes in, and what is around them.
+const LARGEST_BODY: usize = 7 << 20;
+/// Memory for bodies that are received or reviewed.
+const BODY_MEMORY: usize = 64 << 20;
+/// Connections at a time. An API server needs one or two.
+const CONNECTIONS: usize = 256;
+/// What a review may take, unless the API server says less. Its own limit is ten seconds; an answer in time says more than none.
+const DEADLINE: Duration = Duration::from_secs(9);
+/// How much sooner than the API server's deadline the answer is sent.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// Judges or changes objects.
+pub(crate) trait Reviewer: Send + Sync {
+    /// What becomes of a request. Whatever blocks for more than a few milliseconds belongs on a thread for it.
+    fn review(&self, request: Arc<ReviewRequest>) -> BoxFuture<'_, Verdict>;
+}
+
+/// Hears of every review.
+pub(crate) trait Observer: Send + Sync {
+    /// A review has been answered.
+    fn reviewed(&self, path: &str, request: &ReviewRequest, verdict: &Verdict, took: Duration);
+    /// A request was none that can be answered.
+    fn refused(&self, path: &str, why: &str);
+}
+
+/// Reviewers by path.
+pub(crate) type Routes = BTreeMap<String, Arc<dyn Reviewer>>;
+
+#[derive(Clone)]
+struct Endpoint {
+    path: Arc<str>,
+    reviewer: Arc<dyn Reviewer>,
+    observer: Arc<dyn Observer>,
+    bodies: Arc<BodyMemory>,
+}
+
+/// Serves until told to stop; then open requests get to end.
+///
+/// # Errors
+/// When no TLS server can be made.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    live: &LiveCertificate,
+    routes: Routes,
+    observer: Arc<dyn Observer>,
+    mut stopped: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let bodies = BodyMemory::new(LARGEST_BODY, BODY_MEMORY);
+    let mut router = Router::new();
+    for (path, reviewer) in routes {
+        let (observer, bodies) = (Arc::clone(&observer), Arc::clone(&bodies));
+        let endpoint = Endpoint { path: path.as_str().into(), reviewer, observer, bodies };
+        router = router.route(&path, post(answer).with_state(endpoint));
+    }
+    // Also when nobody is there any more who could say so.
+    let told_to_stop = async { drop(stopped.wait_for(|stopped| *stopped).await) };
+    Server::new("webhooks", CONNECTIONS, router).with_tls(live.server_config()?).serve(listener, told_to_stop).await;
+    Ok(())
+}
+
+/// Answers one request. What is no review gets a plain text, which ends up in the API server's log and message.
+async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    let began = Instant::now();
+    let limit = deadline(request.uri().query().unwrap_or_default());
+    let review = match read(&endpoint, request).await {
+        Ok(review) => review,
+        Err((status, why)) => {
+            endpoint.observer.refused(&endpoint.path, &why);
+            return (status, format!("{why}\n")).into_response();
+        }
+    };
+    let (review, memory) = review;
+    let left = limit.saturating_sub(began.elapsed());
+    // A task of its own: a panic in it is an answer, not a broken connection.
+    let judged = tokio::spawn({
+        let (reviewer, review) = (Arc::clone(&endpoint.reviewer), Arc::clone(&review));
+        async move {
+            // Also when nobody waits for its verdict any more, it needs the body.
+            let _memory = memory;
+            reviewer.review(review).await
+        }
+    });
+    let verdict = match timeout(left, judged).await {
+        Ok(Ok(verdict)) => verdict,
+        Ok(Err(_)) => Verdict::Denied(Denial::internal("the review failed; see the log of the webhook".to_owned())),
+        Err(_) => {
+            Verdict::Denied(Denial::timeout(format!("no verdict within {:.1} s; try again", limit.as_secs_f32())))
+        }
+    };
+    endpoint.observer.reviewed(&endpoint.path, &review, &verdict, began.elapsed());
+    ([(header::CONTENT_TYPE, "application/json")], review.answer(verdict)).into_response()
+}
+
+/// Reads a review with its body.
+async fn read(endpoint: &Endpoint, request: Request) -> Result<(Arc<ReviewRequest>, UsedMemory), (StatusCode, String)> {
+    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if content_type.is_none_or(|value| value.split(';').next() != Some("application/json")) {
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json".to_owned()));
+    }
+    let (body, memory) = endpoint.bodies.read(request).await.map_err(|error| (error.status(), error.to_string()))?;
+    let review = ReviewRequest::parse(&body).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+    Ok((Arc::new(review), memory))
+}
+
+/// The API server tells in the query how long it waits: `timeout=10s`, in whole seconds and at most 30.
+fn deadline(query: &str) -> Duration {
+    let told = query.split('&').find_map(|pair| pair.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok());
+    told.map_or(DEADLINE, |seconds| Duration::from_secs(seconds).saturating_sub(MARGIN).min(DEADLINE))
+}

@@ -1,0 +1,290 @@
+//! Pure step, the first of every reconcile, preview and explanation: what shall exist for a Worker, and how what exists
+//! differs from it.
+//!
+//! ```text
+//!  Worker + Cluster + Secrets ─ decode ─► WorkerContext ─ dependencies ─ plan ─► DesiredState
+//!                                                                                   │ + MachineObjects
+//!                                                                                   ▼
+//!                                                           Drift: changes, orphans, what the status lacks
+//! ```
+
+use jiff::Timestamp;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde_json::{Value, json};
+
+use crate::api::gardener::{Cluster, MachineDeploymentStatus, Worker};
+use crate::api::secret::Secrets;
+use crate::provider::{Dependencies, MachinePlan, Provider, WorkerContext, WorkerError};
+use crate::worker::changes::{MachineChanges, Write, changes, replica_rules};
+use crate::worker::decode;
+use crate::worker::deployment::wanted_document;
+use crate::worker::machine_objects::MachineObjects;
+use crate::worker::orphans::{MachineController, Orphans, orphans};
+use crate::worker::plan::{Plan, plan};
+use crate::worker::status::{provider_status_patch, published_deployments};
+
+/// How it is known what pools depend on at the cloud.
+#[derive(Clone, Copy, Debug)]
+pub enum CloudView<'a> {
+    /// As the context says: what was provided, or without that what the provider status records.
+    Context,
+    /// As a file describes the cloud.
+    Described(&'a Value),
+    /// Nobody asks the cloud: what is recorded is taken to be there.
+    Settled,
+}
+
+/// What shall exist for a Worker.
+#[derive(Clone, Debug)]
+pub struct DesiredState<'a> {
+    context: WorkerContext<'a>,
+    dependencies: Option<Dependencies>,
+    /// A plan for each pool, or why there is none.
+    pub plan: Plan,
+}
+
+impl<'a> DesiredState<'a> {
+    /// Plans the pools of a Worker from its objects.
+    ///
+    /// # Errors
+    /// When there is no Cluster, or something that all pools share is missing or wrong.
+    pub fn of_worker(
+        provider: &dyn Provider,
+        worker: &'a Worker,
+        cluster: Option<&'a Cluster>,
+        secrets: &'a Secrets,
+        cloud: CloudView<'_>,
+    ) -> Result<Self, WorkerError> {
+        Self::new(provider, decode::context_of(worker, cluster, secrets)?, cloud)
+    }
+
+    /// Plans the pools of a Worker whose objects are decoded.
+    ///
+    /// # Errors
+    /// When something that all pools share is missing or wrong.
+    pub fn new(provider: &dyn Provider, context: WorkerContext<'a>, cloud: CloudView<'_>) -> Result<Self, WorkerError> {
+        let described = |cloud: &Value| provider.described_dependencies(context, cloud);
+        let dependencies = match cloud {
+            CloudView::Context => None,
+            CloudView::Described(cloud) => described(cloud)?,
+            CloudView::Settled => match provider.settled_cloud(context)? {
+                Some(cloud) => described(&cloud)?,
+                None => None,
+            },
+        };
+        let plan = plan(provider, with_dependencies(context, dependencies.as_ref()))?;
+        Ok(Self { context, dependencies, plan })
+    }
+
+    /// What the pools were planned from.
+    #[must_use]
+    pub fn context(&self) -> WorkerContext<'_> {
+        with_dependencies(self.context, self.dependencies.as_ref())
+    }
+
+    /// Whether every pool is planned: none is invalid, none waits for what it depends on.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.plan.unplanned().next().is_none()
+    }
+
+    /// The bounds that the cluster-autoscaler shall find in the status.
+    #[must_use]
+    pub fn machine_deployments(&self, live: &MachineObjects) -> Vec<MachineDeploymentStatus> {
+        let technical_id = &self.context.shoot.status.technical_id;
+        published_deployments(&self.plan, self.context.worker, technical_id, live)
+    }
+
+    /// The MachineDeployment of a placement as it shall be, without the record of what its class is made of.
+    #[must_use]
+    pub fn deployment_document(&self, machine: &MachinePlan, live: &MachineObjects) -> Value {
+        let metadata = &self.context.worker.metadata;
+        let [name, namespace] = [&metadata.name, &metadata.namespace].map(|name| name.as_deref().unwrap_or_default());
+        let rules = replica_rules(&self.context, live);
+        wanted_document(name, namespace, &machine.deployment, live.deployments.get(&machine.deployment.name.0), rules)
+    }
+
+    /// Compares it with what exists. `now` is the time that a new class is recorded with.
+    #[must_use]
+    pub fn drift(&self, live: &MachineObjects, now: Timestamp) -> Drift<'_> {
+        let worker = self.context.worker;
+        Drift {
+            is_complete: self.is_complete(),
+            changes: changes(&self.context, &self.plan, live, now),
+            orphans: orphans(&self.plan, live, MachineController::Running),
+            is_status_current: self.machine_deployments(live) == worker.status.machine_deployments
+                && provider_status_patch(worker, &self.plan.provider_status).is_none(),
+        }
+    }
+}
+
+/// The context with what pools depend on, where that was found out here.
+fn with_dependencies<'a>(context: WorkerContext<'a>, found: Option<&'a Dependencies>) -> WorkerContext<'a> {
+    WorkerContext { dependencies: found.or(context.dependencies), ..context }
+}
+
+/// How what exists differs from what shall.
+#[derive(Clone)]
+pub struct Drift<'a> {
+    /// Whether every pool is planned.
+    pub is_complete: bool,
+    /// What has to be written, one entry per placement, also where nothing differs.
+    pub changes: Vec<MachineChanges<'a>>,
+    /// Machine objects that no pool wants.
+    pub orphans: Orphans,
+    /// Whether the status says which machine deployments there are, and what the provider records.
+    pub is_status_current: bool,
+}
+
+impl Drift<'_> {
+    /// Whether every pool is planned, and its machine objects are as they shall be and no others are there.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.is_complete && !self.changes.iter().any(MachineChanges::is_to_write) && self.orphans.is_empty()
+    }
+
+    /// Whether a reconcile would write nothing, and would have nothing to report.
+    #[must_use]
+    pub fn writes_nothing(&self) -> bool {
+        self.is_settled() && self.is_status_current
+    }
+}
+
+/// Boot scripts are written as their length.
+impl Serialize for DesiredState<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let pools: Vec<Value> = self
+            .plan
+            .pools
+            .iter()
+            .map(|pool| match pool {
+                Ok(plan) => serde_json::to_value(plan).map_err(serde::ser::Error::custom),
+                Err(error) => {
+                    Ok(json!({"pool": error.pool, "code": error.problem.code(), "error": error.problem.to_string()}))
+                }
+            })
+            .collect::<Result<_, S::Error>>()?;
+        let mut state = serializer.serialize_struct("DesiredState", 2)?;
+        state.serialize_field("pools", &pools)?;
+        state.serialize_field("providerStatus", &self.plan.provider_status)?;
+        state.end()
+    }
+}
+
+/// Objects that are as they shall be are left out, and so is the content of Secrets.
+impl Serialize for Drift<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let changes = self.changes.iter().filter(|change| change.is_to_write());
+        let changes: Vec<Value> = changes
+            .map(|change| {
+                json!({
+                    "name": change.machine.deployment.name,
+                    "pool": change.machine.deployment.pool_name,
+                    "secret": change.secret.as_ref().map(Write::verb),
+                    "machineClass": change.class.as_ref().map(Write::document),
+                    "machineDeployment": change.deployment.as_ref().map(Write::document),
+                })
+            })
+            .collect();
+        let mut drift = serializer.serialize_struct("Drift", 4)?;
+        drift.serialize_field("isComplete", &self.is_complete)?;
+        drift.serialize_field("changes", &changes)?;
+        drift.serialize_field("orphans", &self.orphans)?;
+        drift.serialize_field("isStatusCurrent", &self.is_status_current)?;
+        drift.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::gardener::{CloudProfile, Shoot};
+    use crate::provider::test_support::{NAMESPACE, machine_plan};
+    use crate::provider::{PoolError, PoolPlan, PoolProblem};
+    use crate::worker::machine_objects::{Digested, LiveDeployment};
+
+    /// The decoded objects of a Worker whose status says `status`.
+    struct Objects(Worker, CloudProfile, Shoot, Secrets);
+
+    impl Objects {
+        fn new(status: &Value) -> Self {
+            let pool = json!({"name": "a", "machineType": "t", "machineImage": {"name": "i", "version": "1"}});
+            let metadata = json!({"name": "w", "namespace": NAMESPACE});
+            let worker = json!({"metadata": metadata, "spec": {"type": "azure", "pools": [pool]}, "status": status});
+            Self(
+                serde_json::from_str(&worker.to_string()).unwrap(),
+                serde_json::from_str("{}").unwrap(),
+                serde_json::from_str("{}").unwrap(),
+                Secrets::default(),
+            )
+        }
+
+        fn desired(&self, pool: Result<PoolPlan, PoolError>) -> DesiredState<'_> {
+            let Self(worker, cloud_profile, shoot, secrets) = self;
+            let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
+            let plan = Plan { pools: vec![pool], provider_status: json!({"images": ["i"]}) };
+            DesiredState { context, dependencies: None, plan }
+        }
+    }
+
+    fn planned() -> Result<PoolPlan, PoolError> {
+        let machines = vec![machine_plan()];
+        Ok(PoolPlan { pool: "a".to_owned(), machines, status_image: json!({}), in_place_hash: None })
+    }
+
+    fn after(drift: &Drift<'_>) -> MachineObjects {
+        let mut live = MachineObjects::default();
+        for change in &drift.changes {
+            let [class, secret] = [&change.machine.deployment.class_name.0, &change.machine.deployment.secret_name.0];
+            let document = change.class.as_ref().unwrap().after().clone();
+            live.classes.insert(class.clone(), Digested::class(document).unwrap());
+            let document = change.secret.as_ref().unwrap().after().clone();
+            live.class_secrets.insert(secret.clone(), Digested::secret(document));
+            let document = change.deployment.as_ref().unwrap().after().clone();
+            live.deployments.insert(
+                change.machine.deployment.name.0.clone(),
+                LiveDeployment::read_without_codes(document).unwrap(),
+            );
+        }
+        live
+    }
+
+    #[test]
+    fn what_was_written_is_not_written_again() {
+        let objects = Objects::new(&json!({}));
+        let desired = objects.desired(planned());
+        let first = desired.drift(&MachineObjects::default(), Timestamp::UNIX_EPOCH);
+        assert!(!first.is_settled() && !first.writes_nothing());
+        let second = desired.drift(&after(&first), Timestamp::now());
+        assert!(second.is_settled() && !second.writes_nothing(), "the status lacks the bounds and the images");
+        let bounds = desired.machine_deployments(&MachineObjects::default());
+        let objects = Objects::new(&json!({"machineDeployments": bounds, "providerStatus": {"images": ["i"]}}));
+        let third = objects.desired(planned());
+        assert!(third.drift(&after(&first), Timestamp::now()).writes_nothing());
+    }
+
+    #[test]
+    fn an_orphan_and_an_invalid_pool_are_drift() {
+        let objects = Objects::new(&json!({}));
+        let desired = objects.desired(planned());
+        let mut live = after(&desired.drift(&MachineObjects::default(), Timestamp::UNIX_EPOCH));
+        let orphan = json!({"metadata": {"name": "old"}});
+        live.classes.insert("old".to_owned(), Digested::class(orphan).unwrap());
+        assert!(!desired.drift(&live, Timestamp::now()).is_settled());
+        let invalid = objects.desired(Err(PoolProblem::VolumeMissing.of_pool("a")));
+        assert!(!invalid.drift(&MachineObjects::default(), Timestamp::now()).is_settled());
+    }
+
+    #[test]
+    fn it_is_printed_without_boot_scripts() {
+        let objects = Objects::new(&json!({}));
+        let desired = objects.desired(planned());
+        let drift = desired.drift(&MachineObjects::default(), Timestamp::UNIX_EPOCH);
+        let printed = json!({"desired": desired, "drift": drift});
+        assert_eq!(printed["drift"]["changes"][0]["secret"], "create");
+        assert_eq!(printed["drift"]["changes"][0]["machineClass"]["create"]["provider"], "Azure");
+        assert_eq!(printed["desired"]["pools"][0]["machines"][0]["userData"], "24 bytes");
+        let text = printed.to_string();
+        assert!(!text.contains("boot-script") && !text.contains("Ym9vdC1zY3Jp"), "{text}");
+    }
+}

@@ -1,0 +1,228 @@
+//! Live machine objects of a Worker's namespace: deployments with the untouched document beside its typed view, classes and
+//! their Secrets as a digest of what they say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::Resource;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use crate::api::gardener::ErrorCode;
+use crate::api::gotext::json::{DecodeError, decode_value};
+use crate::api::machine::{Machine, MachineDeployment, MachineLastOperation, MachineSet};
+use crate::provider::{Provider, Providers};
+use crate::worker::digest::{self, Digest};
+
+/// Label on a MachineDeployment: name of its pool.
+pub const POOL_LABEL: &str = "worker.gardener.cloud/pool";
+/// Label on classes and their Secrets.
+pub const PURPOSE_LABEL: (&str, &str) = ("gardener.cloud/purpose", "machineclass");
+
+/// A MachineDeployment as the API server sent it, and what is read of it.
+#[derive(Clone, Debug)]
+pub struct LiveDeployment {
+    /// The whole document.
+    pub document: Value,
+    /// The typed view; its failed machines are in `failed_machines`.
+    pub object: MachineDeployment,
+    /// Its machines that failed.
+    pub failed_machines: Vec<FailedMachine>,
+}
+
+/// A machine that could not be created, deleted or kept healthy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FailedMachine {
+    /// Name of the Machine.
+    pub name: String,
+    /// The driver's text.
+    pub description: String,
+    /// Gardener's codes for it.
+    pub codes: BTreeSet<ErrorCode>,
+    /// Whether it could not be created.
+    pub is_creation: bool,
+}
+
+impl LiveDeployment {
+    /// Reads the typed view. The provider decides which codes the failures of machines have.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn read(document: Value, provider: &dyn Provider) -> Result<Self, DecodeError> {
+        Self::read_with(document, |code, text| provider.error_codes(code, text))
+    }
+
+    /// Reads the typed view of a document whose failures nobody reports, such as one in a file.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn read_without_codes(document: Value) -> Result<Self, DecodeError> {
+        Self::read_with(document, |_, _| BTreeSet::new())
+    }
+
+    fn read_with(
+        document: Value,
+        codes_of: impl Fn(Option<&str>, &str) -> BTreeSet<ErrorCode>,
+    ) -> Result<Self, DecodeError> {
+        let mut object: MachineDeployment = decode_value(&document)?;
+        let failed = std::mem::take(&mut object.status.failed_machines).into_iter().map(|machine| {
+            let MachineLastOperation { description, error_code, operation_type } = machine.last_operation;
+            FailedMachine {
+                name: machine.name,
+                codes: codes_of(error_code.as_deref(), &description),
+                description,
+                is_creation: operation_type == "Create",
+            }
+        });
+        Ok(Self { failed_machines: failed.collect(), object, document })
+    }
+}
+
+/// An object that is only compared: who it is, and what it says as a digest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Digested<T> {
+    /// Name, uid, resource version, finalizers, time of deletion; labels and annotations are left out.
+    pub metadata: ObjectMeta,
+    /// What it says.
+    pub digest: Digest,
+    /// Id of what a class places machines in at the cloud, such as a scale set.
+    pub placed_in: Option<String>,
+    /// The object itself, where it was kept.
+    pub whole: Option<Box<T>>,
+}
+
+impl Digested<Value> {
+    /// Of a machine class.
+    ///
+    /// # Errors
+    /// When its metadata can't be read.
+    pub fn class(document: Value) -> Result<Self, DecodeError> {
+        let metadata = decode_value(&document["metadata"]).map_err(|error| error.within("metadata"))?;
+        let placed_in = Providers::SHIPPED.dependency_of_class(&document["providerSpec"]);
+        Ok(Self {
+            metadata: identity(metadata),
+            digest: digest::of_document(&document),
+            placed_in: placed_in.map(str::to_owned),
+            whole: Some(Box::new(document)),
+        })
+    }
+}
+
+impl Digested<Secret> {
+    /// Of the Secret of a machine class.
+    #[must_use]
+    pub fn secret(secret: Secret) -> Self {
+        let metadata = identity(secret.metadata.clone());
+        Self { metadata, digest: digest::of_secret(&secret), placed_in: None, whole: Some(Box::new(secret)) }
+    }
+}
+
+impl<T> Digested<T> {
+    /// Without the object itself.
+    #[must_use]
+    pub fn digest_only(self) -> Self {
+        Self { whole: None, ..self }
+    }
+
+    /// Name and uid of those objects that are meant and that nobody deletes yet.
+    pub fn still_to_delete(
+        objects: &BTreeMap<String, Self>,
+        is_meant: impl Fn(&String) -> bool,
+    ) -> Vec<(&str, Option<&str>)> {
+        let objects = objects.iter().filter(|(name, object)| is_meant(name) && !object.is_being_deleted());
+        objects.map(|(name, object)| (name.as_str(), object.metadata.uid.as_deref())).collect()
+    }
+
+    /// Whether somebody has asked for its deletion.
+    #[must_use]
+    pub fn is_being_deleted(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+}
+
+fn identity(metadata: ObjectMeta) -> ObjectMeta {
+    ObjectMeta { managed_fields: None, labels: None, annotations: None, ..metadata }
+}
+
+/// The machine objects in the namespace of one Worker, by name. The namespace belongs to the Worker as a whole.
+#[derive(Clone, Default)]
+pub struct MachineObjects {
+    /// Machine deployments.
+    pub deployments: BTreeMap<String, LiveDeployment>,
+    /// Machine classes.
+    pub classes: BTreeMap<String, Digested<Value>>,
+    /// Secrets with the purpose label.
+    pub class_secrets: BTreeMap<String, Digested<Secret>>,
+    /// Machine sets.
+    pub machine_sets: Vec<MachineSet>,
+    /// Machines.
+    pub machines: Vec<Machine>,
+    /// Replicas of deployments that are brought back to this seed and not made yet, by name.
+    pub moved_replicas: BTreeMap<String, i32>,
+}
+
+impl MachineObjects {
+    /// Whether there is anything that classes are needed for.
+    #[must_use]
+    pub fn uses_classes(&self) -> bool {
+        !(self.deployments.is_empty() && self.machine_sets.is_empty() && self.machines.is_empty())
+    }
+
+    /// The classes that deployments, machine sets and machines name.
+    #[must_use]
+    pub fn used_classes(&self) -> BTreeSet<&str> {
+        let deployments = self.deployments.values().map(|live| &live.object.spec.template.spec.class);
+        let sets = self.machine_sets.iter().map(|set| &set.spec.template.spec.class);
+        let machines = self.machines.iter().map(|machine| &machine.spec.class);
+        deployments.chain(sets).chain(machines).map(|class| class.name.as_str()).collect()
+    }
+
+    /// Whether no machine object is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.deployments.is_empty()
+            && self.classes.is_empty()
+            && self.class_secrets.is_empty()
+            && self.machine_sets.is_empty()
+            && self.machines.is_empty()
+    }
+}
+
+impl LiveDeployment {
+    /// The pool that the deployment is labelled with.
+    #[must_use]
+    pub fn pool(&self) -> Option<&str> {
+        self.object.metadata.labels.as_ref()?.get(POOL_LABEL).map(String::as_str)
+    }
+}
+
+/// A document of kind `T` with the given members, `apiVersion` and `kind` first.
+#[must_use]
+pub fn document_of<T: Resource>(mut members: Value) -> Value {
+    if let Value::Object(map) = &mut members {
+        map.insert("apiVersion".to_owned(), T::API_VERSION.into());
+        map.insert("kind".to_owned(), T::KIND.into());
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::provider::azure::Azure;
+
+    #[test]
+    fn the_provider_decides_the_codes_of_a_failed_machine() {
+        let operation = |kind: &str| json!({"description": "no room", "errorCode": "ResourceExhausted", "type": kind});
+        let failed = json!([{"name": "m1", "lastOperation": operation("Create")}, {"name": "m2", "lastOperation": operation("Delete")}]);
+        let document = json!({"metadata": {"name": "a-z1"}, "status": {"failedMachines": failed}});
+        let failed = LiveDeployment::read(document.clone(), &Azure).unwrap().failed_machines;
+        let told: Vec<_> = failed.iter().map(|machine| (machine.name.as_str(), machine.is_creation)).collect();
+        assert_eq!(told, [("m1", true), ("m2", false)]);
+        assert_eq!(failed[0].codes, [ErrorCode::InfraResourcesDepleted].into());
+        let in_a_file = LiveDeployment::read_without_codes(document).unwrap().failed_machines;
+        assert!(in_a_file.len() == 2 && in_a_file[0].codes.is_empty());
+    }
+}

@@ -1,0 +1,193 @@
+//! Pure step: what nothing needs any more. Whatever belongs to a pool that could not be planned stays.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::machine::MachineSet;
+use crate::worker::machine_objects::LiveDeployment;
+use crate::worker::machine_objects::{Digested, MachineObjects};
+use crate::worker::plan::Plan;
+
+/// Names of objects that are to be deleted, and of those that still have to wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Orphans {
+    /// Deployments that no pool wants.
+    pub deployments: BTreeSet<String>,
+    /// Classes that no deployment uses and no machine set or machine refers to.
+    pub classes: BTreeSet<String>,
+    /// Secrets of such classes.
+    pub class_secrets: BTreeSet<String>,
+    /// Classes that no deployment uses, but old machine sets or machines still do.
+    pub classes_in_use: BTreeSet<String>,
+}
+
+impl Orphans {
+    /// Whether nothing is to be deleted and nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether anything of it is to be deleted that nobody deletes yet.
+    #[must_use]
+    pub fn is_to_delete(&self, live: &MachineObjects) -> bool {
+        let deployments = live.deployments.iter().filter(|(_, live)| !is_being_deleted(&live.document));
+        deployments.into_iter().any(|(name, _)| self.deployments.contains(name))
+            || !Digested::still_to_delete(&live.classes, |name| self.classes.contains(name)).is_empty()
+            || !Digested::still_to_delete(&live.class_secrets, |name| self.class_secrets.contains(name)).is_empty()
+    }
+}
+
+/// Whether machine sets that vanish are waited for. Without a running machine-controller-manager they never do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MachineController {
+    /// It runs, so machine sets vanish.
+    Running,
+    /// It is scaled to zero or absent.
+    Stopped,
+}
+
+/// Finds the garbage among the live objects.
+#[must_use]
+pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineController) -> Orphans {
+    let wanted: BTreeSet<&str> = plan.wanted_deployments().into_iter().map(|name| name.0.as_str()).collect();
+    let failed_pools = plan.failed_pools();
+    let is_kept = |name: &str, deployment: &LiveDeployment| {
+        wanted.contains(name) || deployment.pool().is_some_and(|pool| failed_pools.contains(pool))
+    };
+    let deployments = live
+        .deployments
+        .iter()
+        .filter(|(name, deployment)| !is_kept(name, deployment))
+        .map(|(name, _)| name.clone())
+        .collect();
+
+    let mut kept_classes: BTreeSet<&str> = plan.wanted_classes().into_iter().map(|name| name.0.as_str()).collect();
+    for (name, deployment) in &live.deployments {
+        let failed = deployment.pool().is_some_and(|pool| failed_pools.contains(pool));
+        if !wanted.contains(name.as_str()) && failed {
+            kept_classes.insert(&deployment.object.spec.template.spec.class.name);
+        }
+    }
+    kept_classes.extend(classes_by_hand(plan, live));
+    let mut used_classes: BTreeSet<&str> = BTreeSet::new();
+    if machine_controller == MachineController::Running {
+        // A set that machine-controller-manager has never taken up has no machines but those that are there.
+        let sets = live.machine_sets.iter().filter(|set| set.status.observed_generation > 0 || set.status.replicas > 0);
+        used_classes.extend(sets.map(|set| set.spec.template.spec.class.name.as_str()));
+        used_classes.extend(live.machines.iter().map(|machine| machine.spec.class.name.as_str()));
+        used_classes.extend(
+            live.deployments.values().map(|deployment| deployment.object.spec.template.spec.class.name.as_str()),
+        );
+    }
+    let unwanted = |name: &&String| !kept_classes.contains(name.as_str());
+    let (classes_in_use, classes) = live
+        .classes
+        .keys()
+        .filter(unwanted)
+        .cloned()
+        .partition::<BTreeSet<_>, _>(|name| used_classes.contains(name.as_str()));
+    let class_secrets =
+        live.class_secrets.keys().filter(unwanted).filter(|name| !classes_in_use.contains(*name)).cloned().collect();
+    Orphans { deployments, classes, class_secrets, classes_in_use }
+}
+
+/// Classes of old machines that a person will select to be updated, one day.
+fn classes_by_hand<'a>(plan: &Plan, live: &'a MachineObjects) -> impl Iterator<Item = &'a str> {
+    let deployments = plan.machines().map(|machine| &machine.deployment);
+    let by_hand = deployments.filter(|wanted| wanted.strategy.is_manual_in_place());
+    let by_hand: BTreeSet<String> = by_hand.map(|wanted| wanted.name.0.clone()).collect();
+    let is_by_hand = move |set: &&MachineSet| {
+        let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
+        set.status.replicas > 0 && owners.iter().any(|owner| by_hand.contains(&owner.name))
+    };
+    live.machine_sets.iter().filter(is_by_hand).map(|set| set.spec.template.spec.class.name.as_str())
+}
+
+/// Whether an object is being deleted already.
+#[must_use]
+pub fn is_being_deleted(document: &Value) -> bool {
+    document["metadata"].get("deletionTimestamp").is_some_and(|timestamp| !timestamp.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::provider::{PoolPlan, PoolProblem};
+
+    /// A plan in which pool `b` could not be planned and pool `a` wants nothing.
+    fn plan_with_failed_pool_b() -> Plan {
+        let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
+        Plan { pools: vec![Ok(empty), Err(PoolProblem::VolumeMissing.of_pool("b"))], provider_status: json!({}) }
+    }
+
+    fn deployment(pool: &str, class: &str) -> LiveDeployment {
+        LiveDeployment::read_without_codes(json!({
+            "metadata": {"name": format!("shoot--p--s-{pool}-z1"), "labels": {"worker.gardener.cloud/pool": pool}},
+            "spec": {"template": {"spec": {"class": {"name": class}}}},
+        }))
+        .unwrap()
+    }
+
+    fn live() -> MachineObjects {
+        let class = |name: &str| (name.to_owned(), Digested::class(json!({"metadata": {"name": name}})).unwrap());
+        MachineObjects {
+            deployments: [
+                ("a-z1".to_owned(), deployment("a", "class-a")),
+                ("b-z1".to_owned(), deployment("b", "class-b")),
+            ]
+            .into(),
+            classes: [class("class-a"), class("class-b"), class("class-old")].into(),
+            machine_sets: vec![
+                serde_json::from_value(json!({
+                    "metadata": {"name": "old"},
+                    "spec": {"template": {"spec": {"class": {"name": "class-old"}}}},
+                    "status": {"observedGeneration": 1},
+                }))
+                .unwrap(),
+            ],
+            ..MachineObjects::default()
+        }
+    }
+
+    #[test]
+    fn a_pool_that_cannot_be_planned_keeps_everything() {
+        let found = orphans(&plan_with_failed_pool_b(), &live(), MachineController::Running);
+        assert_eq!(found.deployments, ["a-z1".to_owned()].into(), "not the deployment of pool b");
+        assert!(!found.classes.contains("class-b") && !found.classes_in_use.contains("class-b"));
+    }
+
+    #[test]
+    fn a_class_stays_while_machines_use_it() {
+        let mut live = live();
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert_eq!(found.classes_in_use, ["class-a".to_owned(), "class-old".to_owned()].into());
+        live.machine_sets.clear();
+        live.deployments.remove("a-z1");
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
+    }
+
+    #[test]
+    fn a_set_that_was_never_taken_up_holds_no_class() {
+        let mut live = live();
+        live.machine_sets[0].status.observed_generation = 0;
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert!(found.classes.contains("class-old"), "{found:?}");
+        live.machines = vec![serde_json::from_value(json!({"spec": {"class": {"name": "class-old"}}})).unwrap()];
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert!(found.classes_in_use.contains("class-old"), "{found:?}");
+    }
+
+    #[test]
+    fn without_machine_controller_manager_nobody_is_waited_for() {
+        let found = orphans(&plan_with_failed_pool_b(), &live(), MachineController::Stopped);
+        assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
+        assert!(found.classes_in_use.is_empty());
+    }
+}

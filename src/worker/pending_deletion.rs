@@ -1,0 +1,116 @@
+//! Pure: what is left of a Worker that is being deleted, who holds it, and how far that is.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::api::bounded_text::{Bound, beginning, named};
+use crate::api::machine::Machine;
+use crate::worker::machine_objects::MachineObjects;
+use crate::worker::progress::LONGEST_DESCRIPTION;
+
+/// Objects that are named.
+const MOST_NAMES: usize = 3;
+/// Finalizers of each that are named.
+const MOST_FINALIZERS: Bound = Bound { items: 10, bytes: 1024 };
+
+/// What is left, by number, and who holds the objects that go next. With `why`, also what machine-controller-manager said of
+/// its last try to delete a machine: that changes often.
+#[must_use]
+pub fn pending_deletion_text(live: &MachineObjects, why: bool) -> String {
+    let counts = [
+        (live.machines.len(), "machine", "s"),
+        (live.machine_sets.len(), "machine set", "s"),
+        (live.deployments.len(), "machine deployment", "s"),
+        (live.classes.len(), "machine class", "es"),
+        (live.class_secrets.len(), "machine class secret", "s"),
+    ];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let counts: Vec<String> =
+        counts.map(|(count, kind, plural)| format!("{count} {kind}{}", if count == 1 { "" } else { plural })).collect();
+    let mut text = format!("waiting until the following machine resources have been deleted: {}", counts.join(", "));
+    let held = held(live, why);
+    for holder in held.iter().take(MOST_NAMES) {
+        text.push_str("; ");
+        text.push_str(holder);
+    }
+    if held.len() > MOST_NAMES {
+        text.push_str(&format!("; and {} more", held.len() - MOST_NAMES));
+    }
+    text
+}
+
+/// The objects of the kind that goes next, with what holds each.
+fn held(live: &MachineObjects, why: bool) -> Vec<String> {
+    let of_machine = |machine: &Machine| {
+        let mut text = holder("Machine", &machine.metadata)?;
+        let said = &machine.status.last_operation.description;
+        if why && !said.is_empty() {
+            text.push_str(&format!(" ({})", beginning(said, LONGEST_DESCRIPTION)));
+        }
+        Some(text)
+    };
+    let machines: Vec<String> = live.machines.iter().filter_map(of_machine).collect();
+    if !machines.is_empty() {
+        return machines;
+    }
+    let sets = live.machine_sets.iter().map(|set| ("MachineSet", &set.metadata));
+    let deployments = live.deployments.values().map(|live| ("MachineDeployment", &live.object.metadata));
+    let classes = live.classes.values().map(|class| ("MachineClass", &class.metadata));
+    let secrets = live.class_secrets.values().map(|secret| ("Secret", &secret.metadata));
+    let all: Vec<(&str, &ObjectMeta)> = sets.chain(deployments).chain(classes).chain(secrets).collect();
+    let next = all.iter().find_map(|(kind, metadata)| holder(kind, metadata).map(|_| *kind));
+    all.into_iter().filter(|(kind, _)| Some(*kind) == next).filter_map(|(kind, object)| holder(kind, object)).collect()
+}
+
+fn holder(kind: &str, metadata: &ObjectMeta) -> Option<String> {
+    let finalizers = metadata.finalizers.as_deref().filter(|finalizers| !finalizers.is_empty())?;
+    let name = metadata.name.as_deref().unwrap_or_default();
+    Some(format!("{kind} {name} is held by {}", named(finalizers, MOST_FINALIZERS)))
+}
+
+/// `lastOperation.progress`, by the kind that goes next.
+#[must_use]
+pub fn percentage(live: &MachineObjects) -> i32 {
+    match live {
+        _ if live.uses_classes() => 30,
+        _ if !live.classes.is_empty() => 60,
+        _ if !live.class_secrets.is_empty() => 80,
+        _ => 90,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::worker::machine_objects::Digested;
+
+    fn machine(name: &str) -> Machine {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "finalizers": ["machine.sapcloud.io/machine-controller"]},
+            "status": {"lastOperation": {"description": "a disruption budget forbids the eviction"}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_left_is_counted_and_its_holders_are_named() {
+        let class =
+            json!({"metadata": {"name": "class-a", "finalizers": ["machine.sapcloud.io/machine-controller-manager"]}});
+        let mut live = MachineObjects {
+            machines: ["m1", "m2", "m3", "m4"].map(machine).into(),
+            classes: [("class-a".to_owned(), Digested::class(class).unwrap())].into(),
+            ..MachineObjects::default()
+        };
+        let text = pending_deletion_text(&live, false);
+        assert!(text.contains("deleted: 4 machines, 1 machine class; Machine m1 is held by"), "{text}");
+        assert!(text.contains("Machine m3 is held") && text.ends_with("; and 1 more"), "{text}");
+        assert!(!text.contains("class-a") && !text.contains("disruption"), "{text}");
+        assert!(pending_deletion_text(&live, true).contains("(a disruption budget forbids"), "{text}");
+        live.machines.clear();
+        assert!(pending_deletion_text(&live, true).ends_with(
+            "1 machine class; MachineClass class-a is held by machine.sapcloud.io/machine-controller-manager"
+        ));
+        assert_eq!(percentage(&live), 60);
+    }
+}

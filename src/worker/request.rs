@@ -1,0 +1,458 @@
+//! Pure step: what a Worker asks for, by the protocol between gardenlet and extensions
+//! (docs/contract.md).
+
+use jiff::{SignedDuration, Timestamp};
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{Patch, PatchOperation, RemoveOperation, TestOperation};
+use serde_json::{Value, json};
+
+use crate::api::gardener::Worker;
+
+/// Annotation by which gardenlet asks for an operation.
+pub const OPERATION_ANNOTATION: &str = "gardener.cloud/operation";
+/// Annotation with the time of gardenlet's request.
+pub const TIMESTAMP_ANNOTATION: &str = "gardener.cloud/timestamp";
+/// So far the clock of gardenlet may be ahead of ours. A request from a later time has a time that means nothing.
+const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
+/// Finalizer of this extension on Workers.
+pub const FINALIZER: &str = "extensions.gardener.cloud/worker";
+
+/// An operation of the contract; its name stands in `lastOperation.type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// First time.
+    Create,
+    /// Every later time.
+    Reconcile,
+    /// The Worker is being deleted.
+    Delete,
+    /// The control plane moves away.
+    Migrate,
+    /// The control plane has moved here.
+    Restore,
+}
+
+impl Operation {
+    /// As in `lastOperation.type`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "Create",
+            Self::Reconcile => "Reconcile",
+            Self::Delete => "Delete",
+            Self::Migrate => "Migrate",
+            Self::Restore => "Restore",
+        }
+    }
+}
+
+/// What is to be done with a Worker now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing.
+    Nothing,
+    /// A new operation begins.
+    Begin(Operation),
+    /// An operation that has begun goes on.
+    Continue(Operation),
+}
+
+/// Decides by annotation, deletion timestamp, last operation, finalizer, and whether gardenlet still waits for an answer.
+#[must_use]
+pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
+    let annotation = requested_operation(worker);
+    let last = worker.status.last_operation.as_ref();
+    let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
+    let succeeded = last.is_some_and(|last| last.state == "Succeeded");
+    // What makes machines is held first, also when the process ended between the two writes of a beginning.
+    let is_held = |operation: Operation| !makes_machines(operation) || has_finalizer(worker);
+    let begun = |operation: Operation| {
+        let goes_on = last_is(operation) && !succeeded && is_held(operation);
+        if goes_on { Decision::Continue(operation) } else { Decision::Begin(operation) }
+    };
+    match annotation {
+        Some("wait-for-state") => return Decision::Nothing,
+        Some("migrate") => return begun(Operation::Migrate),
+        _ => {}
+    }
+    if worker.metadata.deletion_timestamp.is_some() {
+        return if has_finalizer(worker) { begun(Operation::Delete) } else { Decision::Nothing };
+    }
+    if annotation == Some("restore") {
+        return begun(Operation::Restore);
+    }
+    if last_is(Operation::Migrate) && succeeded {
+        return Decision::Nothing;
+    }
+    let unfinished =
+        [Operation::Create, Operation::Migrate, Operation::Restore].into_iter().find(|operation| last_is(*operation));
+    let operation = match unfinished {
+        Some(operation) if !succeeded => operation,
+        _ if last.is_none() => Operation::Create,
+        _ => Operation::Reconcile,
+    };
+    if annotation == Some("reconcile") || last.is_none() {
+        Decision::Begin(operation)
+    } else if succeeded && !is_unanswered(worker, now) {
+        Decision::Nothing
+    } else if is_held(operation) {
+        Decision::Continue(operation)
+    } else {
+        Decision::Begin(operation)
+    }
+}
+
+/// Whether gardenlet has made a request since the status was written, by the time that it wrote down: one that stands in an
+/// annotation, or one that was removed by a process that has ended before it could answer.
+#[must_use]
+pub fn is_unanswered(worker: &Worker, now: Timestamp) -> bool {
+    let last = worker.status.last_operation.as_ref();
+    let answered: Option<Timestamp> = last.and_then(|last| last.last_update_time.parse().ok());
+    let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now));
+    answered.zip(requested).is_some_and(|(answered, requested)| answered.as_second() < requested.as_second())
+}
+
+/// Whether gardenlet asks for a reconcile that nobody has taken up.
+#[must_use]
+pub fn is_reconcile_requested(worker: &Worker) -> bool {
+    requested_operation(worker) == Some("reconcile")
+}
+
+/// When gardenlet made its last request, as it wrote it down.
+#[must_use]
+pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
+    worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?.parse().ok()
+}
+
+/// The time of an answer that is given now: never before the request, or gardenlet, whose clock may be ahead, would not take
+/// it for one.
+#[must_use]
+pub fn answered_at(worker: &Worker, now: Timestamp) -> Timestamp {
+    requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map_or(now, |requested| requested.max(now))
+}
+
+fn is_in_future(requested: Timestamp, now: Timestamp) -> bool {
+    requested.duration_since(now) > CLOCK_SKEW
+}
+
+/// What begins an operation of a Worker without an annotation (`--ignore-operation-annotation`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// Nothing: an operation is requested, under way or failed.
+    None,
+    /// Its generation has changed since it was reconciled.
+    Generation,
+    /// It is reconciled; only its Cluster and Secrets can have changed.
+    Cluster,
+}
+
+/// What may begin an operation of a Worker for which [`decide`] finds no request.
+#[must_use]
+pub fn trigger(worker: &Worker) -> Trigger {
+    let last = worker.status.last_operation.as_ref();
+    let is_done = last.is_some_and(|last| {
+        last.state == "Succeeded" && !["Migrate", "Delete"].contains(&last.operation_type.as_str())
+    });
+    if !is_done || requested_operation(worker).is_some() || worker.metadata.deletion_timestamp.is_some() {
+        Trigger::None
+    } else if worker.status.observed_generation == worker.metadata.generation {
+        Trigger::Cluster
+    } else {
+        Trigger::Generation
+    }
+}
+
+fn makes_machines(operation: Operation) -> bool {
+    !matches!(operation, Operation::Delete | Operation::Migrate)
+}
+
+/// The patch of metadata with which an operation begins: the request to reconcile is removed, and what is made for a
+/// Worker is held by the finalizer. `None` when there is nothing to write.
+#[must_use]
+pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
+    let mut metadata = json!({});
+    if is_reconcile_requested(worker) {
+        metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
+    }
+    if makes_machines(operation) && !has_finalizer(worker) {
+        let mut finalizers = worker.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(FINALIZER.to_owned());
+        metadata["finalizers"] = json!(finalizers);
+        // A merge patch writes the whole list: nobody else's finalizer may get lost.
+        metadata["resourceVersion"] = json!(worker.metadata.resource_version);
+    }
+    metadata_patch(metadata)
+}
+
+/// The patch of metadata after an operation has succeeded: a Worker that is deleted or moved away is let go, and the
+/// requests to migrate and to restore, which stay until then, are removed. One patch, so that nobody sees a Worker without
+/// its request that is still held. `None` when there is nothing to write.
+#[must_use]
+pub fn end_patch(worker: &Worker, operation: Operation) -> Option<Value> {
+    let mut metadata = json!({});
+    if matches!(operation, Operation::Delete | Operation::Migrate) && has_finalizer(worker) {
+        let others = worker.metadata.finalizers.iter().flatten().filter(|finalizer| *finalizer != FINALIZER);
+        metadata["finalizers"] = json!(others.collect::<Vec<_>>());
+    }
+    let request = match operation {
+        Operation::Migrate => Some("migrate"),
+        Operation::Restore => Some("restore"),
+        Operation::Create | Operation::Reconcile | Operation::Delete => None,
+    };
+    if request.is_some() && requested_operation(worker) == request {
+        metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
+    }
+    // Neither somebody else's finalizer nor a newer request may get lost.
+    let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
+    if !is_empty {
+        metadata["resourceVersion"] = json!(worker.metadata.resource_version);
+    }
+    metadata_patch(metadata)
+}
+
+/// The patch of metadata with which a request to reconcile is removed that has found everything done: only that very
+/// request, whatever is written into the status at the same time. `None` where requests can't be told apart, or where more is
+/// to be written.
+#[must_use]
+pub fn remove_operation_annotation(worker: &Worker) -> Option<Patch> {
+    let requested = worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?;
+    if !is_reconcile_requested(worker) || !has_finalizer(worker) {
+        return None;
+    }
+    let test = |path: &[&str], value: Value| {
+        PatchOperation::Test(TestOperation { path: PointerBuf::from_tokens(path.iter().copied()), value })
+    };
+    let request = ["metadata", "annotations", OPERATION_ANNOTATION];
+    Some(Patch(vec![
+        test(&["metadata", "uid"], json!(worker.metadata.uid)),
+        test(&["metadata", "generation"], json!(worker.metadata.generation)),
+        test(&["metadata", "annotations", TIMESTAMP_ANNOTATION], json!(requested)),
+        test(&request, json!("reconcile")),
+        PatchOperation::Remove(RemoveOperation { path: PointerBuf::from_tokens(request) }),
+    ]))
+}
+
+/// How the request of a reconcile that found nothing to do is removed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RequestRemoval {
+    /// Beside the answer: gardenlet's time of the request tells whether it was answered. Only that very request is removed.
+    Beside(Patch),
+    /// After the answer, so that the request is not lost when the process ends in between, and in the version that was read, so
+    /// that no later request is removed.
+    After(Option<Value>),
+}
+
+/// How the request is removed, from what gardenlet has written into the Worker.
+#[must_use]
+pub fn request_removal(worker: &Worker, now: Timestamp) -> RequestRemoval {
+    match remove_operation_annotation(worker).filter(|_| is_unanswered(worker, now)) {
+        Some(removal) => RequestRemoval::Beside(removal),
+        None => RequestRemoval::After(begin_patch(worker, Operation::Reconcile)),
+    }
+}
+
+fn metadata_patch(metadata: Value) -> Option<Value> {
+    let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
+    (!is_empty).then(|| json!({ "metadata": metadata }))
+}
+
+fn requested_operation(worker: &Worker) -> Option<&str> {
+    worker.metadata.annotations.as_ref()?.get(OPERATION_ANNOTATION).map(String::as_str)
+}
+
+/// Whether this extension holds the Worker.
+#[must_use]
+pub fn has_finalizer(worker: &Worker) -> bool {
+    worker.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// 2026-01-01T00:00:00Z
+    const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+    fn worker(metadata: Value, status: Value) -> Worker {
+        let document = json!({"metadata": metadata, "spec": {"type": "azure"}, "status": status});
+        serde_json::from_str(&document.to_string()).unwrap()
+    }
+
+    fn last(operation: &str, state: &str) -> Value {
+        json!({"lastOperation": {"type": operation, "state": state, "description": "", "progress": 1}})
+    }
+
+    #[test]
+    fn without_annotations_a_new_generation_is_noticed() {
+        let done = |metadata: Value, operation: &str, state: &str| {
+            let mut status = last(operation, state);
+            status["observedGeneration"] = json!(2);
+            let worker = worker(metadata, status);
+            (decide(&worker, NOW), trigger(&worker))
+        };
+        for (metadata, operation, expected) in [
+            (json!({"generation": 2}), "Create", Trigger::Cluster),
+            (json!({"generation": 3}), "Reconcile", Trigger::Generation),
+            (json!({"generation": 3}), "Migrate", Trigger::None),
+            (
+                json!({"generation": 3, "annotations": {"gardener.cloud/operation": "wait-for-state"}}),
+                "Restore",
+                Trigger::None,
+            ),
+            (json!({"generation": 3, "deletionTimestamp": "2026-01-01T00:00:00Z"}), "Reconcile", Trigger::None),
+        ] {
+            let found = done(metadata.clone(), operation, "Succeeded");
+            assert_eq!(found, (Decision::Nothing, expected), "{metadata} {operation}");
+        }
+        assert_eq!(done(json!({"generation": 3}), "Reconcile", "Error").1, Trigger::None, "it goes on anyway");
+    }
+
+    #[test]
+    fn the_protocol_of_operations() {
+        let annotated = |operation: &str| json!({"annotations": {"gardener.cloud/operation": operation}});
+        let held = |mut metadata: Value| {
+            metadata["finalizers"] = json!([FINALIZER]);
+            metadata
+        };
+        let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER]});
+        for (metadata, status, expected) in [
+            (json!({}), json!({}), Decision::Begin(Operation::Create)),
+            (annotated("reconcile"), json!({}), Decision::Begin(Operation::Create)),
+            (annotated("reconcile"), last("Create", "Succeeded"), Decision::Begin(Operation::Reconcile)),
+            (annotated("reconcile"), last("Create", "Error"), Decision::Begin(Operation::Create)),
+            (held(json!({})), last("Create", "Processing"), Decision::Continue(Operation::Create)),
+            // The process ended between the two writes of a beginning, or the request is another one.
+            (annotated("restore"), last("Restore", "Processing"), Decision::Begin(Operation::Restore)),
+            (json!({}), last("Create", "Processing"), Decision::Begin(Operation::Create)),
+            (annotated("reconcile"), last("Reconcile", "Processing"), Decision::Begin(Operation::Reconcile)),
+            (held(json!({})), last("Reconcile", "Error"), Decision::Continue(Operation::Reconcile)),
+            (held(annotated("restore")), last("Restore", "Processing"), Decision::Continue(Operation::Restore)),
+            (annotated("migrate"), last("Migrate", "Processing"), Decision::Continue(Operation::Migrate)),
+            (json!({}), last("Reconcile", "Succeeded"), Decision::Nothing),
+            (json!({}), last("Migrate", "Succeeded"), Decision::Nothing),
+            (annotated("wait-for-state"), json!({}), Decision::Nothing),
+            (annotated("migrate"), last("Reconcile", "Succeeded"), Decision::Begin(Operation::Migrate)),
+            (annotated("restore"), last("Migrate", "Succeeded"), Decision::Begin(Operation::Restore)),
+            (deleted.clone(), last("Reconcile", "Succeeded"), Decision::Begin(Operation::Delete)),
+            (deleted, last("Delete", "Processing"), Decision::Continue(Operation::Delete)),
+            (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({}), Decision::Nothing),
+        ] {
+            assert_eq!(decide(&worker(metadata.clone(), status.clone()), NOW), expected, "{metadata} {status}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_was_taken_off_and_not_answered_goes_on() {
+        let asked = |requested: &str, answered: &str, state: &str| {
+            let metadata = json!({"finalizers": [FINALIZER], "annotations": {TIMESTAMP_ANNOTATION: requested}});
+            let last = json!({
+                "type": "Create", "state": state, "description": "", "progress": 100, "lastUpdateTime": answered,
+            });
+            let worker = worker(metadata, json!({ "lastOperation": last }));
+            (decide(&worker, NOW), answered_at(&worker, NOW).to_string())
+        };
+        let (before, now) = ("2025-12-31T23:59:50Z", "2026-01-01T00:00:00Z");
+        for (requested, answered, state, decision, answer) in [
+            ("2025-12-31T23:59:58.9Z", before, "Succeeded", Decision::Continue(Operation::Reconcile), now),
+            ("2025-12-31T23:59:58.9Z", before, "Error", Decision::Continue(Operation::Create), now),
+            ("2025-12-31T23:59:50.9Z", before, "Succeeded", Decision::Nothing, now),
+            // gardenlet's clock is ahead, by more than a clock can be, or tells no time.
+            (
+                "2026-01-01T00:00:30Z",
+                before,
+                "Succeeded",
+                Decision::Continue(Operation::Reconcile),
+                "2026-01-01T00:00:30Z",
+            ),
+            ("2026-01-01T00:00:30Z", "2026-01-01T00:00:30Z", "Succeeded", Decision::Nothing, "2026-01-01T00:00:30Z"),
+            ("2027-01-01T00:00:00Z", before, "Succeeded", Decision::Nothing, now),
+            ("yesterday", before, "Succeeded", Decision::Nothing, now),
+            ("2025-12-31T23:59:58.9Z", "", "Succeeded", Decision::Nothing, now),
+        ] {
+            let expected = (decision, answer.to_owned());
+            assert_eq!(asked(requested, answered, state), expected, "{requested} {answered} {state}");
+        }
+    }
+
+    #[test]
+    fn only_the_request_that_was_looked_at_is_taken_off() {
+        let document = |requested: &str, generation: u32| {
+            json!({
+                "metadata": {
+                    "uid": "u", "generation": generation, "finalizers": [FINALIZER], "resourceVersion": "7",
+                    "annotations": {OPERATION_ANNOTATION: "reconcile", TIMESTAMP_ANNOTATION: requested},
+                },
+                "spec": {"type": "azure"},
+            })
+        };
+        let looked_at: Worker = serde_json::from_str(&document("2026-01-01T00:00:00Z", 3).to_string()).unwrap();
+        let patch = remove_operation_annotation(&looked_at).unwrap();
+        let taken_off = |mut document: Value| json_patch::patch(&mut document, &patch).map(|()| document);
+        let mut expected = document("2026-01-01T00:00:00Z", 3);
+        expected["metadata"]["resourceVersion"] = json!("8");
+        let mut written = expected.clone();
+        written["status"] = json!({"lastOperation": {"state": "Succeeded"}});
+        let left = taken_off(written).unwrap();
+        assert_eq!(left["metadata"]["annotations"], json!({TIMESTAMP_ANNOTATION: "2026-01-01T00:00:00Z"}));
+        assert!(taken_off(document("2026-01-01T00:00:01Z", 3)).is_err(), "a later request");
+        assert!(taken_off(document("2026-01-01T00:00:00Z", 4)).is_err(), "another specification");
+        assert!(taken_off(left).is_err(), "none");
+        let without = |member: &str| {
+            let mut document = document("2026-01-01T00:00:00Z", 3);
+            document["metadata"][member] = Value::Null;
+            remove_operation_annotation(&serde_json::from_str(&document.to_string()).unwrap())
+        };
+        assert_eq!(without("annotations"), None);
+        assert_eq!(without("finalizers"), None, "the finalizer has to be written as well");
+    }
+
+    /// What begins and what ends an operation changes of the metadata of a Worker that somebody else holds too.
+    #[test]
+    fn requests_and_finalizers_come_and_go_in_the_order_of_the_contract() {
+        let held = json!(["foreign", FINALIZER]);
+        let (taken_off, let_go) =
+            (json!({"annotations": {OPERATION_ANNOTATION: null}}), json!({"finalizers": ["foreign"]}));
+        let both = json!({"annotations": {OPERATION_ANNOTATION: null}, "finalizers": ["foreign"]});
+        for (operation, request, begins, ends) in [
+            (Operation::Reconcile, "reconcile", Some(&taken_off), None),
+            (Operation::Restore, "restore", None, Some(&taken_off)),
+            (Operation::Migrate, "migrate", None, Some(&both)),
+            (Operation::Delete, "", None, Some(&let_go)),
+            // Gardener has asked for something else meanwhile, which must not get lost.
+            (Operation::Restore, "wait-for-state", None, None),
+            (Operation::Migrate, "restore", None, Some(&let_go)),
+        ] {
+            let worker = worker(
+                json!({"annotations": {OPERATION_ANNOTATION: request}, "finalizers": held, "resourceVersion": "7"}),
+                json!({}),
+            );
+            let changed = |patch: Option<Value>| {
+                let mut metadata = patch?["metadata"].clone();
+                if operation != Operation::Reconcile {
+                    assert_eq!(metadata["resourceVersion"], "7", "{operation:?}");
+                    metadata.as_object_mut()?.remove("resourceVersion");
+                }
+                Some(metadata)
+            };
+            assert_eq!(changed(begin_patch(&worker, operation)).as_ref(), begins, "{operation:?} {request}");
+            assert_eq!(changed(end_patch(&worker, operation)).as_ref(), ends, "{operation:?} {request}");
+        }
+    }
+
+    #[test]
+    fn only_what_makes_machines_is_held() {
+        for (operation, holds) in [
+            (Operation::Create, true),
+            (Operation::Reconcile, true),
+            (Operation::Restore, true),
+            (Operation::Migrate, false),
+            (Operation::Delete, false),
+        ] {
+            let patch = begin_patch(&worker(json!({"finalizers": ["foreign"]}), json!({})), operation);
+            let finalizers = patch.map(|patch| patch["metadata"]["finalizers"].clone());
+            assert_eq!(finalizers, holds.then(|| json!(["foreign", FINALIZER])), "{operation:?}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Pure: which deployments begin to replace their machines, and why, for events and metrics.
+
+use std::collections::BTreeMap;
+
+use crate::worker::changes::{MachineChanges, Write};
+use crate::worker::class_inputs::{ANNOTATION, Difference, History, InputChange};
+use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
+
+/// A deployment whose machines are replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roll {
+    /// Name of the pool.
+    pub pool: String,
+    /// Name of the deployment.
+    pub deployment: String,
+    /// Name of the class before.
+    pub from: String,
+    /// Name of the class after.
+    pub to: String,
+    /// Inputs of the class name that changed, for people.
+    pub inputs: Vec<String>,
+    /// What kind of input that is.
+    pub cause: RollCause,
+    /// Whether machines are updated where they are.
+    pub is_in_place: bool,
+}
+
+impl Roll {
+    /// Whether the deployment has its new class.
+    #[must_use]
+    pub fn is_written(&self, deployments: &BTreeMap<String, LiveDeployment>) -> bool {
+        let deployment = deployments.get(&self.deployment);
+        deployment.is_some_and(|live| live.object.spec.template.spec.class.name == self.to)
+    }
+}
+
+/// Where the change came from: a fixed set, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RollCause {
+    /// The pool in the Worker: machine type, image, volumes, Kubernetes version, node agent.
+    Pool,
+    /// The provider's configuration of the pool.
+    ProviderConfig,
+    /// The infrastructure: subnets, identities, scale sets.
+    Infrastructure,
+    /// It was not recorded: another program made the class before.
+    NotRecorded,
+}
+
+impl RollCause {
+    /// All causes.
+    pub const ALL: [Self; 4] = [Self::Pool, Self::ProviderConfig, Self::Infrastructure, Self::NotRecorded];
+
+    /// The cause as metrics name it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pool => "pool",
+            Self::ProviderConfig => "provider-config",
+            Self::Infrastructure => "infrastructure",
+            Self::NotRecorded => "not-recorded",
+        }
+    }
+}
+
+/// The rolls among the changes. A deployment without machines has none to replace.
+#[must_use]
+pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Vec<Roll> {
+    let rolls = changes.iter().filter_map(|change| {
+        let wanted = &change.machine.deployment;
+        let before = live.deployments.get(&wanted.name.0)?;
+        let from = &before.object.spec.template.spec.class.name;
+        let Some(Write::Patch { after, .. }) = &change.deployment else { return None };
+        let has_machines = before.object.status.replicas > 0;
+        if from.is_empty() || *from == wanted.class_name.0 || !has_machines {
+            return None;
+        }
+        let history = after["metadata"]["annotations"][ANNOTATION].as_str().and_then(History::read);
+        let (inputs, cause) = history.as_ref().map_or((Vec::new(), RollCause::NotRecorded), cause_of);
+        Some(Roll {
+            pool: wanted.pool_name.clone(),
+            deployment: wanted.name.0.clone(),
+            from: from.clone(),
+            to: wanted.class_name.0.clone(),
+            inputs,
+            cause,
+            is_in_place: wanted.strategy.in_place_update.is_some(),
+        })
+    });
+    rolls.collect()
+}
+
+fn cause_of(history: &History) -> (Vec<String>, RollCause) {
+    let Some(change) = history.changes().next() else { return (Vec::new(), RollCause::NotRecorded) };
+    match change.difference {
+        Difference::Unknown => (Vec::new(), RollCause::NotRecorded),
+        Difference::Order => (vec!["the order of the inputs".to_owned()], RollCause::Pool),
+        Difference::Inputs(changes) => {
+            let cause = changes.first().map_or(RollCause::NotRecorded, |change| kind_of(&change.input));
+            (changes.iter().map(text_of).collect(), cause)
+        }
+    }
+}
+
+fn text_of(change: &InputChange) -> String {
+    let mut text = format!("{} {}", change.input, change.how);
+    if !change.because.is_empty() {
+        text.push_str(&format!(" (with it {})", change.because.join(", ")));
+    }
+    text
+}
+
+fn kind_of(input: &str) -> RollCause {
+    let root = input.split(['.', '[']).next().unwrap_or_default();
+    match root {
+        "providerConfig" => RollCause::ProviderConfig,
+        "subnet" | "identity" | "scaleSet" | "infrastructure" | "infrastructureStatus" => RollCause::Infrastructure,
+        _ => RollCause::Pool,
+    }
+}

@@ -1,0 +1,357 @@
+//! The series on which alert rules are tested: what this program's own metrics show, minute by minute, of a healthy seed and
+//! of seeded incidents. The runtime's own calls make them, so a metric or label with another name is another series.
+//!
+//! They are kept in test/charts/incidents.yaml, which promtool gets (test/charts). To make it again:
+//! `UPDATE_GOLDEN=1 cargo test --lib incidents`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{Request, Response};
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::{BoxError, Layer, Service, ServiceExt};
+
+use crate::api::gardener::{ErrorCode, Worker};
+use crate::cluster::request_metrics::RequestCount;
+use crate::controller::metrics::Metrics;
+use crate::controller::reconcile_metrics::record;
+use crate::controller::result::ReconcileResult as Reconciled;
+use crate::process::endpoints::MetricsText;
+use crate::worker::plan::Plan;
+use crate::worker::progress::{DeploymentProgress, Phase, Progress};
+use crate::worker::request::Operation;
+use crate::worker::rolls::RollCause;
+use crate::worker::status::{Failure, ReconcileOutcome};
+
+const FILE: &str = "test/charts/incidents.yaml";
+/// Samples, one each minute.
+const MINUTES: usize = 181;
+/// The last minute that is healthy.
+const LAST_HEALTHY: usize = 60;
+/// Workers of the seed.
+const WORKERS: usize = 7;
+/// Looks at each of them within a minute.
+const LOOKS: usize = 8;
+
+/// What happens on the seed within a minute.
+struct Minute {
+    /// Whether the pods run.
+    pods: bool,
+    /// Which of the two processes lead.
+    leads: [bool; 2],
+    /// Workers that fail, the first so many.
+    failing: usize,
+    /// Looks of each Worker that take long, the first so many.
+    slow: usize,
+    /// Deployments whose machines are replaced.
+    rolls: Vec<RollCause>,
+    /// Requests with their answers, and how often.
+    answers: Vec<(&'static str, &'static str, Option<u16>, usize)>,
+}
+
+const STATUS: &str = "/apis/extensions.gardener.cloud/v1alpha1/namespaces/shoot--p--0/workers/s/status";
+const CLASSES: &str = "/apis/machine.sapcloud.io/v1alpha1/namespaces/shoot--p--0/machineclasses";
+const SECRET: &str = "/api/v1/namespaces/shoot--p--0/secrets/cloudprovider";
+
+impl Minute {
+    /// Of a healthy seed: a CloudProfile offers a new image, and the maintenance of many shoots takes it. Once somebody changes
+    /// a configuration and a subnet, and an API server that is replaced does not answer for a moment.
+    fn healthy(at: usize) -> Self {
+        let mut rolls = vec![RollCause::Pool; 2];
+        let mut answers =
+            vec![("PATCH", STATUS, Some(200), 60), ("PATCH", STATUS, Some(409), 1), ("GET", SECRET, Some(404), 1)];
+        if at == LAST_HEALTHY + 1 {
+            rolls.extend([RollCause::ProviderConfig, RollCause::Infrastructure]);
+            answers.push(("PATCH", STATUS, None, 40));
+        }
+        Self { pods: true, leads: [true, false], failing: 0, slow: 0, rolls, answers }
+    }
+}
+
+/// Something that goes wrong after an hour.
+struct Incident {
+    what: &'static str,
+    fires: &'static str,
+    /// When it is sure to have fired.
+    after: &'static str,
+    /// What it changes in each minute from then on; the first is 0.
+    changes: fn(usize, &mut Minute),
+}
+
+const INCIDENTS: [Incident; 10] = [
+    Incident {
+        what: "The pods are evicted, and their image can't be pulled.",
+        fires: "WorkerControllerDown",
+        after: "80m",
+        changes: |_, minute| minute.pods = false,
+    },
+    Incident {
+        what: "The leases can't be written.",
+        fires: "WorkerControllerWithoutLeader",
+        after: "70m",
+        changes: |_, minute| minute.leads = [false, false],
+    },
+    Incident {
+        what: "Two installations with different names of the lease serve the same seed.",
+        fires: "WorkerControllerSeveralLeaders",
+        after: "70m",
+        changes: |_, minute| minute.leads = [true, true],
+    },
+    Incident {
+        what: "The quota of one shoot's subscription is used up.",
+        fires: "WorkerFails",
+        after: "100m",
+        changes: |_, minute| minute.failing = 1,
+    },
+    Incident {
+        what: "Somebody took an image out of a CloudProfile that all shoots use.",
+        fires: "WorkersFailTogether",
+        after: "75m",
+        changes: |_, minute| minute.failing = 6,
+    },
+    Incident {
+        what: "Another controller has written a class into a machine deployment, and this one takes it back.",
+        fires: "WorkerRollNotRecorded",
+        after: "65m",
+        changes: |since, minute| {
+            if since == 0 {
+                minute.rolls.push(RollCause::NotRecorded);
+            }
+        },
+    },
+    Incident {
+        what: "An infrastructure controller names the subnets of all shoots anew.",
+        fires: "WorkersRollTogether",
+        after: "80m",
+        changes: |_, minute| minute.rolls.extend([RollCause::Infrastructure; 5]),
+    },
+    Incident {
+        what: "The chart was upgraded without its role.",
+        fires: "WorkerRequestsForbidden",
+        after: "70m",
+        changes: |_, minute| minute.answers.push(("POST", CLASSES, Some(403), 1)),
+    },
+    Incident {
+        what: "The API server throttles everybody.",
+        fires: "WorkerRequestsUnanswered",
+        after: "80m",
+        changes: |_, minute| minute.answers.push(("PATCH", STATUS, Some(429), 20)),
+    },
+    Incident {
+        what: "The API server answers slowly, its etcd needs defragmentation.",
+        fires: "WorkerReconcilesSlow",
+        after: "90m",
+        changes: |_, minute| minute.slow = LOOKS / 2,
+    },
+];
+
+/// Both processes of the controller, each with its metrics.
+#[derive(Default)]
+struct Processes {
+    metrics: [Arc<Metrics>; 2],
+    led: [bool; 2],
+}
+
+impl Processes {
+    /// The runtime's calls for what happens within a minute.
+    async fn live(&mut self, minute: &Minute) {
+        for ((metrics, leads), led) in self.metrics.iter().zip(minute.leads).zip(&mut self.led) {
+            if leads != *led {
+                metrics.leads(leads);
+                *led = leads;
+            }
+        }
+        let metrics = &self.metrics[0];
+        if !minute.leads[0] {
+            return;
+        }
+        for cause in &minute.rolls {
+            metrics.rolled(cause.as_str());
+        }
+        for number in 0..WORKERS {
+            let fails = number < minute.failing;
+            let (worker, pass) = (worker(number, fails), pass(number, fails));
+            for look in 0..LOOKS {
+                // Sums of these are exact.
+                let took = if look < minute.slow { Duration::from_secs(12) } else { Duration::from_millis(125) };
+                record(metrics, &worker, Operation::Reconcile, false, &pass, took);
+            }
+        }
+        for (method, uri, code, times) in &minute.answers {
+            let answering = tower::service_fn(|_: Request<Body>| {
+                let answer = code.map(|code| Response::builder().status(code).body(()).unwrap());
+                async move { answer.ok_or_else(|| BoxError::from("connection refused")) }
+            });
+            let mut client = RequestCount(metrics.request_observer()).layer(answering);
+            for _ in 0..*times {
+                let request = Request::builder().method(*method).uri(*uri).body(Body::empty()).unwrap();
+                drop(client.ready().await.unwrap().call(request).await);
+            }
+        }
+    }
+}
+
+fn worker(number: usize, fails: bool) -> Worker {
+    let mut worker = json!({
+        "metadata": {"namespace": format!("shoot--p--{number}"), "name": "s"}, "spec": {"type": "azure"},
+    });
+    if fails {
+        let last = json!({"type": "Reconcile", "state": "Error", "description": "", "progress": 50,
+            "lastUpdateTime": "1970-01-01T01:00:00Z"});
+        worker["status"]["lastOperation"] = last;
+    }
+    serde_json::from_str(&worker.to_string()).unwrap()
+}
+
+/// A look at a Worker with two pools.
+fn pass(number: usize, fails: bool) -> Reconciled {
+    let deployment = |pool: &str| DeploymentProgress {
+        pool: pool.to_owned(),
+        deployment: format!("shoot--p--{number}-{pool}-z1"),
+        phase: if fails { Phase::Failed(Vec::new()) } else { Phase::Ready },
+        is_healthy: !fails,
+        rolls: false,
+        desired: 3,
+        present: 3,
+        updated: 3,
+        available: 3,
+        unavailable: 0,
+        preserved: 0,
+        unselected: 0,
+        selected: 0,
+        untaken_since: None,
+    };
+    let failure = Failure { message: String::new(), codes: BTreeSet::from([ErrorCode::InfraQuotaExceeded]) };
+    Reconciled {
+        plan: Some(Plan { pools: Vec::new(), provider_status: Value::Null }),
+        progress: Some(Progress {
+            namespace: format!("shoot--p--{number}"),
+            deployments: vec![deployment("a"), deployment("b")],
+            hibernated: false,
+        }),
+        steps: vec![("apply", Duration::from_millis(125))],
+        ..Reconciled::of(if fails { ReconcileOutcome::Failed(failure) } else { ReconcileOutcome::Succeeded })
+    }
+}
+
+/// Name of a series, and its sample of each minute.
+type Series = BTreeMap<String, Vec<Option<f64>>>;
+
+/// What Prometheus records when the incident happens after an hour.
+async fn recorded(incident: Option<&Incident>) -> Series {
+    let (mut processes, mut series) = (Processes::default(), Series::new());
+    for at in 0..MINUTES {
+        let mut minute = Minute::healthy(at);
+        if let (Some(incident), Some(since)) = (incident, at.checked_sub(LAST_HEALTHY + 1)) {
+            (incident.changes)(since, &mut minute);
+        }
+        if !minute.pods {
+            continue;
+        }
+        processes.live(&minute).await;
+        for (pod, metrics) in ["a", "b"].into_iter().zip(&processes.metrics) {
+            scrape(&metrics.text(), pod, at, &mut series);
+        }
+    }
+    series
+}
+
+/// Takes the samples of an exposition; `pod` is the label that Prometheus gives its target.
+fn scrape(exposition: &str, pod: &str, at: usize, series: &mut Series) {
+    // The version of the program is no news.
+    let is_news = |line: &&str| !line.starts_with('#') && !line.contains("_build_info{");
+    for line in exposition.lines().filter(is_news) {
+        let (sample, value) = line.rsplit_once(' ').unwrap();
+        let name = match sample.split_once('{') {
+            Some((name, labels)) => format!("{name}{{pod=\"{pod}\",{labels}"),
+            None => format!("{sample}{{pod=\"{pod}\"}}"),
+        };
+        series.entry(name).or_insert_with(|| vec![None; MINUTES])[at] = Some(value.parse().unwrap());
+    }
+}
+
+/// Samples in promtool's notation: `1+2x3` is 1, 3, 5, 7, and `_x3` is nothing three times.
+fn notation(samples: &[Option<f64>]) -> String {
+    let mut words = Vec::new();
+    let mut rest = samples;
+    while let Some(first) = rest.first() {
+        let Some(first) = *first else {
+            let missing = rest.iter().take_while(|sample| sample.is_none()).count();
+            words.push(format!("_x{missing}"));
+            rest = &rest[missing..];
+            continue;
+        };
+        let step = rest.get(1).copied().flatten().map_or(0.0, |second| second - first);
+        let is_next = |pair: &&[Option<f64>]| matches!(**pair, [Some(one), Some(next)] if next - one == step);
+        let steps = rest.windows(2).take_while(is_next).count();
+        words.push(match step {
+            0.0 => format!("{first}x{steps}"),
+            step => format!("{first}{step:+}x{steps}"),
+        });
+        rest = &rest[steps + 1..];
+    }
+    words.join(" ")
+}
+
+fn notations(series: &Series) -> BTreeMap<&str, String> {
+    series.iter().map(|(name, samples)| (name.as_str(), notation(samples))).collect()
+}
+
+#[tokio::test]
+async fn the_series_of_incidents_are_those_of_this_program() {
+    let healthy = recorded(None).await;
+    let healthy = notations(&healthy);
+    let mut text = "\
+# What Prometheus records of the program's own metrics, a sample each minute, in promtool's notation. An incident changes
+# some of the series of a healthy seed after an hour (null: they are not there) and fires one alert.
+# Made by test/charts/incidents.rs. To make it again: UPDATE_GOLDEN=1 cargo test --lib incidents
+healthy:
+"
+    .to_owned();
+    for (name, samples) in &healthy {
+        writeln!(text, "  {name}: {samples}").unwrap();
+    }
+    text.push_str("incidents:\n");
+    for incident in &INCIDENTS {
+        let Incident { what, fires, after, .. } = incident;
+        writeln!(text, "  - what: {what}\n    fires: {fires}\n    after: {after}\n    series:").unwrap();
+        let series = recorded(Some(incident)).await;
+        let series = notations(&series);
+        for (name, samples) in series.iter().filter(|(name, samples)| healthy.get(*name) != Some(samples)) {
+            writeln!(text, "      {name}: {samples}").unwrap();
+        }
+        for name in healthy.keys().filter(|name| !series.contains_key(*name)) {
+            writeln!(text, "      {name}: null").unwrap();
+        }
+    }
+
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(file, text).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(file).unwrap();
+    let differing = kept.lines().zip(text.lines()).find(|(kept, now)| kept != now);
+    assert!(
+        kept == text,
+        "{FILE} is not what the program measures, first at {differing:?}\n\
+         Make it again with: UPDATE_GOLDEN=1 cargo test --lib incidents"
+    );
+}
+
+#[test]
+fn samples_in_promtools_notation() {
+    for (samples, wanted) in [
+        (vec![Some(1.0)], "1x0"),
+        (vec![Some(1.0), Some(1.0), Some(1.0)], "1x2"),
+        (vec![Some(1.0), Some(3.0), Some(5.0), None, None, Some(0.5)], "1+2x2 _x2 0.5x0"),
+        (vec![None, Some(2.0), Some(1.0)], "_x1 2-1x1"),
+        (vec![Some(0.0), Some(0.0), Some(4.0), Some(4.0)], "0x1 4x1"),
+    ] {
+        assert_eq!(notation(&samples), wanted);
+    }
+}

@@ -1,0 +1,276 @@
+//! Silence after recovery: a fault is over, and then nothing changes but the one object under test. A cache that
+//! needs another event to catch up is stale by now. The Worker is steady, and some kinds have no objects: its pools have no
+//! machines.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::flow::{Flow, confirm};
+use crate::life::{Ends, LONG, Life};
+use crate::observer::Seen;
+use crate::report::{Row, Times};
+use crate::world::World;
+use test_support::cluster::eventually;
+use test_support::proxy::{Call, Refusal, Treatment};
+use test_support::shoot::{Documents, Kind, pool};
+
+/// Watches of a controller.
+const WATCHES: usize = 8;
+/// A failed machine is told when it has failed for half a minute; the rest is what a busy machine adds.
+const TOLD: Duration = Duration::from_secs(30 + 30);
+
+/// What happens to all watches at the same time, and is over then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The only connection is reset.
+    Reset,
+    /// And the watches that begin anew fail at first.
+    Refused,
+    /// They begin, and tell of an error.
+    Error,
+    /// They begin, and tell that they are too far behind.
+    TooOld,
+    /// They can't begin, because they are too far behind.
+    TooOldToBegin,
+    /// They begin, and end at once.
+    EndsAtOnce,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Reset, Self::Refused, Self::Error, Self::TooOld, Self::TooOldToBegin, Self::EndsAtOnce];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reset => "all connections reset",
+            Self::Refused => "all connections reset, watches refused",
+            Self::Error => "watches that end with an error",
+            Self::TooOld => "watches that end because they are too far behind",
+            Self::TooOldToBegin => "watches that can't go on because they are too far behind",
+            Self::EndsAtOnce => "watches that end as soon as they begin",
+        }
+    }
+
+    /// What a watch gets instead, and how often.
+    fn refusal(self) -> Option<(Refusal, usize)> {
+        match self {
+            Self::Reset => None,
+            // More often than one request is tried.
+            Self::Refused => Some((Refusal::Unavailable, 7)),
+            Self::Error => Some((Refusal::WatchError(500), 1)),
+            Self::TooOld => Some((Refusal::WatchError(410), 1)),
+            Self::TooOldToBegin => Some((Refusal::Expired, 1)),
+            Self::EndsAtOnce => Some((Refusal::Empty, 3)),
+        }
+    }
+}
+
+/// A Worker at rest, each fault before each kind of change.
+pub(crate) async fn run(world: &World, ends: &Ends, fault: Fault) -> Result<Row> {
+    let resting = Resting::begin(world, ends).await?;
+    let outcome = resting.sees_what_changes_after(async || resting.suffer(fault).await).await;
+    let mut violations = resting.life.end().await?;
+    violations.extend(outcome.err().map(|error| format!("silence after {}: {error:#}", fault.name())));
+    Ok(Row {
+        what: format!("silence after {}", fault.name()),
+        covered: "3 changes".to_owned(),
+        recovery: Times::of(Vec::new()),
+        violations,
+        ..Row::default()
+    })
+}
+
+/// A Worker to which nothing happens.
+pub(crate) struct Resting<'a> {
+    pub(crate) life: Life<'a>,
+    /// Requests about the shoot. A watch that begins anew with a list of everything is none of them.
+    requests: Arc<AtomicUsize>,
+    /// Watches that the API server has heard of.
+    watches: Arc<AtomicUsize>,
+}
+
+impl<'a> Resting<'a> {
+    pub(crate) async fn begin(world: &'a World, ends: &Ends) -> Result<Self> {
+        let life = Life::begin(world, "silence", ends).await?;
+        let resting = Self { life, requests: Arc::default(), watches: Arc::default() };
+        resting.count(|_| Treatment::Forward);
+        resting.life.shoot.create(without_machines).await?;
+        let seen = |seen: &Seen| Flow::Create.ensure_over(seen, 0);
+        resting.until(LONG, "the Worker is created", seen).await?;
+        Ok(resting)
+    }
+
+    /// What one object tells, is heard when nothing else is told after the fault.
+    pub(crate) async fn sees_what_changes_after(&self, fault: impl AsyncFn() -> Result<()>) -> Result<()> {
+        // The first one writes what later ones find.
+        self.no_op().await?;
+        let before = self.no_op().await?;
+
+        fault().await.context("the fault")?;
+        self.no_op_costs_again(before).await?;
+
+        fault().await.context("the fault")?;
+        self.failed_machine_is_told().await?;
+
+        self.old_machine_by_hand().await?;
+        fault().await.context("the fault")?;
+        self.selected_machine_is_updated().await
+    }
+
+    /// Lets a fault happen to all watches. Returns when all have begun anew.
+    async fn suffer(&self, fault: Fault) -> Result<()> {
+        let mut left: HashMap<(String, String), usize> = HashMap::new();
+        self.count(move |call| match fault.refusal() {
+            Some((refusal, times)) if call.watches => {
+                let left = left.entry((call.path.clone(), call.selectors.clone())).or_insert(times);
+                if *left == 0 {
+                    return Treatment::Forward;
+                }
+                *left -= 1;
+                Treatment::Refuse(refusal)
+            }
+            _ => Treatment::Forward,
+        });
+        self.life.controller.proxy.reset_connections();
+        self.watches_begin().await
+    }
+
+    /// Returns when all watches have begun since [`Resting::count`].
+    pub(crate) async fn watches_begin(&self) -> Result<()> {
+        eventually(LONG, "the watches begin anew", async || {
+            let watches = self.watches.load(Ordering::Relaxed);
+            ensure!(watches >= WATCHES, "{watches} of them");
+            Ok(())
+        })
+        .await
+    }
+
+    /// From now on these faults happen, and what the API server hears of is counted.
+    pub(crate) fn count(&self, mut faults: impl FnMut(&Call) -> Treatment + Send + 'static) {
+        self.watches.store(0, Ordering::Relaxed);
+        let (requests, watches) = (Arc::clone(&self.requests), Arc::clone(&self.watches));
+        self.life.set_faults(move |call| {
+            let treatment = faults(call);
+            let is_forwarded = matches!(treatment, Treatment::Forward);
+            watches.fetch_add(usize::from(is_forwarded && call.watches), Ordering::Relaxed);
+            requests.fetch_add(usize::from(is_forwarded && call.path.contains("NAMESPACE")), Ordering::Relaxed);
+            treatment
+        });
+    }
+
+    /// Asks for nothing. Returns how many requests that costs.
+    async fn no_op(&self) -> Result<usize> {
+        self.life.settled().await?;
+        let before = self.requests.load(Ordering::Relaxed);
+        let since = confirm(&self.life.shoot).await?;
+        self.until(LONG, "a request that finds everything done", |seen| Flow::Confirm.ensure_over(seen, since)).await?;
+        self.life.settled().await?;
+        Ok(self.requests.load(Ordering::Relaxed) - before)
+    }
+
+    /// The cost of a request that finds everything done is what it was. An API server that was restarted a moment ago
+    /// may refuse the first tries; a store that is never trusted again costs more for ever.
+    async fn no_op_costs_again(&self, before: usize) -> Result<()> {
+        let mut costs = Vec::new();
+        while costs.last() != Some(&before) {
+            ensure!(costs.len() < 3, "requests that find everything done cost {costs:?}; before it was {before}");
+            costs.push(self.no_op().await?);
+        }
+        Ok(())
+    }
+
+    /// A machine that has failed becomes known, and that it is gone.
+    async fn failed_machine_is_told(&self) -> Result<()> {
+        let deployment = format!("{}-bow-z1", self.life.shoot.namespace);
+        let failed = json!([{"name": "bow-z1-broken", "lastOperation": {"description": "no quota", "type": "Create"}}]);
+        self.set_status(Kind::MachineDeployment, &deployment, json!({ "failedMachines": failed })).await?;
+        self.until(TOLD, "the failed machine is told", |seen| every_node_is(seen, "False")).await?;
+        self.set_status(Kind::MachineDeployment, &deployment, json!({ "failedMachines": null })).await?;
+        self.until(TOLD, "all nodes are ready again", |seen| every_node_is(seen, "True")).await
+    }
+
+    /// Pool stern, which is updated by hand, has one old machine, which nobody has selected.
+    async fn old_machine_by_hand(&self) -> Result<()> {
+        let (shoot, namespace) = (&self.life.shoot, &self.life.shoot.namespace);
+        let get = async |name: &str| -> Result<Value> {
+            let deployment = shoot.get(Kind::MachineDeployment, &format!("{namespace}-{name}")).await?;
+            deployment.with_context(|| format!("there is no {name}"))
+        };
+        let (stern, bow) = (get("stern-z3").await?, get("bow-z1").await?);
+        let owner = |kind: &str, owner: &Value| {
+            json!([{
+                "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": kind,
+                "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+            }])
+        };
+        let create = async |kind: Kind, name: &str, owners: Value, spec: Value| -> Result<Value> {
+            let (api_version, kind_name) = ("machine.sapcloud.io/v1alpha1", format!("{kind:?}"));
+            let metadata = json!({"name": name, "namespace": namespace, "ownerReferences": owners});
+            let object = json!({"apiVersion": api_version, "kind": kind_name, "metadata": metadata, "spec": spec});
+            let created = shoot.api(kind).create(&PostParams::default(), &serde_json::from_value(object)?).await?;
+            Ok(serde_json::to_value(created)?)
+        };
+        // Any class will do that is there and is not the one that the pool has now.
+        let class = bow["spec"]["template"]["spec"]["class"].clone();
+        let spec = json!({"replicas": 1, "template": {"spec": {"class": class}}});
+        let set = create(Kind::MachineSet, "stern-old", owner("MachineDeployment", &stern), spec).await?;
+        self.set_status(Kind::MachineSet, "stern-old", json!({"replicas": 1})).await?;
+        create(Kind::Machine, "stern-machine", owner("MachineSet", &set), json!({ "class": class })).await?;
+        self.set_in_place("CandidateForUpdate").await?;
+        self.life.settled().await.map(drop)
+    }
+
+    /// A person selects it, and an operation begins.
+    async fn selected_machine_is_updated(&self) -> Result<()> {
+        let before = self.life.shoot.worker().await?["status"]["lastOperation"].clone();
+        self.set_in_place("SelectedForUpdate").await?;
+        self.until(LONG, "the update by hand begins", |seen| {
+            let last = &worker(seen)?["status"]["lastOperation"];
+            ensure!(*last != before, "nothing has happened: {last}");
+            Ok(())
+        })
+        .await
+    }
+
+    async fn set_in_place(&self, reason: &str) -> Result<()> {
+        let condition = json!({"type": "InPlaceUpdate", "status": "True", "reason": reason});
+        self.set_status(Kind::Machine, "stern-machine", json!({ "conditions": [condition] })).await
+    }
+
+    async fn set_status(&self, kind: Kind, name: &str, status: Value) -> Result<()> {
+        let patch = Patch::Merge(json!({ "status": status }));
+        let patched = self.life.shoot.api(kind).patch_status(name, &PatchParams::default(), &patch).await;
+        patched.map(drop).with_context(|| format!("the status of {kind:?} {name}"))
+    }
+
+    async fn until(&self, deadline: Duration, what: &str, check: impl FnMut(&Seen) -> Result<()>) -> Result<()> {
+        self.life.world.observer.until(&self.life.shoot.namespace, deadline, what, check).await
+    }
+}
+
+/// Pools that the autoscaler has left empty, one of them updated by hand.
+fn without_machines(documents: &mut Documents) {
+    let worker = documents.of_kind("Worker");
+    for name in ["bow", "stern"] {
+        pool(worker, name)["minimum"] = json!(0);
+    }
+    pool(worker, "stern")["updateStrategy"] = json!("ManualInPlaceUpdate");
+}
+
+fn worker(seen: &Seen) -> Result<&Value> {
+    let worker = seen.now.get(&(Kind::Worker, "fleet".to_owned()));
+    worker.map(|worker| &**worker).context("there is no Worker")
+}
+
+fn every_node_is(seen: &Seen, status: &str) -> Result<()> {
+    let conditions = &worker(seen)?["status"]["conditions"];
+    let every_node = conditions.as_array().into_iter().flatten().find(|one| one["type"] == "EveryNodeReady");
+    ensure!(every_node.is_some_and(|condition| condition["status"] == status), "{conditions}");
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! The files of `src/`, without comments and tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file of `src/`.
+pub(crate) struct Source {
+    /// Its path below `src/`.
+    pub(crate) file: String,
+    /// Its code; lines of comments are empty.
+    pub(crate) code: String,
+}
+
+/// All of them, in the order of their paths.
+pub(crate) fn all() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files.sort();
+    let sources = files.into_iter().map(|path| {
+        let file = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        Source { file, code: code_of(&fs::read_to_string(&path).unwrap()) }
+    });
+    sources.collect()
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { walk(&path, files) } else { files.push(path) }
+    }
+}
+
+/// Tests stand last.
+fn code_of(source: &str) -> String {
+    let source = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let lines = source.lines().map(|line| if line.trim_start().starts_with("//") { "" } else { line });
+    lines.collect::<Vec<_>>().join("\n")
+}

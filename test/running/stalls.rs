@@ -1,0 +1,141 @@
+//! Where an answer stops: a request whose answer stops on its way does not hold its slot for ever, Workers to which nothing
+//! happens go on, and a leader that gets no answers any more hands over although its lease is renewed.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use crate::controller::Controller;
+use test_support::cluster::{CONTROLLER, ControlPlane, FAKER, Faker, Program, eventually};
+use test_support::proxy::{Call, Proxy, Treatment};
+use test_support::shoot::Shoot;
+
+/// Reconciles at the same time, by default.
+const SLOTS: usize = 6;
+/// An answer is waited for so long; the rest is what a busy machine adds.
+const AFTER_A_STALL: Duration = Duration::from_secs(30 + 60);
+/// A leader without answers gives up after twice that time.
+const GIVEN_UP: Duration = Duration::from_secs(2 * 30 + 60);
+
+/// A controller whose requests go through a proxy.
+async fn start(
+    control_plane: &ControlPlane,
+    name: &str,
+    change: impl FnOnce(Program) -> Program,
+) -> Result<(Controller, Proxy)> {
+    let proxy = Proxy::start_for_all(control_plane).await?;
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "clusters": [{"name": "test", "cluster": {"server": proxy.server()}}],
+        "users": [{"name": "test", "user": {"token": proxy.token()}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+    });
+    let file = control_plane.folder().join(format!("{name}.proxied"));
+    std::fs::write(&file, kubeconfig.to_string())?;
+    let controller = Controller::start_at(control_plane, name, &file, change)?;
+    controller.ready("ready\n").await?;
+    Ok((controller, proxy))
+}
+
+/// Makes the Cluster of each shoot stop on its way. Returns whose was asked for.
+fn stall_clusters(proxy: &Proxy, shoots: &[Shoot], stall: &Treatment) -> Arc<Mutex<BTreeSet<String>>> {
+    let paths: BTreeSet<String> = shoots
+        .iter()
+        .map(|shoot| format!("/apis/extensions.gardener.cloud/v1alpha1/clusters/{}", shoot.namespace))
+        .collect();
+    let asked = Arc::<Mutex<BTreeSet<String>>>::default();
+    let (stall, seen) = (stall.clone(), Arc::clone(&asked));
+    proxy.set_faults(move |call| {
+        if !paths.contains(&call.path) {
+            return Treatment::Forward;
+        }
+        seen.lock().unwrap_or_else(PoisonError::into_inner).insert(call.path.clone());
+        stall.clone()
+    });
+    asked
+}
+
+async fn healthy_workers_go_on(stall: Treatment) -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
+    let (controller, proxy) = start(&control_plane, "stalled", |program| program).await?;
+    let mut stalled = Vec::new();
+    for _ in 0..SLOTS {
+        stalled.push(Shoot::new(&control_plane, "stalled").await?);
+    }
+    let asked = stall_clusters(&proxy, &stalled, &stall);
+    for shoot in &stalled {
+        shoot.create(|_| {}).await?;
+    }
+    eventually(AFTER_A_STALL, "each slot waits for an answer", async || {
+        let count = asked.lock().unwrap_or_else(PoisonError::into_inner).len();
+        ensure!(count == SLOTS, "{count} of {SLOTS}");
+        Ok(())
+    })
+    .await?;
+    let healthy = Shoot::new(&control_plane, "healthy").await?;
+    healthy.create(|_| {}).await?;
+    succeeded(&healthy, AFTER_A_STALL).await?;
+    controller.ready("ready\n").await?;
+
+    proxy.clear_faults();
+    for shoot in &stalled {
+        shoot.change_worker(|_| {}).await?;
+        succeeded(shoot, AFTER_A_STALL).await?;
+    }
+    Ok(())
+}
+
+async fn succeeded(shoot: &Shoot, deadline: Duration) -> Result<()> {
+    eventually(deadline, &format!("the Worker in {} is Succeeded", shoot.namespace), async || {
+        let last = &shoot.worker().await?["status"]["lastOperation"];
+        ensure!(last["state"] == "Succeeded", "it is {last}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn answers_that_never_begin_do_not_hold_up_other_workers() -> Result<()> {
+    healthy_workers_go_on(Treatment::NeverAnswer).await
+}
+
+#[tokio::test]
+async fn answers_that_stop_halfway_do_not_hold_up_other_workers() -> Result<()> {
+    healthy_workers_go_on(Treatment::Stall).await
+}
+
+#[tokio::test]
+async fn a_leader_without_answers_hands_over() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
+    let namespace = control_plane.namespace("extension").await?;
+    // A lease that would last for the whole test, were it not given away.
+    let elected = |program: Program| {
+        let program = program.flag("leader-election-namespace", &namespace);
+        program.flag("leader-election-lease-seconds", "900")
+    };
+    let (first, proxy) = start(&control_plane, "first", elected).await?;
+    let second = Controller::start(&control_plane, "second", CONTROLLER, elected)?;
+    second.ready("standing by").await?;
+    let all_but_leases = |call: &Call| match call.path.starts_with("/apis/coordination.k8s.io/") {
+        true => Treatment::Forward,
+        false => Treatment::Stall,
+    };
+    proxy.set_faults(all_but_leases);
+    let shoot = Shoot::new(&control_plane, "shoot").await?;
+    shoot.create(|_| {}).await?;
+    eventually(GIVEN_UP, "readiness tells that there are no answers", async || {
+        let (status, text) = first.ask("GET", "/readyz", "").await?;
+        ensure!(status == 503 && text.contains("no request has been answered"), "{status} {text:?}");
+        Ok(())
+    })
+    .await?;
+    let status = first.process.wait(GIVEN_UP).await?;
+    ensure!(!status.success(), "a leader that can't work has failed: {status}");
+    second.ready("ready\n").await?;
+    succeeded(&shoot, AFTER_A_STALL).await
+}

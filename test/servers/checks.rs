@@ -1,0 +1,153 @@
+//! Whoever holds connections, heads or bodies holds up nobody else.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::future::try_join_all;
+use tokio::io::AsyncReadExt as _;
+use tokio::time::timeout;
+
+use crate::command::{Command, Running};
+use crate::crowd::{Stopwatch, alone, good_clients_beside};
+use crate::good::{self, ApiServer, JSON};
+use crate::stage;
+use test_support::https::Connection;
+
+const EVERY_COMMAND: [Command; 3] = [Command::Controller, Command::Admission, Command::Sidecar];
+/// A request that comes to its end in time takes no longer than that, and neither does one that does not.
+const EVERY_WAIT: Duration = Duration::from_secs(30);
+
+/// What the webhooks take.
+const LARGEST_BODY: usize = 7 << 20;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_and_metrics_answer_beside_a_crowd_at_any_stage() -> Result<()> {
+    let _alone = alone().await;
+    for command in EVERY_COMMAND {
+        let running = Running::start(command).await?;
+        for stage in stage::plain() {
+            for (port, path) in [(running.health, "/healthz"), (running.metrics, "/metrics")] {
+                // Descriptors are shared: the port of health must answer whoever's port they crowd.
+                let ask = async |stopwatch: &mut Stopwatch| {
+                    stopwatch.ask(good::get(running.health, "/healthz")).await?;
+                    stopwatch.ask(good::get(port, path)).await
+                };
+                let longest = good_clients_beside(port, std::slice::from_ref(&stage), ask).await;
+                let longest = longest.with_context(|| format!("{command:?}, a crowd at the port of {path}"))?;
+                println!("{command:?} {path}, {}: {longest:?}", stage.name);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reviews_are_answered_beside_a_crowd_at_any_stage() -> Result<()> {
+    let _alone = alone().await;
+    let running = Running::start(Command::Admission).await?;
+    let path = running.command.review_path().context("it has webhooks")?;
+    for stage in stage::webhooks(path) {
+        let longest = beside_crowd_at_webhooks(&running, std::slice::from_ref(&stage)).await?;
+        println!("reviews, {}: {longest:?}", stage.name);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reviews_of_the_sidecar_are_answered_beside_a_crowd_at_all_stages() -> Result<()> {
+    let _alone = alone().await;
+    let running = Running::start(Command::Sidecar).await?;
+    let path = running.command.review_path().context("it has webhooks")?;
+    let longest = beside_crowd_at_webhooks(&running, &stage::webhooks(path)).await?;
+    println!("sidecar, all stages: {longest:?}");
+    Ok(())
+}
+
+/// A review with a new connection each time, one as an API server asks, and a probe of kubelet.
+async fn beside_crowd_at_webhooks(running: &Running, stages: &[stage::Stage]) -> Result<Duration> {
+    let path = running.command.review_path().context("it has webhooks")?;
+    let api_server = ApiServer::new(running.webhooks, path)?;
+    good_clients_beside(running.webhooks, stages, async |stopwatch| {
+        stopwatch.ask(good::review(running.webhooks, path)).await?;
+        stopwatch.ask(api_server.review()).await?;
+        stopwatch.ask(good::get(running.health, "/healthz")).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_wait_ends_and_the_connection_of_an_api_server_stays() -> Result<()> {
+    let _alone = alone().await;
+    let running = Running::start(Command::Admission).await?;
+    let path = running.command.review_path().context("it has webhooks")?;
+    let api_server = ApiServer::new(running.webhooks, path)?;
+    let connection = api_server.review().await?;
+    let webhooks = stage::webhooks(path).into_iter().map(|stage| (running.webhooks, stage));
+    let plain = [running.health, running.metrics]
+        .into_iter()
+        .flat_map(|port| stage::plain().into_iter().map(move |stage| (port, stage)));
+    // Who has been answered may ask again.
+    let silent = webhooks.chain(plain).filter(|(_, stage)| !stage.is_answered);
+    try_join_all(silent.map(async |(port, stage)| {
+        let mut held = stage.reach(port).await?;
+        let told = timeout(EVERY_WAIT, held.read_to_end(&mut Vec::new())).await;
+        // An end without a farewell of TLS is an end, too.
+        told.map(drop).with_context(|| format!("{}: held for {EVERY_WAIT:?}", stage.name))
+    }))
+    .await?;
+    ensure!(api_server.review().await? == connection, "it had to connect again");
+    Ok(())
+}
+
+/// As long as all of them together would fill any memory that is set aside for bodies.
+async fn bodies(running: &Running, path: &str, count: usize, framing: &str, sent: &[u8]) -> Result<Vec<Connection>> {
+    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\n{framing}\r\n\r\n");
+    try_join_all((0..count).map(async |_| {
+        let mut connection = Connection::open(running.webhooks).await?;
+        connection.send(head.as_bytes()).await?;
+        connection.send(sent).await?;
+        anyhow::Ok(connection)
+    }))
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_have_not_come_take_no_room() -> Result<()> {
+    let _alone = alone().await;
+    let running = Running::start(Command::Admission).await?;
+    let path = running.command.review_path().context("it has webhooks")?;
+    let announced = format!("Content-Length: {LARGEST_BODY}");
+    for framing in ["Transfer-Encoding: chunked", announced.as_str()] {
+        let begun = bodies(&running, path, 40, framing, b"1\r\n{\r\n").await?;
+        let answer = timeout(Duration::from_secs(1), good::review(running.webhooks, path)).await;
+        answer.with_context(|| format!("beside bodies with {framing}"))??;
+        drop(begun);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_stop_shortly_before_their_end_make_room() -> Result<()> {
+    let _alone = alone().await;
+    let running = Running::start_directly(Command::Admission).await?;
+    let path = running.command.review_path().context("it has webhooks")?;
+    let nearly = vec![b' '; LARGEST_BODY - 1000];
+    let announced = format!("Content-Length: {LARGEST_BODY}");
+    let before = running.memory().await?;
+    // 280 MiB in all; some are sent away while they send.
+    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\n{announced}\r\n\r\n");
+    let mut begun = Vec::new();
+    for _ in 0..40 {
+        let mut connection = Connection::open(running.webhooks).await?;
+        connection.send(head.as_bytes()).await?;
+        let _ = timeout(Duration::from_secs(1), connection.send(&nearly)).await;
+        begun.push(connection);
+        timeout(Duration::from_secs(1), good::review(running.webhooks, path))
+            .await
+            .context("beside large bodies")??;
+    }
+    let memory = running.memory().await?;
+    println!("beside large bodies: {} MiB, before: {} MiB", memory >> 20, before >> 20);
+    ensure!(memory - before < 160 << 20, "{} MiB, before: {} MiB", memory >> 20, before >> 20);
+    Ok(())
+}

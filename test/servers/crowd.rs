@@ -1,0 +1,78 @@
+//! Many silent clients at once, and how long a good one waits beside them.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use futures::future::{Either, select};
+use futures::stream::{StreamExt as _, iter};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::timeout;
+
+use crate::stage::{Held, Stage};
+
+/// More than any port takes, and than the process has descriptors.
+pub(crate) const CROWD: usize = 700;
+/// How many come at the same time.
+const SIDE_BY_SIDE: usize = 16;
+/// How often the good client asks when all of them are there.
+const QUESTIONS: usize = 3;
+/// What a good client may wait.
+const ANSWERED: Duration = Duration::from_secs(1);
+
+/// One crowd after the other: descriptors of the test and processors are few, and one that comes beside another is not what is
+/// measured.
+pub(crate) async fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::const_new(());
+    ALONE.lock().await
+}
+
+/// How long good clients waited for their answers.
+#[derive(Default)]
+pub(crate) struct Stopwatch {
+    longest: Duration,
+}
+
+impl Stopwatch {
+    /// Asks, and fails when the answer takes too long.
+    pub(crate) async fn ask<T>(&mut self, question: impl Future<Output = Result<T>>) -> Result<T> {
+        let began = Instant::now();
+        let answer = timeout(ANSWERED, question).await;
+        let answer = answer.with_context(|| format!("no answer in {ANSWERED:?}"))?.context("no good answer")?;
+        self.longest = self.longest.max(began.elapsed());
+        Ok(answer)
+    }
+}
+
+/// Brings a crowd to a port, each client to the next of the stages. While it comes and when it is there, good clients ask;
+/// returns the longest that one of them waited.
+pub(crate) async fn good_clients_beside(
+    port: u16,
+    stages: &[Stage],
+    mut ask: impl AsyncFnMut(&mut Stopwatch) -> Result<()>,
+) -> Result<Duration> {
+    let names = stages.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", ");
+    let mut stopwatch = Stopwatch::default();
+    let coming = iter(stages.iter().cycle().take(CROWD)).map(|stage| stage.reach(port));
+    // Whoever is not let in, or is sent away again, has lost; that is for the good clients to judge.
+    let mut coming = pin!(coming.buffer_unordered(SIDE_BY_SIDE).collect::<Vec<Result<Held>>>());
+    let crowd = loop {
+        let asking = pin!(ask(&mut stopwatch));
+        match select(coming, asking).await {
+            Either::Left((crowd, asking)) => {
+                asking.await.with_context(|| names.clone())?;
+                break crowd;
+            }
+            Either::Right((answer, still_coming)) => {
+                answer.with_context(|| format!("while they come: {names}"))?;
+                coming = still_coming;
+            }
+        }
+    };
+    for _ in 0..QUESTIONS {
+        ask(&mut stopwatch).await.with_context(|| names.clone())?;
+    }
+    drop(crowd);
+    Ok(stopwatch.longest)
+}

@@ -1,0 +1,387 @@
+//! The socket, on a thread of its own, and the handles of tests.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use anyhow::{Context as _, Result};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::calls::Call;
+use super::faults::Fault;
+use super::operations::Operations;
+use super::scale_sets::{Naming, ResourceGroup, ScaleSet};
+use super::tokens::{TokenRequest, Tokens};
+
+/// All that the stand-in knows.
+#[derive(Debug, Default)]
+struct Azure {
+    tokens: Tokens,
+    groups: Vec<ResourceGroup>,
+    requests: usize,
+}
+
+/// The stand-in for Azure. It ends with its last handle.
+pub struct Arm {
+    address: SocketAddr,
+    azure: Arc<Mutex<Azure>>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Arm {
+    /// Listens on a free port of this machine.
+    pub fn start() -> Result<Self> {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let azure = Arc::new(Mutex::new(Azure::default()));
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&azure));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let thread = std::thread::Builder::new().name("arm".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+                tokio::select! {
+                    _ = axum::serve(listener, router) => {}
+                    _ = stopped => {}
+                }
+            });
+        })?;
+        Ok(Self { address, azure, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens: the address of the resource manager and of the authority.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A resource group, there from the first time that it is named.
+    pub fn group(&self, subscription: &str, name: &str) -> Group {
+        let group =
+            Group { azure: Arc::clone(&self.azure), subscription: subscription.to_owned(), name: name.to_owned() };
+        group.with(|_| ());
+        group
+    }
+
+    /// All requests for tokens, in order.
+    pub fn token_requests(&self) -> Vec<TokenRequest> {
+        lock(&self.azure).tokens.requests.clone()
+    }
+
+    /// A client gets no token any more, with this number and text of an `AADSTS` error.
+    pub fn refuse_client(&self, client: &str, code: u32, text: &str) {
+        lock(&self.azure).tokens.refused.insert(client.to_owned(), (code, text.to_owned()));
+    }
+
+    /// The client gets tokens again.
+    pub fn accept_client(&self, client: &str) {
+        lock(&self.azure).tokens.refused.remove(client);
+    }
+
+    /// The next requests for tokens fail with these statuses.
+    pub fn fail_tokens(&self, statuses: &[u16]) {
+        lock(&self.azure).tokens.failures.extend_from_slice(statuses);
+    }
+
+    /// No token that was given is good any more.
+    pub fn revoke_tokens(&self) {
+        lock(&self.azure).tokens.revoke_all();
+    }
+
+    /// Number of all requests, also for tokens and polls.
+    pub fn request_count(&self) -> usize {
+        lock(&self.azure).requests
+    }
+}
+
+impl Drop for Arm {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A resource group, as a test sees it.
+#[derive(Clone)]
+pub struct Group {
+    azure: Arc<Mutex<Azure>>,
+    subscription: String,
+    name: String,
+}
+
+impl Group {
+    fn with<T>(&self, act: impl FnOnce(&mut ResourceGroup) -> T) -> T {
+        let mut azure = lock(&self.azure);
+        if azure.group(&self.subscription, &self.name).is_none() {
+            azure.groups.push(ResourceGroup::new(&self.subscription, &self.name));
+        }
+        // It was pushed if it was not there.
+        act(azure.group(&self.subscription, &self.name).expect("the group is there"))
+    }
+
+    /// Puts a scale set there, without a call.
+    pub fn has(&self, mut scale_set: ScaleSet) {
+        self.with(|group| {
+            if scale_set.id.is_empty() {
+                scale_set.id = group.id_of(&scale_set.name);
+            }
+            group.scale_sets.push(scale_set);
+        });
+    }
+
+    /// Takes a scale set away, without a call.
+    pub fn lose(&self, name: &str) {
+        self.with(|group| group.scale_sets.retain(|set| set.name != name));
+    }
+
+    /// What is there now.
+    pub fn scale_sets(&self) -> Vec<ScaleSet> {
+        self.with(|group| group.scale_sets.clone())
+    }
+
+    /// Names of what is there now.
+    pub fn names(&self) -> Vec<String> {
+        self.scale_sets().into_iter().map(|set| set.name).collect()
+    }
+
+    /// All calls so far, in order.
+    pub fn calls(&self) -> Vec<Call> {
+        self.with(|group| group.calls.clone())
+    }
+
+    /// Forgets the calls so far.
+    pub fn forget_calls(&self) {
+        self.with(|group| group.calls.clear());
+    }
+
+    /// Calls go wrong.
+    pub fn fail(&self, fault: Fault) {
+        self.with(|group| group.faults.push(fault));
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn heal(&self) {
+        self.with(|group| {
+            group.faults.clear();
+            group.fails_to_make = None;
+        });
+    }
+
+    /// New scale sets are accepted, and fail later.
+    pub fn fail_to_make(&self, code: &str, message: &str) {
+        self.with(|group| group.fails_to_make = Some((code.to_owned(), message.to_owned())));
+    }
+
+    /// How long operations take from now on.
+    pub fn operations(&self, pace: Operations) {
+        self.with(|group| group.pace = pace);
+    }
+
+    /// What goes on comes to its end.
+    pub fn complete_operations(&self) {
+        self.with(ResourceGroup::complete_operations);
+    }
+
+    /// Addresses in answers are there, and not where they were asked for.
+    pub fn links_to(&self, origin: &str) {
+        self.with(|group| group.links_to = Some(origin.to_owned()));
+    }
+
+    /// The names that new scale sets get.
+    pub fn naming(&self, naming: Naming) {
+        self.with(|group| group.naming = naming);
+    }
+
+    /// Numbers that scale sets got when they were made one after the other; side by side it would be chance.
+    pub fn measured_names(&self, names: Vec<String>) {
+        self.with(|group| group.measured_names = names);
+    }
+
+    /// Scale sets in one page of a list.
+    pub fn page(&self, size: usize) {
+        self.with(|group| group.page = size);
+    }
+
+    /// The group is deleted, with all that is in it.
+    pub fn vanish(&self) {
+        self.with(|group| {
+            group.exists = false;
+            group.scale_sets.clear();
+        });
+    }
+}
+
+impl Azure {
+    fn group(&mut self, subscription: &str, name: &str) -> Option<&mut ResourceGroup> {
+        self.groups.iter_mut().find(|group| {
+            group.subscription.eq_ignore_ascii_case(subscription) && group.name.eq_ignore_ascii_case(name)
+        })
+    }
+
+    fn answer(&mut self, asked: &Asked) -> Answer {
+        self.requests += 1;
+        let segments: Vec<&str> = asked.path.trim_matches('/').split('/').collect();
+        if let ("POST", [tenant, "oauth2", "v2.0", "token"]) = (asked.method.as_str(), segments.as_slice()) {
+            return self.tokens.answer(tenant, &asked.form);
+        }
+        if !self.tokens.accepts(asked.authorization.as_deref()) {
+            return match asked.authorization {
+                None => Answer::error(401, "AuthenticationFailed", "The 'Authorization' header is missing."),
+                Some(_) => Answer::error(401, "InvalidAuthenticationToken", "The access token is invalid."),
+            };
+        }
+        if !asked.query.contains_key("api-version") {
+            let text = "The api-version query parameter (?api-version=) is required for all requests.";
+            return Answer::error(400, "MissingApiVersionParameter", text);
+        }
+        let lower: Vec<String> = segments.iter().map(|segment| segment.to_lowercase()).collect();
+        let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+        match lower.as_slice() {
+            [
+                "subscriptions",
+                _,
+                "resourcegroups",
+                _,
+                "providers",
+                "microsoft.compute",
+                "virtualmachinescalesets",
+                ..,
+            ] if segments.len() <= 8 => match self.group(segments[1], segments[3]) {
+                Some(group) => group.answer(asked, segments.get(7).copied()),
+                None => Answer::error(404, "ResourceGroupNotFound", "The resource group could not be found."),
+            },
+            ["subscriptions", _, "providers", "microsoft.compute", "locations", _, "operations", _] => {
+                let is_location = asked.query.contains_key("monitor");
+                let polled = self.groups.iter_mut().find_map(|group| group.poll(segments[7], is_location));
+                polled.unwrap_or_else(|| Answer::error(404, "NotFound", "The operation was not found."))
+            }
+            _ => Answer::error(404, "InvalidResourceType", "The resource type could not be found."),
+        }
+    }
+}
+
+/// A request, read.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    /// Scheme and host that the request was sent to.
+    pub(super) origin: String,
+    pub(super) path: String,
+    pub(super) query: BTreeMap<String, String>,
+    pub(super) body: Value,
+    form: BTreeMap<String, String>,
+    authorization: Option<String>,
+}
+
+/// An answer, before it is written.
+#[derive(Debug)]
+pub(super) struct Answer {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: Option<Value>,
+    broken: bool,
+}
+
+impl Answer {
+    pub(super) fn empty(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: None, broken: false }
+    }
+
+    pub(super) fn json(status: u16, body: Value) -> Self {
+        Self { body: Some(body), ..Self::empty(status) }
+    }
+
+    pub(super) fn error(status: u16, code: &str, message: &str) -> Self {
+        Self::json(status, json!({"error": {"code": code, "message": message}}))
+    }
+
+    /// The connection breaks in the middle of the answer.
+    pub(super) fn broken() -> Self {
+        Self { broken: true, ..Self::empty(200) }
+    }
+
+    pub(super) fn header(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    fn write(self) -> Response {
+        let mut response = Response::new(match (self.broken, self.body) {
+            (true, _) => Body::from_stream(futures::stream::once(async {
+                Err::<&[u8], _>(std::io::Error::other("the connection breaks"))
+            })),
+            (false, None) => Body::empty(),
+            (false, Some(body)) => Body::from(body.to_string()),
+        });
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json; charset=utf-8"));
+        for (name, value) in self.headers {
+            if let Ok(value) = value.parse() {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        response
+    }
+}
+
+async fn answer(State(azure): State<Arc<Mutex<Azure>>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let bytes = to_bytes(body, 1 << 20).await.unwrap_or_default();
+    let text = |name: header::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let is_form = text(header::CONTENT_TYPE).is_some_and(|kind| kind.contains("x-www-form-urlencoded"));
+    let asked = Asked {
+        method: parts.method.to_string(),
+        origin: format!("http://{}", text(header::HOST).unwrap_or_default()),
+        path: percent_decoded(parts.uri.path()),
+        query: pairs(parts.uri.query().unwrap_or_default()),
+        form: if is_form { pairs(&String::from_utf8_lossy(&bytes)) } else { BTreeMap::new() },
+        body: serde_json::from_slice(&bytes).unwrap_or_default(),
+        authorization: text(header::AUTHORIZATION).map(str::to_owned),
+    };
+    let answer = lock(&azure).answer(&asked);
+    answer.write()
+}
+
+fn lock(azure: &Mutex<Azure>) -> MutexGuard<'_, Azure> {
+    azure.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The pairs of a query or form.
+fn pairs(text: &str) -> BTreeMap<String, String> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (percent_decoded(&name.replace('+', " ")), percent_decoded(&value.replace('+', " ")))
+        })
+        .collect()
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| behind.get(..2)).flatten();
+        match escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,130 @@
+//! Where the programs of the control plane, and others that are written in Go, come from.
+//!
+//! They are built from the Go modules below `test/control-plane/` and `test/charts/programs/`, each into a folder of the cache that is named by a digest
+//! of the module's files: a fresh clone or a second worktree builds nothing again, a changed module does.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use sha2::{Digest as _, Sha256};
+
+use super::go_build::{self, Build, Target};
+
+/// The programs that make a control plane.
+pub struct Binaries {
+    pub etcd: PathBuf,
+    pub kube_apiserver: PathBuf,
+}
+
+/// etcd and kube-apiserver: from the folder `KUBEBUILDER_ASSETS` if that is set, as is usual in the field, else built.
+pub async fn control_plane() -> Result<Binaries> {
+    let folder = match std::env::var_os("KUBEBUILDER_ASSETS") {
+        Some(assets) if !assets.is_empty() => PathBuf::from(assets),
+        _ => {
+            let module = control_plane_sources().join("kubernetes");
+            let version = required_version(&module, "k8s.io/kubernetes")?;
+            let targets = vec![
+                Target { binary: "etcd", package: "go.etcd.io/etcd/server/v3", link: String::new() },
+                Target {
+                    binary: "kube-apiserver",
+                    package: "k8s.io/kubernetes/cmd/kube-apiserver",
+                    link: link_version(&version),
+                },
+            ];
+            built(&module, targets, "4 minutes on two cores").await?
+        }
+    };
+    let binaries = Binaries { etcd: folder.join("etcd"), kube_apiserver: folder.join("kube-apiserver") };
+    for binary in [&binaries.etcd, &binaries.kube_apiserver] {
+        ensure!(binary.is_file(), "KUBEBUILDER_ASSETS: there is no {}", binary.display());
+    }
+    Ok(binaries)
+}
+
+/// machine-controller-manager with the cloud of `test/control-plane/machine-controller-manager/cloud.go`.
+pub async fn machine_controller_manager() -> Result<PathBuf> {
+    let module = control_plane_sources().join("machine-controller-manager");
+    let target = Target { binary: "machine-controller-manager", package: ".", link: String::new() };
+    let folder = built(&module, vec![target], "2 minutes on two cores").await?;
+    Ok(folder.join("machine-controller-manager"))
+}
+
+/// The folder with the Go modules.
+pub fn control_plane_sources() -> PathBuf {
+    crate::repository().join("test/control-plane")
+}
+
+/// A program that a Go module of the tests requires, unchanged: its file name and its package, built with these tags.
+pub async fn go_program(
+    module: &Path,
+    binary: &'static str,
+    package: &'static str,
+    tags: &'static str,
+    usually: &'static str,
+) -> Result<PathBuf> {
+    let target = Target { binary, package, link: String::new() };
+    Ok(built_with(module, vec![target], tags, usually).await?.join(binary))
+}
+
+async fn built(module: &Path, targets: Vec<Target>, usually: &'static str) -> Result<PathBuf> {
+    built_with(module, targets, "", usually).await
+}
+
+async fn built_with(module: &Path, targets: Vec<Target>, tags: &'static str, usually: &'static str) -> Result<PathBuf> {
+    let name = module.file_name().context("a module has a name")?;
+    let cached = cache()?.join(name).join(digest(module, &targets, tags)?);
+    let build = Build { module: module.to_owned(), targets, tags, usually, into: cached.clone() };
+    tokio::task::spawn_blocking(move || go_build::ensure(&build)).await??;
+    Ok(cached)
+}
+
+/// `CONTROL_PLANE_CACHE`, else the place the XDG specification gives.
+pub fn cache() -> Result<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(cache) = set("CONTROL_PLANE_CACHE") {
+        return Ok(cache);
+    }
+    let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+    let caches =
+        caches.context("none of CONTROL_PLANE_CACHE, XDG_CACHE_HOME and HOME is set: where to keep built programs?")?;
+    Ok(caches.join("gardener-extension-worker/control-plane"))
+}
+
+/// What the binaries depend on: the module's files and how they are built.
+fn digest(module: &Path, targets: &[Target], tags: &str) -> Result<String> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(module).with_context(|| format!("reading {}", module.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| ["go", "mod", "sum"].iter().any(|known| extension == *known)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut digest = Sha256::new_with_prefix(format!("{:?} {targets:?} {}", go_build::FLAGS, std::env::consts::ARCH));
+    for file in files {
+        let content = std::fs::read(&file)?;
+        digest.update(format!("\n{} {}\n", file.file_name().unwrap_or_default().display(), content.len()));
+        digest.update(content);
+    }
+    digest.update(tags);
+    Ok(hex::encode(&digest.finalize()[..10]))
+}
+
+/// The version of a dependency, with its leading `v`, from a module's go.mod.
+fn required_version(module: &Path, dependency: &str) -> Result<String> {
+    let file = module.join("go.mod");
+    let text = std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+    let mut lines = text.lines().map(|line| line.trim().trim_start_matches("require "));
+    let version = lines.find_map(|line| {
+        line.strip_prefix(dependency)?.strip_prefix(' ')?.split(' ').next().filter(|word| word.starts_with('v'))
+    });
+    Ok(version.with_context(|| format!("{} does not require {dependency}", file.display()))?.to_owned())
+}
+
+/// Kubernetes learns its version when linked, and clients ask for it.
+fn link_version(version: &str) -> String {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let [major, minor] = [numbers.next(), numbers.next()].map(Option::unwrap_or_default);
+    let variable = "k8s.io/component-base/version";
+    format!("-X {variable}.gitVersion={version} -X {variable}.gitMajor={major} -X {variable}.gitMinor={minor}")
+}

@@ -1,0 +1,257 @@
+//! etcd and kube-apiserver on loopback, with Gardener's and machine-controller-manager's resources.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::json;
+
+use super::audit::AuditLog;
+use super::binaries::{self, Binaries};
+use super::process::{Process, Program};
+use super::run_folder::RunFolder;
+use super::users::{ADMIN, Credentials};
+use super::{crds, eventually};
+
+/// How often to start anew with other ports: a port that was free a moment ago may have been taken by someone else.
+const ATTEMPTS: u32 = 3;
+/// etcd and kube-apiserver take about 5 s together on two idle cores; a busy machine gets more time.
+const START: Duration = Duration::from_secs(120);
+
+/// A running control plane. Dropping it kills its processes and removes its folder; [`ControlPlane::stop`] is the orderly way.
+pub struct ControlPlane {
+    // In the order in which they are dropped: kube-apiserver goes before etcd, the folder last.
+    apiserver: Process,
+    etcd: Process,
+    server: String,
+    certificates: Vec<u8>,
+    credentials: Credentials,
+    namespaces: AtomicU32,
+    folder: RunFolder,
+}
+
+impl ControlPlane {
+    /// Starts a control plane of its own and waits until it serves everything. Tests share one, see [`super::shared`].
+    pub async fn start() -> Result<Self> {
+        let binaries = binaries::control_plane().await?;
+        let mut attempt = 1;
+        let control_plane = loop {
+            match Self::start_processes(&binaries).await {
+                Err(error) if attempt < ATTEMPTS && format!("{error:#}").contains("address already in use") => {
+                    attempt += 1
+                }
+                outcome => break outcome?,
+            }
+        };
+        crds::install(&control_plane.client(ADMIN).await?)
+            .await
+            .context("installing the custom resource definitions")?;
+        Ok(control_plane)
+    }
+
+    async fn start_processes(binaries: &Binaries) -> Result<Self> {
+        let folder = RunFolder::new()?;
+        let credentials = Credentials::generate()?;
+        let [client_port, peer_port, port] = free_ports()?;
+        let etcd = start_etcd(&binaries.etcd, folder.path(), client_port, peer_port)?;
+        let apiserver = start_apiserver(&binaries.kube_apiserver, folder.path(), &credentials, client_port, port)?;
+        let server = format!("https://127.0.0.1:{port}");
+        let namespaces = AtomicU32::new(0);
+        let mut control_plane =
+            Self { apiserver, etcd, server, certificates: Vec::new(), credentials, namespaces, folder };
+        control_plane.certificates = control_plane.wait_until_ready().await?;
+        Ok(control_plane)
+    }
+
+    /// Waits for `/readyz`, and for the namespaces that kube-apiserver makes only after that. Returns its certificates.
+    async fn wait_until_ready(&self) -> Result<Vec<u8>> {
+        let file = self.folder.path().join("certificates/apiserver.crt");
+        let ready = eventually(START, "kube-apiserver is ready", async || {
+            // Waiting for what has ended is in vain: this is an error of its own, not something still missing.
+            if let Err(ended) = self.etcd.ensure_running().and_then(|()| self.apiserver.ensure_running()) {
+                return Ok(Err(ended));
+            }
+            let certificates = std::fs::read(&file).context("kube-apiserver has made no certificate yet")?;
+            let kubeconfig = self.credentials.kubeconfig(ADMIN, &self.server, &certificates)?;
+            let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+            config.default_retry = false;
+            let client = Client::try_from(config)?;
+            let request = kube::core::Request::new("/readyz").list(&ListParams::default())?;
+            client.request_text(request).await.context("asking /readyz")?;
+            let namespaces: Api<Namespace> = Api::all(client);
+            namespaces.get("default").await?;
+            namespaces.get("kube-system").await?;
+            Ok(Ok(certificates))
+        });
+        ready.await.with_context(|| format!("last lines of its log:\n{}", self.apiserver.last_lines(15)))?
+    }
+
+    /// Starts kube-apiserver again after it was killed, with what etcd holds. Returns when it is ready.
+    pub async fn start_apiserver_again(&self) -> Result<()> {
+        self.apiserver.start_again()?;
+        self.wait_until_ready().await.map(|_| ())
+    }
+
+    /// A client that acts as a user. It belongs to the runtime it is made in.
+    pub async fn client(&self, user: &str) -> Result<Client> {
+        Client::try_from(self.config(user).await?).context("making a client")
+    }
+
+    /// The same as a configuration, for those who make their clients themselves.
+    pub async fn config(&self, user: &str) -> Result<Config> {
+        Config::from_custom_kubeconfig(self.kubeconfig(user)?, &KubeConfigOptions::default())
+            .await
+            .context("reading a kubeconfig")
+    }
+
+    /// A kubeconfig file for a user. It lives as long as the control plane does.
+    pub fn kubeconfig_file(&self, user: &str) -> Result<PathBuf> {
+        // Renamed into place, as another test may be writing or reading it; JSON is YAML.
+        let file = self.folder.path().join(format!("{user}.kubeconfig"));
+        let draft = tempfile::NamedTempFile::new_in(self.folder.path())?;
+        serde_json::to_writer_pretty(&draft, &self.kubeconfig(user)?)?;
+        draft.persist(&file).with_context(|| format!("writing {}", file.display()))?;
+        Ok(file)
+    }
+
+    fn kubeconfig(&self, user: &str) -> Result<Kubeconfig> {
+        self.credentials.kubeconfig(user, &self.server, &self.certificates)
+    }
+
+    /// Makes a namespace that no test had before, its name beginning with `prefix`.
+    ///
+    /// Nobody takes it down: without kube-controller-manager a namespace never finishes its deletion.
+    pub async fn namespace(&self, prefix: &str) -> Result<String> {
+        let name = format!("{prefix}-{}", self.namespaces.fetch_add(1, Ordering::Relaxed));
+        let namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+        let api: Api<Namespace> = Api::all(self.client(ADMIN).await?);
+        api.create(&PostParams::default(), &namespace).await.with_context(|| format!("creating namespace {name}"))?;
+        Ok(name)
+    }
+
+    /// Allows a user (usually [`super::RESTRICTED`]) exactly these things, everywhere. What was granted before is taken back.
+    pub async fn grant(&self, user: &str, rules: Vec<PolicyRule>) -> Result<()> {
+        let client = self.client(ADMIN).await?;
+        let name = format!("test:{user}");
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
+        });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        });
+        let parameters = PatchParams::apply("test").force();
+        Api::<ClusterRole>::all(client.clone()).patch(&name, &parameters, &Patch::Apply(role)).await?;
+        Api::<ClusterRoleBinding>::all(client).patch(&name, &parameters, &Patch::Apply(binding)).await?;
+        Ok(())
+    }
+
+    /// What the apiserver was asked, by whom.
+    pub async fn audit(&self) -> Result<AuditLog> {
+        Ok(AuditLog::new(self.folder.path().join("audit.log"), self.client(ADMIN).await?))
+    }
+
+    /// kube-apiserver's process, e.g. to pause it with `signal("STOP")`.
+    pub fn apiserver(&self) -> &Process {
+        &self.apiserver
+    }
+
+    /// Where the apiserver listens: `https://127.0.0.1:<port>`.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The folder with the logs.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Stops both processes in order and removes the folder.
+    pub async fn stop(self) -> Result<()> {
+        // Watches that are still open make kube-apiserver wait; nobody needs their end.
+        self.apiserver.stop(Duration::from_secs(3)).await?;
+        self.etcd.stop(Duration::from_secs(3)).await
+    }
+}
+
+fn start_etcd(binary: &Path, folder: &Path, client_port: u16, peer_port: u16) -> Result<Process> {
+    let [client, peer] = [client_port, peer_port].map(|port| format!("http://127.0.0.1:{port}"));
+    let data = folder.join("etcd");
+    let program = Program::new("etcd", binary)
+        .flag("name", "test")
+        .flag("data-dir", &data)
+        .flag("unsafe-no-fsync", "true")
+        .flag("log-level", "warn")
+        .flag("listen-client-urls", &client)
+        .flag("advertise-client-urls", &client)
+        .flag("listen-peer-urls", &peer)
+        .flag("initial-advertise-peer-urls", &peer)
+        .flag("initial-cluster", format!("test={peer}"))
+        // etcd preallocates 64 MB of log; the rest of a run is small and worth a look afterwards.
+        .remove_afterwards(&data);
+    Process::start(program, folder)
+}
+
+fn start_apiserver(
+    binary: &Path,
+    folder: &Path,
+    credentials: &Credentials,
+    etcd_port: u16,
+    port: u16,
+) -> Result<Process> {
+    let write = |name: &str, content: String| -> Result<PathBuf> {
+        let file = folder.join(name);
+        std::fs::write(&file, content).with_context(|| format!("writing {}", file.display()))?;
+        Ok(file)
+    };
+    let signing_key = write("service-account.key", credentials.signing_key_pem()?)?;
+    let verifying_key = write("service-account.pub", credentials.verifying_key_pem()?)?;
+    let tokens = write("tokens.csv", credentials.tokens_csv())?;
+    let policy = write("audit-policy.yaml", AuditLog::POLICY.to_owned())?;
+    let program = Program::new("kube-apiserver", binary)
+        .flag("etcd-servers", format!("http://127.0.0.1:{etcd_port}"))
+        .flag("bind-address", "127.0.0.1")
+        .flag("advertise-address", "127.0.0.1")
+        .flag("secure-port", port.to_string())
+        .flag("cert-dir", folder.join("certificates"))
+        .flag("service-cluster-ip-range", "10.0.0.0/24")
+        .flag("endpoint-reconciler-type", "none")
+        .flag("service-account-issuer", "https://kubernetes.default.svc")
+        .flag("service-account-key-file", verifying_key)
+        .flag("service-account-signing-key-file", signing_key)
+        .flag("token-auth-file", tokens)
+        .flag("anonymous-auth", "false")
+        .flag("authorization-mode", "RBAC")
+        // Nobody makes service accounts here; pods are not what is tested.
+        .flag("disable-admission-plugins", "ServiceAccount")
+        // Many tests at once must not be slowed down by fairness among them.
+        .flag("enable-priority-and-fairness", "false")
+        .flag("audit-policy-file", policy)
+        .flag("audit-log-path", folder.join("audit.log"))
+        // Written before the next request of the same client can arrive; not cut into pieces.
+        .flag("audit-log-mode", "blocking")
+        .flag("audit-log-maxsize", "4000");
+    Process::start(program, folder)
+}
+
+/// Ports that are free now. Held together until all are known, so that they differ.
+pub fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    let listeners = (0..N)
+        .map(|_| TcpListener::bind("127.0.0.1:0"))
+        .collect::<std::io::Result<Vec<_>>>()
+        .context("finding a free port")?;
+    let mut ports = [0; N];
+    for (port, listener) in ports.iter_mut().zip(&listeners) {
+        *port = listener.local_addr()?.port();
+    }
+    ensure!(ports.iter().all(|port| *port != 0), "no free port");
+    Ok(ports)
+}

@@ -1,0 +1,157 @@
+//! Building Go programs once: minutes of work that must not happen twice, nor in silence.
+
+use std::fs::{File, TryLockError};
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// Flags of every build: the same everywhere, and small.
+pub const FLAGS: [&str; 2] = ["-trimpath", "-buildvcs=false"];
+
+/// One program to build.
+#[derive(Debug)]
+pub struct Target {
+    /// Its file name.
+    pub binary: &'static str,
+    /// The Go package, as seen from the module.
+    pub package: &'static str,
+    /// More flags for the linker.
+    pub link: String,
+}
+
+/// Programs of one module that belong into one folder.
+pub struct Build {
+    /// The folder with go.mod.
+    pub module: PathBuf,
+    /// What to build.
+    pub targets: Vec<Target>,
+    /// Tags of the build, separated by commas.
+    pub tags: &'static str,
+    /// How long that takes, to be told beforehand.
+    pub usually: &'static str,
+    /// The folder for the binaries; it exists only when complete.
+    pub into: PathBuf,
+}
+
+/// Builds unless done already. Of several processes one builds and the others wait for it.
+pub fn ensure(build: &Build) -> Result<()> {
+    if build.into.is_dir() {
+        return Ok(());
+    }
+    let parent = build.into.parent().context("the cache has a folder")?;
+    std::fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
+    // Locked as long as the file is open; the kernel lets go of it whatever happens to us.
+    let lock = File::create(build.into.with_extension("lock"))?;
+    let mut progress = Progress::new("waiting for another process that builds the same");
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) => progress.wait(),
+            Err(TryLockError::Error(error)) => return Err(error).context("locking the cache"),
+        }
+    }
+    if build.into.is_dir() {
+        return Ok(());
+    }
+    let unfinished = build.into.with_extension("unfinished");
+    // Left by a build that was killed.
+    let _ = std::fs::remove_dir_all(&unfinished);
+    std::fs::create_dir_all(&unfinished)?;
+    let names: Vec<&str> = build.targets.iter().map(|target| target.binary).collect();
+    say(&format!(
+        "{} must be built once (about {}), into {}",
+        names.join(" and "),
+        build.usually,
+        build.into.display()
+    ));
+    for target in &build.targets {
+        go_build(build, target, &unfinished)?;
+    }
+    std::fs::rename(&unfinished, &build.into)
+        .with_context(|| format!("moving the binaries to {}", build.into.display()))
+}
+
+fn go_build(build: &Build, target: &Target, folder: &Path) -> Result<()> {
+    let module = &build.module;
+    let log = folder.join("go-build.log");
+    let output = File::create(&log)?;
+    let mut go = Command::new("go")
+        .arg("build")
+        .args(FLAGS)
+        .arg(format!("-tags={}", build.tags))
+        .arg(format!("-ldflags=-s -w {}", target.link))
+        .arg("-o")
+        .arg(folder.join(target.binary))
+        .arg(target.package)
+        .current_dir(module)
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off")
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .spawn()
+        .context("starting go (Go is needed to build programs of the tests, see test/control-plane/README.md)")?;
+    let mut progress = Progress::new(&format!("building {}", target.binary));
+    let status = loop {
+        match go.try_wait()? {
+            Some(status) => break status,
+            None => progress.wait(),
+        }
+    };
+    progress.end(if status.success() { "done" } else { "failed" });
+    if !status.success() {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("go: downloading")).collect();
+        bail!(
+            "go build of {} in {}: {status}\n{}",
+            target.binary,
+            module.display(),
+            lines[lines.len().saturating_sub(20)..].join("\n")
+        );
+    }
+    Ok(())
+}
+
+/// Tells what is going on and since when: on a terminal each second in one line, else in a line every 15 s.
+struct Progress {
+    what: String,
+    since: Instant,
+    told: Instant,
+}
+
+impl Progress {
+    fn new(what: &str) -> Self {
+        let now = Instant::now();
+        Self { what: what.to_owned(), since: now, told: now }
+    }
+
+    /// Lets a moment pass.
+    fn wait(&mut self) {
+        sleep(Duration::from_millis(100));
+        let terminal = std::io::stderr().is_terminal();
+        let pause = Duration::from_secs(if terminal { 1 } else { 15 });
+        if self.told.elapsed() >= pause {
+            self.told = Instant::now();
+            let line = format!("{} … {} s", self.what, self.since.elapsed().as_secs());
+            if terminal { write(&format!("\r{line}")) } else { say(&line) }
+        }
+    }
+
+    fn end(&self, how: &str) {
+        let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
+        say(&format!("{start}{}: {how} after {} s", self.what, self.since.elapsed().as_secs()));
+    }
+}
+
+fn say(line: &str) {
+    write(&format!("{line}\n"));
+}
+
+/// To standard error itself, because the test harness keeps what goes through `eprintln!` to itself until a test fails.
+fn write(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

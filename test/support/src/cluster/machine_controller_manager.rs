@@ -1,0 +1,104 @@
+//! The real machine-controller-manager for one namespace: its two processes, on a cloud whose VMs are Nodes of the same cluster.
+//!
+//! A MachineClass whose `providerSpec.tags` hold `demo.fail: <code>` (e.g. `ResourceExhausted`) makes no machines but that error.
+//! Finalizers sit on MachineClasses, their Secrets, Machines and Nodes: stop it after they are gone.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+
+use super::control_plane::{ControlPlane, free_ports};
+use super::process::{Process, Program};
+use super::{MACHINE_CONTROLLER_MANAGER, binaries, eventually};
+use crate::http;
+
+const ATTEMPTS: u32 = 3;
+const START: Duration = Duration::from_secs(60);
+
+/// How long deletions of machines take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// Under a second. machine-controller-manager is woken after each step, by a change of the machine's `spec.creationTimeout`.
+    Hastened,
+    /// 25 to 30 s: six steps with a pause of 5 s after each, which no flag changes.
+    AsShipped,
+}
+
+/// Both processes. Dropping kills them.
+pub struct MachineControllerManager {
+    machine_deployments: Process,
+    machines: Process,
+}
+
+impl MachineControllerManager {
+    /// Starts both halves and waits until they are healthy.
+    pub async fn start(control_plane: &ControlPlane, namespace: &str, deletion: Deletion) -> Result<Self> {
+        let binary = binaries::machine_controller_manager().await?;
+        let kubeconfig = control_plane.kubeconfig_file(MACHINE_CONTROLLER_MANAGER)?;
+        let half = async |half: &str| -> Result<Process> {
+            let mut attempt = 1;
+            loop {
+                let [port] = free_ports()?;
+                let mut program = Program::new(format!("{half}-{namespace}"), &binary)
+                    .arg(half)
+                    .flag("control-kubeconfig", &kubeconfig)
+                    .flag("target-kubeconfig", &kubeconfig)
+                    .flag("namespace", namespace)
+                    .flag("leader-elect", "false")
+                    .flag("address", "127.0.0.1")
+                    .flag("port", port.to_string())
+                    .flag("kube-api-qps", "200")
+                    .flag("kube-api-burst", "400")
+                    .flag("v", "3");
+                if half == "machines" {
+                    program = program
+                        // Instead of 10 min, so that a class that is mended recovers while a test watches.
+                        .flag("resource-exhausted-retry", "5s")
+                        .flag("hasten-deletion", (deletion == Deletion::Hastened).to_string());
+                }
+                let process = Process::start(program, control_plane.folder())?;
+                match healthy(&process, port).await {
+                    Err(error) if attempt < ATTEMPTS && format!("{error:#}").contains("address already in use") => {
+                        attempt += 1
+                    }
+                    outcome => break outcome.map(|()| process),
+                }
+            }
+        };
+        let (machine_deployments, machines) = tokio::try_join!(half("machine-deployments"), half("machines"))?;
+        Ok(Self { machine_deployments, machines })
+    }
+
+    /// The half that turns MachineDeployments into MachineSets and these into Machines.
+    pub fn machine_deployments(&self) -> &Process {
+        &self.machine_deployments
+    }
+
+    /// The half that turns Machines into VMs.
+    pub fn machines(&self) -> &Process {
+        &self.machines
+    }
+
+    /// Stops both.
+    pub async fn stop(self) -> Result<()> {
+        self.machine_deployments.stop(Duration::from_secs(3)).await?;
+        self.machines.stop(Duration::from_secs(3)).await
+    }
+}
+
+/// Waits for `/healthz`; an error at once if the process has ended instead.
+async fn healthy(process: &Process, port: u16) -> Result<()> {
+    let what = format!("{} is healthy", process.name());
+    let healthy = eventually(START, &what, async || {
+        if let Err(ended) = process.ensure_running() {
+            return Ok(Err(ended));
+        }
+        let (status, answer) = http::get(port, "/healthz").await?;
+        ensure!(status == 200, "/healthz answers {status}: {answer}");
+        Ok(Ok(()))
+    });
+    match healthy.await {
+        Ok(outcome) => outcome,
+        Err(error) => bail!("{error:#}; its last lines:\n{}", process.last_lines(15)),
+    }
+}

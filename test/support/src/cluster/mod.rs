@@ -1,0 +1,49 @@
+//! A real control plane for tests and the demo: etcd, kube-apiserver and machine-controller-manager.
+//!
+//! ```text
+//! binaries            built once from ../control-plane (Go), kept in a cache folder
+//!    │
+//! control_plane       etcd + kube-apiserver on loopback: users, clients, kubeconfigs, namespaces
+//!    ├── crds         Gardener's and machine-controller-manager's, from Gardener's Go module
+//!    ├── audit        which requests a user made
+//!    │
+//! machine_controller_manager    the real one, its VMs being Nodes of the same cluster
+//! faker                         its stand-in where volume matters and not its behaviour
+//! ```
+//!
+//! `process` sees to it that nothing outlives the test process, however that ends.
+//!
+//! A test begins with
+//! `let cluster = cluster::shared().await?;` and `let namespace = cluster.namespace("shoot--foo--bar").await?;`.
+
+mod audit;
+mod binaries;
+mod control_plane;
+mod crds;
+mod eventually;
+mod faked_machines;
+mod faker;
+mod go_build;
+mod machine_controller_manager;
+mod process;
+mod run_folder;
+mod users;
+
+pub use audit::{AuditLog, Mark, Request};
+pub use binaries::{cache, go_program};
+pub use control_plane::{ControlPlane, free_ports};
+pub use crds::install_files;
+pub use eventually::eventually;
+pub use faker::Faker;
+pub use machine_controller_manager::{Deletion, MachineControllerManager};
+pub use process::{Process, Program};
+pub use users::{ADMIN, CONTROLLER, FAKER, MACHINE_CONTROLLER_MANAGER, RESTRICTED};
+
+/// The control plane that all tests of a binary share: started by the first that asks, ended with the process.
+///
+/// Tests keep out of each other's way by namespaces of their own. It holds no client: those belong to
+/// the runtime they were made in, and each `#[tokio::test]` has its own.
+pub async fn shared() -> anyhow::Result<&'static ControlPlane> {
+    static SHARED: tokio::sync::OnceCell<ControlPlane> = tokio::sync::OnceCell::const_new();
+    SHARED.get_or_try_init(ControlPlane::start).await
+}

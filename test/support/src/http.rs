@@ -1,0 +1,34 @@
+//! One request to a port on loopback, each with a connection of its own.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// The longest that an answer takes.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Status and body of a GET.
+pub async fn get(port: u16, path: &str) -> Result<(u16, String)> {
+    request(port, "GET", path, "").await
+}
+
+/// Status and body.
+pub async fn request(port: u16, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
+    let exchange = async {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.context("connecting")?;
+        let length = body.len();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        anyhow::Ok(answer)
+    };
+    let answer = tokio::time::timeout(DEADLINE, exchange).await.context("no answer")??;
+    let (head, body) = answer.split_once("\r\n\r\n").with_context(|| format!("half an answer: {answer:?}"))?;
+    let status = head.split(' ').nth(1).context("no status")?.parse()?;
+    Ok((status, body.to_owned()))
+}

@@ -1,0 +1,35 @@
+//! What the Go extensions leave behind: the measured cases of ../parity, as a seed holds them afterwards.
+
+use serde_json::{Value, json};
+
+use crate::measured::cases::Documents;
+
+/// A Worker as the Go extension leaves it behind: with its status, and its objects beside it.
+/// `None` where it has made no machine deployments.
+pub fn left_by_go(case: Documents) -> Option<Value> {
+    let Documents { input: mut bundle, expected: made } = case;
+    let is_reconcile = bundle.get("operation").is_none_or(|operation| operation == "reconcile");
+    let deployments = made["machineDeploymentObjects"].as_array().is_some_and(|deployments| !deployments.is_empty());
+    if !is_reconcile || made.get("error").is_some() || !deployments {
+        return None;
+    }
+    let mut existing = Vec::new();
+    for (member, kind) in [
+        ("machineClasses", "MachineClass"),
+        ("machineClassSecrets", "Secret"),
+        ("machineDeploymentObjects", "MachineDeployment"),
+    ] {
+        for object in made[member].as_array().into_iter().flatten() {
+            let mut object = object.clone();
+            object["kind"] = json!(kind);
+            existing.push(object);
+        }
+    }
+    bundle["existing"] = existing.into();
+    for member in ["providerStatus", "machineDeployments", "inPlaceUpdates"] {
+        if let Some(value) = made["workerStatus"].get(member) {
+            bundle["worker"]["status"][member] = value.clone();
+        }
+    }
+    Some(bundle)
+}

@@ -1,0 +1,38 @@
+//! What the tests, the benchmarks and the demo share.
+//!
+//! ```text
+//! cluster           a real control plane: etcd, kube-apiserver, machine-controller-manager or its stand-in
+//! arm               a stand-in for Azure over HTTP
+//! proxy             between a controller and the API server: faults, delays, counts
+//! program           the program under test, as a command and as a controller
+//! http, https       requests to a port, also such as no well-behaved client sends
+//! shoot             the namespace of one shoot, and what gardenlet writes there
+//! migration         gardenlet's part when a control plane moves to another seed
+//! leaks             secrets that no log, status or event may contain
+//! garden            a garden with CloudProfiles and Shoots; garden_objects: objects to begin with
+//! left_by_go        what the Go extensions leave behind in a seed
+//! measured          cases measured from the Go extensions, and what differs from them
+//! ```
+
+pub mod arm;
+pub mod cluster;
+pub mod garden;
+pub mod garden_objects;
+pub mod http;
+pub mod https;
+pub mod leaks;
+pub mod left_by_go;
+pub mod measured;
+pub mod migration;
+pub mod program;
+pub mod proxy;
+pub mod shoot;
+
+use std::path::Path;
+
+/// The folder of the repository.
+#[must_use]
+pub fn repository() -> &'static Path {
+    let support = Path::new(env!("CARGO_MANIFEST_DIR"));
+    support.ancestors().nth(2).unwrap_or(support)
+}

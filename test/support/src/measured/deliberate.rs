@@ -1,0 +1,158 @@
+//! Deliberate differences. A rule of `deliberate.yaml` says where it holds and how far two values may differ there; it
+//! names no case, so that it covers cases that nobody has seen yet.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use gardener_extension_worker::api::gotext::yaml;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::compare::Difference;
+use super::images::is_same_reference;
+
+/// The rules of all tables.
+pub struct Rules(Vec<Rule>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    /// Name as in `docs/compatibility.md`.
+    rule: String,
+    /// Path; `*` stands for one step, `**` at the end for any that follow.
+    at: String,
+    /// How far the values may differ.
+    accept: Accept,
+    /// Upstream's error contains this; only for `success`.
+    #[serde(default)]
+    error_contains: String,
+    /// Why; read by people.
+    #[serde(rename = "reason")]
+    _reason: String,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Accept {
+    /// Ours is the text that reads as the measured value when a YAML template puts it in without quotes.
+    TextReadAsPlainYaml,
+    /// Ours has capabilities where the measured image has neither capabilities nor an architecture.
+    CapabilitiesAdded,
+    /// Ours still says that the marketplace agreement of an image needs no check.
+    AgreementKept,
+    /// Upstream fails and we do not.
+    Success,
+    /// A real API server refuses the name of an object, which the stand-in of the measurement did not.
+    NameRefused,
+    /// Ours has annotations of its own besides the measured ones.
+    OwnAnnotationsAdded,
+    /// Upstream has nothing there.
+    Added,
+    /// We have nothing there.
+    LeftOut,
+}
+
+impl Rules {
+    /// Reads the tables.
+    pub fn read(tables: &[PathBuf]) -> Result<Self, String> {
+        let mut rules = Vec::new();
+        for table in tables {
+            let problem = |text: String| format!("{}: {text}", table.display());
+            let text = std::fs::read_to_string(table).map_err(|error| problem(error.to_string()))?;
+            let documents = yaml::documents(&text).map_err(|error| problem(error.to_string()))?;
+            let of_table: Vec<Rule> = serde_json::from_value(documents.into_iter().next().unwrap_or_default())
+                .map_err(|error| problem(error.to_string()))?;
+            rules.extend(of_table);
+        }
+        Ok(Self(rules))
+    }
+
+    /// The rules that explain differences, and the differences that none explains.
+    pub fn apply(&self, differences: Vec<Difference>) -> (BTreeSet<String>, Vec<Difference>) {
+        let mut applied = BTreeSet::new();
+        let remaining = differences
+            .into_iter()
+            .filter(|difference| match self.0.iter().find(|rule| rule.explains(difference)) {
+                Some(rule) => {
+                    applied.insert(rule.rule.clone());
+                    false
+                }
+                None => true,
+            })
+            .collect();
+        (applied, remaining)
+    }
+}
+
+impl Rule {
+    fn explains(&self, difference: &Difference) -> bool {
+        let (wanted, got) = (&difference.wanted, &difference.got);
+        is_at(&self.at, &difference.path)
+            && match self.accept {
+                Accept::TextReadAsPlainYaml => {
+                    got.as_str().is_some_and(|text| plain_yaml(text).as_ref() == Some(wanted))
+                }
+                Accept::CapabilitiesAdded => are_capabilities_added(wanted, got),
+                Accept::NameRefused => {
+                    wanted.is_null()
+                        && got["error"].as_str().is_some_and(|error| error.contains("is invalid: metadata.name"))
+                }
+                Accept::AgreementKept => is_agreement_kept(wanted, got),
+                Accept::OwnAnnotationsAdded => are_own_annotations_added(difference),
+                Accept::Added => wanted.is_null(),
+                Accept::LeftOut => got.is_null(),
+                Accept::Success => {
+                    got.is_null() && wanted.as_str().is_some_and(|error| error.contains(&self.error_contains))
+                }
+            }
+    }
+}
+
+fn is_at(pattern: &str, path: &[String]) -> bool {
+    let mut steps = path.iter();
+    for wanted in pattern.split('/') {
+        match (wanted, steps.next()) {
+            ("**", _) => return true,
+            ("*", Some(_)) => {}
+            (wanted, Some(step)) if wanted == step => {}
+            _ => return false,
+        }
+    }
+    steps.next().is_none()
+}
+
+/// What a template makes of a text that it puts behind `key: ` without quotes.
+fn plain_yaml(text: &str) -> Option<Value> {
+    let documents = yaml::documents(&format!("key: {text}\n")).ok()?;
+    documents.first().map(|document| document["key"].clone())
+}
+
+fn are_capabilities_added(wanted: &Value, got: &Value) -> bool {
+    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+    let is_bare = |image: &Value| image["architecture"].is_null() && is_empty(&image["capabilities"]);
+    !wanted.is_empty()
+        && wanted.iter().all(|wanted| is_bare(wanted) && got.iter().any(|got| is_same_reference(wanted, got)))
+        && got.iter().all(|got| wanted.iter().any(|wanted| is_same_reference(wanted, got)))
+}
+
+fn is_agreement_kept(wanted: &Value, got: &Value) -> bool {
+    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+    let without = |image: &Value| {
+        let mut image = image.clone();
+        image.as_object_mut().and_then(|members| members.remove("skipMarketplaceAgreement"));
+        image
+    };
+    wanted.len() == got.len() && wanted.iter().zip(got).all(|(wanted, got)| *wanted == without(got))
+}
+
+fn are_own_annotations_added(difference: &Difference) -> bool {
+    const OWN: &str = "gardener-extension-worker/";
+    let is_own = |name: &String| name.starts_with(OWN);
+    difference.wanted.is_null()
+        && (difference.path.last().is_some_and(is_own)
+            || difference.got.as_object().is_some_and(|annotations| annotations.keys().all(is_own)))
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_none_or(serde_json::Map::is_empty)
+}

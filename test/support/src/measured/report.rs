@@ -1,0 +1,106 @@
+//! What is printed of the cases: how many of each family are equal, every difference that is not deliberate, the sum.
+
+#![allow(clippy::print_stdout, reason = "the report of these programs is their output")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::compare::Difference;
+use super::deliberate::Rules;
+
+/// Differences of one case that are printed; the others are only counted.
+const PRINTED: usize = 8;
+/// Characters of a value that are printed.
+const SHOWN: usize = 240;
+
+/// The sum over all folders.
+#[derive(Default)]
+pub struct Total {
+    passed: usize,
+    failed: usize,
+    /// Cases by deliberate difference.
+    deliberate: BTreeMap<String, usize>,
+}
+
+/// The cases of one folder.
+#[derive(Default)]
+pub struct Folder(BTreeMap<String, Family>);
+
+#[derive(Default)]
+struct Family {
+    passed: usize,
+    failed: usize,
+    report: String,
+}
+
+impl Total {
+    /// Adds a case to its folder. Deliberate differences are counted, the others make it fail.
+    pub fn add(&mut self, folder: &mut Folder, rules: &Rules, [family, case]: [&str; 2], differences: Vec<Difference>) {
+        let (deliberate, remaining) = rules.apply(differences);
+        for rule in deliberate {
+            *self.deliberate.entry(rule).or_default() += 1;
+        }
+        let family = folder.0.entry(family.to_owned()).or_default();
+        if remaining.is_empty() {
+            family.passed += 1;
+        } else {
+            family.failed += 1;
+            family.report.push_str(&report(case, &remaining));
+        }
+    }
+
+    /// A folder that can't be read is a failure.
+    pub fn unreadable(&mut self, problem: &str) {
+        println!("  {problem}");
+        self.failed += 1;
+    }
+
+    /// Prints a folder and adds it to the sum.
+    pub fn close(&mut self, folder: Folder) {
+        for (name, family) in folder.0 {
+            self.passed += family.passed;
+            self.failed += family.failed;
+            println!("  {name}: {}/{}", family.passed, family.passed + family.failed);
+            print!("{}", family.report);
+        }
+    }
+
+    /// Prints the sum.
+    pub fn end(self) -> ExitCode {
+        println!("deliberate differences (docs/compatibility.md):");
+        for (rule, cases) in &self.deliberate {
+            println!("  {rule}: {cases} cases");
+        }
+        println!("\n{} passed, {} failed", self.passed, self.failed);
+        if self.failed == 0 && self.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// The folders with cases: our own, and those in an environment variable, separated by colons.
+pub fn folders(own: Vec<PathBuf>, variable: &str) -> Vec<PathBuf> {
+    let more = std::env::var(variable).unwrap_or_default();
+    own.into_iter().chain(more.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from)).collect()
+}
+
+/// Reads tables of rules; a mistake in them ends the program.
+pub fn rules(tables: &[PathBuf]) -> Result<Rules, ExitCode> {
+    Rules::read(tables).map_err(|problem| {
+        println!("{problem}\n\n0 passed, 1 failed");
+        ExitCode::FAILURE
+    })
+}
+
+fn report(case: &str, differences: &[Difference]) -> String {
+    let mut report = format!("    {case}\n");
+    for difference in differences.iter().take(PRINTED) {
+        let shown = |text: &str| text.chars().take(SHOWN).collect::<String>();
+        report.push_str(&format!("      {}\n", difference.path.join("/")));
+        report.push_str(&format!("        wanted: {}\n", shown(&difference.wanted.to_string())));
+        report.push_str(&format!("        got:    {}\n", shown(&difference.got.to_string())));
+    }
+    if differences.len() > PRINTED {
+        report.push_str(&format!("      and {} more\n", differences.len() - PRINTED));
+    }
+    report
+}
