@@ -1,6 +1,7 @@
 //! What this process knows of a seed, and how much it may write at a time.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use kube::{Resource, ResourceExt};
 use tokio::sync::Semaphore;
@@ -58,7 +59,7 @@ impl WorkerStore {
     /// This process has let a Worker go, and nothing else held it.
     pub(crate) fn own_deletion(&self, worker: &Worker) {
         let (namespace, uid) = (worker.namespace().unwrap_or_default(), worker.uid().unwrap_or_default());
-        self.0.own_deletion(&namespace, &worker.name_any(), &uid);
+        self.0.own_deletion(&namespace, &worker.name_any(), &uid, Instant::now());
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) enum WriteError {
     /// The API server's answer is not the object that was written.
     #[error("unexpected answer: {0}")]
     Decode(#[from] DecodeError),
+    /// The API server's answer to a deletion says neither that the object is gone nor what holds it.
+    #[error("unexpected answer to a deletion: neither the object nor the status \"Success\" of its deletion")]
+    NotDeleted,
 }
 
 impl WriteError {

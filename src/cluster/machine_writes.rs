@@ -1,14 +1,15 @@
-//! I/O: machine objects of one namespace are written and deleted here, and the mirror learns of it at once. Else the next
-//! look could see what was before, and write it again.
+//! I/O: machine objects of one namespace are written and deleted here, and the store learns of it at once. Else the next
+//! reconcile could see what was before, and write it again.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, Request};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api::gotext::json::decode_lenient;
@@ -98,9 +99,10 @@ impl MachineApis {
             parameters = parameters.preconditions(preconditions);
         }
         match self.send(self.requests_of::<T>().delete(name, &parameters)?).await {
-            // Finalizers hold it: the answer is the object as it is now.
-            Ok(text) if is_object_of::<T>(&text) => self.note::<T>(&text)?,
-            Ok(_) => self.note_deleted::<T>(name, uid),
+            Ok(text) => match Deleted::read::<T>(&text, uid)? {
+                Deleted::Held => self.note::<T>(&text)?,
+                Deleted::Gone => self.note_deleted::<T>(name, uid),
+            },
             Err(kube::Error::Api(status)) if status.is_not_found() => self.note_deleted::<T>(name, uid),
             Err(error) => return Err(error.into()),
         }
@@ -138,16 +140,64 @@ impl MachineApis {
 
     fn note_deleted<T: Cached>(&self, name: &str, uid: Option<&str>) {
         if let Some(uid) = uid {
-            T::store(&self.cache.machine_objects).own_deletion(&self.namespace, name, uid);
+            T::store(&self.cache.machine_objects).own_deletion(&self.namespace, name, uid, Instant::now());
         }
     }
 }
 
-/// Whether an answer is the object rather than a word about it.
-fn is_object_of<T: Cached>(text: &str) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Kind {
-        kind: String,
+/// What the answer to a deletion says.
+enum Deleted {
+    /// Finalizers hold the object: the answer is the object as it is now.
+    Held,
+    /// It is gone.
+    Gone,
+}
+
+impl Deleted {
+    /// Reads the answer to the deletion of an object of that uid.
+    fn read<T: Cached>(text: &str, uid: Option<&str>) -> Result<Self, WriteError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            kind: String,
+            #[serde(default)]
+            status: Value,
+            #[serde(default)]
+            details: Details,
+        }
+        #[derive(Default, Deserialize)]
+        struct Details {
+            uid: Option<String>,
+        }
+        let Answer { kind, status, details } = serde_json::from_str(text)?;
+        let is_of_it = details.uid.is_none() || uid.is_none() || details.uid.as_deref() == uid;
+        match kind.as_str() {
+            kind if kind == T::Kind::KIND => Ok(Self::Held),
+            "Status" if status == "Success" && is_of_it => Ok(Self::Gone),
+            _ => Err(WriteError::NotDeleted),
+        }
     }
-    serde_json::from_str::<Kind>(text).is_ok_and(|answer| answer.kind == T::Kind::KIND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::machine::MachineSet;
+
+    #[test]
+    fn only_what_says_so_is_an_answer_to_a_deletion() {
+        let read = |text: &str| Deleted::read::<MachineSet>(text, Some("u")).ok().map(|it| matches!(it, Deleted::Gone));
+        assert_eq!(read(r#"{"kind": "Status", "status": "Success", "details": {"uid": "u"}}"#), Some(true));
+        assert_eq!(read(r#"{"kind": "Status", "status": "Success"}"#), Some(true), "nothing speaks against it");
+        assert_eq!(read(r#"{"kind": "MachineSet", "metadata": {}}"#), Some(false), "held by finalizers");
+        for lie in [
+            "",
+            "{}",
+            r#"{"kind": "Status", "status": "Failure"}"#,
+            r#"{"kind": "Status"}"#,
+            r#"{"kind": "Status", "status": "Success", "details": {"uid": "another"}}"#,
+            r#"{"kind": "Machine", "metadata": {}}"#,
+        ] {
+            assert_eq!(read(lie), None, "{lie}");
+        }
+    }
 }

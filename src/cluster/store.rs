@@ -1,18 +1,24 @@
 //! Objects of one kind, each as a watch has shown it, as this process has written it or as it has read it, whichever is
 //! newer. Versions of all objects come from one counter of the API server, so "newer" needs no clock.
 //!
-//! Two rules keep it true:
+//! Three rules keep it true:
 //!
 //! * What was read is put here later than the API server said it. What has gone in between must not come back by it: no
 //!   watch would ever tell again that it is gone. So removals are remembered as long as a read is under way.
 //! * What a watch shows is a change unless it is the very version that this process has written. That a newer one is known
 //!   says nothing: whoever brought it here need not have looked at it.
+//! * An answer to a question that was asked later beats everything that is remembered: a deletion that was answered and not
+//!   done, and versions from before a backup was restored.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+
+/// A watch shows within this time that what this process has deleted is gone; else the deletion is in doubt.
+const CONFIRMATION: Duration = Duration::from_secs(15);
 
 /// Who an object is, and which version of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +69,7 @@ struct State<T> {
     reads: BTreeMap<u64, usize>,
     /// Uids of what has gone since the oldest of these reads began, with the time.
     gone: HashMap<String, u64>,
-    /// Counts what this process does to objects.
+    /// Counts what happens here.
     time: u64,
     /// The list of a watch that has begun anew.
     list: Option<List>,
@@ -73,14 +79,17 @@ struct State<T> {
 struct List {
     began: u64,
     seen: HashSet<(String, String)>,
-    /// Uids of what this process has deleted and the list still has: the watch will show that it goes.
+    /// Uids of what this process has deleted since and the list still has: the watch will show that it goes.
     own_deletions_seen: HashSet<String>,
+    /// Namespaces of what this process had deleted before, and the list still has: it was answered and not done.
+    undone: Vec<String>,
 }
 
 /// What this process has deleted: where, and when.
 struct OwnDeletion {
     namespace: String,
     time: u64,
+    at: Instant,
 }
 
 struct Entry<T> {
@@ -91,17 +100,34 @@ struct Entry<T> {
     shown: u64,
     /// Versions that this process has written and the watch has not shown yet.
     own: Vec<u64>,
-    /// When this process wrote it last.
-    written: u64,
+    /// When something was heard of it last, from whomever.
+    heard: u64,
 }
 
 /// Where an object comes from.
 #[derive(Clone, Copy)]
 enum Source {
     Watch,
-    Read,
-    /// Written by this process at that time.
-    Write(u64),
+    /// The answer to a list of a watch that was asked for at that time.
+    List(u64),
+    /// The answer to a read that was asked for at that time.
+    Read(u64),
+    /// Written by this process.
+    Write,
+}
+
+impl Source {
+    /// When it was asked for, where the answer shows everything that was so then.
+    fn asked(self) -> Option<u64> {
+        match self {
+            Self::List(asked) | Self::Read(asked) => Some(asked),
+            Self::Watch | Self::Write => None,
+        }
+    }
+
+    fn is_watch(self) -> bool {
+        matches!(self, Self::Watch | Self::List(_))
+    }
 }
 
 /// A read of the API server that is under way.
@@ -117,11 +143,13 @@ pub(crate) struct Relisted<T> {
     pub(crate) reduced: Vec<String>,
     /// Uid and last version of what somebody else has deleted.
     pub(crate) gone: Vec<(String, Arc<T>)>,
+    /// Namespaces in which something is still there that this process had deleted.
+    pub(crate) undone: Vec<String>,
 }
 
 impl<T> Default for Relisted<T> {
     fn default() -> Self {
-        Self { reduced: Vec::new(), gone: Vec::new() }
+        Self { reduced: Vec::new(), gone: Vec::new(), undone: Vec::new() }
     }
 }
 
@@ -159,31 +187,35 @@ impl<T> Store<T> {
     /// A watch begins anew: it lists everything.
     pub(crate) fn begin_relist(&self) {
         let mut state = self.state();
-        state.list = Some(List { began: state.time, seen: HashSet::new(), own_deletions_seen: HashSet::new() });
+        let (began, undone) = (state.time, Vec::new());
+        state.list = Some(List { began, seen: HashSet::new(), own_deletions_seen: HashSet::new(), undone });
     }
 
     /// An object of this list. Tells whether that is a change.
     pub(crate) fn relist(&self, identity: Identity, object: T) -> bool {
         let mut state = self.state();
-        let vanishes = state.own_deletions.contains_key(&identity.uid);
-        if let Some(list) = &mut state.list {
-            list.seen.insert((identity.namespace.clone(), identity.name.clone()));
-            if vanishes {
-                list.own_deletions_seen.insert(identity.uid.clone());
-            }
+        let deleted = state.own_deletions.get(&identity.uid).map(|deletion| deletion.time);
+        let Some(list) = &mut state.list else { return state.put(identity, object, Source::Watch) };
+        list.seen.insert((identity.namespace.clone(), identity.name.clone()));
+        match deleted {
+            Some(deleted) if deleted > list.began => drop(list.own_deletions_seen.insert(identity.uid.clone())),
+            Some(_) => list.undone.push(identity.namespace.clone()),
+            None => {}
         }
-        state.put(identity, object, Source::Watch)
+        let source = Source::List(list.began);
+        state.put(identity, object, source)
     }
 
     /// The list is complete: what was not in it is gone, unless this process has written it meanwhile.
     pub(crate) fn end_relist(&self) -> Relisted<T> {
         let mut state = self.state();
-        let Some(List { began, seen, own_deletions_seen }) = state.list.take() else { return Relisted::default() };
-        let Relisted { mut reduced, mut gone } = Relisted::default();
+        let Some(list) = state.list.take() else { return Relisted::default() };
+        let List { began, seen, own_deletions_seen, undone } = list;
+        let (mut reduced, mut gone) = (Vec::new(), Vec::new());
         state.namespaces.retain(|namespace, entries| {
             let before = gone.len();
             entries.retain(|name, entry| {
-                let stays = entry.written > began || seen.contains(&(namespace.clone(), name.clone()));
+                let stays = entry.heard > began || seen.contains(&(namespace.clone(), name.clone()));
                 if !stays {
                     gone.push((entry.uid.clone(), Arc::clone(&entry.object)));
                 }
@@ -197,9 +229,10 @@ impl<T> Store<T> {
         gone.iter().for_each(|(uid, _)| state.note_gone(uid));
         let unseen = state.own_deletions.iter().filter(|(uid, _)| !own_deletions_seen.contains(*uid));
         reduced.extend(unseen.map(|(_, own_deletions)| own_deletions.namespace.clone()));
-        state.own_deletions.retain(|_, own_deletions| own_deletions.time > began);
+        // What the list has not is confirmed to be gone.
+        state.own_deletions.retain(|uid, _| own_deletions_seen.contains(uid));
         state.is_fresh = true;
-        Relisted { reduced, gone }
+        Relisted { reduced, gone, undone }
     }
 
     /// The watch has failed: until it goes on, nobody knows what it has missed.
@@ -222,20 +255,26 @@ impl<T> Store<T> {
 
     /// This process has written the object.
     pub(crate) fn own_write(&self, identity: Identity, object: T) {
-        let mut state = self.state();
-        state.time += 1;
-        let time = state.time;
-        state.put(identity, object, Source::Write(time));
+        self.state().put(identity, object, Source::Write);
     }
 
-    /// This process has deleted the object, and it is gone.
-    pub(crate) fn own_deletion(&self, namespace: &str, name: &str, uid: &str) {
+    /// This process has deleted the object, and the answer says that it is gone.
+    pub(crate) fn own_deletion(&self, namespace: &str, name: &str, uid: &str, now: Instant) {
         let mut state = self.state();
         state.note_gone(uid);
-        let time = state.time;
+        state.time += 1;
+        let deletion = OwnDeletion { namespace: namespace.to_owned(), time: state.time, at: now };
         if state.take(namespace, name, uid) {
-            state.own_deletions.insert(uid.to_owned(), OwnDeletion { namespace: namespace.to_owned(), time });
+            state.own_deletions.insert(uid.to_owned(), deletion);
         }
+    }
+
+    /// Whether a watch should have shown by now that something is gone which this process has deleted: everything has to be
+    /// listed anew.
+    #[must_use]
+    pub(crate) fn doubts_a_deletion(&self, now: Instant) -> bool {
+        let state = self.state();
+        state.own_deletions.values().any(|deletion| now.saturating_duration_since(deletion.at) >= CONFIRMATION)
     }
 
     /// The API server is about to be asked for objects.
@@ -286,7 +325,8 @@ impl<T> Read<'_, T> {
         let mut gone = Vec::new();
         if let Some(entries) = state.namespaces.get_mut(namespace) {
             entries.retain(|name, entry| {
-                let stays = entry.version > version || listed.contains(name.as_str());
+                let is_newer = entry.version > version && entry.heard > self.began;
+                let stays = is_newer || listed.contains(name.as_str());
                 if !stays {
                     gone.push(entry.uid.clone());
                 }
@@ -296,7 +336,7 @@ impl<T> Read<'_, T> {
         gone.iter().for_each(|uid| state.note_gone(uid));
         for (identity, object) in objects {
             if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
-                state.put(identity, object, Source::Read);
+                state.put(identity, object, Source::Read(self.began));
             }
         }
     }
@@ -322,37 +362,34 @@ impl<T> State<T> {
     /// Puts an object where nothing newer is known. Tells whether it is a change.
     fn put(&mut self, identity: Identity, object: T, source: Source) -> bool {
         let Identity { namespace, name, uid, version } = identity;
-        if self.own_deletions.contains_key(&uid) {
-            return false;
+        let is_answer_since = |time: u64| source.asked().is_some_and(|asked| time <= asked);
+        match self.own_deletions.get(&uid) {
+            Some(deletion) if is_answer_since(deletion.time) => drop(self.own_deletions.remove(&uid)),
+            Some(_) => return false,
+            None => {}
         }
+        self.time += 1;
+        let heard = self.time;
         let entries = self.namespaces.entry(namespace).or_default();
-        let known = entries.get_mut(&name).filter(|known| known.uid == uid);
-        let (mut shown, mut own, mut written) =
-            known.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own), known.written));
-        let is_change = match source {
-            Source::Watch => shown < version && !own.contains(&version),
-            Source::Read | Source::Write(_) => false,
-        };
-        match source {
-            Source::Watch => {
-                shown = shown.max(version);
-                own.retain(|own| *own > shown);
-            }
-            Source::Read => {}
-            Source::Write(time) => {
-                written = time;
-                if shown < version {
-                    own.push(version);
-                }
-            }
+        let known = entries.get_mut(&name);
+        // Versions grow, but for a backup that was restored.
+        let goes_back = known.as_ref().is_some_and(|known| known.version > version && is_answer_since(known.heard));
+        let same = known.filter(|known| known.uid == uid && !goes_back);
+        let (mut shown, mut own) = same.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own)));
+        let is_change = source.is_watch() && shown < version && !own.contains(&version);
+        if source.is_watch() {
+            shown = shown.max(version);
+            own.retain(|own| *own > shown);
+        } else if matches!(source, Source::Write) && shown < version {
+            own.push(version);
         }
         match entries.get_mut(&name) {
-            Some(known) if known.uid == uid && known.version >= version => {
-                (known.shown, known.own, known.written) = (shown, own, written);
+            Some(known) if known.uid == uid && known.version >= version && !goes_back => {
+                (known.shown, known.own, known.heard) = (shown, own, heard);
             }
             // Made anew under the same name, and newer than this.
-            Some(known) if known.version >= version => {}
-            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(object), shown, own, written })),
+            Some(known) if known.version >= version && !goes_back => {}
+            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(object), shown, own, heard })),
         }
         is_change
     }
@@ -454,7 +491,7 @@ mod tests {
     fn what_was_deleted_does_not_come_back_by_an_old_event() {
         let store = Store::default();
         store.event(object("a", "u", 5), 5);
-        store.own_deletion("ns", "a", "u");
+        store.own_deletion("ns", "a", "u", Instant::now());
         assert!(!store.event(object("a", "u", 6), 6), "from before the deletion");
         assert_eq!(names(&store), []);
         store.event_deleted(&object("a", "u", 7));
@@ -489,25 +526,78 @@ mod tests {
             store.event(object(name, name, 1), 1);
         }
         store.mark_stale();
-        store.own_deletion("ns", "a", "a");
+        store.own_deletion("ns", "a", "a", Instant::now());
         store.begin_relist();
-        store.own_deletion("ns", "b", "b");
+        store.own_deletion("ns", "b", "b", Instant::now());
         store.relist(object("c", "c", 1), 1);
         assert_eq!(store.end_relist().reduced, ["ns", "ns"], "a and b; no event will tell of them");
         store.begin_relist();
-        store.own_deletion("ns", "c", "c");
+        store.own_deletion("ns", "c", "c", Instant::now());
         store.relist(object("c", "c", 1), 1);
         assert_eq!(store.end_relist().reduced, [""; 0], "an event will tell of c");
         assert_eq!(names(&store), []);
     }
 
     #[test]
+    fn a_deletion_that_was_answered_and_not_done_is_forgotten_by_any_later_answer() {
+        let store = Store::default();
+        let begin = || {
+            store.event(object("a", "u", 5), 5);
+            let before = store.read();
+            store.own_deletion("ns", "a", "u", Instant::now());
+            before.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
+            assert_eq!(names(&store), [], "asked before it was deleted");
+        };
+        begin();
+        store.read().of_namespace("ns", 7, vec![(object("a", "u", 5), 5)]);
+        assert_eq!(names(&store), [("a".to_owned(), 5)], "asked later: it is there");
+        begin();
+        store.begin_relist();
+        assert!(store.relist(object("a", "u", 5), 5), "whoever has deleted it has to know");
+        assert_eq!(store.end_relist().undone, ["ns"]);
+        assert_eq!(names(&store), [("a".to_owned(), 5)]);
+    }
+
+    #[test]
+    fn a_deletion_is_in_doubt_when_no_watch_confirms_it() {
+        let (store, start) = (Store::default(), Instant::now());
+        store.event(object("a", "u", 5), 5);
+        store.own_deletion("ns", "a", "u", start);
+        assert!(!store.doubts_a_deletion(start) && store.doubts_a_deletion(start + CONFIRMATION));
+        store.event_deleted(&object("a", "u", 7));
+        assert!(!store.doubts_a_deletion(start + CONFIRMATION), "it is gone");
+    }
+
+    /// etcd was restored: versions are lower than before, and what was made since the backup is not there.
+    #[test]
+    fn what_a_backup_has_brought_back_beats_what_is_remembered() {
+        let remembering = || {
+            let store = Store::default();
+            store.event(object("a", "a", 100), 100);
+            store.own_write(object("a", "a", 110), 110);
+            store.event(object("b", "b", 105), 105);
+            store
+        };
+        let store = remembering();
+        store.read().of_namespace("ns", 50, vec![(object("a", "a", 40), 40)]);
+        assert_eq!(names(&store), [("a".to_owned(), 40)]);
+        assert!(store.event(object("a", "a", 51), 51), "and what comes then is a change");
+        let store = remembering();
+        store.begin_relist();
+        assert!(store.relist(object("a", "a", 40), 40), "a change");
+        assert_eq!(store.end_relist().reduced, ["ns"], "b is gone");
+        assert_eq!(names(&store), [("a".to_owned(), 40)]);
+    }
+
+    #[test]
     fn a_list_of_a_namespace_knows_nothing_of_what_came_after_it() {
         let store = Store::default();
-        for (name, version) in [("a", 1), ("b", 2), ("c", 8)] {
+        for (name, version) in [("a", 1), ("b", 2)] {
             store.event(object(name, name, version), version);
         }
-        store.read().of_namespace("ns", 7, vec![(object("a", "a", 6), 6)]);
+        let read = store.read();
+        store.event(object("c", "c", 8), 8);
+        read.of_namespace("ns", 7, vec![(object("a", "a", 6), 6)]);
         assert_eq!(names(&store), [("a".to_owned(), 6), ("c".to_owned(), 8)]);
     }
 

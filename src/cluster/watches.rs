@@ -13,7 +13,7 @@
 use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, Shared, join_all};
 use futures::stream::{self, BoxStream};
@@ -29,7 +29,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tracing::debug;
+use tokio::time::timeout_at;
+use tracing::{debug, warn};
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::{Machine, MachineSet};
@@ -45,6 +46,8 @@ use crate::worker::machine_objects::Digested;
 
 /// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
 const PAGE: u32 = 100;
+/// How often is checked whether something is in doubt.
+const DOUBTS: Duration = Duration::from_secs(5);
 /// Seconds after which the API server ends a watch, which then goes on. A watch that has lost its other end without a word is
 /// given up a little later.
 const WATCH: u32 = 120;
@@ -56,6 +59,8 @@ pub(crate) enum Change {
     Worker(Identity),
     /// Something was changed in the namespace of a shoot.
     Namespace(String),
+    /// Something is still there in the namespace of a shoot that this process had deleted.
+    DeletionUndone(String),
     /// A Worker is gone: its uid, and what it was.
     WorkerGone(Arc<Guarded<Worker>>),
 }
@@ -113,8 +118,7 @@ struct Start<'a> {
 impl Start<'_> {
     fn workers(&mut self) {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
-        let resumed = self.cache_of(|cache| cache.workers.0.mark_resumed());
-        let events = self.events::<Guarded<Worker>>(watcher::Config::default(), resumed);
+        let events = self.events::<Guarded<Worker>, _>(watcher::Config::default(), |cache| &cache.workers.0);
         self.follow(events, move |event| {
             if let Some(Event::Delete(worker)) = &event {
                 changes.send(Change::WorkerGone(Arc::new(worker.clone())));
@@ -129,8 +133,8 @@ impl Start<'_> {
 
     fn clusters(&mut self) {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
-        let resumed = self.cache_of(|cache| cache.clusters.versions.mark_resumed());
-        let events = self.events::<PartialObjectMeta<Cluster>>(watcher::Config::default(), resumed);
+        let config = watcher::Config::default();
+        let events = self.events::<PartialObjectMeta<Cluster>, _>(config, |cache| &cache.clusters.versions);
         self.follow(events, move |event| {
             let read = |cluster: PartialObjectMeta<Cluster>| Some((identity(&cluster)?, ()));
             let change = |identity: &Identity| changes.of_namespace(identity.name.clone());
@@ -141,7 +145,8 @@ impl Start<'_> {
     /// That they changed is passed on, and that machine-controller-manager has released them; nothing of them is kept.
     fn credentials(&mut self) {
         let config = watcher::Config::default().fields(&format!("metadata.name={CREDENTIALS}"));
-        let (events, changes) = (self.events::<PartialObjectMeta<Secret>>(config, || {}), self.changes.clone());
+        let events = self.watch::<PartialObjectMeta<Secret>>(config, || {}, || false);
+        let changes = self.changes.clone();
         self.follow(events, move |event| match event {
             Some(Event::InitApply(secret) | Event::Apply(secret) | Event::Delete(secret)) => {
                 changes.of_namespace(secret.namespace().unwrap_or_default());
@@ -153,35 +158,46 @@ impl Start<'_> {
     fn machine_objects<T: Cached + Clone>(&mut self) {
         let config = watcher::Config { label_selector: T::SELECTOR.map(str::to_owned), ..Default::default() };
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
-        let resumed = self.cache_of(|cache| T::store(&cache.machine_objects).mark_resumed());
-        let events = self.events::<Trimmed<T>>(config, resumed);
+        let events = self.events::<Trimmed<T>, _>(config, |cache| T::store(&cache.machine_objects));
         self.follow(events, move |event| {
             let read = |trimmed: Trimmed<T>| Some((trimmed.identity, trimmed.object));
             let change = |identity: &Identity| changes.of_namespace(identity.namespace.clone());
-            for namespace in put(T::store(&cache.machine_objects), event, read, change).reduced {
-                changes.of_namespace(namespace);
-            }
+            let Relisted { reduced, gone: _, undone } = put(T::store(&cache.machine_objects), event, read, change);
+            reduced.into_iter().for_each(|namespace| changes.of_namespace(namespace));
+            undone.into_iter().for_each(|namespace| changes.send(Change::DeletionUndone(namespace)));
         });
     }
 
-    /// Does something with the cache, whenever it is called.
-    fn cache_of(&self, action: impl Fn(&SeedCache) + Clone + Send + 'static) -> impl Fn() + Clone + Send + 'static {
-        let cache = Arc::clone(self.cache);
-        move || action(&cache)
+    /// What a watch shows for ever, of which a store is kept.
+    fn events<K, T>(
+        &self,
+        config: watcher::Config,
+        store: impl Fn(&SeedCache) -> &Store<T> + Copy + Send + 'static,
+    ) -> BoxStream<'static, watcher::Result<Event<K>>>
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+        T: Send + Sync + 'static,
+    {
+        let (resumed, doubted) = (Arc::clone(self.cache), Arc::clone(self.cache));
+        let is_in_doubt = move || store(&doubted).doubts_a_deletion(Instant::now());
+        self.watch(config, move || store(&resumed).mark_resumed(), is_in_doubt)
     }
 
-    /// What a watch shows for ever. `resumed` is called whenever it has begun.
-    fn events<K>(
+    /// What a watch shows for ever. `resumed` is called whenever it has begun; it lists everything anew when that is in doubt.
+    fn watch<K>(
         &self,
         config: watcher::Config,
         resumed: impl Fn() + Clone + Send + 'static,
-    ) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static
+        is_in_doubt: impl Fn() -> bool + Send + 'static,
+    ) -> BoxStream<'static, watcher::Result<Event<K>>>
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
         let api = Api::<K>::all(telling(self.client, resumed));
         let config = config.page_size(PAGE).timeout(WATCH);
-        listing_anew(move || watcher(api.clone(), config.clone()).boxed()).backoff(Pause::default())
+        listing_anew(move || watcher(api.clone(), config.clone()).boxed(), is_in_doubt)
+            .backoff(Pause::default())
+            .boxed()
     }
 
     /// Hands each event over; `None` stands for a failure.
@@ -214,16 +230,29 @@ impl Start<'_> {
 }
 
 /// kube lists everything anew when a watch ends because it is too far behind, but not when it can't even begin: then it would
-/// ask for the same for ever.
+/// ask for the same for ever. Nor does it know that something is in doubt.
 fn listing_anew<K: 'static>(
     watch: impl Fn() -> BoxStream<'static, watcher::Result<Event<K>>>,
+    is_in_doubt: impl Fn() -> bool,
 ) -> impl Stream<Item = watcher::Result<Event<K>>> {
-    stream::unfold((watch(), watch), async |(mut events, watch)| {
-        let event = events.next().await?;
+    let begin = (watch(), watch, is_in_doubt, Instant::now() + DOUBTS);
+    stream::unfold(begin, async |(mut events, watch, is_in_doubt, mut check_at)| {
+        let event = loop {
+            if check_at <= Instant::now() {
+                check_at = Instant::now() + DOUBTS;
+                if is_in_doubt() {
+                    warn!("no watch shows that something is gone that was deleted; everything is listed anew");
+                    events = watch();
+                }
+            }
+            if let Ok(event) = timeout_at(check_at.into(), events.next()).await {
+                break event?;
+            }
+        };
         if matches!(&event, Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410) {
             events = watch();
         }
-        Some((event, (events, watch)))
+        Some((event, (events, watch, is_in_doubt, check_at)))
     })
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct WorkerMemory {
     pub(crate) compared_cluster: Option<u64>,
     /// With `--shadow`: how it compares with what this controller would write.
     pub(crate) comparison: Option<Comparison>,
+    /// Something is still there that was deleted: an operation has to delete it again, although nobody asks for one.
+    pub(crate) deletion_undone: bool,
     unready_since: Option<Instant>,
 }
 

@@ -70,6 +70,14 @@ async fn pass_on(mut changes: UnboundedReceiver<Change>, context: &ControllerCon
                 let names = context.cache.workers.0.names(&namespace);
                 names.into_iter().for_each(|name| request(namespace.clone(), name));
             }
+            Change::DeletionUndone(namespace) => {
+                for name in context.cache.workers.0.names(&namespace) {
+                    if let Some(worker) = context.cache.workers.get(&namespace, &name) {
+                        context.memory.of(worker.uid(), |memory| memory.deletion_undone = true);
+                    }
+                    request(namespace.clone(), name);
+                }
+            }
             Change::WorkerGone(worker) => forget(&worker, context),
         }
     }

@@ -171,27 +171,28 @@ pub(crate) async fn let_go(
     controller: &ControllerContext,
 ) -> Result<(), ReconcileError> {
     let api = workers(worker, controller);
-    let mut latest = Some(worker.clone());
-    while let Some(patch) = latest.as_ref().and_then(|latest| end_patch(latest, operation)) {
+    let mut latest = worker.clone();
+    while let Some(patch) = end_patch(&latest, operation) {
         match api.patch(&worker.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(written) => {
                 let is_held = written.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
                 if is_held || written.metadata.deletion_timestamp.is_none() {
                     controller.cache.workers.own_write(written);
-                    return Ok(());
+                } else {
+                    controller.cache.workers.own_deletion(worker);
                 }
-                latest = None;
+                return Ok(());
             }
             // Somebody else has written the Worker; what they ask for decides.
             Err(kube::Error::Api(status)) if status.is_conflict() => {
-                latest = api.get_opt(&worker.name_any()).await.map_err(ReconcileError::of_worker)?;
+                let read = api.get_opt(&worker.name_any()).await.map_err(ReconcileError::of_worker)?;
+                // A watch shows that it is gone, if that is so.
+                let Some(read) = read else { return Ok(()) };
+                latest = read;
             }
-            Err(kube::Error::Api(status)) if status.is_not_found() => latest = None,
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
             Err(error) => return Err(ReconcileError::of_worker(error)),
         }
-    }
-    if latest.is_none() {
-        controller.cache.workers.own_deletion(worker);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! A Worker of which nothing is asked: whether an operation has to begin all the same, and the condition that gardenlet reads
 //! all the time. Both come from the store; nothing is requested, and nothing is written as long as the condition is true.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -43,6 +44,10 @@ pub(crate) async fn follow(
     if !questions.is_followed {
         return Ok(Steady::Lasts(Requeue::OnEvent));
     }
+    let (uid, memory) = (worker.uid().unwrap_or_default(), &controller.memory);
+    if memory.of(&uid, |memory| mem::take(&mut memory.deletion_undone)) {
+        return Ok(Steady::Ends);
+    }
     if controller.ignores_operation_annotation
         && (questions.has_new_specification || cluster_differs(worker, provider, &shoot, controller).await?)
     {
@@ -51,7 +56,6 @@ pub(crate) async fn follow(
     if !shoot.store_is_fresh() {
         return Ok(Steady::Lasts(Requeue::After(WATCHES)));
     }
-    let (uid, memory) = (worker.uid().unwrap_or_default(), &controller.memory);
     if let Some(wait) = memory.of(&uid, |memory| memory.rate_limit.until_reconcile(Instant::now())) {
         return Ok(Steady::Lasts(Requeue::After(wait)));
     }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
+use axum::http::Method;
 
 use crate::flow::Flow;
 use crate::life::{Ends, Life};
@@ -30,6 +31,8 @@ pub(crate) enum Weather {
     HalfFail,
     /// One of five requests is answered by something that is no API server, be it done or not.
     ForeignAnswers,
+    /// Each deletion of a machine object is said to be done the first time, or the object not to be there; nothing happens.
+    DeletionsLie,
     /// In some flows the answer to the first write stops on its way.
     AnswersStop,
     /// Each request takes a while, and no watch lasts longer than a second.
@@ -37,13 +40,14 @@ pub(crate) enum Weather {
 }
 
 impl Weather {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::AnswersLost,
         Self::ConflictStorm,
         Self::TooManyRequests,
         Self::TenPercentFail,
         Self::HalfFail,
         Self::ForeignAnswers,
+        Self::DeletionsLie,
         Self::AnswersStop,
         Self::WatchesCut,
     ];
@@ -56,6 +60,7 @@ impl Weather {
             Self::TenPercentFail => "500 and 503 for 10 % of all requests",
             Self::HalfFail => "500 and 503 for 50 % of all requests",
             Self::ForeignAnswers => "20 % of all answers empty, truncated, pages or of another kind",
+            Self::DeletionsLie => "each deletion answered and not done once",
             Self::AnswersStop => "an answer that stops before or after its headers",
             Self::WatchesCut => "watches cut every second, each request takes 100 ms",
         }
@@ -79,6 +84,9 @@ impl Weather {
                 Self::TenPercentFail if random.percent(10) => Treatment::Refuse(failure(&mut random)),
                 Self::HalfFail if random.percent(50) => Treatment::Refuse(failure(&mut random)),
                 Self::ForeignAnswers if random.percent(20) => foreign(&mut random, call),
+                Self::DeletionsLie if call.method == Method::DELETE && time() == 1 => {
+                    Treatment::Refuse(if random.percent(50) { Refusal::OtherKind } else { Refusal::NotThere })
+                }
                 Self::AnswersStop if call.writes() && !has_stopped => {
                     has_stopped = true;
                     stopped(flow)
@@ -104,8 +112,8 @@ fn stopped(flow: Flow) -> Treatment {
     }
 }
 
-/// What is no answer of an API server. Good words about a write that was not done are left out: they can't be told from true
-/// ones.
+/// What is no answer of an API server. Good words about a write that was not done are left out, but for deletions
+/// ([`Weather::DeletionsLie`]): they can't be told from true ones.
 fn foreign(random: &mut Random, call: &Call) -> Treatment {
     let answer = match random.percent(50) {
         true if !call.watches => return Treatment::Truncate,

@@ -106,8 +106,10 @@ pub enum Refusal {
     Empty,
     /// A good answer, of somebody who does not know what was asked.
     Page,
-    /// A good answer, and no object.
+    /// A good answer, and no object: to a deletion, that it is done.
     OtherKind,
+    /// There is no such object.
+    NotThere,
     /// Not found, says somebody who does not know what there is.
     NoPage,
 }
@@ -503,6 +505,7 @@ impl Refusal {
         let (code, reason) = match self {
             Self::Conflict => (StatusCode::CONFLICT, "Conflict"),
             Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
+            Self::NotThere => (StatusCode::NOT_FOUND, "NotFound"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
             Self::Unavailable => {
                 return (StatusCode::SERVICE_UNAVAILABLE, "<html>no healthy upstream</html>").into_response();
