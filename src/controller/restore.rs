@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use futures::{StreamExt, stream};
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, PostParams};
-use serde_json::Value;
 use tracing::info;
 
 use crate::api::machine::{Machine, MachineSet};
@@ -21,8 +20,11 @@ use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::garden::{Garden, GardenError};
 use crate::provider::WorkerContext;
 use crate::worker::machine_objects::MachineObjects;
-use crate::worker::machine_state::{DeploymentState, MachineState, MachineStateError};
+use crate::worker::machine_state::{DeploymentState, KeptDocument, MachineState, MachineStateError};
 use crate::worker::plan::Plan;
+
+/// Objects that are in memory as documents at a time.
+const OBJECTS_AT_A_TIME: usize = 100;
 
 /// Why the machines of a shoot can't be brought back.
 #[derive(Debug, thiserror::Error)]
@@ -77,9 +79,9 @@ pub(crate) async fn bring_back(
         missing.iter().filter_map(|name| Some((name.0.as_str(), state.of_deployment(&name.0)?))).collect();
     info!(deployments = missing.len(), kept = kept.len(), "bringing machines back");
     let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
-    let sets = kept.iter().flat_map(|(_, state)| state.machine_sets(namespace)).collect();
+    let sets = kept.iter().flat_map(|(_, state)| state.machine_sets(namespace));
     create_all(&api::<MachineSet>(client, namespace), "MachineSet", namespace, sets).await?;
-    let machines = kept.iter().flat_map(|(_, state)| state.machines(namespace)).collect();
+    let machines = kept.iter().flat_map(|(_, state)| state.machines(namespace));
     create_all(&api::<Machine>(client, namespace), "Machine", namespace, machines).await?;
     Ok(kept.into_iter().map(|(name, state)| (name.to_owned(), state.replicas)).collect())
 }
@@ -107,16 +109,22 @@ async fn create_all(
     api: &Api<DynamicObject>,
     kind: &'static str,
     namespace: &str,
-    documents: Vec<Value>,
+    mut documents: impl Iterator<Item = KeptDocument> + Send,
 ) -> Result<(), RestoreError> {
-    let creations: Vec<_> =
-        documents.into_iter().map(|document| create(api.clone(), kind, namespace.to_owned(), document)).collect();
-    let mut results = stream::iter(creations).buffer_unordered(PARALLEL_REQUESTS);
     let mut outcome = Ok(());
-    while let Some(result) = results.next().await {
-        outcome = outcome.and(result);
+    loop {
+        // A few at a time: as documents they take ten times the memory.
+        let some: Vec<_> = documents.by_ref().take(OBJECTS_AT_A_TIME).collect();
+        if some.is_empty() {
+            return outcome;
+        }
+        let creations = some.into_iter().map(|document| create(api.clone(), kind, namespace.to_owned(), document));
+        let creations: Vec<_> = creations.collect();
+        let mut results = stream::iter(creations).buffer_unordered(PARALLEL_REQUESTS);
+        while let Some(result) = results.next().await {
+            outcome = outcome.and(result);
+        }
     }
-    outcome
 }
 
 /// Creates an object; one that exists is left as it is.
@@ -124,8 +132,9 @@ async fn create(
     api: Api<DynamicObject>,
     kind: &'static str,
     namespace: String,
-    document: Value,
+    document: KeptDocument,
 ) -> Result<(), RestoreError> {
+    let document = document?;
     let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let object = serde_json::from_value(document).map_err(|source| RestoreError::Document { kind, source })?;
     match api.create(&PostParams::default(), &object).await {

@@ -1,24 +1,31 @@
 //! Pure: the machines of a shoot as gardenlet keeps them while the control plane moves (docs/contract.md).
 //!
 //! The document is `{"state": "<base64 of gzip>"}`; the gzip holds, for each MachineDeployment by name, its replicas, machine
-//! sets and machines.
+//! sets and machines. It comes from another cluster, and little that is packed may unpack to much: it is read as it is
+//! unpacked, each machine is kept as its text, and size and number of what is kept are bounded.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, BufReader, Read};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use k8s_openapi::Resource;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::api::gotext::json::null_as_default;
+use crate::api::machine::{Machine, MachineSet};
 use crate::worker::machine_objects::document_of;
 
 /// Most bytes that a state may unpack to. Ten thousand machines are about 30 MB; a state is at most 1.5 MB packed, and
 /// what packs better than this was not made by gardenlet.
 const MOST_BYTES: u64 = 128 << 20;
+/// Most objects in it, those inside of others counted as well: a machine has about eight.
+const MOST_OBJECTS: u64 = 1_000_000;
+/// Most bytes of a machine or machine set: none that was larger could have been written.
+const MOST_BYTES_OF_OBJECT: usize = 2 << 20;
 
 /// The machines of all deployments, by name of the deployment.
 #[derive(Debug, Default)]
@@ -32,9 +39,20 @@ pub struct DeploymentState {
     #[serde(default, deserialize_with = "null_as_default")]
     pub replicas: i32,
     #[serde(default, deserialize_with = "null_as_default")]
-    machine_sets: Vec<KeptObject>,
+    machine_sets: Vec<ObjectText>,
     #[serde(default, deserialize_with = "null_as_default")]
-    machines: Vec<KeptObject>,
+    machines: Vec<ObjectText>,
+}
+
+/// The text of an object. What is none would be kept by the million before anybody finds out.
+#[derive(Debug)]
+struct ObjectText(Box<RawValue>);
+
+impl<'de> Deserialize<'de> for ObjectText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        if text.get().starts_with('{') { Ok(Self(text)) } else { Err(serde::de::Error::custom("expected an object")) }
+    }
 }
 
 /// A kept machine set or machine as far as it is restored: no status, no owners, no finalizers, no versions.
@@ -73,11 +91,21 @@ pub enum MachineStateError {
     /// The packed part is not gzip.
     #[error("failed decompressing machine state: {0}")]
     Gzip(std::io::Error),
-    /// It is larger than any state that gardenlet makes.
-    #[error("failed decompressing machine state: it is larger than {most} bytes")]
+    /// A machine or machine set in it is not what it should be.
+    #[error("a {kind} in the machine state can't be decoded at its column {column}")]
+    Object {
+        /// Its kind.
+        kind: &'static str,
+        /// Column from one.
+        column: usize,
+    },
+    /// A machine or machine set in it is larger than any that could have been written.
+    #[error("a {kind} in the machine state has {bytes} bytes; at most {MOST_BYTES_OF_OBJECT} are read")]
     TooLarge {
-        /// What it may be.
-        most: u64,
+        /// Its kind.
+        kind: &'static str,
+        /// Its size.
+        bytes: usize,
     },
     /// The unpacked part is not what it should be; again only the place is told.
     #[error("decompressed machine state can't be decoded at line {line} column {column}")]
@@ -88,6 +116,9 @@ pub enum MachineStateError {
         column: usize,
     },
 }
+
+/// A document to create.
+pub type KeptDocument = Result<Value, MachineStateError>;
 
 #[derive(Deserialize)]
 struct Packed {
@@ -112,9 +143,14 @@ impl MachineState {
             .map_err(|error| MachineStateError::Document { line: error.line(), column: error.column() })?;
         let Some(packed) = packed.filter(|packed| !packed.state.is_empty()) else { return Ok(Self::default()) };
         let bytes = STANDARD.decode(packed.state).map_err(MachineStateError::Base64)?;
-        let unpacked: Option<Unpacked> = serde_json::from_slice(&unpack(&bytes, MOST_BYTES)?)
-            .map_err(|error| MachineStateError::Content { line: error.line(), column: error.column() })?;
-        Ok(Self(unpacked.map(|unpacked| unpacked.machine_deployments).unwrap_or_default()))
+        let unpacking = Bounded { inner: GzDecoder::new(bytes.as_slice()), bytes: MOST_BYTES, objects: MOST_OBJECTS };
+        let unpacked: Option<Unpacked> = serde_json::from_reader(BufReader::new(unpacking)).map_err(unpack_error)?;
+        let deployments = unpacked.map(|unpacked| unpacked.machine_deployments).unwrap_or_default();
+        for state in deployments.values() {
+            // Everything is known to be whole before the first object is made.
+            state.machine_sets("").chain(state.machines("")).try_for_each(|document| document.map(drop))?;
+        }
+        Ok(Self(deployments))
     }
 
     /// What is kept of a deployment. One without machine sets counts as not kept: it is made anew.
@@ -124,30 +160,57 @@ impl MachineState {
     }
 }
 
-/// At most `most` bytes.
-fn unpack(gzip: &[u8], most: u64) -> Result<Vec<u8>, MachineStateError> {
-    let mut unpacked = Vec::new();
-    GzDecoder::new(gzip).take(most + 1).read_to_end(&mut unpacked).map_err(MachineStateError::Gzip)?;
-    if unpacked.len() as u64 > most { Err(MachineStateError::TooLarge { most }) } else { Ok(unpacked) }
+/// Reads at most so many bytes, and so many objects of JSON (braces in texts count as well).
+struct Bounded<R> {
+    inner: R,
+    bytes: u64,
+    objects: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        let objects = buffer[..read].iter().filter(|byte| **byte == b'{').count();
+        let left = self.bytes.checked_sub(read as u64).zip(self.objects.checked_sub(objects as u64));
+        let Some((bytes, objects)) = left else {
+            let limits = format!("it is larger than {MOST_BYTES} bytes or {MOST_OBJECTS} objects");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, limits));
+        };
+        (self.bytes, self.objects) = (bytes, objects);
+        Ok(read)
+    }
+}
+
+fn unpack_error(error: serde_json::Error) -> MachineStateError {
+    match error.is_io() {
+        true => MachineStateError::Gzip(error.into()),
+        false => MachineStateError::Content { line: error.line(), column: error.column() },
+    }
 }
 
 impl DeploymentState {
     /// The machine sets as documents to create in `namespace`.
-    pub fn machine_sets<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = Value> + 'a {
-        self.machine_sets.iter().map(move |kept| kept.document::<crate::api::machine::MachineSet>(namespace))
+    pub fn machine_sets<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = KeptDocument> + 'a {
+        self.machine_sets.iter().map(move |kept| KeptObject::document::<MachineSet>(&kept.0, namespace))
     }
 
     /// The machines as documents to create in `namespace`.
-    pub fn machines<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = Value> + 'a {
-        self.machines.iter().map(move |kept| kept.document::<crate::api::machine::Machine>(namespace))
+    pub fn machines<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = KeptDocument> + 'a {
+        self.machines.iter().map(move |kept| KeptObject::document::<Machine>(&kept.0, namespace))
     }
 }
 
 impl KeptObject {
     /// Owners are left out: their uids are of another seed, where the garbage collector would take the object for an
     /// orphan. machine-controller-manager finds what belongs together by labels and sets new owners.
-    fn document<T: Resource>(&self, namespace: &str) -> Value {
-        let KeptMetadata { name, labels, annotations } = &self.metadata;
+    fn document<T: Resource>(kept: &RawValue, namespace: &str) -> KeptDocument {
+        let (kind, bytes) = (T::KIND, kept.get().len());
+        if bytes > MOST_BYTES_OF_OBJECT {
+            return Err(MachineStateError::TooLarge { kind, bytes });
+        }
+        let place = |error: serde_json::Error| MachineStateError::Object { kind, column: error.column() };
+        let Self { metadata, spec } = serde_json::from_str(kept.get()).map_err(place)?;
+        let KeptMetadata { name, labels, annotations } = metadata;
         let mut metadata = json!({"name": name, "namespace": namespace});
         if !labels.is_empty() {
             metadata["labels"] = json!(labels);
@@ -155,7 +218,7 @@ impl KeptObject {
         if !annotations.is_empty() {
             metadata["annotations"] = json!(annotations);
         }
-        document_of::<T>(json!({"metadata": metadata, "spec": self.spec}))
+        Ok(document_of::<T>(json!({"metadata": metadata, "spec": spec})))
     }
 }
 
@@ -189,7 +252,7 @@ mod tests {
         let deployment = state.of_deployment("d").unwrap();
         assert_eq!(deployment.replicas, 3);
         assert_eq!(
-            deployment.machines("ns").collect::<Vec<_>>(),
+            deployment.machines("ns").map(Result::unwrap).collect::<Vec<_>>(),
             [json!({
                 "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine",
                 "metadata": {"name": "m", "namespace": "ns", "labels": {"node": "n"}, "annotations": {"a": "b"}},
@@ -221,10 +284,18 @@ mod tests {
 
     #[test]
     fn what_unpacks_to_more_than_fits_is_refused() {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(&[b' '; 5000]).unwrap();
-        let gzip = encoder.finish().unwrap();
-        assert_eq!(unpack(&gzip, 5000).unwrap().len(), 5000);
-        assert!(matches!(unpack(&gzip, 4999), Err(MachineStateError::TooLarge { most: 4999 })));
+        let machines = |machines: &str| {
+            format!(r#"{{"machineDeployments":{{"d":{{"machineSets":[{{}}],"machines":[{machines}]}}}}}}"#)
+        };
+        let large = format!(r#"{{"metadata":{{"name":"{}"}}}}"#, "m".repeat(MOST_BYTES_OF_OBJECT));
+        let blank = " ".repeat(MOST_BYTES as usize);
+        for (content, text) in [
+            (machines(&["{}"; MOST_OBJECTS as usize].join(",")), "objects"),
+            (machines(&blank), "larger than 134217728 bytes"),
+            (machines(&large), "a Machine in the machine state has"),
+        ] {
+            let error = MachineState::read(&packed(&content)).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
     }
 }
