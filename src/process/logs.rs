@@ -9,6 +9,8 @@ use tracing_subscriber::layer::{Identity, Layered, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
+use crate::process::output::LogWriter;
+
 /// What is logged. The words of Gardener's charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogLevel {
@@ -59,7 +61,7 @@ fn filter(directives: &str) -> anyhow::Result<EnvFilter> {
 }
 
 fn lines(format: LogFormat) -> Lines {
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = fmt::layer().with_writer(LogWriter);
     match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),

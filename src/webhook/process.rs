@@ -24,6 +24,7 @@ use super::{
 use crate::process::endpoints::{self, Operations};
 use crate::process::http_server::listen;
 use crate::process::logs::{self, LogSwitch};
+use crate::process::output::complain;
 use crate::process::readiness::{Need, Readiness};
 use crate::process::signals::stop_signal;
 use crate::process::threads;
@@ -63,10 +64,8 @@ pub(crate) fn run(
     match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            #[expect(clippy::print_stderr, reason = "logs may not be there yet")]
-            {
-                eprintln!("{error:#}");
-            }
+            // Logs may not be there yet.
+            complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -1,7 +1,5 @@
 //! `cloudprofile`: for the people who keep CloudProfiles, from files or from a garden.
 
-use std::process::ExitCode;
-
 use clap::{Args, Subcommand};
 
 use crate::provider::Providers;
@@ -12,9 +10,6 @@ mod matrix;
 mod minimize;
 mod source;
 mod written;
-
-/// Exit code where something can't be read.
-const UNREADABLE: u8 = 1;
 
 /// Arguments of `cloudprofile`.
 #[derive(Debug, Args)]
@@ -42,7 +37,7 @@ enum CloudProfileCommand {
     Minimize(minimize::MinimizeArguments),
 }
 
-pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> ExitCode {
+pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<u8> {
     match &arguments.command {
         CloudProfileCommand::Lint(arguments) => lint::run(arguments, providers),
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),

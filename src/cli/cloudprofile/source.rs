@@ -13,6 +13,7 @@ use crate::api::gotext::places::{Places, places};
 use crate::api::gotext::yaml;
 use crate::cli::input::{files, text_of_file};
 use crate::cluster::garden_cluster::GardenCluster;
+use crate::process::threads::block_on;
 
 /// Where one CloudProfile comes from.
 #[derive(Debug, Args)]
@@ -108,8 +109,7 @@ impl GardenSource {
 
     /// The profiles of these names, or every CloudProfile.
     fn read(&self, names: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
-        runtime.block_on(async {
+        block_on(async {
             let client = self.garden.client().await?;
             let api = |kind, plural, namespace: Option<&str>| -> Api<DynamicObject> {
                 let kind = GroupVersionKind::gvk("core.gardener.cloud", "v1beta1", kind);

@@ -1,9 +1,6 @@
-//! Profiles that commands write, and what they say about them beside.
+//! What is said about profiles that commands write.
 
 use anstyle::Style;
-use anyhow::Context;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::cli::preview::words::counted;
 use crate::cli::table::paragraph;
@@ -14,16 +11,6 @@ const INDENT: usize = 2;
 /// At most this many machine types are named, and this many differences listed; JSON has all.
 const NAMED: usize = 4;
 const LISTED: usize = 20;
-
-/// A profile as YAML.
-pub(super) fn yaml(profile: &Value) -> anyhow::Result<String> {
-    serde_saphyr::to_string(profile).context("the profile can't be written as YAML")
-}
-
-/// A document as JSON.
-pub(super) fn json(document: &impl Serialize) -> anyhow::Result<String> {
-    Ok(format!("{}\n", serde_json::to_string_pretty(document).context("the result can't be written as JSON")?))
-}
 
 /// Says something on stderr, where it does not come between the lines of the profile.
 pub(super) fn say(text: &str, indent: usize, width: usize) {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Comparison;
 use super::words::{self, Total};
+use crate::cli::terminal;
 use crate::preview::difference::{ChangeKind, ChangedObject};
 use crate::preview::finding::Severity;
 use crate::preview::placement_change::Nodes;
@@ -111,8 +111,7 @@ pub(super) fn text(comparison: &Comparison, exit_code: u8) -> anyhow::Result<Str
         errors: &comparison.errors,
         workers: comparison.workers.iter().map(worker_document).collect(),
     };
-    let text = serde_json::to_string_pretty(&document).context("the preview can't be written as JSON")?;
-    Ok(format!("{text}\n"))
+    terminal::json(&document)
 }
 
 /// The document of one Worker.

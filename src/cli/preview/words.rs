@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::Comparison;
+use crate::cli::table::printable;
 use crate::preview::difference::{Change, ChangeKind, ChangedObject};
 use crate::preview::finding::Severity;
 use crate::preview::{Cause, Effect, Finding, PlacementChange, Verdict};
@@ -68,7 +69,7 @@ fn value(value: Option<&Value>) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    let text: String = text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+    let text = printable(text);
     let length = text.chars().count();
     if length <= LONGEST_VALUE {
         return text;

@@ -1,6 +1,5 @@
 //! JSON with a stable schema; docs/takeover.md describes it.
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::permissions::Permissions;
@@ -9,6 +8,7 @@ use super::table::WAY_BACK;
 use super::worker::WorkerFacts;
 use super::writers::Writers;
 use crate::cli::preview::json::{WorkerDocument, worker_document};
+use crate::cli::terminal;
 
 /// Name and version of the schema. A new member does not change it; another meaning does.
 const SCHEMA: &str = "gardener-extension-worker/takeover/v1";
@@ -72,6 +72,5 @@ pub(super) fn text(survey: &Survey, exit_code: u8) -> anyhow::Result<String> {
         way_back: WAY_BACK,
         workers: workers.map(|(worker, facts)| CheckedWorker { facts, change: worker_document(worker) }).collect(),
     };
-    let text = serde_json::to_string_pretty(&document).context("the check can't be written as JSON")?;
-    Ok(format!("{text}\n"))
+    terminal::json(&document)
 }

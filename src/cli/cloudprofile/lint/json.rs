@@ -1,9 +1,9 @@
 //! Findings as JSON.
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::{Linted, documentation};
+use crate::cli::terminal;
 use crate::offer::lint::{Finding, Size};
 
 /// Name and version of the schema. A new member does not change it; another meaning does.
@@ -47,6 +47,5 @@ pub(super) fn text(linted: &[Linted]) -> anyhow::Result<String> {
         }
     });
     let document = Document { schema: SCHEMA, profiles: profiles.collect() };
-    let text = serde_json::to_string_pretty(&document).context("the findings can't be written as JSON")?;
-    Ok(format!("{text}\n"))
+    terminal::json(&document)
 }

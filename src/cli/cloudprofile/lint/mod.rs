@@ -1,14 +1,12 @@
 //! `cloudprofile lint`: what is wrong with CloudProfiles, or will be.
 
-use std::process::ExitCode;
-
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::UNREADABLE;
 use super::source::{Found, Sources};
-use crate::cli::terminal::{complain, exit_code_or, print, width};
+use crate::cli::UNREADABLE;
+use crate::cli::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
 use crate::provider::Providers;
@@ -48,18 +46,11 @@ pub(super) struct LintArguments {
     #[arg(long)]
     lifecycle: bool,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
+    #[arg(short, long, value_parser = one_of(&["table", "json", "sarif"]), default_value = "table")]
+    output: OutputFormat,
     /// In tables: every finding by itself, also those that say the same of many fields.
     #[arg(short, long)]
     all: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-    Sarif,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -85,11 +76,7 @@ struct Linted {
     report: Report,
 }
 
-pub(super) fn run(arguments: &LintArguments, providers: Providers) -> ExitCode {
-    exit_code_or(UNREADABLE, lint_all(arguments, providers))
-}
-
-fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u8> {
     let settings = Settings {
         now: arguments.at.unwrap_or_else(Timestamp::now),
         soon: SignedDuration::from_hours(24 * i64::from(arguments.soon)),
@@ -118,9 +105,9 @@ fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u
         linted.push(Linted { found, report });
     }
     print(&match arguments.output {
-        Output::Table => table::text(&linted, arguments.all, width()),
-        Output::Json => json::text(&linted)?,
-        Output::Sarif => sarif::text(&linted)?,
+        OutputFormat::Json => json::text(&linted)?,
+        OutputFormat::Sarif => sarif::text(&linted)?,
+        _ => table::text(&linted, arguments.all, width()),
     })?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
     Ok(match (unknown, is_clean) {
