@@ -27,13 +27,10 @@ struct OutlineSpec<'a> {
 /// What is left to compare with the profile of a Shoot.
 #[derive(Debug)]
 pub(super) struct ToCompare {
-    /// The pools.
     pub(super) pools: ShootPools,
     /// Those whose machines need an image that they did not need before.
     pub(super) positions: Vec<usize>,
-    /// The region.
     pub(super) region: String,
-    /// The profile.
     pub(super) profile: ProfileReference,
 }
 

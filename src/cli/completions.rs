@@ -5,7 +5,6 @@ use clap_complete::Shell;
 
 use super::terminal::print;
 
-/// Arguments of `completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

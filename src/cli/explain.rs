@@ -22,7 +22,6 @@ mod zones;
 
 pub(super) use image::mismatch_text;
 
-/// Arguments of `explain`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

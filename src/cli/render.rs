@@ -22,7 +22,6 @@ use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 use crate::worker::orphans::{MachineController, orphans};
 use crate::worker::plan::Plan;
 
-/// Arguments of `render`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -19,7 +19,6 @@ use crate::worker::machine_objects::LiveDeployment;
 /// Exit code where nothing is recorded.
 const NOTHING_RECORDED: u8 = 4;
 
-/// Arguments of `why`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

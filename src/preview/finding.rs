@@ -97,8 +97,7 @@ impl Finding {
 }
 
 /// What there is to say about one placement.
-#[must_use]
-pub fn findings_of_placement(
+pub(super) fn findings_of_placement(
     change: &PlacementChange,
     old: Option<&Placement>,
     new: Option<&Placement>,
@@ -143,8 +142,7 @@ pub fn findings_of_placement(
 }
 
 /// What there is to say about the zones of a pool together.
-#[must_use]
-pub fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
+pub(super) fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
     let pools: BTreeSet<&str> = placements.iter().map(|change| change.pool.as_str()).collect();
     pools
         .into_iter()
@@ -169,8 +167,7 @@ pub fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
 
 /// gardenlet derives the name of the node-agent secret from these fields of a pool. A file in which they change without
 /// it shows less than what will happen.
-#[must_use]
-pub fn unchanged_node_agent_secret(pool: &str, changes: &[Change]) -> Option<Finding> {
+pub(super) fn unchanged_node_agent_secret(pool: &str, changes: &[Change]) -> Option<Finding> {
     let of_pool = changes.iter().filter(|change| change.object == ChangedObject::Worker).filter_map(|change| {
         let [Step::Member(spec), Step::Member(pools), Step::Entry(name), field @ ..] = change.path.0.as_slice() else {
             return None;

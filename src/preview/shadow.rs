@@ -18,7 +18,7 @@ use crate::worker::rolls::{Roll, RollCause, rolls};
 
 /// How a Worker compares with what this controller would write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub(crate) enum Comparison {
     /// Every machine object is as this controller would write it.
     Same,
     /// Some are not.
@@ -34,22 +34,18 @@ const OUR_ANNOTATIONS: &str = "gardener-extension-worker/";
 
 /// Kinds of machine objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MachineObjectKind {
+pub(crate) enum MachineObjectKind {
     /// The Secret of a class.
     Secret,
-    /// A machine class.
     MachineClass,
-    /// A machine deployment.
     MachineDeployment,
 }
 
 impl MachineObjectKind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Secret, Self::MachineClass, Self::MachineDeployment];
+    pub(crate) const ALL: [Self; 3] = [Self::Secret, Self::MachineClass, Self::MachineDeployment];
 
     /// The kind as Kubernetes names it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Secret => "Secret",
             Self::MachineClass => "MachineClass",
@@ -60,8 +56,7 @@ impl MachineObjectKind {
 
 /// What would be done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WouldBe {
-    /// It is not there.
+pub(crate) enum WouldBe {
     Created,
     /// It says something else.
     Changed,
@@ -70,12 +65,10 @@ pub enum WouldBe {
 }
 
 impl WouldBe {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Created, Self::Changed, Self::Deleted];
+    pub(crate) const ALL: [Self; 3] = [Self::Created, Self::Changed, Self::Deleted];
 
     /// The word, also for metrics.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Changed => "changed",
@@ -86,19 +79,16 @@ impl WouldBe {
 
 /// An object that is not as we would have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShadowDifference {
-    /// Its kind.
-    pub kind: MachineObjectKind,
-    /// Its name.
-    pub name: String,
+pub(crate) struct ShadowDifference {
+    pub(crate) kind: MachineObjectKind,
+    pub(crate) name: String,
     /// Name of its pool, where that is known.
-    pub pool: String,
-    /// What would be done to it.
-    pub would_be: WouldBe,
+    pub(crate) pool: String,
+    pub(crate) would_be: WouldBe,
     /// Where it differs; of a deployment with another class, where the classes do. Empty where only digests are known.
-    pub places: Vec<String>,
+    pub(crate) places: Vec<String>,
     /// Why its machines, if it has any, would be replaced or updated; absent when they would not.
-    pub roll: Option<RollCause>,
+    pub(crate) roll: Option<RollCause>,
 }
 
 impl fmt::Display for ShadowDifference {
@@ -112,8 +102,7 @@ impl fmt::Display for ShadowDifference {
 }
 
 /// Every object that is not as planned, in the order of pools and zones, then what nothing wants.
-#[must_use]
-pub fn shadow_differences(drift: &Drift<'_>, live: &MachineObjects) -> Vec<ShadowDifference> {
+pub(crate) fn shadow_differences(drift: &Drift<'_>, live: &MachineObjects) -> Vec<ShadowDifference> {
     let rolls: BTreeMap<String, Roll> =
         rolls(&drift.changes, live).into_iter().map(|roll| (roll.deployment.clone(), roll)).collect();
     let mut differences: Vec<ShadowDifference> =

@@ -23,8 +23,7 @@ pub struct SurgePlan {
 }
 
 /// The plan of a MachineDeployment document with that many replicas; `None` without a strategy that has bounds.
-#[must_use]
-pub fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan> {
+pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan> {
     let strategy = deployment.pointer("/spec/strategy")?;
     let bounds = strategy.get("rollingUpdate").or_else(|| strategy.get("inPlaceUpdate"))?;
     let in_place = strategy["type"] == "InPlaceUpdate";

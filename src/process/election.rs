@@ -17,7 +17,6 @@ use crate::process::lease::{ElectionTimes, Observed, Verdict, judge, observe, re
 /// Default name of the lease. The Go extension's is another one: both run beside each other with different controllers switched on.
 pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
 
-/// One candidate.
 pub(crate) struct Candidate {
     api: Api<Lease>,
     lease: String,

@@ -30,11 +30,8 @@ pub(crate) trait MetricsText: Send + Sync {
 /// What the endpoints tell.
 #[derive(Clone)]
 pub(crate) struct Operations {
-    /// For `/readyz`.
     pub(crate) readiness: Readiness,
-    /// For `/metrics`.
     pub(crate) metrics: Arc<dyn MetricsText>,
-    /// For `/log-level`.
     pub(crate) logs: LogSwitch,
 }
 

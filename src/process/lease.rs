@@ -40,10 +40,7 @@ pub(crate) enum Verdict {
     /// Write this record; then this process leads.
     Write(LeaseSpec),
     /// Somebody else leads.
-    Wait {
-        /// Who.
-        holder: String,
-    },
+    Wait { holder: String },
 }
 
 /// Remembers when the record last changed.

@@ -73,7 +73,6 @@ pub(crate) fn of_request(verb: &'static str, resource: &str) -> Span {
     )
 }
 
-/// The request has been answered, or not.
 pub(crate) fn answered(request: &Span, code: Option<u16>) {
     if let Some(code) = code {
         request.record("http.response.status_code", code);

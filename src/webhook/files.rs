@@ -13,7 +13,6 @@ use super::live_certificate::LiveCertificate;
 /// files would miss.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Where the files are.
 #[derive(Clone, Debug)]
 pub(crate) struct CertificateFiles {
     /// The certificate with its chain, PEM.

@@ -45,7 +45,6 @@ impl LiveCertificate {
         Ok(())
     }
 
-    /// Whether there is one.
     pub(crate) fn is_there(&self) -> bool {
         self.current.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }

@@ -18,8 +18,8 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::{
-    Authority, Bundle, CertificateFiles, LiveCertificate, Registration, Routes, Webhook, WebhookArguments, WebhookKind,
-    WebhookMetrics, publish, serve,
+    CaBundle, CertificateAuthority, CertificateFiles, LiveCertificate, Registration, Routes, Webhook, WebhookArguments,
+    WebhookKind, WebhookMetrics, publish, serve,
 };
 use crate::process::endpoints::{self, Operations};
 use crate::process::http_server::listen;
@@ -40,9 +40,7 @@ pub(crate) struct Served {
     pub(crate) cluster: Client,
     /// The cluster whose API server asks.
     pub(crate) asking: Client,
-    /// What is registered there.
     pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
-    /// Who answers.
     pub(crate) routes: Routes,
 }
 
@@ -166,12 +164,11 @@ fn keep_up(
         arguments.namespace().context("--webhook-config-namespace is needed for a certificate of our own")?;
     let names = arguments.address(name)?.names();
     let api: Api<Secret> = Api::namespaced(cluster, namespace);
-    let authority = Authority::new(api, name, names, arguments.lifetimes()?);
+    let authority = CertificateAuthority::new(api, name, names, arguments.lifetimes()?);
     Ok(Box::pin(async move { upkeep.own(authority).await }))
 }
 
 impl Upkeep {
-    /// Given certificates.
     async fn given(self, files: &CertificateFiles, trusted: Option<&Path>) -> anyhow::Error {
         if let Err(error) = files.load(&self.live) {
             return error;
@@ -180,7 +177,7 @@ impl Upkeep {
         let publishing = async {
             loop {
                 match trusted.map_or(Ok(String::new()), std::fs::read_to_string) {
-                    Ok(bundle) => drop(self.publish(&Bundle(bundle)).await),
+                    Ok(bundle) => drop(self.publish(&CaBundle(bundle)).await),
                     Err(error) => warn!(%error, "--tls-ca-file can't be read"),
                 }
                 sleep(PERIOD).await;
@@ -193,15 +190,14 @@ impl Upkeep {
         anyhow::anyhow!("the certificate is not kept up any more")
     }
 
-    /// Certificates of our own.
-    async fn own(self, mut authority: Authority) -> anyhow::Error {
+    async fn own(self, mut authority: CertificateAuthority) -> anyhow::Error {
         loop {
-            let pause = match authority.tend(&self.live).await {
+            let pause = match authority.rotate(&self.live).await {
                 Ok((bundle, expires)) => {
                     self.metrics.certificate_expires(expires);
                     self.readiness.has(Need::Certificate);
                     if self.publish(&bundle).await {
-                        authority.has_published(&bundle);
+                        authority.mark_published(&bundle);
                     }
                     authority.period()
                 }
@@ -219,7 +215,7 @@ impl Upkeep {
     }
 
     /// Whether the API server knows whom to trust.
-    async fn publish(&self, bundle: &Bundle) -> bool {
+    async fn publish(&self, bundle: &CaBundle) -> bool {
         let Some(registration) = &self.registration else { return true };
         match publish(&self.asking, registration, bundle).await {
             Ok(()) => {

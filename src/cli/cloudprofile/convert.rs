@@ -12,7 +12,6 @@ use crate::provider::Providers;
 /// Exit code where a person has to decide something.
 const UNDECIDED: u8 = 2;
 
-/// Arguments of `cloudprofile convert`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

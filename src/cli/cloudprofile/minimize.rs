@@ -9,7 +9,6 @@ use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use crate::offer::minimize::{Bytes, Minimized, minimize};
 use crate::provider::Providers;
 
-/// Arguments of `cloudprofile minimize`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -11,7 +11,6 @@ mod minimize;
 mod source;
 mod written;
 
-/// Arguments of `cloudprofile`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

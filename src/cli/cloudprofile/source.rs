@@ -155,7 +155,6 @@ fn parent(path: &Path) -> anyhow::Result<Rc<Value>> {
     }
 }
 
-/// The profiles of a file.
 fn of_file(path: &Path, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
     for file in files(&[path.to_owned()])? {

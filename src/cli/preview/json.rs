@@ -8,11 +8,10 @@ use serde_json::Value;
 use super::Comparison;
 use super::words::{self, Total};
 use crate::cli::terminal;
-use crate::preview::difference::{ChangeKind, ChangedObject};
-use crate::preview::finding::Severity;
-use crate::preview::placement_change::Nodes;
-use crate::preview::surge::SurgePlan;
-use crate::preview::{Cause, Effect, Finding, PlacementChange, Verdict, WorkerChange};
+use crate::preview::{
+    Cause, ChangeKind, ChangedObject, Effect, Finding, Nodes, PlacementChange, Severity, SurgePlan, Verdict,
+    WorkerChange,
+};
 
 /// Name and version of the schema. A new member does not change it; another meaning does.
 const SCHEMA: &str = "gardener-extension-worker/preview/v1";
@@ -114,7 +113,6 @@ pub(super) fn text(comparison: &Comparison, exit_code: u8) -> anyhow::Result<Str
     terminal::json(&document)
 }
 
-/// The document of one Worker.
 pub(in crate::cli) fn worker_document(worker: &WorkerChange) -> WorkerDocument<'_> {
     WorkerDocument {
         namespace: &worker.namespace,

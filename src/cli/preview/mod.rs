@@ -26,7 +26,6 @@ pub(super) mod words;
 
 use replacement::Replacement;
 
-/// Arguments of `preview`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -184,7 +184,6 @@ pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow:
     Ok(observed)
 }
 
-/// The Workers of a text, all of them.
 pub(in crate::cli) fn load_text(
     text: &str,
     file: &NamedFile,

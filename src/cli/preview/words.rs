@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use super::Comparison;
 use crate::cli::table::printable;
-use crate::preview::difference::{Change, ChangeKind, ChangedObject};
-use crate::preview::finding::Severity;
-use crate::preview::{Cause, Effect, Finding, PlacementChange, Verdict};
+use crate::preview::{Cause, Change, ChangeKind, ChangedObject, Effect, Finding, PlacementChange, Severity, Verdict};
 
 /// Longest value that is printed; longer ones lose their middle.
 const LONGEST_VALUE: usize = 60;
@@ -162,7 +160,6 @@ impl Total {
         total
     }
 
-    /// One line.
     pub(super) fn line(&self) -> String {
         let mut parts: Vec<String> = Verdict::ALL
             .iter()

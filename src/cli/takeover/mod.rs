@@ -34,7 +34,6 @@ use survey::Survey;
 /// Exit code where nodes would roll or go.
 const ROLLS: u8 = 3;
 
-/// Arguments of `takeover`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -50,7 +49,6 @@ enum TakeoverCommand {
     Check(CheckArguments),
 }
 
-/// Arguments of `takeover check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -117,7 +115,7 @@ fn code_of(survey: &Survey) -> u8 {
     if survey.rolling().next().is_some() {
         return ROLLS;
     }
-    let is_planned = |finding: &crate::preview::Finding| finding.severity != crate::preview::finding::Severity::Error;
+    let is_planned = |finding: &crate::preview::Finding| finding.severity != crate::preview::Severity::Error;
     let all_planned = comparison.workers.iter().flat_map(|worker| &worker.findings).all(is_planned);
     let is_allowed = survey.permissions.as_ref().is_none_or(|permissions| permissions.missing.is_empty());
     if all_planned && is_allowed && comparison.errors.is_empty() && !survey.writers.both_write() {

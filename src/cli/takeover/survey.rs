@@ -15,7 +15,6 @@ use crate::cli::preview::pairs::{Loaded, Observed, Unreadable, load_each};
 use crate::controller::served::Served;
 use crate::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
 
-/// Everything that was found.
 pub(super) struct Survey {
     /// What becomes of the pools; the Workers in the order of `facts`.
     pub(super) comparison: Comparison,
@@ -75,7 +74,6 @@ impl Survey {
     }
 }
 
-/// Reads files.
 pub(super) fn of_files(
     paths: &[PathBuf],
     namespace: Option<&str>,

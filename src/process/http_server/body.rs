@@ -25,10 +25,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) enum BodyError {
     /// It is larger than any that makes sense.
     #[error("the body has more than {}", size(*largest))]
-    TooLarge {
-        /// What it may have.
-        largest: usize,
-    },
+    TooLarge { largest: usize },
     /// The client went away, or does not speak HTTP.
     #[error("the body ended early")]
     Broken,
@@ -159,7 +156,6 @@ impl Drop for UsedMemory {
     }
 }
 
-/// Reads one body.
 struct Reader {
     memory: Arc<BodyMemory>,
     id: u64,

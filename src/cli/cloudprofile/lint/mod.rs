@@ -18,7 +18,6 @@ mod table;
 /// Exit code where there is something to look at.
 const FINDINGS: u8 = 2;
 
-/// Arguments of `cloudprofile lint`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -15,7 +15,6 @@ mod csv;
 mod html;
 mod table;
 
-/// Arguments of `cloudprofile matrix`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
