@@ -16,7 +16,7 @@ const MOST_WARNINGS: usize = 10;
 
 /// Checks a CloudProfile. `what` is its kind and name.
 pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<Verdict, Verdict> {
-    let ProfileObject { spec, .. } = subject.to_judge()?;
+    let ProfileObject { spec, .. } = subject.to_validate()?;
     // Profiles of other providers carry our label only by mistake; they are judged by their own extension.
     let Some(format) = providers.profile_format(&spec.provider_type) else { return Ok(Verdict::ALLOWED) };
     if spec.provider_config.is_none() {
@@ -34,7 +34,7 @@ pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
 
 /// Brings the flavors of core's half up to those of the provider's half.
 pub(crate) fn mutate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<Verdict, Verdict> {
-    let ProfileObject { spec, .. } = subject.to_change()?;
+    let ProfileObject { spec, .. } = subject.to_mutate()?;
     let Some(format) = providers.profile_format(&spec.provider_type) else { return Ok(Verdict::ALLOWED) };
     if spec.machine_capabilities.is_empty() || spec.provider_config.is_none() {
         return Ok(Verdict::ALLOWED);

@@ -31,7 +31,7 @@ struct SpecWithParent {
 
 /// The parent, to read it from the garden; a verdict where there is nothing to read it for.
 pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<ProfileReference, Verdict> {
-    let WithParent { spec } = if changes { subject.to_change()? } else { subject.to_judge()? };
+    let WithParent { spec } = if changes { subject.to_mutate()? } else { subject.to_validate()? };
     let ParentReference { kind, name } = spec.parent;
     let mut errors = FieldErrors::default();
     let path = FieldPath::new("spec.parent");
@@ -54,7 +54,7 @@ pub(crate) fn validate(
     what: &str,
     providers: Providers,
 ) -> Result<Verdict, Verdict> {
-    let NamespacedCloudProfile { spec, .. } = subject.to_judge()?;
+    let NamespacedCloudProfile { spec, .. } = subject.to_validate()?;
     let Some(format) = providers.profile_format(&parent.provider_type) else { return Ok(Verdict::ALLOWED) };
     let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
     Ok(verdict(what, &config.validate_namespaced(&spec, parent), Vec::new()))
@@ -67,7 +67,7 @@ pub(crate) fn mutate(
     what: &str,
     providers: Providers,
 ) -> Result<Verdict, Verdict> {
-    let NamespacedCloudProfile { spec, .. } = subject.to_change()?;
+    let NamespacedCloudProfile { spec, .. } = subject.to_mutate()?;
     let format = providers.profile_format(&parent.provider_type);
     let Some(format) = format.filter(|_| !parent.machine_capabilities.is_empty()) else { return Ok(Verdict::ALLOWED) };
     let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
@@ -97,7 +97,7 @@ pub(crate) fn has_images(subject: Subject<'_>) -> bool {
 /// Merges the project's provider config into that of its parent, which Gardener has put into the status. Only where the
 /// status is about the current spec; merging again changes nothing.
 pub(crate) fn merge_status(subject: Subject<'_>, what: &str, providers: Providers) -> Result<Verdict, Verdict> {
-    let profile: NamespacedCloudProfile = subject.to_change()?;
+    let profile: NamespacedCloudProfile = subject.to_mutate()?;
     let merged = &profile.status.cloud_profile_spec;
     let is_current = profile.metadata.generation == profile.status.observed_generation;
     let (Some(of_parent), Some(added)) = (&merged.provider_config, &profile.spec.provider_config) else {

@@ -229,27 +229,33 @@ fn after_changes(
         if let Some(write) = &change.secret {
             after.class_secrets.insert(class_name.clone(), Digested::secret(write.after().clone()));
         }
-        let deployment_name = &change.machine.deployment.name.0;
-        let class = change.class.as_ref().map(|write| Digested::class(write.after().clone()));
-        let deployment = change.deployment.as_ref();
-        let deployment = deployment.map(|write| LiveDeployment::read_without_codes(write.after().clone()));
-        let unreadable = |kind: &str, name: &str, error: &DecodeError| RenderedError {
-            pool: Some(change.machine.deployment.pool_name.clone()),
-            code: None,
-            message: format!("{kind} {name}: {error}"),
-        };
-        match class {
-            Some(Ok(class)) => drop(after.classes.insert(class_name.clone(), class)),
-            Some(Err(error)) => errors.push(unreadable("MachineClass", class_name, &error)),
-            None => {}
+        let mut unreadable = Vec::new();
+        if let Some(write) = &change.class {
+            let class = Digested::class(write.after().clone());
+            unreadable.extend(insert(&mut after.classes, "MachineClass", class_name, class));
         }
-        match deployment {
-            Some(Ok(deployment)) => drop(after.deployments.insert(deployment_name.clone(), deployment)),
-            Some(Err(error)) => errors.push(unreadable("MachineDeployment", deployment_name, &error)),
-            None => {}
+        if let Some(write) = &change.deployment {
+            let deployment = LiveDeployment::read_without_codes(write.after().clone());
+            let name = &change.machine.deployment.name.0;
+            unreadable.extend(insert(&mut after.deployments, "MachineDeployment", name, deployment));
         }
+        let pool = Some(change.machine.deployment.pool_name.clone());
+        errors.extend(unreadable.into_iter().map(|message| RenderedError { pool: pool.clone(), code: None, message }));
     }
     after
+}
+
+/// Inserts an object, or says why it can't be read.
+fn insert<T>(
+    objects: &mut BTreeMap<String, T>,
+    kind: &str,
+    name: &str,
+    object: Result<T, DecodeError>,
+) -> Option<String> {
+    match object {
+        Ok(object) => objects.insert(name.to_owned(), object).and(None),
+        Err(error) => Some(format!("{kind} {name}: {error}")),
+    }
 }
 
 /// Stands for the time of a deletion: nothing here knows the clock.

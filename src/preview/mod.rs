@@ -15,19 +15,19 @@
 //! * [`trials`], [`cause`]: which of these changes are to blame;
 //! * [`surge`], [`finding`]: how a roll proceeds, and what a person should know before;
 //! * [`compare()`], [`placement_change`]: all of it for one Worker;
-//! * [`shadow`]: what a reconcile would write now, for a controller that only watches.
+//! * [`dry_run`]: what a reconcile would write now, for a controller that only watches.
 
 mod cause;
 mod cloud_profile;
 mod compare;
 mod difference;
+pub(crate) mod dry_run;
 mod finding;
 mod inputs;
 mod placement;
 mod placement_change;
 mod rendered_pools;
 mod rule;
-pub(crate) mod shadow;
 mod surge;
 mod trials;
 

@@ -47,9 +47,6 @@ pub(super) struct RenderedPools {
 }
 
 /// Plans the Worker and renders its objects over those there are, and over what the `cloud` has, where that is known.
-///
-/// # Errors
-/// When no pool can be planned.
 pub(super) fn render_pools(
     inputs: &Inputs,
     live: &MachineObjects,
@@ -120,9 +117,6 @@ fn context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failure> {
 }
 
 /// The placements as live objects, for what comes after them.
-///
-/// # Errors
-/// When a document can't be read as a machine deployment.
 pub(super) fn as_live(placements: &BTreeMap<String, Placement>) -> Result<MachineObjects, DecodeError> {
     let read = |(name, placement): (&String, &Placement)| {
         let deployment = LiveDeployment::read_without_codes(placement.deployment.clone());

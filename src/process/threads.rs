@@ -11,9 +11,6 @@ use tokio::runtime::{Builder, Runtime};
 const MOST: usize = 4;
 
 /// Starts them.
-///
-/// # Errors
-/// When the system has none.
 pub(crate) fn start() -> std::io::Result<Runtime> {
     let threads = available_parallelism().map_or(1, usize::from).min(MOST);
     Builder::new_multi_thread().worker_threads(threads).enable_all().build()

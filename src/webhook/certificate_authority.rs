@@ -1,5 +1,5 @@
 //! A certificate authority of our own in a Secret that all replicas share. Whoever finds something due does it, with the
-//! resource version that was judged, so that two never do it both.
+//! resource version that was read, so that two never do it both.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -155,7 +155,7 @@ impl CertificateAuthority {
     async fn write(&self, secret: Option<Secret>, kept: &CaSecret) -> Result<(), kube::Error> {
         let data = Some(kept.data().map_err(kube::Error::SerdeError)?);
         match secret {
-            // Holds the resource version that was judged.
+            // Holds the resource version that was read.
             Some(secret) => {
                 let wanted = Secret { data, ..secret };
                 self.api.replace(&self.secret, &PostParams::default(), &wanted).await?;

@@ -11,7 +11,7 @@ use super::live_certificate::LiveCertificate;
 
 /// How soon a change is seen. The files are a few kilobytes; a mounted Secret changes by a renamed link, which watching its
 /// files would miss.
-const LOOK: Duration = Duration::from_secs(2);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]
 pub(crate) struct CertificateFiles {
@@ -23,9 +23,6 @@ pub(crate) struct CertificateFiles {
 
 impl CertificateFiles {
     /// Presents what the files hold.
-    ///
-    /// # Errors
-    /// When they can't be read or used.
     pub(crate) fn load(&self, live: &LiveCertificate) -> anyhow::Result<()> {
         self.present(live, &self.read()?)
     }
@@ -34,7 +31,7 @@ impl CertificateFiles {
     pub(crate) async fn follow(&self, live: &LiveCertificate) {
         let mut seen = self.read().ok();
         loop {
-            sleep(LOOK).await;
+            sleep(RELOAD_INTERVAL).await;
             let read = match self.read() {
                 Ok(read) if seen.as_ref() == Some(&read) => continue,
                 Ok(read) => read,

@@ -50,9 +50,6 @@ impl LiveCertificate {
     }
 
     /// A server that presents it. Without one, handshakes fail.
-    ///
-    /// # Errors
-    /// When the TLS library has no protocol version in common with us, which can't happen.
     pub(crate) fn server_config(&self) -> anyhow::Result<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()

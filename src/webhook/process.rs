@@ -30,9 +30,9 @@ use crate::process::signals::stop_signal;
 use crate::process::threads;
 
 /// How often given certificates are published anew, and failures are tried again.
-const PERIOD: Duration = Duration::from_secs(10);
+const PUBLISH_INTERVAL: Duration = Duration::from_secs(10);
 /// How soon a failure is tried again.
-const RETRY: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What a command serves.
 pub(crate) struct Served {
@@ -180,7 +180,7 @@ impl Upkeep {
                     Ok(bundle) => drop(self.publish(&CaBundle(bundle)).await),
                     Err(error) => warn!(%error, "--tls-ca-file can't be read"),
                 }
-                sleep(PERIOD).await;
+                sleep(PUBLISH_INTERVAL).await;
             }
         };
         tokio::select! {
@@ -207,7 +207,7 @@ impl Upkeep {
                     if !self.live.is_there() {
                         self.readiness.misses(Need::Certificate, error);
                     }
-                    RETRY
+                    RETRY_INTERVAL
                 }
             };
             sleep(pause).await;

@@ -111,9 +111,6 @@ pub(crate) struct Registration {
 }
 
 /// Tells the API server of the webhooks and which CA bundle to trust; writes only what differs, and no configuration without webhooks.
-///
-/// # Errors
-/// When a configuration can't be read or written.
 pub(crate) async fn publish(client: &Client, registration: &Registration, bundle: &CaBundle) -> anyhow::Result<()> {
     for kind in [WebhookKind::Validating, WebhookKind::Mutating] {
         let webhooks = registration.entries(kind, bundle);

@@ -53,9 +53,6 @@ struct Endpoint {
 }
 
 /// Serves until told to stop; then open requests get to end.
-///
-/// # Errors
-/// When no TLS server can be made.
 pub(crate) async fn serve(
     listener: TcpListener,
     live: &LiveCertificate,

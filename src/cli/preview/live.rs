@@ -84,9 +84,6 @@ fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> an
 
 /// The Workers of a seed, or of a namespace of it, that are wanted, with everything that they are planned from and what there
 /// is. One that can't be decoded stops no other.
-///
-/// # Errors
-/// When the API server refuses something, or does not answer.
 pub(in crate::cli) async fn observe_workers(
     client: &Client,
     namespace: Option<&str>,

@@ -163,9 +163,6 @@ impl Unreadable {
 }
 
 /// The Workers of a text. One that can't be decoded stops no other.
-///
-/// # Errors
-/// When it is no YAML.
 pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow::Result<Observed> {
     let mut observed = Observed::default();
     for WorkerDocuments { worker, cluster, surroundings } in worker_documents(text)? {

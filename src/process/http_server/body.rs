@@ -116,9 +116,6 @@ impl BodyMemory {
     }
 
     /// Reads the body of a request, with its memory.
-    ///
-    /// # Errors
-    /// When it is too large or too slow, does not come to its end, or too much comes at once.
     pub(crate) async fn read(self: &Arc<Self>, request: Request) -> Result<(Bytes, UsedMemory), BodyError> {
         let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
         let announced: Option<usize> = announced.and_then(|value| value.parse().ok());

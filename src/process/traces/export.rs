@@ -38,9 +38,6 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Begins to collect spans for an endpoint, such as `http://collector:4318`. Needs a runtime; connects to nobody yet.
-    ///
-    /// # Errors
-    /// When the endpoint is no address of HTTP.
     pub(crate) fn begin(endpoint: Option<&str>) -> anyhow::Result<Option<Self>> {
         let Some(endpoint) = endpoint.map(|endpoint| endpoint.trim_end_matches('/')) else { return Ok(None) };
         let address: Uri = endpoint.parse().context("--otlp-endpoint")?;

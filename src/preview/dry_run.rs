@@ -22,7 +22,7 @@ pub(crate) enum Comparison {
     /// Every machine object is as this controller would write it.
     Same,
     /// Some are not.
-    Differs(Vec<ShadowDifference>),
+    Differs(Vec<ObjectDifference>),
     /// An operation goes on.
     UnderWay,
     /// It, or a pool of it, is invalid.
@@ -79,7 +79,7 @@ impl WouldBe {
 
 /// An object that is not as we would have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ShadowDifference {
+pub(crate) struct ObjectDifference {
     pub(crate) kind: MachineObjectKind,
     pub(crate) name: String,
     /// Name of its pool, where that is known.
@@ -91,7 +91,13 @@ pub(crate) struct ShadowDifference {
     pub(crate) roll: Option<RollCause>,
 }
 
-impl fmt::Display for ShadowDifference {
+impl ObjectDifference {
+    fn new(kind: MachineObjectKind, name: &str, pool: &str, would_be: WouldBe) -> Self {
+        Self { kind, name: name.to_owned(), pool: pool.to_owned(), would_be, places: Vec::new(), roll: None }
+    }
+}
+
+impl fmt::Display for ObjectDifference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {} would be {}", self.kind.as_str(), self.name, self.would_be.as_str())?;
         if let Some(cause) = self.roll {
@@ -102,10 +108,10 @@ impl fmt::Display for ShadowDifference {
 }
 
 /// Every object that is not as planned, in the order of pools and zones, then what nothing wants.
-pub(crate) fn shadow_differences(drift: &Drift<'_>, live: &MachineObjects) -> Vec<ShadowDifference> {
+pub(crate) fn object_differences(drift: &Drift<'_>, live: &MachineObjects) -> Vec<ObjectDifference> {
     let rolls: BTreeMap<String, Roll> =
         rolls(&drift.changes, live).into_iter().map(|roll| (roll.deployment.clone(), roll)).collect();
-    let mut differences: Vec<ShadowDifference> =
+    let mut differences: Vec<ObjectDifference> =
         drift.changes.iter().flat_map(|change| of_placement(change, live, &rolls)).collect();
     differences.extend(unwanted(&drift.orphans, live));
     differences
@@ -115,31 +121,23 @@ fn of_placement(
     change: &MachineChanges<'_>,
     live: &MachineObjects,
     rolls: &BTreeMap<String, Roll>,
-) -> Vec<ShadowDifference> {
+) -> Vec<ObjectDifference> {
     let wanted = &change.machine.deployment;
-    let differs = |kind, name: &str, would_be, places, roll| ShadowDifference {
-        kind,
-        name: name.to_owned(),
-        pool: wanted.pool_name.clone(),
-        would_be,
-        places,
-        roll,
-    };
+    let new = |kind, name: &str, would_be| ObjectDifference::new(kind, name, &wanted.pool_name, would_be);
     let mut differences = Vec::new();
     if let Some(write) = &change.secret {
-        differences.push(differs(MachineObjectKind::Secret, &wanted.secret_name.0, of(write), Vec::new(), None));
+        differences.push(new(MachineObjectKind::Secret, &wanted.secret_name.0, of(write)));
     }
     let class_of = |name: &str| live.classes.get(name).and_then(|class| class.whole.as_deref());
     if let Some(write) = &change.class {
         let before = class_of(&wanted.class_name.0);
         let places = before.map(|before| class_paths(before, write.after())).unwrap_or_default();
-        differences.push(differs(MachineObjectKind::MachineClass, &wanted.class_name.0, of(write), places, None));
+        let class = new(MachineObjectKind::MachineClass, &wanted.class_name.0, of(write));
+        differences.push(ObjectDifference { places, ..class });
     }
     let name = &wanted.name.0;
     match (&change.deployment, live.deployments.get(name)) {
-        (Some(write), None) => {
-            differences.push(differs(MachineObjectKind::MachineDeployment, name, of(write), Vec::new(), None));
-        }
+        (Some(write), None) => differences.push(new(MachineObjectKind::MachineDeployment, name, of(write))),
         (Some(write), Some(live)) => {
             let (before, after) = (without_our_annotations(&live.document), without_our_annotations(write.after()));
             if merge_patch(&before, &after).is_some() {
@@ -153,8 +151,9 @@ fn of_placement(
                 if places.is_empty() {
                     places = paths(&before, &after);
                 }
-                let cause = replaces.then(|| roll.map_or(RollCause::NotRecorded, |roll| roll.cause));
-                differences.push(differs(MachineObjectKind::MachineDeployment, name, of(write), places, cause));
+                let roll = replaces.then(|| roll.map_or(RollCause::NotRecorded, |roll| roll.cause));
+                let deployment = new(MachineObjectKind::MachineDeployment, name, of(write));
+                differences.push(ObjectDifference { places, roll, ..deployment });
             }
         }
         (None, _) => {}
@@ -188,15 +187,8 @@ fn without_our_annotations(deployment: &Value) -> Value {
 }
 
 /// What nothing wants and nobody deletes yet.
-fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ShadowDifference> {
-    let gone = |kind, name: &str, pool: &str| ShadowDifference {
-        kind,
-        name: name.to_owned(),
-        pool: pool.to_owned(),
-        would_be: WouldBe::Deleted,
-        places: Vec::new(),
-        roll: None,
-    };
+fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ObjectDifference> {
+    let gone = |kind, name: &str, pool: &str| ObjectDifference::new(kind, name, pool, WouldBe::Deleted);
     let deployments = live
         .deployments
         .iter()
