@@ -29,7 +29,7 @@ Examples:
   gardener-extension-worker explain example/azure.yaml --pool services
   gardener-extension-worker explain -o json bundle.yaml | jq '.workers[].pools[].hashes'
 
-Exit codes: 0 explained, 1 some pool can't be planned (it is explained all the same), 2 wrong usage or unreadable input.
+Exit codes: 0 explained, 1 some pool is invalid (it is explained all the same), 2 wrong usage or unreadable input.
 Colours are shown on a terminal only, and never when NO_COLOR is set.")]
 pub(super) struct ExplainArguments {
     /// File of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundle or folder; `-` is standard input.

@@ -50,12 +50,12 @@ impl WorkerChange {
 
     /// A Worker of which an object can't be read: nothing is known of its pools.
     #[must_use]
-    pub fn not_judged(namespace: &str, name: &str, reason: &str) -> Self {
-        let finding = Finding::of_pool(FindingKind::CannotBeJudged, "", format!("can't be judged: {reason}"));
+    pub fn not_compared(namespace: &str, name: &str, reason: &str) -> Self {
+        let finding = Finding::of_pool(FindingKind::CannotBeJudged, "", format!("can't be compared: {reason}"));
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
-    /// Whether something can't be judged, or can't be planned any more although it could before.
+    /// Whether something can't be compared, or becomes invalid.
     #[must_use]
     pub fn breaks(&self) -> bool {
         let breaks = [FindingKind::CannotBePlanned, FindingKind::CannotBeJudged];
@@ -80,7 +80,7 @@ pub fn compare(
     let [namespace, name] = [Inputs::namespace, Inputs::name].map(|part| who.map(part).unwrap_or_default());
     let basis = match as_live(&before) {
         Ok(basis) => basis,
-        Err(error) => return WorkerChange::not_judged(namespace, name, &error.to_string()),
+        Err(error) => return WorkerChange::not_compared(namespace, name, &error.to_string()),
     };
     let is_unchanged = matches!((old, new), (Some(old), Some(new)) if old.is_same(new));
     let after = match (&planned, new) {

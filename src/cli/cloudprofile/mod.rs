@@ -30,9 +30,9 @@ enum CloudProfileCommand {
     Lint(lint::LintArguments),
     /// Show which image every machine type gets of every image version, or why it gets none.
     Matrix(matrix::MatrixArguments),
-    /// Convert a CloudProfile from the old format to capabilities, or back, with a proof that everybody gets the same.
+    /// Convert a CloudProfile from the old format to capabilities, or back, and prove that every machine type gets the same image.
     Convert(convert::ConvertArguments),
-    /// Write a CloudProfile shorter, with a proof that everybody gets the same.
+    /// Write a CloudProfile shorter, and prove that every machine type gets the same image.
     Minimize(minimize::MinimizeArguments),
 }
 

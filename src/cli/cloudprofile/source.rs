@@ -43,7 +43,7 @@ pub(super) struct Sources {
     /// --live: names of CloudProfiles, `namespace/name` of NamespacedCloudProfiles, or nothing for all CloudProfiles.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// File with the CloudProfile that NamespacedCloudProfiles extend. They are judged as if they were about to be made, and
+    /// File with the CloudProfile that NamespacedCloudProfiles extend. They are checked as if they were about to be created, and
     /// need no status.
     #[arg(long, value_name = "FILE", conflicts_with = "live")]
     parent: Option<PathBuf>,

@@ -20,7 +20,7 @@ pub(super) fn say(text: &str, indent: usize, width: usize) {
 /// Says what was compared, and whether there are exceptions that are listed.
 pub(super) fn say_proof(proof: &Proof, exceptions: bool, width: usize) {
     let text = format!(
-        "Compared: {} with {}, {}; everybody gets the same image as before{}.",
+        "Compared: {} with {}, {}; every machine type gets the same image as before{}.",
         counted(proof.machine_types as u64, "machine type"),
         counted(proof.versions as u64, "image version"),
         counted(proof.questions as u64, "question"),

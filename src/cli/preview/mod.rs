@@ -38,7 +38,7 @@ Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are
 METADATA (objects change, nodes stay), NONE.
 
 Exit codes: 0 nothing changes, 2 something changes and no node rolls, 3 nodes roll or are updated in place, 1 something
-can't be read, or can't be planned any more.")]
+can't be read, or becomes invalid.")]
 pub(super) struct PreviewArguments {
     /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
     /// `-` is standard input. Workers are matched by namespace and name.

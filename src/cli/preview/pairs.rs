@@ -158,7 +158,7 @@ pub(in crate::cli) struct Unreadable {
 impl Unreadable {
     /// What is to be said of it in the place of a comparison.
     pub(in crate::cli) fn change(&self) -> WorkerChange {
-        WorkerChange::not_judged(&self.key.0, &self.key.1, &self.reason)
+        WorkerChange::not_compared(&self.key.0, &self.key.1, &self.reason)
     }
 }
 

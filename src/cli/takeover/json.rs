@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::permissions::Permissions;
 use super::survey::Survey;
-use super::table::WAY_BACK;
+use super::table::ROLLBACK;
 use super::worker::WorkerFacts;
 use super::writers::Writers;
 use crate::cli::preview::json::{WorkerDocument, worker_document};
@@ -69,7 +69,7 @@ pub(super) fn text(survey: &Survey, exit_code: u8) -> anyhow::Result<String> {
         both_write: survey.writers.both_write(),
         writers: &survey.writers,
         permissions: survey.permissions.as_ref(),
-        way_back: WAY_BACK,
+        way_back: ROLLBACK,
         workers: workers.map(|(worker, facts)| CheckedWorker { facts, change: worker_document(worker) }).collect(),
     };
     terminal::json(&document)

@@ -50,12 +50,12 @@ impl Survey {
         let change = |loaded: &Loaded| {
             compare(Some(&loaded.inputs), Some(&loaded.inputs), &loaded.live, Baseline::Live, profiles)
         };
-        let not_judged = unreadable.iter().map(Unreadable::change);
+        let not_compared = unreadable.iter().map(Unreadable::change);
         let facts_of_unreadable = unreadable.iter().map(|unreadable| WorkerFacts::of(&unreadable.worker, None));
         Self {
             left_alone: all - loaded.len() - unreadable.len(),
             facts: loaded.values().map(WorkerFacts::of_loaded).chain(facts_of_unreadable).collect(),
-            comparison: Comparison { workers: loaded.values().map(change).chain(not_judged).collect(), errors },
+            comparison: Comparison { workers: loaded.values().map(change).chain(not_compared).collect(), errors },
             writers,
             permissions,
         }

@@ -38,7 +38,7 @@ pub(super) struct LintArguments {
     /// Versions that expire within this number of days expire soon.
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     soon: u16,
-    /// Judge as of this moment (RFC 3339) instead of now.
+    /// Check as of this moment (RFC 3339) instead of now.
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
     /// Accept what Gardener's feature gate VersionClassificationLifecycle allows.
@@ -85,14 +85,14 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
     let found = arguments.sources.read()?;
     let (is_only, mut unknown) = (found.len() == 1, 0);
     for found in found {
-        let judged = match &found.parent {
+        let checked = match &found.parent {
             None => lint(&found.document, settings, providers),
             Some(parent) => lint_namespaced(&found.document, parent, settings, providers),
         };
-        let mut report = match judged {
+        let mut report = match checked {
             Ok(report) => report,
             Err(error) if is_only => return Err(error).context(found.source),
-            // A garden may have clouds that nobody here knows; the others are judged all the same.
+            // A garden may have clouds that nobody here knows; the others are checked all the same.
             Err(error) => {
                 let name = found.document["metadata"]["name"].as_str().unwrap_or_default();
                 complain(&format!("{}: CloudProfile {name}: {error}", found.source));
