@@ -15,17 +15,14 @@ use crate::api::gardener::{ProfileObject, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, null_as_default};
 
 /// What reading a profile may take; an API server waits ten seconds for the whole answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Where the objects are.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const API: &str = "/apis/core.gardener.cloud/v1beta1";
 
 /// Why a profile can't be had.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProfileError {
-    /// There is none of that name.
     #[error("{0} does not exist")]
     Missing(ProfileReference),
-    /// The garden does not answer, or something else.
     #[error("{0:#}")]
     Other(anyhow::Error),
 }
@@ -71,8 +68,9 @@ impl Garden {
                 Err(error) => Err(error).with_context(|| format!("{reference} can't be read from the garden")),
             }
         };
-        let slow = || ProfileError::Other(anyhow::anyhow!("the garden did not give {reference} within {PATIENCE:?}"));
-        let text = timeout(PATIENCE, read).await.map_err(|_| slow())?.map_err(ProfileError::Other)?;
+        let slow =
+            || ProfileError::Other(anyhow::anyhow!("the garden did not give {reference} within {READ_TIMEOUT:?}"));
+        let text = timeout(READ_TIMEOUT, read).await.map_err(|_| slow())?.map_err(ProfileError::Other)?;
         let text = text.ok_or_else(|| ProfileError::Missing(reference.clone()))?;
         let decode = match reference {
             ProfileReference::CloudProfile(_) => cloud_profile,

@@ -123,7 +123,6 @@ impl Offer<'_> {
         }
     }
 
-    /// What machines of the pool can do.
     fn machine(&self, machine_type: &ProfileMachineType, pool: &ShootPool) -> Capabilities {
         let of_type = || {
             let field = machine_type.architecture.as_deref();

@@ -2,13 +2,13 @@
 //! person writes it, and what follows from a provider's half of a profile is written into the other half.
 //!
 //! ```text
-//!  AdmissionReview ──► reviewers ── parent of a NamespacedCloudProfile, from the garden ──► judgement (pure) ──► Verdict
+//!  AdmissionReview ──► reviewers ── parent of a NamespacedCloudProfile, from the garden ──► check (pure) ──► Verdict
 //! ```
 //!
-//! * `cloud_profile`, `namespaced`, `shoot` with `image`: the judgements;
+//! * `cloud_profile`, `namespaced`, `shoot` with `image`: the checks;
 //! * `flavors`: the patch that keeps core's half like the provider's;
 //! * `subject`, `refusal`: what has to be looked at; errors as a person reads them;
-//! * `reviewers`, `garden`: which judgement, with what;
+//! * `reviewers`, `garden`: which check, with what;
 //! * `webhooks`, `arguments`: what is registered, and what the command is told.
 //!
 //! The process around it, with its server, is the room `webhook`. Paths, objects and semantics are those of
@@ -35,12 +35,12 @@ use kube::Client;
 
 pub use arguments::AdmissionArguments;
 use garden::Garden;
-use reviewers::{CLOUD_PROFILES, Court, Mutator, NAMESPACED_CLOUD_PROFILES, SHOOTS, Validator};
+use reviewers::{CLOUD_PROFILES, GardenReviewer, NAMESPACED_CLOUD_PROFILES, SHOOTS};
 use webhooks::{MUTATE, VALIDATE, webhooks};
 
 use crate::cluster::seed;
 use crate::provider::Providers;
-use crate::webhook::{self, Reviewer, Served, WebhookMetrics};
+use crate::webhook::{self, Reviewer, Served, WebhookKind, WebhookMetrics};
 
 /// Serves the webhooks of these providers until it is told to stop.
 #[must_use]
@@ -65,9 +65,10 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
             Client::try_from(config).context("no client for the garden")?
         }
     };
-    let court = Court { providers, garden: Garden::new(garden.clone()) };
     let webhooks = webhooks(if wanted.is_empty() { known } else { wanted }.into_iter());
-    let validator: Arc<dyn Reviewer> = Arc::new(Validator(court.clone()));
-    let routes = [(VALIDATE.to_owned(), validator), (MUTATE.to_owned(), Arc::new(Mutator(court)))].into();
-    Ok(Served { cluster, asking: garden, webhooks, routes })
+    let routes = [(VALIDATE, WebhookKind::Validating), (MUTATE, WebhookKind::Mutating)].map(|(path, kind)| {
+        let reviewer = GardenReviewer { kind, providers, garden: Garden::new(garden.clone()) };
+        (path.to_owned(), Arc::new(reviewer) as Arc<dyn Reviewer>)
+    });
+    Ok(Served { cluster, asking: garden, webhooks, routes: routes.into() })
 }

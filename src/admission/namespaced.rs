@@ -31,7 +31,7 @@ struct SpecWithParent {
 
 /// The parent, to read it from the garden; a verdict where there is nothing to read it for.
 pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<ProfileReference, Verdict> {
-    let WithParent { spec } = if changes { subject.to_change()? } else { subject.to_judge()? };
+    let WithParent { spec } = if changes { subject.to_mutate()? } else { subject.to_validate()? };
     let ParentReference { kind, name } = spec.parent;
     let mut errors = FieldErrors::default();
     let path = FieldPath::new("spec.parent");
@@ -47,36 +47,31 @@ pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<
     if errors.is_empty() { Ok(ProfileReference::CloudProfile(name)) } else { Err(verdict(what, &errors, Vec::new())) }
 }
 
-/// Judges a NamespacedCloudProfile. `what` is its kind and name.
-pub(crate) fn validate(subject: Subject<'_>, parent: &ProfileSpec, what: &str, providers: Providers) -> Verdict {
-    let profile: NamespacedCloudProfile = match subject.to_judge() {
-        Ok(profile) => profile,
-        Err(verdict) => return verdict,
-    };
-    let Some(format) = providers.profile_format(&parent.provider_type) else { return Verdict::ALLOWED };
-    let errors = match format.open(profile.spec.provider_config.as_deref()) {
-        Err(error) => undecodable(&error),
-        Ok(config) => config.validate_namespaced(&profile.spec, parent),
-    };
-    verdict(what, &errors, Vec::new())
+/// Checks a NamespacedCloudProfile. `what` is its kind and name.
+pub(crate) fn validate(
+    subject: Subject<'_>,
+    parent: &ProfileSpec,
+    what: &str,
+    providers: Providers,
+) -> Result<Verdict, Verdict> {
+    let NamespacedCloudProfile { spec, .. } = subject.to_validate()?;
+    let Some(format) = providers.profile_format(&parent.provider_type) else { return Ok(Verdict::ALLOWED) };
+    let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
+    Ok(verdict(what, &config.validate_namespaced(&spec, parent), Vec::new()))
 }
 
 /// Brings the flavors of the project's images up to those of its provider config.
-pub(crate) fn mutate(subject: Subject<'_>, parent: &ProfileSpec, what: &str, providers: Providers) -> Verdict {
-    let profile: NamespacedCloudProfile = match subject.to_change() {
-        Ok(profile) => profile,
-        Err(verdict) => return verdict,
-    };
-    let spec = &profile.spec;
+pub(crate) fn mutate(
+    subject: Subject<'_>,
+    parent: &ProfileSpec,
+    what: &str,
+    providers: Providers,
+) -> Result<Verdict, Verdict> {
+    let NamespacedCloudProfile { spec, .. } = subject.to_mutate()?;
     let format = providers.profile_format(&parent.provider_type);
-    let Some(format) = format.filter(|_| !parent.machine_capabilities.is_empty()) else { return Verdict::ALLOWED };
-    match format.open(spec.provider_config.as_deref()) {
-        Err(error) => verdict(what, &undecodable(&error), Vec::new()),
-        Ok(config) => {
-            let patch = flavor_patch(&spec.machine_images, config.core_flavors(&spec.machine_images));
-            Verdict::Allowed { patch, warnings: Vec::new() }
-        }
-    }
+    let Some(format) = format.filter(|_| !parent.machine_capabilities.is_empty()) else { return Ok(Verdict::ALLOWED) };
+    let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
+    Ok(flavor_patch(&spec.machine_images, config.core_flavors(&spec.machine_images)))
 }
 
 /// Whether there are images whose flavors may have to be brought up to date; else the parent need not be read.
@@ -101,24 +96,19 @@ pub(crate) fn has_images(subject: Subject<'_>) -> bool {
 
 /// Merges the project's provider config into that of its parent, which Gardener has put into the status. Only where the
 /// status is about the current spec; merging again changes nothing.
-pub(crate) fn merge_status(subject: Subject<'_>, what: &str, providers: Providers) -> Verdict {
-    let profile: NamespacedCloudProfile = match subject.to_change() {
-        Ok(profile) => profile,
-        Err(verdict) => return verdict,
-    };
+pub(crate) fn merge_status(subject: Subject<'_>, what: &str, providers: Providers) -> Result<Verdict, Verdict> {
+    let profile: NamespacedCloudProfile = subject.to_mutate()?;
     let merged = &profile.status.cloud_profile_spec;
     let is_current = profile.metadata.generation == profile.status.observed_generation;
     let (Some(of_parent), Some(added)) = (&merged.provider_config, &profile.spec.provider_config) else {
-        return Verdict::ALLOWED;
+        return Ok(Verdict::ALLOWED);
     };
     let format = providers.profile_format(&merged.provider_type);
-    let Some(format) = format.filter(|_| is_current) else { return Verdict::ALLOWED };
-    match format.merge(of_parent, added) {
-        Err(error) => verdict(what, &undecodable(&error), Vec::new()),
-        Ok(value) if serde_json::from_str::<Value>(of_parent.get()).ok().as_ref() == Some(&value) => Verdict::ALLOWED,
-        Ok(value) => {
-            let path = "/status/cloudProfileSpec/providerConfig".to_owned();
-            Verdict::Allowed { patch: vec![PatchOperation::Add { path, value }], warnings: Vec::new() }
-        }
+    let Some(format) = format.filter(|_| is_current) else { return Ok(Verdict::ALLOWED) };
+    let value = format.merge(of_parent, added).map_err(|error| undecodable(what, &error))?;
+    if serde_json::from_str::<Value>(of_parent.get()).ok().as_ref() == Some(&value) {
+        return Ok(Verdict::ALLOWED);
     }
+    let path = "/status/cloudProfileSpec/providerConfig".to_owned();
+    Ok(Verdict::Allowed { patch: vec![PatchOperation::Add { path, value }], warnings: Vec::new() })
 }

@@ -6,13 +6,11 @@ const LONGEST: usize = 253;
 /// A profile by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProfileReference {
-    /// A CloudProfile.
     CloudProfile(String),
     /// A NamespacedCloudProfile, of which the merged profile in the status is meant.
     Namespaced {
         /// Namespace of the project.
         namespace: String,
-        /// Its name.
         name: String,
     },
 }

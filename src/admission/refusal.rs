@@ -48,27 +48,6 @@ mod tests {
     use super::*;
     use crate::api::gotext::field::FieldPath;
 
-    fn message(count: usize) -> String {
-        let mut errors = FieldErrors::default();
-        for index in 0..count {
-            errors.invalid(FieldPath::new("spec").index(index), "x".repeat(3000), "must be short");
-        }
-        match verdict("CloudProfile azure", &errors, Vec::new()) {
-            Verdict::Denied(denial) => denial.message,
-            Verdict::Allowed { .. } => String::new(),
-        }
-    }
-
-    #[test]
-    fn messages_stay_readable() {
-        assert_eq!(message(0), "");
-        assert!(message(1).starts_with("CloudProfile azure: spec[0]: Invalid value: "));
-        let many = message(100);
-        assert!(many.starts_with("CloudProfile azure has 100 problems:\n* spec[0]: "));
-        assert!(many.ends_with("\n* and 80 more"));
-        assert!(many.len() < 50_000, "{}", many.len());
-    }
-
     proptest! {
         #[test]
         fn any_refusal_has_its_size_and_counts_all_problems(

@@ -13,9 +13,8 @@ use super::{cloud_profile, image, namespaced, shoot};
 use crate::api::gardener::ProfileSpec;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::Providers;
-use crate::webhook::{Denial, Operation, ReviewRequest, Reviewer, Verdict};
+use crate::webhook::{Denial, Operation, ReviewRequest, Reviewer, Verdict, WebhookKind};
 
-/// Group of all objects.
 pub(super) const GROUP: &str = "core.gardener.cloud";
 /// Plural names of the resources.
 pub(super) const CLOUD_PROFILES: &str = "cloudprofiles";
@@ -24,74 +23,17 @@ pub(super) const SHOOTS: &str = "shoots";
 /// Sub-resource that Gardener writes merged profiles through.
 pub(super) const STATUS: &str = "status";
 
-/// What both reviewers judge with.
+/// Denies what is wrong, or writes what follows from the provider's half.
 #[derive(Clone)]
-pub(super) struct Court {
+pub(super) struct GardenReviewer {
+    pub(super) kind: WebhookKind,
     pub(super) providers: Providers,
     pub(super) garden: Garden,
 }
 
-/// Refuses what is wrong.
-pub(super) struct Validator(pub(super) Court);
-
-/// Writes what follows from the provider's half.
-pub(super) struct Mutator(pub(super) Court);
-
-impl Reviewer for Validator {
+impl Reviewer for GardenReviewer {
     fn review(&self, request: Arc<ReviewRequest>) -> BoxFuture<'_, Verdict> {
-        async move {
-            let providers = self.0.providers;
-            match resource(&request) {
-                (CLOUD_PROFILES, "") => {
-                    on_thread(request, move |subject, _| cloud_profile::validate(subject, providers)).await
-                }
-                (SHOOTS, "") => self.0.shoot(&request).await,
-                (NAMESPACED_CLOUD_PROFILES, "") => {
-                    let parent =
-                        on_thread_for(&request, |subject, what| namespaced::parent(subject, what, false)).await;
-                    let parent = match self.0.parent(&request, parent).await {
-                        Ok(parent) => parent,
-                        Err(verdict) => return verdict,
-                    };
-                    on_thread(request, move |subject, what| namespaced::validate(subject, &parent, what, providers))
-                        .await
-                }
-                _ => Verdict::ALLOWED,
-            }
-        }
-        .boxed()
-    }
-}
-
-impl Reviewer for Mutator {
-    fn review(&self, request: Arc<ReviewRequest>) -> BoxFuture<'_, Verdict> {
-        async move {
-            let providers = self.0.providers;
-            match resource(&request) {
-                (CLOUD_PROFILES, "") => {
-                    on_thread(request, move |subject, _| cloud_profile::mutate(subject, providers)).await
-                }
-                (NAMESPACED_CLOUD_PROFILES, "") => {
-                    let parent = on_thread_for(&request, |subject, what| {
-                        if namespaced::has_images(subject) {
-                            namespaced::parent(subject, what, true)
-                        } else {
-                            Err(Verdict::ALLOWED)
-                        }
-                    });
-                    let parent = match self.0.parent(&request, parent.await).await {
-                        Ok(parent) => parent,
-                        Err(verdict) => return verdict,
-                    };
-                    on_thread(request, move |subject, what| namespaced::mutate(subject, &parent, what, providers)).await
-                }
-                (NAMESPACED_CLOUD_PROFILES, STATUS) => {
-                    on_thread(request, move |subject, what| namespaced::merge_status(subject, what, providers)).await
-                }
-                _ => Verdict::ALLOWED,
-            }
-        }
-        .boxed()
+        async move { self.verdict(&request).await.unwrap_or_else(|verdict| verdict) }.boxed()
     }
 }
 
@@ -101,14 +43,42 @@ fn resource(request: &ReviewRequest) -> (&str, &str) {
     if request.group == GROUP && is_written { (&request.resource, &request.sub_resource) } else { ("", "") }
 }
 
-impl Court {
+impl GardenReviewer {
+    /// Both sides are verdicts: the wrong one where there is nothing left to find out.
+    async fn verdict(&self, request: &Arc<ReviewRequest>) -> Result<Verdict, Verdict> {
+        use WebhookKind::{Mutating, Validating};
+        let providers = self.providers;
+        match (self.kind, resource(request)) {
+            (Validating, (CLOUD_PROFILES, "")) => {
+                on_thread(request, move |subject, what| cloud_profile::validate(subject, what, providers)).await
+            }
+            (Mutating, (CLOUD_PROFILES, "")) => {
+                on_thread(request, move |subject, what| cloud_profile::mutate(subject, what, providers)).await
+            }
+            (Validating, (NAMESPACED_CLOUD_PROFILES, "")) => {
+                let parent = on_thread(request, |subject, what| namespaced::parent(subject, what, false)).await?;
+                let parent = self.parent(request, &parent).await?;
+                on_thread(request, move |subject, what| namespaced::validate(subject, &parent, what, providers)).await
+            }
+            (Mutating, (NAMESPACED_CLOUD_PROFILES, "")) => {
+                let parent = on_thread(request, |subject, what| match namespaced::has_images(subject) {
+                    true => namespaced::parent(subject, what, true),
+                    false => Err(Verdict::ALLOWED),
+                });
+                let parent = self.parent(request, &parent.await?).await?;
+                on_thread(request, move |subject, what| namespaced::mutate(subject, &parent, what, providers)).await
+            }
+            (Mutating, (NAMESPACED_CLOUD_PROFILES, STATUS)) => {
+                on_thread(request, move |subject, what| namespaced::merge_status(subject, what, providers)).await
+            }
+            (Validating, (SHOOTS, "")) => self.shoot(request).await,
+            _ => Ok(Verdict::ALLOWED),
+        }
+    }
+
     /// The parent, or the verdict that there is without it.
-    async fn parent(
-        &self,
-        request: &ReviewRequest,
-        parent: Result<ProfileReference, Verdict>,
-    ) -> Result<ProfileSpec, Verdict> {
-        self.garden.profile(&parent?).await.map_err(|error| match error {
+    async fn parent(&self, request: &ReviewRequest, parent: &ProfileReference) -> Result<ProfileSpec, Verdict> {
+        self.garden.profile(parent).await.map_err(|error| match error {
             ProfileError::Missing(ProfileReference::CloudProfile(name) | ProfileReference::Namespaced { name, .. }) => {
                 let mut errors = FieldErrors::default();
                 let detail = "no such CloudProfile exists; create it first, or name another one";
@@ -122,23 +92,17 @@ impl Court {
 
     /// Judges a Shoot by itself and, if a pool needs another image than before, with its profile. A garden that can't give
     /// the profile holds up no Shoot: Gardener compares the other half by itself.
-    async fn shoot(&self, request: &Arc<ReviewRequest>) -> Verdict {
+    async fn shoot(&self, request: &Arc<ReviewRequest>) -> Result<Verdict, Verdict> {
         let providers = self.providers;
-        let judged = on_thread_for(request, move |subject, what| shoot::validate(subject, what, providers)).await;
-        let left = match judged {
-            Ok(left) => left,
-            Err(verdict) => return verdict,
-        };
-        let profile = match self.garden.profile(&left.profile).await {
-            Ok(profile) => profile,
-            Err(error) => {
-                let warning = format!("images of the pools were not compared with machine types: {error}");
-                return Verdict::Allowed { patch: Vec::new(), warnings: vec![warning] };
-            }
-        };
-        let compare =
-            move |what: &str| image::compare(&left.pools, &left.positions, &left.region, &profile, what, providers);
-        on_thread(Arc::clone(request), move |_, what| compare(what)).await
+        let left = on_thread(request, move |subject, what| shoot::validate(subject, what, providers)).await?;
+        let profile = self.garden.profile(&left.profile).await.map_err(|error| {
+            let warning = format!("images of the pools were not compared with machine types: {error}");
+            Verdict::Allowed { patch: Vec::new(), warnings: vec![warning] }
+        })?;
+        on_thread(request, move |_, what| {
+            Ok(image::compare(&left.pools, &left.positions, &left.region, &profile, what, providers))
+        })
+        .await
     }
 }
 
@@ -154,14 +118,7 @@ fn what(request: &ReviewRequest) -> String {
 }
 
 /// Judges on a thread for work that takes milliseconds.
-async fn on_thread(
-    request: Arc<ReviewRequest>,
-    judge: impl FnOnce(Subject<'_>, &str) -> Verdict + Send + 'static,
-) -> Verdict {
-    on_thread_for(&request, |subject, what| Ok(judge(subject, what))).await.unwrap_or_else(|verdict| verdict)
-}
-
-async fn on_thread_for<T: Send + 'static>(
+async fn on_thread<T: Send + 'static>(
     request: &Arc<ReviewRequest>,
     judge: impl FnOnce(Subject<'_>, &str) -> Result<T, Verdict> + Send + 'static,
 ) -> Result<T, Verdict> {

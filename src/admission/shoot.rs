@@ -27,20 +27,17 @@ struct OutlineSpec<'a> {
 /// What is left to compare with the profile of a Shoot.
 #[derive(Debug)]
 pub(super) struct ToCompare {
-    /// The pools.
     pub(super) pools: ShootPools,
     /// Those whose machines need an image that they did not need before.
     pub(super) positions: Vec<usize>,
-    /// The region.
     pub(super) region: String,
-    /// The profile.
     pub(super) profile: ProfileReference,
 }
 
 /// Judges the pools of a Shoot by themselves; a change elsewhere in the Shoot is not held up by pools that stay as they are.
 /// Returns what is left to compare with the profile, or the verdict.
 pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
-    let shoot: OrderedShoot = subject.to_judge()?;
+    let shoot: OrderedShoot = subject.to_validate()?;
     let OrderedShootSpec { region, cloud_profile, cloud_profile_name, provider: pools } = shoot.spec;
     let Ok(provider) = providers.for_worker_type(&pools.provider_type) else { return Err(Verdict::ALLOWED) };
     if pools.workers.is_empty() || keeps_its_pools(subject) {

@@ -30,9 +30,9 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The object, unless it needs no look: it is being deleted, or its spec stays as it is. So an object that was accepted
+    /// The object, unless it needs no check: it is being deleted, or its spec stays as it is. So an object that was accepted
     /// before can always be labelled, finalized and deleted.
-    pub(super) fn to_judge<T: DeserializeOwned>(self) -> Result<T, Verdict> {
+    pub(super) fn to_validate<T: DeserializeOwned>(self) -> Result<T, Verdict> {
         let outline: Outline<'a> = parse(self.object)?;
         if outline.metadata.deletion_timestamp.is_some() {
             return Err(Verdict::ALLOWED);
@@ -45,7 +45,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The object, unless it is being deleted.
-    pub(super) fn to_change<T: DeserializeOwned>(self) -> Result<T, Verdict> {
+    pub(super) fn to_mutate<T: DeserializeOwned>(self) -> Result<T, Verdict> {
         let outline: Outline<'a> = parse(self.object)?;
         if outline.metadata.deletion_timestamp.is_some() { Err(Verdict::ALLOWED) } else { read(self.object) }
     }

@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 use super::reviewers::{CLOUD_PROFILES, GROUP, NAMESPACED_CLOUD_PROFILES, SHOOTS};
 use crate::webhook::{Webhook, WebhookKind, WebhookRule};
 
-/// Path of the judging webhooks.
 pub(super) const VALIDATE: &str = "/webhooks/validate";
-/// Path of the changing webhooks.
 pub(super) const MUTATE: &str = "/webhooks/mutate";
-/// Group version of the objects.
 const VERSION: &str = "v1beta1";
 
 /// One judging and one changing webhook for each provider type. Each sees only objects with the label that Gardener puts on

@@ -46,7 +46,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a character can make a terminal or a page show something else than what is written.
-fn is_deceptive(character: char) -> bool {
+pub(crate) fn is_deceptive(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t')
         || matches!(
             character,

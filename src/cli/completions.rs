@@ -1,13 +1,10 @@
 //! `completions`: what a shell needs to complete commands and options.
 
-use std::process::ExitCode;
-
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::terminal::{exit_code, print};
+use super::terminal::print;
 
-/// Arguments of `completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -18,10 +15,11 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &CompletionsArguments) -> ExitCode {
+pub(super) fn run(arguments: &CompletionsArguments) -> anyhow::Result<u8> {
     let mut command = super::Arguments::command();
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);
-    exit_code(print(&String::from_utf8_lossy(&script)).map(|()| 0).map_err(anyhow::Error::from))
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(0)
 }

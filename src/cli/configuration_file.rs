@@ -17,9 +17,6 @@ use serde_json::{Map, Value};
 const CONFIG: &str = "config";
 
 /// The arguments, with those of the file that nothing goes before.
-///
-/// # Errors
-/// Help where it is asked for, or why the file can't be used.
 pub(super) fn with_file(arguments: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
     // What the command line lacks may stand in the file: only help ends here, and whoever reads the arguments with those of
     // the file says what is wrong with them.

@@ -1,15 +1,14 @@
 //! `explain`: why the machines of a pool are what they are.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
 use super::input::{self, WorkerInput};
-use super::terminal::{complain, exit_code, print, width};
+use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ErrorCode;
 use crate::explain::{Explanation, explain, explain_images};
 use crate::provider::{Providers, WorkerError};
@@ -23,7 +22,6 @@ mod zones;
 
 pub(super) use image::mismatch_text;
 
-/// Arguments of `explain`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +29,7 @@ Examples:
   gardener-extension-worker explain example/azure.yaml --pool services
   gardener-extension-worker explain -o json bundle.yaml | jq '.workers[].pools[].hashes'
 
-Exit codes: 0 explained, 1 some pool can't be planned (it is explained all the same), 2 wrong usage or unreadable input.
+Exit codes: 0 explained, 1 some pool is invalid (it is explained all the same), 2 wrong usage or unreadable input.
 Colours are shown on a terminal only, and never when NO_COLOR is set.")]
 pub(super) struct ExplainArguments {
     /// File of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundle or folder; `-` is standard input.
@@ -41,14 +39,8 @@ pub(super) struct ExplainArguments {
     #[arg(long, value_name = "NAME")]
     pool: Option<String>,
     /// What to print: tables for people, or one JSON document for programs.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
+    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    output: OutputFormat,
 }
 
 /// A Worker that can't be explained at all.
@@ -70,11 +62,7 @@ struct Explained {
     explanation: Explanation,
 }
 
-pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> ExitCode {
-    exit_code(explain_all(arguments, providers))
-}
-
-fn explain_all(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<u8> {
     let mut explained = Vec::new();
     let mut unexplained = Vec::new();
     for file in input::files(std::slice::from_ref(&arguments.file))? {
@@ -94,11 +82,10 @@ fn explain_all(arguments: &ExplainArguments, providers: Providers) -> anyhow::Re
     }
     let failed = explained.iter().flat_map(|worker| &worker.explanation.pools).any(|pool| pool.error.is_some());
     match arguments.output {
-        Output::Json => {
-            let document = json!({"schema": "explain/v1", "workers": explained, "errors": unexplained});
-            print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        OutputFormat::Json => {
+            print(&json(&json!({"schema": "explain/v1", "workers": explained, "errors": unexplained}))?)?;
         }
-        Output::Table => {
+        _ => {
             for error in &unexplained {
                 complain(&format!("{}: {}", error.input, error.message));
             }

@@ -117,17 +117,11 @@ pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
 }
 
 /// The machine deployments of a file, whatever else is in it.
-///
-/// # Errors
-/// When the file can't be read, or holds none.
-pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<LiveDeployment>> {
+pub(super) fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<LiveDeployment>> {
     let text = text_of_file(path)?;
     let of_file = || path.display().to_string();
-    let mut objects = Vec::new();
-    for document in yaml::documents(&text).with_context(of_file)? {
-        flatten(document, None, &mut objects);
-    }
-    let deployments = objects.into_iter().filter(|object| object["kind"] == "MachineDeployment");
+    let deployments =
+        objects(&text).with_context(of_file)?.into_iter().filter(|object| object["kind"] == "MachineDeployment");
     let deployments = deployments
         .map(|object| LiveDeployment::read_without_codes(object).context("a MachineDeployment is malformed"));
     let deployments = deployments.collect::<anyhow::Result<Vec<_>>>().with_context(of_file)?;
@@ -138,10 +132,7 @@ pub fn machine_deployments_of_file(path: &Path) -> anyhow::Result<Vec<LiveDeploy
 }
 
 /// The text of a file; `-` is standard input.
-///
-/// # Errors
-/// When it can't be read.
-pub fn text_of_file(path: &Path) -> anyhow::Result<String> {
+pub(super) fn text_of_file(path: &Path) -> anyhow::Result<String> {
     if path.as_os_str() == "-" {
         return std::io::read_to_string(std::io::stdin()).context("standard input can't be read");
     }
@@ -149,32 +140,20 @@ pub fn text_of_file(path: &Path) -> anyhow::Result<String> {
 }
 
 /// All objects of a text, whatever they are.
-///
-/// # Errors
-/// When it is no YAML.
-pub fn objects(text: &str) -> anyhow::Result<Vec<Value>> {
-    let mut objects = Vec::new();
-    for document in yaml::documents(text)? {
-        flatten(document, None, &mut objects);
-    }
-    Ok(objects)
+pub(super) fn objects(text: &str) -> anyhow::Result<Vec<Value>> {
+    Ok(flattened(yaml::documents(text)?))
 }
 
 /// One Worker as documents, so that parts of it can be compared and shared.
-pub struct WorkerDocuments {
-    /// The Worker.
-    pub worker: Value,
-    /// Its Cluster, if the file has one.
-    pub cluster: Option<Value>,
+pub(super) struct WorkerDocuments {
+    pub(super) worker: Value,
+    pub(super) cluster: Option<Value>,
     /// All Secrets, and machine objects in the Worker's namespace; or which of them is not what it says.
-    pub surroundings: anyhow::Result<(Secrets, MachineObjects)>,
+    pub(super) surroundings: anyhow::Result<(Secrets, MachineObjects)>,
 }
 
 /// The Workers of a text as documents.
-///
-/// # Errors
-/// When it is no YAML.
-pub fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
+pub(super) fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
     let (workers, objects): (Vec<_>, Vec<_>) =
         objects(text)?.into_iter().partition(|object| object["kind"] == "Worker");
     let documents = workers.into_iter().map(|worker| {
@@ -192,10 +171,7 @@ pub fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
 /// When a document is not what it says.
 pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {
     let cloud = documents.iter().find_map(described_cloud);
-    let mut objects = Vec::new();
-    for document in documents {
-        flatten(document, None, &mut objects);
-    }
+    let objects = flattened(documents);
     let of_kind = |kind: &str| objects.iter().filter(|object| object["kind"] == *kind).cloned().collect::<Vec<_>>();
     let workers: Vec<Worker> = decode_all(of_kind("Worker"), "Worker")?;
     let clusters: Vec<Cluster> = decode_all(of_kind("Cluster"), "Cluster")?;
@@ -233,6 +209,12 @@ const ROLES: [(&str, Option<&str>); 5] = [
     ("existing", None),
     ("existingMachineDeployments", Some("MachineDeployment")),
 ];
+
+fn flattened(documents: Vec<Value>) -> Vec<Value> {
+    let mut objects = Vec::new();
+    documents.into_iter().for_each(|document| flatten(document, None, &mut objects));
+    objects
+}
 
 /// The objects of a document: itself, the items of a list, or the members of a bundle.
 fn flatten(document: Value, kind: Option<&str>, objects: &mut Vec<Value>) {
@@ -305,24 +287,19 @@ fn live_objects(objects: &[Value], namespace: &str) -> anyhow::Result<MachineObj
     let mut live = MachineObjects::default();
     let in_namespace = objects.iter().filter(|object| object["metadata"]["namespace"] == *namespace);
     for object in in_namespace {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let kind = object["kind"].as_str().unwrap_or_default();
         let malformed = || format!("{kind} {name:?}");
         match kind {
             "MachineDeployment" => {
                 let deployment = LiveDeployment::read_without_codes(object.clone()).with_context(malformed)?;
-                live.deployments.insert(name, deployment);
+                live.deployments.insert(name.to_owned(), deployment);
             }
             "MachineClass" => {
-                let class = Digested::class(object.clone()).with_context(malformed)?;
-                live.classes.insert(name, class);
+                live.classes.insert(name.to_owned(), Digested::class(object.clone()).with_context(malformed)?);
             }
-            "MachineSet" => {
-                live.machine_sets.push(decode_value(object).with_context(malformed)?);
-            }
-            "Machine" => {
-                live.machines.push(decode_value(object).with_context(malformed)?);
-            }
+            "MachineSet" => live.machine_sets.push(decode_value(object).with_context(malformed)?),
+            "Machine" => live.machines.push(decode_value(object).with_context(malformed)?),
             _ => {}
         }
     }

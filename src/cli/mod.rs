@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::provider::Providers;
+use terminal::{complain, exit_code, print};
 
 mod cloudprofile;
 mod completions;
@@ -23,6 +24,9 @@ mod table;
 mod takeover;
 mod terminal;
 mod why;
+
+/// Exit code of `preview`, `takeover` and `cloudprofile` where something can't be read: their 2 is a finding.
+const UNREADABLE: u8 = 1;
 
 pub use reference::reference;
 
@@ -66,32 +70,38 @@ enum Command {
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     configuration_file::with_file(&arguments).and_then(Arguments::try_parse_from).map_err(|refusal| {
-        // Nothing is left to do when stdout or stderr is closed.
-        let _ = refusal.print();
-        let two_is_a_finding = ["preview", "takeover", "cloudprofile"]
-            .iter()
-            .any(|command| arguments.get(1).is_some_and(|argument| argument == command));
-        match (refusal.use_stderr(), two_is_a_finding) {
-            (false, _) => ExitCode::SUCCESS,
-            (true, true) => ExitCode::FAILURE,
-            (true, false) => ExitCode::from(2),
+        let text = refusal.render().ansi().to_string();
+        if refusal.use_stderr() {
+            complain(text.trim_end());
+            return ExitCode::from(failure(
+                &arguments.get(1).map(|command| command.to_string_lossy()).unwrap_or_default(),
+            ));
         }
+        // Nothing is left to do when stdout is closed.
+        let _ = print(&text);
+        ExitCode::SUCCESS
     })
+}
+
+/// The exit code of a command that could not do its work.
+fn failure(command: &str) -> u8 {
+    if ["preview", "takeover", "cloudprofile"].contains(&command) { UNREADABLE } else { 2 }
 }
 
 /// Runs the command that the arguments name, for Workers of these providers.
 #[must_use]
 pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
-    match arguments.command {
-        Command::Controller(arguments) => crate::controller::start::run(arguments, providers),
-        Command::Admission(arguments) => crate::admission::run(arguments, providers),
-        Command::Sidecar(arguments) => crate::sidecar::run(arguments, providers),
-        Command::Preview(arguments) => preview::run(&arguments, providers),
-        Command::Takeover(arguments) => takeover::run(&arguments, providers),
-        Command::Render(arguments) => render::run(&arguments, providers),
-        Command::Explain(arguments) => explain::run(&arguments, providers),
-        Command::Why(arguments) => why::run(&arguments),
-        Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
-        Command::Completions(arguments) => completions::run(&arguments),
-    }
+    let (command, result) = match arguments.command {
+        Command::Controller(arguments) => return crate::controller::start::run(arguments, providers),
+        Command::Admission(arguments) => return crate::admission::run(arguments, providers),
+        Command::Sidecar(arguments) => return crate::sidecar::run(arguments, providers),
+        Command::Preview(arguments) => ("preview", preview::run(&arguments, providers)),
+        Command::Takeover(arguments) => ("takeover", takeover::run(&arguments, providers)),
+        Command::Render(arguments) => ("render", render::run(&arguments, providers)),
+        Command::Explain(arguments) => ("explain", explain::run(&arguments, providers)),
+        Command::Why(arguments) => ("why", why::run(&arguments)),
+        Command::Cloudprofile(arguments) => ("cloudprofile", cloudprofile::run(&arguments, providers)),
+        Command::Completions(arguments) => ("completions", completions::run(&arguments)),
+    };
+    exit_code(failure(command), result)
 }

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command, CommandFactory};
 
-use super::json_fields::{EXPLAIN, Field, LINT, MATRIX, WHY};
+use super::json_fields::{Field, documents};
 
 /// The reference page.
 #[must_use]
@@ -27,10 +27,7 @@ pub fn reference() -> String {
         page.push_str(&section(&name, command));
     }
     page.push_str("\n# JSON\n\nMembers are added at times; none is renamed or removed without another `schema`. `[]` stands for every entry of a list, `*` for every key of a map; members marked with `?` can be absent.\n");
-    page.push_str(&fields("explain -o json", EXPLAIN));
-    page.push_str(&fields("why -o json", WHY));
-    page.push_str(&fields("cloudprofile lint -o json", LINT));
-    page.push_str(&fields("cloudprofile matrix -o json", MATRIX));
+    page.extend(documents().iter().map(|(command, members)| fields(command, members)));
     page
 }
 

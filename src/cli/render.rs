@@ -1,18 +1,16 @@
 //! `render`: the pure part of a reconcile, from files to the machine objects.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::input::{self, WorkerInput};
-use super::terminal::{complain, is_broken_pipe};
+use super::terminal::{self, OutputFormat, complain, one_of, print, yaml};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
 use crate::api::gotext::json::{DecodeError, to_go_json};
 use crate::provider::{Dependencies, Providers, WantedDeployment, WorkerError};
@@ -24,7 +22,6 @@ use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 use crate::worker::orphans::{MachineController, orphans};
 use crate::worker::plan::Plan;
 
-/// Arguments of `render`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -39,15 +36,8 @@ pub(super) struct RenderArguments {
     #[arg(required = true, value_name = "FILE|DIR")]
     inputs: Vec<PathBuf>,
     /// What to print: objects to apply as YAML or JSON, or one JSON line per Worker with all that would be in the cluster.
-    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
-    output: Output,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Yaml,
-    Json,
-    Result,
+    #[arg(short, long, value_parser = one_of(&["yaml", "json", "result"]), default_value = "yaml")]
+    output: OutputFormat,
 }
 
 /// What a Worker's namespace holds after a successful reconcile, and what its status says.
@@ -99,69 +89,44 @@ pub struct RenderedError {
     pub message: String,
 }
 
-pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> ExitCode {
-    let mut exit = 0;
-    match render_all(arguments, providers, &mut exit) {
-        Ok(()) => ExitCode::from(exit),
-        // A reader that has seen enough closes the pipe; that is no failure of ours.
-        Err(error) if is_broken_pipe(&error) => ExitCode::from(exit),
-        Err(error) => {
-            complain(&format!("{error:#}"));
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn render_all(arguments: &RenderArguments, providers: Providers, exit: &mut u8) -> anyhow::Result<()> {
-    let now = now()?;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::Result<u8> {
+    let (now, mut exit) = (now()?, 0);
     for file in input::files(&arguments.inputs)? {
         let inputs = match input::workers_of_file(&file) {
             Ok(inputs) => inputs,
             // The other files are rendered all the same.
             Err(error) => {
                 complain(&format!("{error:#}"));
-                *exit = 2;
+                exit = 2;
                 continue;
             }
         };
         for worker in inputs {
             let rendered = match arguments.output {
-                Output::Result => render(worker, providers),
-                Output::Yaml | Output::Json => render_at(worker, providers, now),
+                OutputFormat::Result => render(worker, providers),
+                _ => render_at(worker, providers, now),
             };
             if !rendered.errors.is_empty() {
-                *exit = (*exit).max(1);
+                exit = exit.max(1);
             }
-            print(&rendered, arguments.output, &mut out)?;
+            if arguments.output != OutputFormat::Result {
+                rendered.errors.iter().for_each(|error| complain(&format!("{}: {}", rendered.input, error.message)));
+            }
+            print(&text(&rendered, arguments.output)?)?;
         }
     }
-    out.flush()?;
-    Ok(())
+    Ok(exit)
 }
 
-fn print(rendered: &Rendered, output: Output, out: &mut impl std::io::Write) -> anyhow::Result<()> {
-    if output == Output::Result {
-        // Go's form escapes U+2028 and U+2029, which some readers take for line ends.
-        writeln!(out, "{}", to_go_json(&serde_json::to_value(rendered)?))?;
-        return Ok(());
-    }
-    for error in &rendered.errors {
-        complain(&format!("{}: {}", rendered.input, error.message));
-    }
+fn text(rendered: &Rendered, output: OutputFormat) -> anyhow::Result<String> {
     let objects = [&rendered.machine_class_secrets, &rendered.machine_classes, &rendered.machine_deployment_objects];
     let is_applied = |object: &&Value| object["metadata"]["deletionTimestamp"].is_null();
     let objects: Vec<&Value> = objects.into_iter().flatten().filter(is_applied).collect();
-    if output == Output::Json {
-        serde_json::to_writer_pretty(&mut *out, &json!({"apiVersion": "v1", "kind": "List", "items": objects}))?;
-        writeln!(out)?;
-    } else {
-        for object in objects {
-            let text = serde_saphyr::to_string(object).context("an object can't be written as YAML")?;
-            write!(out, "---\n{text}")?;
-        }
+    match output {
+        OutputFormat::Result => Ok(format!("{}\n", to_go_json(&serde_json::to_value(rendered)?))),
+        OutputFormat::Json => terminal::json(&json!({"apiVersion": "v1", "kind": "List", "items": objects})),
+        _ => objects.into_iter().map(|object| Ok(format!("---\n{}", yaml(object)?))).collect(),
     }
-    Ok(())
 }
 
 /// Renders one Worker as other programs see it: everything that `-o result` prints of it.
@@ -264,27 +229,33 @@ fn after_changes(
         if let Some(write) = &change.secret {
             after.class_secrets.insert(class_name.clone(), Digested::secret(write.after().clone()));
         }
-        let deployment_name = &change.machine.deployment.name.0;
-        let class = change.class.as_ref().map(|write| Digested::class(write.after().clone()));
-        let deployment = change.deployment.as_ref();
-        let deployment = deployment.map(|write| LiveDeployment::read_without_codes(write.after().clone()));
-        let unreadable = |kind: &str, name: &str, error: &DecodeError| RenderedError {
-            pool: Some(change.machine.deployment.pool_name.clone()),
-            code: None,
-            message: format!("{kind} {name}: {error}"),
-        };
-        match class {
-            Some(Ok(class)) => drop(after.classes.insert(class_name.clone(), class)),
-            Some(Err(error)) => errors.push(unreadable("MachineClass", class_name, &error)),
-            None => {}
+        let mut unreadable = Vec::new();
+        if let Some(write) = &change.class {
+            let class = Digested::class(write.after().clone());
+            unreadable.extend(insert(&mut after.classes, "MachineClass", class_name, class));
         }
-        match deployment {
-            Some(Ok(deployment)) => drop(after.deployments.insert(deployment_name.clone(), deployment)),
-            Some(Err(error)) => errors.push(unreadable("MachineDeployment", deployment_name, &error)),
-            None => {}
+        if let Some(write) = &change.deployment {
+            let deployment = LiveDeployment::read_without_codes(write.after().clone());
+            let name = &change.machine.deployment.name.0;
+            unreadable.extend(insert(&mut after.deployments, "MachineDeployment", name, deployment));
         }
+        let pool = Some(change.machine.deployment.pool_name.clone());
+        errors.extend(unreadable.into_iter().map(|message| RenderedError { pool: pool.clone(), code: None, message }));
     }
     after
+}
+
+/// Inserts an object, or says why it can't be read.
+fn insert<T>(
+    objects: &mut BTreeMap<String, T>,
+    kind: &str,
+    name: &str,
+    object: Result<T, DecodeError>,
+) -> Option<String> {
+    match object {
+        Ok(object) => objects.insert(name.to_owned(), object).and(None),
+        Err(error) => Some(format!("{kind} {name}: {error}")),
+    }
 }
 
 /// Stands for the time of a deletion: nothing here knows the clock.

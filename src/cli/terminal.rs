@@ -1,11 +1,18 @@
-//! Where output goes: how wide it may be, which styles it has, and what is said on stderr.
-//!
-//! Colours are written always and dropped by the stream, unless it is a terminal; `NO_COLOR` drops them there too.
+//! What the commands print: formats, styles and width; and their exit codes.
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use anyhow::Context;
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::bounded_text::is_deceptive;
+use crate::process::output;
+pub(super) use crate::process::output::{complain, print};
 
 /// Width of what is not written to a terminal: a log stays readable.
 const WIDTH_OF_A_LOG: usize = 120;
@@ -18,37 +25,42 @@ pub(super) const CAREFUL: Style = AnsiColor::Yellow.on_default();
 pub(super) const HEADING: Style = Style::new().bold();
 pub(super) const ASIDE: Style = Style::new().dimmed();
 
+/// How a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputFormat {
+    Table,
+    Yaml,
+    Json,
+    Result,
+    Csv,
+    Markdown,
+    Sarif,
+}
+
+/// Reads one of the formats that a command supports.
+pub(super) fn one_of(supported: &'static [&'static str]) -> impl TypedValueParser<Value = OutputFormat> {
+    PossibleValuesParser::new(supported).try_map(|name| OutputFormat::from_str(&name, false))
+}
+
 /// Columns that a line may have: `COLUMNS` if it is set, else those of the terminal.
 pub(super) fn width() -> usize {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let measured = || {
-        let stdout = io::stdout();
-        let size = stdout.is_terminal().then(|| terminal_size::terminal_size_of(&stdout)).flatten();
-        size.map(|(width, _)| usize::from(width.0))
-    };
-    set.or_else(measured).unwrap_or(WIDTH_OF_A_LOG).max(NARROWEST_TERMINAL)
+    set.or_else(output::columns).unwrap_or(WIDTH_OF_A_LOG).max(NARROWEST_TERMINAL)
 }
 
-/// Writes data to stdout, without colours where nobody sees them.
-pub(super) fn print(text: &str) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+/// A document as JSON, for `print`.
+pub(super) fn json(document: &impl Serialize) -> anyhow::Result<String> {
+    Ok(format!("{}\n", serde_json::to_string_pretty(document).context("the result can't be written as JSON")?))
 }
 
-/// Says what is wrong, on stderr.
-#[expect(clippy::print_stderr, reason = "a command line speaks on stderr")]
-pub(super) fn complain(text: &str) {
-    eprintln!("{text}");
+/// A document as YAML, for `print`. JSON is YAML as well, and has escapes for what would deceive a reader.
+pub(super) fn yaml(document: &Value) -> anyhow::Result<String> {
+    let text = serde_saphyr::to_string(document).context("the result can't be written as YAML")?;
+    if text.contains(is_deceptive) { json(document) } else { Ok(text) }
 }
 
-/// The exit code of a command: its own, or 2 where it could not do its work.
-pub(super) fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
-    exit_code_or(2, result)
-}
-
-/// The exit code of a command for which 2 means something else: its own, or `failed` where it could not do its work.
-pub(super) fn exit_code_or(failed: u8, result: anyhow::Result<u8>) -> ExitCode {
+/// The exit code of a command: its own, or `failed` where it could not do its work.
+pub(super) fn exit_code(failed: u8, result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         // A reader that has seen enough closes the pipe; that is no failure of ours.
@@ -60,10 +72,7 @@ pub(super) fn exit_code_or(failed: u8, result: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
-pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
-        io.or(json) == Some(io::ErrorKind::BrokenPipe)
-    })
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.any(|kind| kind == io::ErrorKind::BrokenPipe)
 }

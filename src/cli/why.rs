@@ -1,25 +1,24 @@
 //! `why`: what rolled the machines of a deployment, from the record that the controller keeps on it.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use kube::api::{Api, ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
 use super::input::machine_deployments_of_file;
 use super::table::{Cell, Table, printable};
-use super::terminal::{ASIDE, CAREFUL, HEADING, complain, exit_code, print, width};
+use super::terminal::{ASIDE, CAREFUL, HEADING, OutputFormat, complain, json, one_of, print, width};
 use crate::api::machine::MachineDeployment;
 use crate::cluster::seed::Seed;
+use crate::process::threads::block_on;
 use crate::worker::class_inputs::{ANNOTATION, ClassChange, Difference, Generation, History, InputChange};
 use crate::worker::machine_objects::LiveDeployment;
 
 /// Exit code where nothing is recorded.
 const NOTHING_RECORDED: u8 = 4;
 
-/// Arguments of `why`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,21 +35,11 @@ pub(super) struct WhyArguments {
     #[command(flatten)]
     seed: Seed,
     /// What to print: tables for people, or one JSON document for programs.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
+    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    output: OutputFormat,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-}
-
-pub(super) fn run(arguments: &WhyArguments) -> ExitCode {
-    exit_code(why(arguments))
-}
-
-fn why(arguments: &WhyArguments) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<u8> {
     let deployments = match deployment_in_cluster(&arguments.target) {
         Some((namespace, name)) => vec![fetch(&arguments.seed, namespace, name)?],
         None => machine_deployments_of_file(Path::new(&arguments.target))?,
@@ -58,13 +47,12 @@ fn why(arguments: &WhyArguments) -> anyhow::Result<u8> {
     let histories: Vec<_> =
         deployments.iter().map(|live| (named(live), live.class_inputs().and_then(History::read))).collect();
     match arguments.output {
-        Output::Json => {
+        OutputFormat::Json => {
             let deployments: Vec<Value> =
                 histories.iter().map(|(name, history)| history_json(name, history.as_ref())).collect();
-            let document = json!({"schema": "why/v1", "machineDeployments": deployments});
-            print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+            print(&json(&json!({"schema": "why/v1", "machineDeployments": deployments}))?)?;
         }
-        Output::Table => {
+        _ => {
             let width = width();
             let recorded = histories.iter().filter_map(|(name, history)| Some((name, history.as_ref()?)));
             let texts: Vec<_> = recorded.map(|(name, history)| history_text(name, history, width)).collect();
@@ -92,8 +80,7 @@ fn deployment_in_cluster(target: &str) -> Option<(&str, &str)> {
 }
 
 fn fetch(seed: &Seed, namespace: &str, name: &str) -> anyhow::Result<LiveDeployment> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
-    runtime.block_on(async {
+    block_on(async {
         let client = seed.client().await?;
         let api: Api<DynamicObject> =
             Api::namespaced_with(client, namespace, &ApiResource::erase::<MachineDeployment>(&()));

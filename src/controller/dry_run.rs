@@ -19,7 +19,7 @@ use crate::controller::error::ReconcileError;
 use crate::controller::metrics::ShadowNumbers;
 use crate::controller::queue::Requeue;
 use crate::controller::reconcile_context::RESYNC_PERIOD;
-use crate::preview::shadow::{Comparison, shadow_differences};
+use crate::preview::dry_run::{Comparison, object_differences};
 use crate::provider::Provider;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::MachineObjects;
@@ -130,6 +130,6 @@ fn compare(
     if !unplanned.is_empty() {
         return Comparison::Unplanned(listed(&unplanned, MOST_OF_LOG));
     }
-    let differences = shadow_differences(&desired.drift(live, Timestamp::now()), live);
+    let differences = object_differences(&desired.drift(live, Timestamp::now()), live);
     if differences.is_empty() { Comparison::Same } else { Comparison::Differs(differences) }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::controller::backoff::Backoff;
 use crate::controller::rate_limit::RateLimit;
-use crate::preview::shadow::Comparison;
+use crate::preview::dry_run::Comparison;
 
 /// Nodes that are not ready are reported when that has lasted so long: the Go extension looks that often, and an
 /// autoscaler's change, which machine-controller-manager takes a moment to see, is no fault.

@@ -15,7 +15,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::cluster::request_metrics::RequestObserver;
-use crate::preview::shadow::{MachineObjectKind, WouldBe};
+use crate::preview::dry_run::{MachineObjectKind, WouldBe};
 use crate::process::endpoints::MetricsText;
 use crate::worker::rolls::RollCause;
 

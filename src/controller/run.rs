@@ -19,7 +19,7 @@ use crate::controller::error::ReconcileError;
 use crate::controller::queue::{self, Requeue};
 use crate::controller::reconcile::reconcile;
 use crate::controller::undecodable::{latest_if_served, report_undecodable};
-use crate::preview::shadow::Comparison;
+use crate::preview::dry_run::Comparison;
 use crate::process::readiness::{Need, Readiness};
 
 /// How long the first reconcile waits for all watches. Reconciles that come before read for themselves.

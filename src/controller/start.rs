@@ -40,6 +40,7 @@ use crate::process::heartbeat;
 use crate::process::leadership::Leadership;
 use crate::process::lease::ElectionTimes;
 use crate::process::logs::{self, LogSwitch};
+use crate::process::output::complain;
 use crate::process::readiness::{Need, Readiness};
 use crate::process::signals::stop_signal;
 use crate::process::threads;
@@ -57,10 +58,8 @@ pub(crate) fn run(arguments: ControllerArguments, providers: Providers) -> ExitC
     match start(arguments, providers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            #[expect(clippy::print_stderr, reason = "logs may not be there yet")]
-            {
-                eprintln!("{error:#}");
-            }
+            // Logs may not be there yet.
+            complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }

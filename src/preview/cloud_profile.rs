@@ -100,7 +100,6 @@ impl CloudProfiles {
     }
 }
 
-/// A profile, or where it can't be decoded.
 type ReadProfile = Result<Arc<SharedCloudProfile>, DecodeError>;
 
 /// The changes between two profiles, and the profiles with some of them.

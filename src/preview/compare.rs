@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::cause::Cause;
 use super::cloud_profile::CloudProfiles;
-use super::difference::{ChangeKind, ChangedObject, difference};
+use super::difference::{Change, ChangeKind, ChangedObject, Path, Step, difference};
 use super::finding::{
     Finding, FindingKind, Severity, findings_of_placement, findings_of_pools, unchanged_node_agent_secret,
 };
@@ -50,12 +50,12 @@ impl WorkerChange {
 
     /// A Worker of which an object can't be read: nothing is known of its pools.
     #[must_use]
-    pub fn not_judged(namespace: &str, name: &str, reason: &str) -> Self {
-        let finding = Finding::of_pool(FindingKind::CannotBeJudged, "", format!("can't be judged: {reason}"));
+    pub fn not_compared(namespace: &str, name: &str, reason: &str) -> Self {
+        let finding = Finding::of_pool(FindingKind::CannotBeJudged, "", format!("can't be compared: {reason}"));
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
-    /// Whether something can't be judged, or can't be planned any more although it could before.
+    /// Whether something can't be compared, or becomes invalid.
     #[must_use]
     pub fn breaks(&self) -> bool {
         let breaks = [FindingKind::CannotBePlanned, FindingKind::CannotBeJudged];
@@ -80,16 +80,15 @@ pub fn compare(
     let [namespace, name] = [Inputs::namespace, Inputs::name].map(|part| who.map(part).unwrap_or_default());
     let basis = match as_live(&before) {
         Ok(basis) => basis,
-        Err(error) => return WorkerChange::not_judged(namespace, name, &error.to_string()),
+        Err(error) => return WorkerChange::not_compared(namespace, name, &error.to_string()),
     };
     let is_unchanged = matches!((old, new), (Some(old), Some(new)) if old.is_same(new));
     let after = match (&planned, new) {
-        (_, None) => Some(Ok(RenderedPools::default())),
+        (_, None) => Ok(RenderedPools::default()),
         // The same inputs over their own objects lead to the same objects.
-        (Some(planned), Some(_)) if is_unchanged && baseline == Baseline::Rendered => Some(planned.clone()),
-        (_, Some(new)) => Some(render_pools(new, &basis, cloud)),
-    }
-    .unwrap_or_else(|| Ok(RenderedPools::default()));
+        (Some(planned), Some(_)) if is_unchanged && baseline == Baseline::Rendered => planned.clone(),
+        (_, Some(new)) => render_pools(new, &basis, cloud),
+    };
 
     let mut change = WorkerChange { namespace: namespace.to_owned(), name: name.to_owned(), ..WorkerChange::default() };
     let kept = |pool: &str| after.as_ref().map_or(true, |after| after.failed_pools.contains_key(pool));
@@ -209,8 +208,7 @@ fn placement_change(
 /// Where the class documents differ, without values: a class holds what nobody must read in a log.
 fn class_differences(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> {
     let (Some(old), Some(new)) = (old, new) else { return Vec::new() };
-    let none = Value::Null;
-    let class = |placement: &Placement| placement.class.clone().unwrap_or_else(|| none.clone());
+    let class = |placement: &Placement| placement.class.clone().unwrap_or_default();
     let mut paths = class_paths(&class(old), &class(new));
     if old.user_data.is_some() && new.user_data.is_some() && old.user_data != new.user_data {
         paths.push("user data".to_owned());
@@ -324,9 +322,9 @@ fn blame_live(change: &mut WorkerChange, before: &BTreeMap<String, Placement>) {
     for placement in change.placements.iter_mut().filter(|placement| placement.is_change()) {
         let explained = placement.causes.iter().any(|cause| cause.effect.verdict == placement.verdict);
         let Some(old) = before.get(&placement.deployment).filter(|_| !explained) else { continue };
-        let live = super::difference::Change {
+        let live = Change {
             object: ChangedObject::MachineDeployment,
-            path: super::difference::Path(vec![super::difference::Step::Member(placement.deployment.clone())]),
+            path: Path(vec![Step::Member(placement.deployment.clone())]),
             old: Some(old.class_name.clone().into()),
             new: placement.new_class.clone().map(Value::from),
             kind: ChangeKind::Value,

@@ -107,8 +107,7 @@ impl Path {
 }
 
 /// Everything that differs below the given members of two documents.
-#[must_use]
-pub fn difference(object: &ChangedObject, old: &Value, new: &Value, members: &[&str]) -> Vec<Change> {
+pub(super) fn difference(object: &ChangedObject, old: &Value, new: &Value, members: &[&str]) -> Vec<Change> {
     let mut finder = Finder { object, changes: Vec::new() };
     for member in members {
         let path = Path(member.split('.').map(|member| Step::Member(member.to_owned())).collect());
@@ -242,8 +241,7 @@ fn is_renaming(path: &Path, (old, old_names): (&[Value], &[Name]), (new, new_nam
 }
 
 /// Whether the same entries stand in another order.
-#[must_use]
-pub fn is_reordered(old: &[Value], new: &[Value]) -> bool {
+pub(super) fn is_reordered(old: &[Value], new: &[Value]) -> bool {
     let mut left: Vec<&Value> = old.iter().collect();
     old != new
         && old.len() == new.len()
@@ -254,8 +252,7 @@ pub fn is_reordered(old: &[Value], new: &[Value]) -> bool {
 }
 
 /// The document with the changes; those that find no place are left out.
-#[must_use]
-pub fn apply<'a>(document: &Value, changes: impl IntoIterator<Item = &'a Change>) -> Value {
+pub(super) fn apply<'a>(document: &Value, changes: impl IntoIterator<Item = &'a Change>) -> Value {
     let mut changed = document.clone();
     for change in changes {
         let Some((last, parents)) = change.path.0.split_last() else { continue };

@@ -24,6 +24,8 @@ pub enum FindingKind {
     CouldNotBePlanned,
     /// A class changes under its name: old nodes stay, new ones differ.
     NewNodesDiffer,
+    /// A bound of a roll is neither a number nor a percentage.
+    MalformedSurge,
     /// Surge and unavailability are both 0: a node goes before another one comes.
     SurgeAndUnavailableZero,
     /// Fewer machines are allowed than there are.
@@ -97,8 +99,7 @@ impl Finding {
 }
 
 /// What there is to say about one placement.
-#[must_use]
-pub fn findings_of_placement(
+pub(super) fn findings_of_placement(
     change: &PlacementChange,
     old: Option<&Placement>,
     new: Option<&Placement>,
@@ -126,6 +127,11 @@ pub fn findings_of_placement(
             find(FindingKind::Paused, "the MachineDeployment is paused; nothing rolls until it isn't".to_owned());
         }
     }
+    for path in change.surge.iter().flat_map(|surge| &surge.malformed) {
+        let message =
+            format!("{path} of the MachineDeployment is neither a number nor a percentage; it counts as 0 here");
+        find(FindingKind::MalformedSurge, message);
+    }
     if let Some(surge) = change.surge.as_ref().filter(|_| change.nodes.affected > 0) {
         if surge.manual {
             find(FindingKind::ManualUpdate, "a person selects the machines that are updated".to_owned());
@@ -143,8 +149,7 @@ pub fn findings_of_placement(
 }
 
 /// What there is to say about the zones of a pool together.
-#[must_use]
-pub fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
+pub(super) fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
     let pools: BTreeSet<&str> = placements.iter().map(|change| change.pool.as_str()).collect();
     pools
         .into_iter()
@@ -169,8 +174,7 @@ pub fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
 
 /// gardenlet derives the name of the node-agent secret from these fields of a pool. A file in which they change without
 /// it shows less than what will happen.
-#[must_use]
-pub fn unchanged_node_agent_secret(pool: &str, changes: &[Change]) -> Option<Finding> {
+pub(super) fn unchanged_node_agent_secret(pool: &str, changes: &[Change]) -> Option<Finding> {
     let of_pool = changes.iter().filter(|change| change.object == ChangedObject::Worker).filter_map(|change| {
         let [Step::Member(spec), Step::Member(pools), Step::Entry(name), field @ ..] = change.path.0.as_slice() else {
             return None;

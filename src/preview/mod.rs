@@ -15,26 +15,29 @@
 //! * [`trials`], [`cause`]: which of these changes are to blame;
 //! * [`surge`], [`finding`]: how a roll proceeds, and what a person should know before;
 //! * [`compare()`], [`placement_change`]: all of it for one Worker;
-//! * [`shadow`]: what a reconcile would write now, for a controller that only watches.
+//! * [`dry_run`]: what a reconcile would write now, for a controller that only watches.
 
-pub mod cause;
-pub mod cloud_profile;
-pub mod compare;
-pub mod difference;
-pub mod finding;
-pub mod inputs;
-pub mod placement;
-pub mod placement_change;
-pub mod rendered_pools;
-pub mod rule;
-pub mod shadow;
-pub mod surge;
-pub mod trials;
+mod cause;
+mod cloud_profile;
+mod compare;
+mod difference;
+pub(crate) mod dry_run;
+mod finding;
+mod inputs;
+mod placement;
+mod placement_change;
+mod rendered_pools;
+mod rule;
+mod surge;
+mod trials;
 
 pub use cause::Cause;
-pub use cloud_profile::{CloudProfiles, SharedCloudProfile};
+pub use cloud_profile::CloudProfiles;
+pub(crate) use cloud_profile::SharedCloudProfile;
 pub use compare::{Baseline, WorkerChange, compare};
-pub use finding::{Finding, FindingKind};
+pub use difference::{Change, ChangeKind, ChangedObject, Path, Step};
+pub use finding::{Finding, FindingKind, Severity};
 pub use inputs::Inputs;
-pub use placement_change::PlacementChange;
+pub use placement_change::{Nodes, PlacementChange};
 pub use rule::{Effect, Verdict};
+pub use surge::SurgePlan;

@@ -10,40 +10,38 @@ use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 
 /// The objects of one pool in one zone.
 #[derive(Clone, Debug)]
-pub struct Placement {
+pub(super) struct Placement {
     /// Name of the pool.
-    pub pool: String,
+    pub(crate) pool: String,
     /// The zone, if there is one and it is known.
-    pub zone: Option<String>,
+    pub(crate) zone: Option<String>,
     /// The MachineDeployment.
-    pub deployment: Value,
-    /// Name of the class.
-    pub class_name: String,
+    pub(crate) deployment: Value,
+    pub(crate) class_name: String,
     /// The MachineClass; absent when a live one is gone.
-    pub class: Option<Value>,
+    pub(crate) class: Option<Value>,
     /// The boot script; absent when a live one is gone.
-    pub user_data: Option<UserData>,
+    pub(crate) user_data: Option<UserData>,
     /// Bounds and priority for the cluster-autoscaler, where they are known.
-    pub bounds: Option<Bounds>,
+    pub(crate) bounds: Option<Bounds>,
     /// What the class name is made of, where it is known.
-    pub hash_items: Option<HashItems>,
+    pub(crate) hash_items: Option<HashItems>,
 }
 
 /// What `status.machineDeployments` says of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub(super) struct Bounds {
     /// Fewest machines.
-    pub minimum: i32,
+    pub(crate) minimum: i32,
     /// Most machines.
-    pub maximum: i32,
+    pub(crate) maximum: i32,
     /// Priority for the priority expander.
-    pub priority: Option<i32>,
+    pub(crate) priority: Option<i32>,
 }
 
 impl Placement {
     /// Wanted machines.
-    #[must_use]
-    pub fn replicas(&self) -> i64 {
+    pub(super) fn replicas(&self) -> i64 {
         self.deployment.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default()
     }
 
@@ -79,8 +77,7 @@ impl Placement {
 }
 
 /// A live deployment with its class, as a placement.
-#[must_use]
-pub fn live_placement(
+pub(super) fn live_placement(
     name: &str,
     live: &LiveDeployment,
     objects: &MachineObjects,
@@ -106,7 +103,6 @@ pub fn live_placement(
 }
 
 /// Whether machine-controller-manager leaves a deployment document alone.
-#[must_use]
-pub fn is_paused(deployment: &Value) -> bool {
+pub(super) fn is_paused(deployment: &Value) -> bool {
     deployment.pointer("/spec/paused") == Some(&json!(true))
 }

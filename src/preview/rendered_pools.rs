@@ -15,11 +15,11 @@ use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 
 /// Why a Worker or a pool of it can't be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub(super) struct Failure {
     /// Gardener's code.
-    pub code: Option<ErrorCode>,
+    pub(crate) code: Option<ErrorCode>,
     /// What is wrong and where.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl Failure {
@@ -37,27 +37,26 @@ impl From<WorkerError> for Failure {
 
 /// The objects of all pools of a Worker.
 #[derive(Clone, Debug, Default)]
-pub struct RenderedPools {
+pub(super) struct RenderedPools {
     /// By name of the MachineDeployment.
-    pub placements: BTreeMap<String, Placement>,
+    pub(crate) placements: BTreeMap<String, Placement>,
     /// Names of the deployments in the order of pools and zones.
-    pub order: Vec<String>,
+    pub(crate) order: Vec<String>,
     /// Pools that can't be planned. They keep what they have.
-    pub failed_pools: BTreeMap<String, Failure>,
-    /// Whether the shoot shall be hibernated.
-    pub hibernated: bool,
+    pub(crate) failed_pools: BTreeMap<String, Failure>,
 }
 
 /// Plans the Worker and renders its objects over those there are, and over what the `cloud` has, where that is known.
-///
-/// # Errors
-/// When no pool can be planned.
-pub fn render_pools(inputs: &Inputs, live: &MachineObjects, cloud: Option<&Value>) -> Result<RenderedPools, Failure> {
+pub(super) fn render_pools(
+    inputs: &Inputs,
+    live: &MachineObjects,
+    cloud: Option<&Value>,
+) -> Result<RenderedPools, Failure> {
     let context = context(inputs)?;
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type)?;
     let desired = DesiredState::new(provider, context, cloud.map_or(CloudView::Context, CloudView::Described))?;
     let plan = &desired.plan;
-    let mut rendered = RenderedPools { hibernated: context.shoot.is_hibernation_wanted(), ..RenderedPools::default() };
+    let mut rendered = RenderedPools::default();
     for machine in plan.machines() {
         let wanted = &machine.deployment;
         let placement = Placement {
@@ -84,8 +83,7 @@ pub fn render_pools(inputs: &Inputs, live: &MachineObjects, cloud: Option<&Value
 }
 
 /// Everything of the Worker that decides what a pool gets of its CloudProfile; `None` where the provider can't tell.
-#[must_use]
-pub fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
+pub(super) fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
     let context = context(inputs).ok()?;
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
     provider.planner(context).ok()?.asks_profile(context.pool(pool)?)
@@ -93,8 +91,7 @@ pub fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
 
 /// The cloud before a change: what is recorded is there, as the old inputs need it. A file seldom describes the whole cloud,
 /// and a preview asks nobody.
-#[must_use]
-pub fn cloud_before(old: Option<&Inputs>, new: Option<&Inputs>) -> Option<Value> {
+pub(super) fn cloud_before(old: Option<&Inputs>, new: Option<&Inputs>) -> Option<Value> {
     let of = |inputs: &Inputs| {
         let context = context(inputs).ok()?;
         let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
@@ -120,10 +117,7 @@ fn context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failure> {
 }
 
 /// The placements as live objects, for what comes after them.
-///
-/// # Errors
-/// When a document can't be read as a machine deployment.
-pub fn as_live(placements: &BTreeMap<String, Placement>) -> Result<MachineObjects, DecodeError> {
+pub(super) fn as_live(placements: &BTreeMap<String, Placement>) -> Result<MachineObjects, DecodeError> {
     let read = |(name, placement): (&String, &Placement)| {
         let deployment = LiveDeployment::read_without_codes(placement.deployment.clone());
         Ok((name.clone(), deployment.map_err(|error| error.within(name))?))

@@ -105,8 +105,7 @@ impl Effect {
 }
 
 /// What the step from one state of a placement to another does.
-#[must_use]
-pub fn effect(old: Option<&Placement>, new: Option<&Placement>) -> Effect {
+pub(super) fn effect(old: Option<&Placement>, new: Option<&Placement>) -> Effect {
     let (old, new) = match (old, new) {
         (None, None) => return Effect::NONE,
         (None, Some(_)) => return Effect { verdict: Verdict::Create, new_nodes_differ: false },
@@ -140,8 +139,7 @@ fn template(deployment: &Value) -> &Value {
 }
 
 /// Whether machine-controller-manager makes a new machine set for the second template.
-#[must_use]
-pub fn replaces_machines(old: &Value, new: &Value) -> bool {
+pub(super) fn replaces_machines(old: &Value, new: &Value) -> bool {
     !have_same_labels(old, new) || !is_same(&what_counts(old), &what_counts(new))
 }
 

@@ -24,7 +24,7 @@ use crate::api::secret::Secrets;
 use crate::worker::machine_objects::MachineObjects;
 
 /// Two Workers with their rendered pools, and everything that changed between their inputs.
-pub struct Trials<'a> {
+pub(super) struct Trials<'a> {
     old: &'a Inputs,
     new: &'a Inputs,
     context: TrialContext<'a>,
@@ -38,11 +38,10 @@ pub struct Trials<'a> {
 
 /// What every trial is rendered over.
 #[derive(Clone, Copy)]
-pub struct TrialContext<'a> {
-    /// The objects there are.
-    pub live: &'a MachineObjects,
+pub(super) struct TrialContext<'a> {
+    pub(crate) live: &'a MachineObjects,
     /// What the cloud has, where that is known.
-    pub cloud: Option<&'a Value>,
+    pub(crate) cloud: Option<&'a Value>,
 }
 
 /// What is known already, by the changes that were chosen.
@@ -61,8 +60,7 @@ type Blame = BTreeMap<(usize, String), Option<Effect>>;
 
 impl<'a> Trials<'a> {
     /// Finds all changes between two inputs whose pools are rendered in the same context.
-    #[must_use]
-    pub fn new(
+    pub(super) fn new(
         (old, old_rendered): (&'a Inputs, Result<RenderedPools, Failure>),
         (new, new_rendered): (&'a Inputs, Result<RenderedPools, Failure>),
         context: TrialContext<'a>,
@@ -109,8 +107,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Every change, whether it has an effect or not.
-    #[must_use]
-    pub fn changes(&self) -> &[Change] {
+    pub(super) fn changes(&self) -> &[Change] {
         &self.changes
     }
 
@@ -118,8 +115,7 @@ impl<'a> Trials<'a> {
     ///
     /// Where only the CloudProfile changed, pools of other Workers that ask the same of it have the same causes. That
     /// makes the difference for a landscape: a change of its profile touches every Worker.
-    #[must_use]
-    pub fn causes(&self, targets: &BTreeSet<String>) -> BTreeMap<String, Vec<Cause>> {
+    pub(super) fn causes(&self, targets: &BTreeSet<String>) -> BTreeMap<String, Vec<Cause>> {
         let Some((range, step)) = self.profile.as_ref().filter(|(range, _)| range.len() == self.changes.len()) else {
             return self.search_causes(targets);
         };

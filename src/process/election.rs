@@ -1,4 +1,4 @@
-//! Leader election on a Lease, with optimistic locking: every write carries the resource version that was judged, so two
+//! Leader election on a Lease, with optimistic locking: every write carries the resource version that was read, so two
 //! processes can't both win. kube has no election of its own.
 
 use std::time::Instant;
@@ -12,12 +12,11 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
 use crate::process::leadership::Leadership;
-use crate::process::lease::{ElectionTimes, Observed, Verdict, judge, observe, released, taken};
+use crate::process::lease::{Decision, ElectionTimes, Observed, decide, observe, released, taken};
 
 /// Default name of the lease. The Go extension's is another one: both run beside each other with different controllers switched on.
 pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
 
-/// One candidate.
 pub(crate) struct Candidate {
     api: Api<Lease>,
     lease: String,
@@ -46,7 +45,7 @@ impl From<kube::Error> for AttemptError {
 }
 
 impl Candidate {
-    /// A candidate in the namespace of the lease. The client must not be held back by the write gate, which opens only by
+    /// A candidate in the namespace of the lease. The client must not be held back by the write fence, which opens only by
     /// the election.
     pub(crate) fn new(
         client: Client,
@@ -60,7 +59,7 @@ impl Candidate {
     }
 
     /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
-    /// process has to end then, because its caches and looks belong to a leader.
+    /// process has to end then, because its caches and reconciles belong to a leader.
     pub(crate) async fn lead(&mut self, won: impl FnOnce()) -> anyhow::Error {
         let mut told: Option<String> = None;
         loop {
@@ -115,12 +114,12 @@ impl Candidate {
             return Ok(None);
         };
         let observed = observe(self.observed.take(), &lease, now);
-        let verdict = judge(&observed, &self.identity, &self.times, now, Timestamp::now());
+        let decision = decide(&observed, &self.identity, &self.times, now, Timestamp::now());
         self.observed = Some(observed);
-        match verdict {
-            Verdict::Wait { holder } => Ok(Some(holder)),
-            Verdict::Write(spec) => {
-                // Holds the resource version that was judged: whoever writes second gets a conflict.
+        match decision {
+            Decision::Wait { holder } => Ok(Some(holder)),
+            Decision::Write(spec) => {
+                // Holds the resource version that was read: whoever writes second gets a conflict.
                 let wanted = Lease { spec: Some(spec), ..lease };
                 self.api.replace(&self.lease, &PostParams::default(), &wanted).await?;
                 // From before the write: the other candidates may have seen it at any time since.

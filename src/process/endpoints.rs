@@ -10,6 +10,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tokio::net::TcpListener;
 
 use crate::process::http_server::{BodyMemory, Server, listen};
 use crate::process::logs::LogSwitch;
@@ -30,48 +31,28 @@ pub(crate) trait MetricsText: Send + Sync {
 /// What the endpoints tell.
 #[derive(Clone)]
 pub(crate) struct Operations {
-    /// For `/readyz`.
     pub(crate) readiness: Readiness,
-    /// For `/metrics`.
     pub(crate) metrics: Arc<dyn MetricsText>,
-    /// For `/log-level`.
     pub(crate) logs: LogSwitch,
 }
 
 /// Listens at once, so that a port that is taken ends the process; the future serves, and ends only with an error.
-///
-/// # Errors
-/// When a port is taken.
 pub(crate) fn serve(
     health_port: Option<u16>,
     metrics_port: Option<u16>,
     operations: Operations,
 ) -> anyhow::Result<impl Future<Output = anyhow::Error>> {
-    let health = match health_port {
-        None => None,
-        Some(port) => Some(listen(port).context("--health-port")?),
-    };
-    let metrics = match metrics_port {
-        None => None,
-        Some(port) => Some(listen(port).context("--metrics-port")?),
-    };
+    let health = health_port.map(|port| listen(port).context("--health-port")).transpose()?;
+    let metrics = metrics_port.map(|port| listen(port).context("--metrics-port")).transpose()?;
     Ok(async move {
         let measured = Arc::clone(&operations.metrics);
-        let health = async {
-            match health {
-                None => pending().await,
-                Some(listener) => health_server(operations).serve(listener, pending()).await,
-            }
-        };
-        let metrics = async {
-            match metrics {
-                None => pending().await,
-                Some(listener) => metrics_server(measured).serve(listener, pending()).await,
-            }
+        let serve = async |listener: Option<TcpListener>, server: Server| match listener {
+            None => pending().await,
+            Some(listener) => server.serve(listener, pending()).await,
         };
         tokio::select! {
-            () = health => {}
-            () = metrics => {}
+            () = serve(health, health_server(operations)) => {}
+            () = serve(metrics, metrics_server(measured)) => {}
         }
         anyhow::anyhow!("a server has ended")
     })

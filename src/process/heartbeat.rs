@@ -1,4 +1,4 @@
-//! The extension's sign of life for gardenlet: a Lease that is renewed for as long as the process runs
+//! The extension's heartbeat for gardenlet: a Lease that is renewed for as long as the process runs
 //! (docs/contract.md#conditions-and-heartbeat). Older than five minutes, gardenlet calls the extension's conditions
 //! outdated.
 

@@ -1,7 +1,7 @@
-//! Pure judgement of a leader's Lease: who leads, and what this process may do about it.
+//! Pure decisions about a leader's Lease: who leads, and what this process may do about it.
 //!
 //! Clocks of two machines are never compared. A holder is thought dead when its record has not changed for the lease's
-//! duration **as seen by our own monotonic clock**, which is how client-go judges.
+//! duration **as seen by our own monotonic clock**, as client-go does.
 
 use std::time::{Duration, Instant};
 
@@ -36,14 +36,11 @@ pub(crate) struct Observed {
 
 /// What to do with a Lease.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     /// Write this record; then this process leads.
     Write(LeaseSpec),
     /// Somebody else leads.
-    Wait {
-        /// Who.
-        holder: String,
-    },
+    Wait { holder: String },
 }
 
 /// Remembers when the record last changed.
@@ -55,27 +52,27 @@ pub(crate) fn observe(before: Option<Observed>, lease: &Lease, now: Instant) -> 
     }
 }
 
-/// Judges a Lease that exists.
-pub(crate) fn judge(
+/// What to do with a Lease that exists.
+pub(crate) fn decide(
     observed: &Observed,
     identity: &str,
     times: &ElectionTimes,
     now: Instant,
     clock: Timestamp,
-) -> Verdict {
+) -> Decision {
     let record = &observed.record;
     let holder = record.holder_identity.as_deref().unwrap_or_default();
     if holder == identity {
-        return Verdict::Write(renewed(record, times, clock));
+        return Decision::Write(renewed(record, times, clock));
     }
     // The holder's own duration counts: it may be configured for longer than ours.
     let duration = record.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
     let duration = duration.map_or(times.lease, Duration::from_secs).max(Duration::from_secs(1));
     if holder.is_empty() || now.saturating_duration_since(observed.since) >= duration {
         let transitions = record.lease_transitions.unwrap_or_default();
-        return Verdict::Write(taken(identity, times, clock, transitions.saturating_add(1)));
+        return Decision::Write(taken(identity, times, clock, transitions.saturating_add(1)));
     }
-    Verdict::Wait { holder: holder.to_owned() }
+    Decision::Wait { holder: holder.to_owned() }
 }
 
 /// The record of a Lease that nobody held before.
@@ -128,37 +125,37 @@ mod tests {
         Lease { spec: Some(spec), ..Lease::default() }
     }
 
-    fn verdict(holder: &str, age: Duration) -> Verdict {
+    fn decision(holder: &str, age: Duration) -> Decision {
         let now = Instant::now();
         let observed = observe(None, &lease(holder), now);
-        judge(&observed, "me", &TIMES, now + age, Timestamp::UNIX_EPOCH)
+        decide(&observed, "me", &TIMES, now + age, Timestamp::UNIX_EPOCH)
     }
 
     #[test]
     fn a_living_holder_is_waited_for_however_old_its_clock_is() {
-        assert_eq!(verdict("other", Duration::from_secs(14)), Verdict::Wait { holder: "other".to_owned() });
+        assert_eq!(decision("other", Duration::from_secs(14)), Decision::Wait { holder: "other".to_owned() });
     }
 
     #[test]
     fn a_silent_holder_is_replaced_and_counted() {
-        let Verdict::Write(record) = verdict("other", Duration::from_secs(15)) else { panic!("not taken") };
+        let Decision::Write(record) = decision("other", Duration::from_secs(15)) else { panic!("not taken") };
         assert_eq!((record.holder_identity.as_deref(), record.lease_transitions), (Some("me"), Some(4)));
     }
 
     #[test]
     fn a_released_lease_is_taken_at_once() {
-        let Verdict::Write(record) = verdict("", Duration::ZERO) else { panic!("not taken") };
+        let Decision::Write(record) = decision("", Duration::ZERO) else { panic!("not taken") };
         assert_eq!(record.holder_identity.as_deref(), Some("me"));
     }
 
     #[test]
     fn the_own_lease_is_renewed_without_a_transition() {
-        let Verdict::Write(record) = verdict("me", Duration::from_secs(100)) else { panic!("not renewed") };
+        let Decision::Write(record) = decision("me", Duration::from_secs(100)) else { panic!("not renewed") };
         assert_eq!(record.lease_transitions, Some(3));
     }
 
     #[test]
-    fn any_change_of_the_record_is_a_sign_of_life() {
+    fn any_change_of_the_record_counts_as_renewal() {
         let start = Instant::now();
         let first = observe(None, &lease("other"), start);
         let later = start + Duration::from_secs(14);

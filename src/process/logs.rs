@@ -9,6 +9,8 @@ use tracing_subscriber::layer::{Identity, Layered, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
+use crate::process::output::LogWriter;
+
 /// What is logged. The words of Gardener's charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogLevel {
@@ -19,7 +21,7 @@ pub(crate) enum LogLevel {
 
 impl LogLevel {
     fn directives(self) -> &'static str {
-        // kube's controller adds the reason for each look to every line, which is worth more than it costs only in search
+        // kube's controller adds the reason for each reconcile to every line, which is worth more than it costs only in search
         // of its own faults.
         match self {
             Self::Error => "error",
@@ -59,7 +61,7 @@ fn filter(directives: &str) -> anyhow::Result<EnvFilter> {
 }
 
 fn lines(format: LogFormat) -> Lines {
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = fmt::layer().with_writer(LogWriter);
     match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
@@ -67,17 +69,11 @@ fn lines(format: LogFormat) -> Lines {
 }
 
 /// Begins to log. `RUST_LOG` has finer directives than the level, and goes before it.
-///
-/// # Errors
-/// When logging is initialized already.
 pub(crate) fn begin(level: LogLevel, format: LogFormat) -> anyhow::Result<LogSwitch> {
     begin_beside(level, format, None::<Identity>)
 }
 
 /// Begins to log beside another layer, which sees what is not logged as well.
-///
-/// # Errors
-/// When logging is initialized already.
 pub(crate) fn begin_beside(
     level: LogLevel,
     format: LogFormat,
@@ -102,9 +98,6 @@ impl LogSwitch {
     }
 
     /// Takes `LEVEL`, `FORMAT` or `LEVEL FORMAT`; the level is a word of `--log-level` or directives as in `RUST_LOG`.
-    ///
-    /// # Errors
-    /// When it is neither.
     pub(crate) fn change(&self, wanted: &str) -> anyhow::Result<()> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut directives, mut format) = now.clone();

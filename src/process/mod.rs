@@ -7,6 +7,7 @@ pub(crate) mod http_server;
 pub(crate) mod leadership;
 pub(crate) mod lease;
 pub(crate) mod logs;
+pub(crate) mod output;
 pub(crate) mod readiness;
 pub(crate) mod signals;
 pub(crate) mod threads;

@@ -6,9 +6,6 @@ use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Resolves with the name of the signal.
-///
-/// # Errors
-/// When the system lets no signals be received.
 pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
     let mut terminate = signal(SignalKind::terminate()).context("signals can't be received")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("signals can't be received")?;

@@ -2,7 +2,7 @@
 //! compiled but empty spans.
 //!
 //! ```text
-//!  reconcile: one look at a Worker        operation, namespace, name, worker type, outcome
+//!  reconcile: one of a Worker             operation, namespace, name, worker type, outcome
 //!    ├─ perform                           then its steps: observe, dependencies, plan, apply, clean-up
 //!    │    ├─ observe, dependencies, plan, …
 //!    │    └─ patch machinedeployments, …  requests to the API server: verb, resource, status
@@ -33,7 +33,7 @@ pub(crate) use nowhere::Traces;
 /// Target of the spans that are sent. Logs don't show them: their level is below what is logged.
 const TARGET: &str = "gardener_extension_worker::traces";
 
-/// A look at a Worker, which is everything that is done for it at a time.
+/// A reconcile of a Worker.
 pub(crate) fn of_reconcile(worker: &Worker, operation: Operation, begins: bool) -> Span {
     if cfg!(not(feature = "otlp")) {
         return Span::none();
@@ -56,7 +56,7 @@ pub(crate) fn of_perform() -> Span {
     if is_traced() { trace_span!(target: TARGET, "perform") } else { Span::none() }
 }
 
-/// A request to the API server, where it is made for a look.
+/// A request to the API server, where it is made for a reconcile.
 pub(crate) fn of_request(verb: &'static str, resource: &str) -> Span {
     if !is_traced() {
         return Span::none();
@@ -73,7 +73,6 @@ pub(crate) fn of_request(verb: &'static str, resource: &str) -> Span {
     )
 }
 
-/// The request has been answered, or not.
 pub(crate) fn answered(request: &Span, code: Option<u16>) {
     if let Some(code) = code {
         request.record("http.response.status_code", code);
@@ -90,15 +89,15 @@ pub(crate) fn passed(pass_span: &Span, began: SystemTime, steps: &[(&'static str
     }
 }
 
-/// The current look has come to this.
+/// The current reconcile has this outcome.
 pub(crate) fn ended(outcome: &'static str, is_failure: bool) {
     if !is_traced() {
         return;
     }
-    let look = Span::current();
-    look.record("outcome", outcome);
+    let reconcile = Span::current();
+    reconcile.record("outcome", outcome);
     if is_failure {
-        look.record("otel.status_code", "ERROR");
+        reconcile.record("otel.status_code", "ERROR");
     }
 }
 

@@ -79,7 +79,6 @@ impl Entry {
     }
 }
 
-/// Adds the members of `defaults`, in depth.
 fn fill(value: &mut Value, defaults: &Value) {
     match (value, defaults) {
         (Value::Object(members), Value::Object(defaults)) => {
@@ -120,35 +119,6 @@ mod tests {
             PatchOperation::Remove { path } => panic!("{path} is removed"),
         };
         patch.iter().map(step).collect()
-    }
-
-    #[test]
-    fn the_container_is_what_the_go_extension_injects() {
-        let patch = into_deployment(&deployment(&[]), &azure(), NAMESPACE, ORDINARY);
-        let wanted = json!({
-            "name": "machine-controller-manager-provider-azure",
-            "image": "mcm-azure:v1",
-            "imagePullPolicy": "IfNotPresent",
-            "args": [
-                "--control-kubeconfig=inClusterConfig", "--kube-api-qps=100", "--kube-api-burst=200",
-                "--machine-creation-timeout=20m", "--machine-drain-timeout=2h", "--machine-health-timeout=10m",
-                "--machine-safety-apiserver-statuscheck-timeout=30s",
-                "--machine-safety-apiserver-statuscheck-period=1m", "--machine-safety-orphan-vms-period=30m",
-                "--namespace=shoot--p--s", "--port=10259",
-                "--target-kubeconfig=/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig", "--v=3",
-                "--of-azure=1",
-            ],
-            "ports": [{"name": "providermetrics", "containerPort": 10259, "protocol": "TCP"}],
-            "livenessProbe": {
-                "httpGet": {"path": "/healthz", "port": 10259, "scheme": "HTTP"}, "initialDelaySeconds": 30,
-                "timeoutSeconds": 5, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3,
-            },
-            "resources": {"requests": {"cpu": "10m", "memory": "20Mi"}},
-            "securityContext": {"allowPrivilegeEscalation": false},
-            "volumeMounts": [{"name": "kubeconfig", "readOnly": true,
-                "mountPath": "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"}],
-        });
-        assert_eq!(added(&patch), [("/spec/template/spec/containers/-", &wanted)]);
     }
 
     #[test]

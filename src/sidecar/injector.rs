@@ -19,8 +19,7 @@ use super::webhooks::{AUTOSCALERS, DEPLOYMENTS};
 use crate::webhook::{Denial, Operation, PatchOperation, ReviewRequest, Reviewer, Verdict};
 
 /// What reading may take; an API server waits ten seconds for the whole answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Where Clusters are.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const CLUSTERS: &str = "/apis/extensions.gardener.cloud/v1alpha1/clusters";
 /// Label of Secrets that tells what they are for.
 const PURPOSE: &str = "security.gardener.cloud/purpose";
@@ -58,8 +57,9 @@ impl Injector {
         let object: Value = serde_json::from_slice(object).context("the object can't be read")?;
         match (request.group.as_str(), request.resource.as_str()) {
             DEPLOYMENTS if is_subject(&object, DEPLOYMENT) => {
-                let surroundings = timeout(PATIENCE, self.surroundings(&request.namespace));
-                let surroundings = surroundings.await.with_context(|| format!("no answer within {PATIENCE:?}"))??;
+                let surroundings = timeout(READ_TIMEOUT, self.surroundings(&request.namespace));
+                let surroundings =
+                    surroundings.await.with_context(|| format!("no answer within {READ_TIMEOUT:?}"))??;
                 Ok(into_deployment(&object, &self.sidecar, &request.namespace, surroundings))
             }
             AUTOSCALERS if is_subject(&object, AUTOSCALER) => Ok(into_autoscaler(&object, &self.sidecar)),

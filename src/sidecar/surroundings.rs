@@ -51,9 +51,6 @@ struct Pool {
 }
 
 /// Whether the Shoot of a Cluster, as text, is self-hosted; `None` when there is no Shoot in it.
-///
-/// # Errors
-/// When a member has the wrong type.
 pub(super) fn is_self_hosted(cluster: &str) -> Result<Option<bool>, DecodeError> {
     let cluster: Cluster = decode_lenient(cluster)?;
     let pools = cluster.spec.shoot.map(|shoot| shoot.spec.provider.workers);

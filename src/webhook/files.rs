@@ -11,9 +11,8 @@ use super::live_certificate::LiveCertificate;
 
 /// How soon a change is seen. The files are a few kilobytes; a mounted Secret changes by a renamed link, which watching its
 /// files would miss.
-const LOOK: Duration = Duration::from_secs(2);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Where the files are.
 #[derive(Clone, Debug)]
 pub(crate) struct CertificateFiles {
     /// The certificate with its chain, PEM.
@@ -24,9 +23,6 @@ pub(crate) struct CertificateFiles {
 
 impl CertificateFiles {
     /// Presents what the files hold.
-    ///
-    /// # Errors
-    /// When they can't be read or used.
     pub(crate) fn load(&self, live: &LiveCertificate) -> anyhow::Result<()> {
         self.present(live, &self.read()?)
     }
@@ -35,7 +31,7 @@ impl CertificateFiles {
     pub(crate) async fn follow(&self, live: &LiveCertificate) {
         let mut seen = self.read().ok();
         loop {
-            sleep(LOOK).await;
+            sleep(RELOAD_INTERVAL).await;
             let read = match self.read() {
                 Ok(read) if seen.as_ref() == Some(&read) => continue,
                 Ok(read) => read,

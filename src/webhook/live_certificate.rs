@@ -45,15 +45,11 @@ impl LiveCertificate {
         Ok(())
     }
 
-    /// Whether there is one.
     pub(crate) fn is_there(&self) -> bool {
         self.current.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// A server that presents it. Without one, handshakes fail.
-    ///
-    /// # Errors
-    /// When the TLS library has no protocol version in common with us, which can't happen.
     pub(crate) fn server_config(&self) -> anyhow::Result<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()

@@ -30,7 +30,6 @@ struct OfWebhook {
     webhook: String,
 }
 
-/// Everything that is measured.
 pub(crate) struct WebhookMetrics {
     paths: Vec<String>,
     resources: &'static [&'static str],

@@ -5,7 +5,7 @@
 //!                          │ presents
 //!                          ▼
 //!  LiveCertificate ◄── files       given certificates, read again when they change
-//!                  ◄── authority   a CA of our own in a Secret: rotation says what is due, issue makes it
+//!                  ◄── certificate_authority   a CA of our own in a Secret: rotation says what is due, issue makes it
 //!                          │ bundle
 //!                          ▼
 //!  registration: ValidatingWebhookConfiguration, MutatingWebhookConfiguration
@@ -15,7 +15,7 @@
 //! the process around all of it, with the [`WebhookArguments`] and [`WebhookMetrics`] that such commands share.
 
 mod arguments;
-mod authority;
+mod certificate_authority;
 mod files;
 mod issue;
 mod live_certificate;
@@ -27,7 +27,7 @@ mod rotation;
 mod server;
 
 pub(crate) use arguments::WebhookArguments;
-pub(crate) use authority::{Authority, Bundle};
+pub(crate) use certificate_authority::{CaBundle, CertificateAuthority};
 pub(crate) use files::CertificateFiles;
 pub(crate) use live_certificate::LiveCertificate;
 pub(crate) use metrics::WebhookMetrics;

@@ -18,20 +18,21 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::{
-    Authority, Bundle, CertificateFiles, LiveCertificate, Registration, Routes, Webhook, WebhookArguments, WebhookKind,
-    WebhookMetrics, publish, serve,
+    CaBundle, CertificateAuthority, CertificateFiles, LiveCertificate, Registration, Routes, Webhook, WebhookArguments,
+    WebhookKind, WebhookMetrics, publish, serve,
 };
 use crate::process::endpoints::{self, Operations};
 use crate::process::http_server::listen;
 use crate::process::logs::{self, LogSwitch};
+use crate::process::output::complain;
 use crate::process::readiness::{Need, Readiness};
 use crate::process::signals::stop_signal;
 use crate::process::threads;
 
 /// How often given certificates are published anew, and failures are tried again.
-const PERIOD: Duration = Duration::from_secs(10);
+const PUBLISH_INTERVAL: Duration = Duration::from_secs(10);
 /// How soon a failure is tried again.
-const RETRY: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What a command serves.
 pub(crate) struct Served {
@@ -39,9 +40,7 @@ pub(crate) struct Served {
     pub(crate) cluster: Client,
     /// The cluster whose API server asks.
     pub(crate) asking: Client,
-    /// What is registered there.
     pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
-    /// Who answers.
     pub(crate) routes: Routes,
 }
 
@@ -63,10 +62,8 @@ pub(crate) fn run(
     match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            #[expect(clippy::print_stderr, reason = "logs may not be there yet")]
-            {
-                eprintln!("{error:#}");
-            }
+            // Logs may not be there yet.
+            complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -167,12 +164,11 @@ fn keep_up(
         arguments.namespace().context("--webhook-config-namespace is needed for a certificate of our own")?;
     let names = arguments.address(name)?.names();
     let api: Api<Secret> = Api::namespaced(cluster, namespace);
-    let authority = Authority::new(api, name, names, arguments.lifetimes()?);
+    let authority = CertificateAuthority::new(api, name, names, arguments.lifetimes()?);
     Ok(Box::pin(async move { upkeep.own(authority).await }))
 }
 
 impl Upkeep {
-    /// Given certificates.
     async fn given(self, files: &CertificateFiles, trusted: Option<&Path>) -> anyhow::Error {
         if let Err(error) = files.load(&self.live) {
             return error;
@@ -181,10 +177,10 @@ impl Upkeep {
         let publishing = async {
             loop {
                 match trusted.map_or(Ok(String::new()), std::fs::read_to_string) {
-                    Ok(bundle) => drop(self.publish(&Bundle(bundle)).await),
+                    Ok(bundle) => drop(self.publish(&CaBundle(bundle)).await),
                     Err(error) => warn!(%error, "--tls-ca-file can't be read"),
                 }
-                sleep(PERIOD).await;
+                sleep(PUBLISH_INTERVAL).await;
             }
         };
         tokio::select! {
@@ -194,15 +190,14 @@ impl Upkeep {
         anyhow::anyhow!("the certificate is not kept up any more")
     }
 
-    /// Certificates of our own.
-    async fn own(self, mut authority: Authority) -> anyhow::Error {
+    async fn own(self, mut authority: CertificateAuthority) -> anyhow::Error {
         loop {
-            let pause = match authority.tend(&self.live).await {
+            let pause = match authority.rotate(&self.live).await {
                 Ok((bundle, expires)) => {
                     self.metrics.certificate_expires(expires);
                     self.readiness.has(Need::Certificate);
                     if self.publish(&bundle).await {
-                        authority.has_published(&bundle);
+                        authority.mark_published(&bundle);
                     }
                     authority.period()
                 }
@@ -212,7 +207,7 @@ impl Upkeep {
                     if !self.live.is_there() {
                         self.readiness.misses(Need::Certificate, error);
                     }
-                    RETRY
+                    RETRY_INTERVAL
                 }
             };
             sleep(pause).await;
@@ -220,7 +215,7 @@ impl Upkeep {
     }
 
     /// Whether the API server knows whom to trust.
-    async fn publish(&self, bundle: &Bundle) -> bool {
+    async fn publish(&self, bundle: &CaBundle) -> bool {
         let Some(registration) = &self.registration else { return true };
         match publish(&self.asking, registration, bundle).await {
             Ok(()) => {

@@ -3,30 +3,35 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use k8s_openapi::ByteString;
-use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference, ValidatingWebhook,
-    ValidatingWebhookConfiguration, WebhookClientConfig,
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
-use kube::api::{Api, ObjectMeta, PostParams};
-use kube::{Client, Resource};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Client;
+use kube::api::{Api, DynamicObject, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
 use tracing::info;
 
-use super::authority::Bundle;
+use super::certificate_authority::CaBundle;
 
 /// Seconds that an API server waits for an answer.
-const TIMEOUT: i32 = 10;
+const TIMEOUT_SECONDS: i32 = 10;
 
 /// Whether webhooks judge objects or change them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WebhookKind {
-    /// They judge.
     Validating,
-    /// They change.
     Mutating,
+}
+
+impl WebhookKind {
+    /// Kind of the configuration.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Validating => "ValidatingWebhookConfiguration",
+            Self::Mutating => "MutatingWebhookConfiguration",
+        }
+    }
 }
 
 /// Resources of one group that are reviewed when they are made or changed.
@@ -40,14 +45,11 @@ pub(crate) struct WebhookRule {
     pub(crate) resources: Vec<&'static str>,
 }
 
-/// One webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Webhook {
     /// Its name, a domain.
     pub(crate) name: String,
-    /// Path on the server.
     pub(crate) path: String,
-    /// What is reviewed.
     pub(crate) rules: Vec<WebhookRule>,
     /// Labels that an object must have.
     pub(crate) object_labels: BTreeMap<String, String>,
@@ -58,18 +60,13 @@ pub(crate) struct Webhook {
 /// Where the API server finds the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// Host and port.
     Url {
         /// Such as `admission.garden.svc:443`.
         host: String,
     },
-    /// A Service of the cluster.
     Service {
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
-        /// Its port.
         port: u16,
     },
 }
@@ -90,20 +87,13 @@ impl Address {
         }
     }
 
-    fn client_config(&self, path: &str, bundle: &Bundle) -> WebhookClientConfig {
-        let ca_bundle = Some(ByteString(bundle.0.clone().into_bytes()));
+    fn client_config(&self, path: &str, bundle: &CaBundle) -> Value {
+        let bundle = BASE64.encode(&bundle.0);
         match self {
-            Self::Url { host } => {
-                WebhookClientConfig { ca_bundle, url: Some(format!("https://{host}{path}")), service: None }
-            }
+            Self::Url { host } => json!({"caBundle": bundle, "url": format!("https://{host}{path}")}),
             Self::Service { namespace, name, port } => {
-                let service = ServiceReference {
-                    namespace: namespace.clone(),
-                    name: name.clone(),
-                    path: Some(path.to_owned()),
-                    port: Some(i32::from(*port)),
-                };
-                WebhookClientConfig { ca_bundle, url: None, service: Some(service) }
+                let service = json!({"namespace": namespace, "name": name, "path": path, "port": port});
+                json!({"caBundle": bundle, "service": service})
             }
         }
     }
@@ -112,145 +102,91 @@ impl Address {
 /// A configuration of webhooks; the judging and the changing one have the same name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Registration {
-    /// Its name.
     pub(crate) name: String,
-    /// Labels of the configuration.
     pub(crate) labels: BTreeMap<String, String>,
     /// Whose deletion takes it along.
     pub(crate) owner: Option<OwnerReference>,
-    /// Where the server is.
     pub(crate) address: Address,
-    /// The webhooks with their kinds.
     pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
 }
 
-/// Tells the API server of the webhooks and whom to trust; writes only what differs, and no configuration without webhooks.
-///
-/// # Errors
-/// When a configuration can't be read or written.
-pub(crate) async fn publish(client: &Client, registration: &Registration, bundle: &Bundle) -> anyhow::Result<()> {
-    let name = &registration.name;
-    let has = |kind| registration.webhooks.iter().any(|webhook| webhook.0 == kind);
-    if has(WebhookKind::Validating) {
-        write(
-            client,
-            registration,
-            validating(registration, bundle),
-            |wanted: &ValidatingWebhookConfiguration, live| wanted.webhooks == live.webhooks,
-        )
-        .await
-        .with_context(|| format!("ValidatingWebhookConfiguration {name}"))?;
-    }
-    if has(WebhookKind::Mutating) {
-        write(client, registration, mutating(registration, bundle), |wanted: &MutatingWebhookConfiguration, live| {
-            wanted.webhooks == live.webhooks
-        })
-        .await
-        .with_context(|| format!("MutatingWebhookConfiguration {name}"))?;
+/// Tells the API server of the webhooks and which CA bundle to trust; writes only what differs, and no configuration without webhooks.
+pub(crate) async fn publish(client: &Client, registration: &Registration, bundle: &CaBundle) -> anyhow::Result<()> {
+    for kind in [WebhookKind::Validating, WebhookKind::Mutating] {
+        let webhooks = registration.entries(kind, bundle);
+        if !webhooks.is_empty() {
+            let written = write(client, registration, kind, webhooks.into()).await;
+            written.with_context(|| format!("{} {}", kind.as_str(), registration.name))?;
+        }
     }
     Ok(())
 }
 
 /// Replaces the webhooks as a whole; of the metadata only our labels and our owner are ours.
-async fn write<Configuration>(
+async fn write(
     client: &Client,
     registration: &Registration,
-    mut wanted: Configuration,
-    same_webhooks: impl Fn(&Configuration, &Configuration) -> bool,
-) -> Result<(), kube::Error>
-where
-    Configuration: Resource<DynamicType = (), Scope = k8s_openapi::ClusterResourceScope>
-        + Clone
-        + std::fmt::Debug
-        + Serialize
-        + DeserializeOwned,
-{
-    let api: Api<Configuration> = Api::all(client.clone());
-    let Some(live) = api.get_opt(&registration.name).await? else {
-        api.create(&PostParams::default(), &wanted).await?;
-        info!(name = registration.name, kind = %Configuration::kind(&()), "webhooks registered");
-        return Ok(());
-    };
-    let mut metadata = live.meta().clone();
-    metadata.labels.get_or_insert_default().extend(registration.labels.clone());
+    kind: WebhookKind,
+    webhooks: Value,
+) -> Result<(), kube::Error> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind.as_str()));
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let name = registration.name.as_str();
+    let live = api.get_opt(name).await?;
+    let mut wanted = live.clone().unwrap_or_else(|| DynamicObject::new(name, &resource).data(json!({})));
+    wanted.metadata.labels.get_or_insert_default().extend(registration.labels.clone());
     if let Some(owner) = &registration.owner {
-        metadata.owner_references = Some(vec![owner.clone()]);
+        wanted.metadata.owner_references = Some(vec![owner.clone()]);
     }
-    if same_webhooks(&wanted, &live) && metadata == *live.meta() {
-        return Ok(());
+    wanted.data["webhooks"] = webhooks;
+    if live.is_none() {
+        api.create(&PostParams::default(), &wanted).await?;
+        info!(name, kind = kind.as_str(), "webhooks registered");
+    } else if live.as_ref() != Some(&wanted) {
+        api.replace(name, &PostParams::default(), &wanted).await?;
+        info!(name, kind = kind.as_str(), "webhook configurations updated");
     }
-    *wanted.meta_mut() = metadata;
-    api.replace(&registration.name, &PostParams::default(), &wanted).await?;
-    info!(name = registration.name, kind = %Configuration::kind(&()), "webhook configurations updated");
     Ok(())
-}
-
-fn metadata(registration: &Registration) -> ObjectMeta {
-    ObjectMeta {
-        name: Some(registration.name.clone()),
-        labels: Some(registration.labels.clone()),
-        owner_references: registration.owner.clone().map(|owner| vec![owner]),
-        ..ObjectMeta::default()
-    }
-}
-
-fn validating(registration: &Registration, bundle: &Bundle) -> ValidatingWebhookConfiguration {
-    let webhooks = registration.entries(WebhookKind::Validating, bundle);
-    ValidatingWebhookConfiguration { metadata: metadata(registration), webhooks: Some(webhooks.collect()) }
-}
-
-/// Entries of this kind differ from the others only in whether they are called once more.
-fn mutating(registration: &Registration, bundle: &Bundle) -> MutatingWebhookConfiguration {
-    let webhooks = registration.entries(WebhookKind::Mutating, bundle).map(|entry| MutatingWebhook {
-        name: entry.name,
-        client_config: entry.client_config,
-        rules: entry.rules,
-        object_selector: entry.object_selector,
-        namespace_selector: entry.namespace_selector,
-        match_policy: entry.match_policy,
-        failure_policy: entry.failure_policy,
-        side_effects: entry.side_effects,
-        timeout_seconds: entry.timeout_seconds,
-        admission_review_versions: entry.admission_review_versions,
-        match_conditions: entry.match_conditions,
-        reinvocation_policy: Some("Never".to_owned()),
-    });
-    MutatingWebhookConfiguration { metadata: metadata(registration), webhooks: Some(webhooks.collect()) }
 }
 
 impl Registration {
     /// The webhooks of a kind. What an API server would fill in is written out, so that it compares equal.
-    fn entries(&self, kind: WebhookKind, bundle: &Bundle) -> impl Iterator<Item = ValidatingWebhook> {
-        let webhooks = self.webhooks.iter().filter(move |(is, _)| *is == kind);
-        webhooks.map(|(_, webhook)| ValidatingWebhook {
-            name: webhook.name.clone(),
-            client_config: self.address.client_config(&webhook.path, bundle),
-            rules: Some(webhook.rules.iter().map(rule).collect()),
-            object_selector: Some(selector(&webhook.object_labels)),
-            namespace_selector: Some(selector(&webhook.namespace_labels)),
-            match_policy: Some("Equivalent".to_owned()),
-            failure_policy: Some("Fail".to_owned()),
-            side_effects: "None".to_owned(),
-            timeout_seconds: Some(TIMEOUT),
-            admission_review_versions: ["v1", "v1beta1"].map(str::to_owned).to_vec(),
-            match_conditions: None,
-        })
+    fn entries(&self, kind: WebhookKind, bundle: &CaBundle) -> Vec<Value> {
+        let webhooks = self.webhooks.iter().filter(|(is, _)| *is == kind);
+        let entry = |(_, webhook): &(WebhookKind, Webhook)| {
+            let mut entry = json!({
+                "name": webhook.name,
+                "clientConfig": self.address.client_config(&webhook.path, bundle),
+                "rules": webhook.rules.iter().map(rule).collect::<Vec<_>>(),
+                "objectSelector": selector(&webhook.object_labels),
+                "namespaceSelector": selector(&webhook.namespace_labels),
+                "matchPolicy": "Equivalent",
+                "failurePolicy": "Fail",
+                "sideEffects": "None",
+                "timeoutSeconds": TIMEOUT_SECONDS,
+                "admissionReviewVersions": ["v1", "v1beta1"],
+            });
+            if kind == WebhookKind::Mutating {
+                entry["reinvocationPolicy"] = "Never".into();
+            }
+            entry
+        };
+        webhooks.map(entry).collect()
     }
 }
 
-fn selector(labels: &BTreeMap<String, String>) -> LabelSelector {
-    LabelSelector { match_labels: (!labels.is_empty()).then(|| labels.clone()), match_expressions: None }
+fn selector(labels: &BTreeMap<String, String>) -> Value {
+    if labels.is_empty() { json!({}) } else { json!({"matchLabels": labels}) }
 }
 
-fn rule(rule: &WebhookRule) -> RuleWithOperations {
-    let list = |values: &[&str]| Some(values.iter().map(|value| (*value).to_owned()).collect());
-    RuleWithOperations {
-        api_groups: list(&[rule.group]),
-        api_versions: list(&[rule.version]),
-        operations: list(&["CREATE", "UPDATE"]),
-        resources: list(&rule.resources),
-        scope: Some("*".to_owned()),
-    }
+fn rule(rule: &WebhookRule) -> Value {
+    json!({
+        "apiGroups": [rule.group],
+        "apiVersions": [rule.version],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": rule.resources,
+        "scope": "*",
+    })
 }
 
 #[cfg(test)]

@@ -29,13 +29,9 @@ const LONGEST_NAME: usize = 253;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Operation {
-    /// It is made.
     Create,
-    /// It is changed.
     Update,
-    /// It is deleted.
     Delete,
-    /// It is connected to.
     Connect,
 }
 
@@ -52,7 +48,6 @@ pub(crate) struct ReviewRequest {
     pub(crate) resource: String,
     /// Such as `status`; empty for the object itself.
     pub(crate) sub_resource: String,
-    /// What is being done.
     pub(crate) operation: Operation,
     /// Namespace of the object; empty for objects of the cluster.
     pub(crate) namespace: String,
@@ -60,7 +55,6 @@ pub(crate) struct ReviewRequest {
     pub(crate) name: String,
     /// The object as it is to become.
     pub(crate) object: Option<Bytes>,
-    /// The object as it is.
     pub(crate) old_object: Option<Bytes>,
 }
 
@@ -121,35 +115,18 @@ impl Request<'_> {
 /// Why a body is no review. Values of the object are not repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReviewError {
-    /// It does not have the form.
     #[error("the body is no AdmissionReview: line {line}, column {column}")]
-    Form {
-        /// Line of the body.
-        line: usize,
-        /// Column of the line.
-        column: usize,
-    },
-    /// It is something else.
+    Form { line: usize, column: usize },
     #[error("the body is a {kind:?} of {version:?}, not an AdmissionReview of {}", VERSIONS.join(" or "))]
-    Kind {
-        /// Its kind.
-        kind: String,
-        /// Its group and version.
-        version: String,
-    },
-    /// It asks nothing.
+    Kind { kind: String, version: String },
     #[error("the AdmissionReview has no request")]
     NoRequest,
     /// It names something as nothing is named.
     #[error("{member} of the request has more than {LONGEST_NAME} bytes")]
-    TooLong {
-        /// The member of the request.
-        member: &'static str,
-    },
+    TooLong { member: &'static str },
 }
 
 impl ReviewRequest {
-    /// Reads a body.
     pub(crate) fn parse(body: &Bytes) -> Result<Self, ReviewError> {
         let review: Review<'_> = serde_json::from_slice(body)
             .map_err(|error| ReviewError::Form { line: error.line(), column: error.column() })?;
@@ -224,14 +201,12 @@ fn bounded(warnings: Vec<String>) -> Vec<String> {
 /// What becomes of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// It goes on.
     Allowed {
         /// What is changed about the object.
         patch: Vec<PatchOperation>,
         /// What the person who made the request should know.
         warnings: Vec<String>,
     },
-    /// It is refused.
     Denied(Denial),
 }
 
@@ -248,14 +223,12 @@ pub(crate) enum PatchOperation {
     Add {
         /// JSON pointer.
         path: String,
-        /// The new value.
         value: Value,
     },
     /// Puts a value in the place of one that is there, also in a list.
     Replace {
         /// JSON pointer.
         path: String,
-        /// The new value.
         value: Value,
     },
     /// Takes a member away that was there.
@@ -272,7 +245,6 @@ pub(crate) struct Denial {
     pub(crate) code: u16,
     /// Kubernetes' word for it: `Invalid`, `InternalError`, `Timeout`.
     pub(crate) reason: &'static str,
-    /// For people.
     pub(crate) message: String,
     /// For programs: field and message of each problem.
     pub(crate) causes: Vec<(String, String)>,

@@ -31,9 +31,7 @@ impl Lifetimes {
 /// When something was issued and until when it is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Span {
-    /// When it was made.
     pub(crate) issued: Timestamp,
-    /// When it ends.
     pub(crate) expires: Timestamp,
 }
 
@@ -52,21 +50,19 @@ pub(crate) struct Times {
     pub(crate) names: Vec<String>,
 }
 
-/// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Nothing.
     Nothing,
     /// Everything: there is nothing, or it is too late.
     Everything,
     /// The next authority is made and trusted.
-    Announcement,
+    Announce,
     /// The next authority signs from now on.
     Switch,
     /// The server's certificate is for other names.
     Reissue,
     /// The former authority has expired.
-    Forgetting,
+    RemoveFormer,
 }
 
 /// What is due now. `published` is how long everybody has been told whom to trust as it stands.
@@ -82,7 +78,7 @@ pub(crate) fn due(
         return Due::Everything;
     }
     match times.next {
-        None if age(times.authority, now) >= lifetimes.renewal() => return Due::Announcement,
+        None if age(times.authority, now) >= lifetimes.renewal() => return Due::Announce,
         Some(next) if age(next, now) >= lifetimes.announcement && published >= lifetimes.announcement => {
             return Due::Switch;
         }
@@ -91,7 +87,7 @@ pub(crate) fn due(
     if times.names != names {
         return Due::Reissue;
     }
-    if times.former.is_some_and(|former| former.expires <= now) { Due::Forgetting } else { Due::Nothing }
+    if times.former.is_some_and(|former| former.expires <= now) { Due::RemoveFormer } else { Due::Nothing }
 }
 
 /// Clocks that go backwards make nothing older.
@@ -132,14 +128,14 @@ mod tests {
         assert_eq!(due(None, &[], LIFETIMES, HOUR, at(0)), Due::Everything);
         let first = times(0, None, None);
         assert_eq!(due_at(&first, 19, HOUR), Due::Nothing);
-        assert_eq!(due_at(&first, 20, HOUR), Due::Announcement);
+        assert_eq!(due_at(&first, 20, HOUR), Due::Announce);
         assert_eq!(due_at(&first, 30, HOUR), Due::Everything, "too late: nobody trusts it any more");
         let announced = times(0, Some(20), None);
         assert_eq!(due_at(&announced, 20, HOUR), Due::Nothing);
         assert_eq!(due_at(&announced, 21, HOUR), Due::Switch);
         let switched = times(20, None, Some(0));
         assert_eq!(due_at(&switched, 22, HOUR), Due::Nothing);
-        assert_eq!(due_at(&switched, 30, HOUR), Due::Forgetting);
+        assert_eq!(due_at(&switched, 30, HOUR), Due::RemoveFormer);
     }
 
     #[test]

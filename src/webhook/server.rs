@@ -37,13 +37,11 @@ pub(crate) trait Reviewer: Send + Sync {
 
 /// Hears of every review.
 pub(crate) trait Observer: Send + Sync {
-    /// A review has been answered.
     fn reviewed(&self, path: &str, request: &ReviewRequest, verdict: &Verdict, took: Duration);
     /// A request was none that can be answered.
     fn refused(&self, path: &str, why: &str);
 }
 
-/// Reviewers by path.
 pub(crate) type Routes = BTreeMap<String, Arc<dyn Reviewer>>;
 
 #[derive(Clone)]
@@ -55,9 +53,6 @@ struct Endpoint {
 }
 
 /// Serves until told to stop; then open requests get to end.
-///
-/// # Errors
-/// When no TLS server can be made.
 pub(crate) async fn serve(
     listener: TcpListener,
     live: &LiveCertificate,
@@ -111,7 +106,6 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
     ([(header::CONTENT_TYPE, "application/json")], review.answer(verdict)).into_response()
 }
 
-/// Reads a review with its body.
 async fn read(endpoint: &Endpoint, request: Request) -> Result<(Arc<ReviewRequest>, UsedMemory), (StatusCode, String)> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if content_type.is_none_or(|value| value.split(';').next() != Some("application/json")) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gardener_extension_worker::cli::json_fields::{EXPLAIN, Field, LINT, MATRIX, WHY};
+use gardener_extension_worker::cli::json_fields::documents;
 use serde_json::Value;
 
 use crate::binary::{command, example, outcome};
@@ -28,10 +28,12 @@ fn paths(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
 }
 
 #[track_caller]
-fn assert_described(samples: &[Value], fields: &[Field]) {
+fn assert_described(samples: &[Value], command: &str) {
+    let documents = documents();
+    let (_, fields) = documents.iter().find(|(known, _)| *known == command).expect(command);
     let mut seen = BTreeSet::new();
     samples.iter().for_each(|sample| paths(sample, "", &mut seen));
-    let described: BTreeSet<String> = fields.iter().map(|field| field.path.to_owned()).collect();
+    let described: BTreeSet<String> = fields.iter().map(|field| field.path.clone()).collect();
     let undescribed: Vec<_> = seen.difference(&described).collect();
     assert!(undescribed.is_empty(), "printed, but not described: {undescribed:?}");
     let unprinted: Vec<_> = described.difference(&seen).collect();
@@ -55,7 +57,7 @@ fn explain_prints_what_is_described() {
         explained(&example(&[("type: azure", "type: unknown")])),
         explained(&std::fs::read_to_string("test/cli/gcp.yaml").unwrap()),
     ];
-    assert_described(&samples, EXPLAIN);
+    assert_described(&samples, "explain -o json");
     let document = &samples[0];
     assert_eq!(document["schema"], "explain/v1");
     let hazards = |zone: usize| &document["workers"][0]["pools"][0]["placements"][zone]["hazards"];
@@ -72,7 +74,7 @@ fn why_prints_what_is_described() {
     );
     let shown = outcome(command(&["why", "-", "-o", "json"]), &after).json();
     assert_eq!(shown["schema"], "why/v1");
-    assert_described(&[shown], WHY);
+    assert_described(&[shown], "why -o json");
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn the_matrix_prints_what_is_described() {
     assert_ne!(no_image, azure);
     let samples = [shown(&several_fit), shown(&a_region_less), shown(&no_image)];
     assert_eq!(samples[0]["schema"], "cloudprofile-matrix/v1");
-    assert_described(&samples, MATRIX);
+    assert_described(&samples, "cloudprofile matrix -o json");
 }
 
 #[test]
@@ -99,5 +101,5 @@ fn lint_prints_what_is_described() {
         outcome(command(&["cloudprofile", "lint", "-", "-o", "json", "--at", "2026-11-21T00:00:00Z"]), &expired);
     let document = shown.json();
     assert_eq!(document["schema"], "cloudprofile-lint/v1");
-    assert_described(&[document], LINT);
+    assert_described(&[document], "cloudprofile lint -o json");
 }

@@ -140,7 +140,7 @@ fn workers_of_others_are_left_alone() {
     let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
     bundle["worker"]["spec"]["class"] = json!("garden");
     let files = Files::new(&[("a.json", &bundle)]);
-    assert!(files.check(&[]).succeeded().stdout.contains("Left alone: 1 Worker"));
+    assert!(files.check(&[]).succeeded().stdout.contains("Not checked: 1 Worker"));
     let shown = files.check(&["--extension-classes", "garden", "-o", "json"]).succeeded().json();
     assert_eq!(shown["workers"].as_array().unwrap().len(), 1);
     assert_eq!(shown["leftAlone"], 0);

@@ -32,7 +32,13 @@ fn tables_fit_the_width() {
 
 #[test]
 fn text_of_others_does_not_move_the_cursor() {
-    let text = crate::binary::example(&[("name: logs", "name: \"lo\\e[2Jgs\"")]);
-    let shown = outcome(command(&["explain", "-"]), &text).stdout;
-    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let text = crate::binary::example(&[("name: logs", "name: \"lo\\e[2J\\u202Egs\"")]);
+    for arguments in [&["explain", "-"][..], &["render", "-"], &["render", "-", "-ojson"], &["render", "-", "-oresult"]]
+    {
+        let outcome = outcome(command(arguments), &text);
+        for shown in [&outcome.stdout, &outcome.stderr] {
+            assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{arguments:?}: {shown}");
+        }
+        assert!(outcome.stdout.contains("202e"), "{arguments:?}: {outcome:?}");
+    }
 }

@@ -13,8 +13,9 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gardener_extension_worker::preview::difference::ChangedObject;
-use gardener_extension_worker::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
+use gardener_extension_worker::preview::{
+    Baseline, ChangedObject, CloudProfiles, PlacementChange, WorkerChange, compare,
+};
 use gardener_extension_worker::worker::machine_objects::{LiveDeployment, MachineObjects};
 use serde_json::{Value, json};
 

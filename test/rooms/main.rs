@@ -84,6 +84,18 @@ fn rooms_use_only_rooms_above_them() {
     assert!(seen > 50, "only {seen} files were read");
 }
 
+/// What would be printed past `process/output.rs`, where everything is escaped.
+const UNESCAPED: &[&str] = &["println!", "print!", "io::stdout", "io::stderr", "anstream::stdout", "anstream::stderr"];
+
+#[test]
+fn one_file_writes_to_stdout_and_stderr() {
+    for Source { file, code } in all().iter().filter(|source| source.file != "process/output.rs") {
+        for word in UNESCAPED {
+            assert!(!code.contains(word), "src/{file} mentions {word}");
+        }
+    }
+}
+
 #[test]
 fn every_file_is_in_a_room() {
     for Source { file, .. } in all() {

@@ -1,4 +1,4 @@
-//! The main job, live: a Worker becomes ready nodes, and another image replaces them. `cargo run -p local`, or
+//! The main job, live: a Worker becomes ready nodes, and another image replaces them. `cargo run -p local` (or `--example local`), or
 //! `cargo run -p local -- aws` for another cloud; `-- pebble` for the made-up one of ../tiny.
 //!
 //! ```text
@@ -21,6 +21,16 @@ mod ticker;
 use std::process::ExitCode;
 
 use clap::Parser;
+
+/// The program: the demo, or, called with `controller`, `gardener-extension-worker` with Pebble.
+#[must_use]
+pub fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("controller") {
+        let arguments = gardener_extension_worker::cli::Arguments::parse();
+        return gardener_extension_worker::cli::run(arguments, tiny::PROVIDERS);
+    }
+    run(&Arguments::parse())
+}
 
 /// Shows in a real control plane how a Worker becomes ready nodes and how another image replaces them.
 #[derive(Parser)]

@@ -1,21 +1,17 @@
 //! `cloudprofile convert`: from the old format to capabilities and back.
 
-use std::process::ExitCode;
-
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
-use super::UNREADABLE;
 use super::source::OneSource;
-use super::written::{json, say, say_differences, say_proof, yaml};
-use crate::cli::terminal::{exit_code_or, print, width};
+use super::written::{say, say_differences, say_proof};
+use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use crate::offer::convert::{Conversion, ConvertError, Format, Knowledge, SuffixMeaning, TypeDecision, convert};
 use crate::provider::Providers;
 
 /// Exit code where a person has to decide something.
 const UNDECIDED: u8 = 2;
 
-/// Arguments of `cloudprofile convert`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,8 +37,8 @@ pub(super) struct ConvertArguments {
     #[arg(long = "suffix", value_name = "SUFFIX=CAPABILITY:VALUE/VALUE_WITHOUT")]
     suffixes: Vec<SuffixMeaning>,
     /// How to print: the profile alone, or one document with everything about it.
-    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
-    output: Output,
+    #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
+    output: OutputFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -51,17 +47,7 @@ enum To {
     OldFormat,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Yaml,
-    Json,
-}
-
-pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> ExitCode {
-    exit_code_or(UNREADABLE, convert_one(arguments, providers))
-}
-
-fn convert_one(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<u8> {
     let found = arguments.source.read()?;
     let format = match arguments.to {
         To::Capabilities => Format::Capabilities,
@@ -76,14 +62,14 @@ fn convert_one(arguments: &ConvertArguments, providers: Providers) -> anyhow::Re
         converted => converted.context(found.source)?,
     };
     match arguments.output {
-        Output::Yaml => {
+        OutputFormat::Json => print(&json(&conversion)?)?,
+        _ => {
             print(&yaml(&conversion.profile)?)?;
             if conversion.profile == found.document {
                 say("Nothing to convert: the profile is in this format already.", 0, width());
             }
             say_everything(&conversion, width());
         }
-        Output::Json => print(&json(&conversion)?)?,
     }
     Ok(if conversion.undecided.is_empty() { 0 } else { UNDECIDED })
 }

@@ -1,18 +1,14 @@
 //! `cloudprofile minimize`: the same profile in fewer bytes.
 
-use std::process::ExitCode;
-
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::UNREADABLE;
 use super::source::OneSource;
-use super::written::{json, say, say_proof, yaml};
-use crate::cli::terminal::{exit_code_or, print, width};
+use super::written::{say, say_proof};
+use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use crate::offer::minimize::{Bytes, Minimized, minimize};
 use crate::provider::Providers;
 
-/// Arguments of `cloudprofile minimize`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,31 +22,21 @@ pub(super) struct MinimizeArguments {
     #[command(flatten)]
     source: OneSource,
     /// How to print: the profile alone, or one document with everything about it.
-    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
-    output: Output,
+    #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
+    output: OutputFormat,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Yaml,
-    Json,
-}
-
-pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> ExitCode {
-    exit_code_or(UNREADABLE, minimize_one(arguments, providers).map(|()| 0))
-}
-
-fn minimize_one(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<u8> {
     let found = arguments.source.read()?;
     let minimized = minimize(&found.document, providers).context(found.source)?;
     match arguments.output {
-        Output::Yaml => {
+        OutputFormat::Json => print(&json(&minimized)?)?,
+        _ => {
             print(&yaml(&minimized.profile)?)?;
             say_everything(&minimized, width());
         }
-        Output::Json => print(&json(&minimized)?)?,
     }
-    Ok(())
+    Ok(0)
 }
 
 fn say_everything(minimized: &Minimized, width: usize) {

@@ -1,7 +1,5 @@
 //! `cloudprofile`: for the people who keep CloudProfiles, from files or from a garden.
 
-use std::process::ExitCode;
-
 use clap::{Args, Subcommand};
 
 use crate::provider::Providers;
@@ -13,10 +11,6 @@ mod minimize;
 mod source;
 mod written;
 
-/// Exit code where something can't be read.
-const UNREADABLE: u8 = 1;
-
-/// Arguments of `cloudprofile`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,13 +30,13 @@ enum CloudProfileCommand {
     Lint(lint::LintArguments),
     /// Show which image every machine type gets of every image version, or why it gets none.
     Matrix(matrix::MatrixArguments),
-    /// Convert a CloudProfile from the old format to capabilities, or back, with a proof that everybody gets the same.
+    /// Convert a CloudProfile from the old format to capabilities, or back, and prove that every machine type gets the same image.
     Convert(convert::ConvertArguments),
-    /// Write a CloudProfile shorter, with a proof that everybody gets the same.
+    /// Write a CloudProfile shorter, and prove that every machine type gets the same image.
     Minimize(minimize::MinimizeArguments),
 }
 
-pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> ExitCode {
+pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<u8> {
     match &arguments.command {
         CloudProfileCommand::Lint(arguments) => lint::run(arguments, providers),
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),

@@ -13,6 +13,7 @@ use crate::api::gotext::places::{Places, places};
 use crate::api::gotext::yaml;
 use crate::cli::input::{files, text_of_file};
 use crate::cluster::garden_cluster::GardenCluster;
+use crate::process::threads::block_on;
 
 /// Where one CloudProfile comes from.
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ pub(super) struct Sources {
     /// --live: names of CloudProfiles, `namespace/name` of NamespacedCloudProfiles, or nothing for all CloudProfiles.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// File with the CloudProfile that NamespacedCloudProfiles extend. They are judged as if they were about to be made, and
+    /// File with the CloudProfile that NamespacedCloudProfiles extend. They are checked as if they were about to be created, and
     /// need no status.
     #[arg(long, value_name = "FILE", conflicts_with = "live")]
     parent: Option<PathBuf>,
@@ -108,8 +109,7 @@ impl GardenSource {
 
     /// The profiles of these names, or every CloudProfile.
     fn read(&self, names: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
-        runtime.block_on(async {
+        block_on(async {
             let client = self.garden.client().await?;
             let api = |kind, plural, namespace: Option<&str>| -> Api<DynamicObject> {
                 let kind = GroupVersionKind::gvk("core.gardener.cloud", "v1beta1", kind);
@@ -155,7 +155,6 @@ fn parent(path: &Path) -> anyhow::Result<Rc<Value>> {
     }
 }
 
-/// The profiles of a file.
 fn of_file(path: &Path, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
     for file in files(&[path.to_owned()])? {

@@ -1,9 +1,6 @@
-//! Profiles that commands write, and what they say about them beside.
+//! What is said about profiles that commands write.
 
 use anstyle::Style;
-use anyhow::Context;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::cli::preview::words::counted;
 use crate::cli::table::paragraph;
@@ -15,16 +12,6 @@ const INDENT: usize = 2;
 const NAMED: usize = 4;
 const LISTED: usize = 20;
 
-/// A profile as YAML.
-pub(super) fn yaml(profile: &Value) -> anyhow::Result<String> {
-    serde_saphyr::to_string(profile).context("the profile can't be written as YAML")
-}
-
-/// A document as JSON.
-pub(super) fn json(document: &impl Serialize) -> anyhow::Result<String> {
-    Ok(format!("{}\n", serde_json::to_string_pretty(document).context("the result can't be written as JSON")?))
-}
-
 /// Says something on stderr, where it does not come between the lines of the profile.
 pub(super) fn say(text: &str, indent: usize, width: usize) {
     complain(paragraph(text, Style::new(), indent, width).trim_end_matches('\n'));
@@ -33,7 +20,7 @@ pub(super) fn say(text: &str, indent: usize, width: usize) {
 /// Says what was compared, and whether there are exceptions that are listed.
 pub(super) fn say_proof(proof: &Proof, exceptions: bool, width: usize) {
     let text = format!(
-        "Compared: {} with {}, {}; everybody gets the same image as before{}.",
+        "Compared: {} with {}, {}; every machine type gets the same image as before{}.",
         counted(proof.machine_types as u64, "machine type"),
         counted(proof.versions as u64, "image version"),
         counted(proof.questions as u64, "question"),

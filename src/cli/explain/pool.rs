@@ -30,7 +30,7 @@ fn pool_text(pool: &PoolExplanation, width: usize) -> String {
     let mut text = format!("{HEADING}Pool {}{HEADING:#}\n", printable(&pool.pool));
     if let Some(error) = &pool.error {
         let code = error.code.map(|code| format!(" [{}]", code.as_str())).unwrap_or_default();
-        text.push_str(&paragraph(&format!("✗ can't be planned: {}{code}", error.message), BAD, 2, width));
+        text.push_str(&paragraph(&format!("✗ is invalid: {}{code}", error.message), BAD, 2, width));
     }
     for hazard in &pool.hazards {
         text.push_str(&hazard_line("", hazard, width));

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Comparison;
 use super::words::{self, Total};
-use crate::preview::difference::{ChangeKind, ChangedObject};
-use crate::preview::finding::Severity;
-use crate::preview::placement_change::Nodes;
-use crate::preview::surge::SurgePlan;
-use crate::preview::{Cause, Effect, Finding, PlacementChange, Verdict, WorkerChange};
+use crate::cli::terminal;
+use crate::preview::{
+    Cause, ChangeKind, ChangedObject, Effect, Finding, Nodes, PlacementChange, Severity, SurgePlan, Verdict,
+    WorkerChange,
+};
 
 /// Name and version of the schema. A new member does not change it; another meaning does.
 const SCHEMA: &str = "gardener-extension-worker/preview/v1";
@@ -111,11 +110,9 @@ pub(super) fn text(comparison: &Comparison, exit_code: u8) -> anyhow::Result<Str
         errors: &comparison.errors,
         workers: comparison.workers.iter().map(worker_document).collect(),
     };
-    let text = serde_json::to_string_pretty(&document).context("the preview can't be written as JSON")?;
-    Ok(format!("{text}\n"))
+    terminal::json(&document)
 }
 
-/// The document of one Worker.
 pub(in crate::cli) fn worker_document(worker: &WorkerChange) -> WorkerDocument<'_> {
     WorkerDocument {
         namespace: &worker.namespace,

@@ -20,6 +20,7 @@ use crate::cluster::machine_reads;
 use crate::cluster::secret_cache::SecretCache;
 use crate::cluster::seed::Seed;
 use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
+use crate::process::threads::block_on;
 
 /// Workers that are read at the same time.
 const AT_ONCE: usize = 10;
@@ -37,7 +38,6 @@ pub(super) fn compare_live(
     if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
         wanted.retain(|key, _| key.0 == namespace);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
     let observed = async {
         let client = seed.client().await?;
         observe_workers(
@@ -48,7 +48,7 @@ pub(super) fn compare_live(
         )
         .await
     };
-    let Observed { loaded: mut observed, unreadable } = runtime.block_on(observed)?;
+    let Observed { loaded: mut observed, unreadable } = block_on(observed)?;
     comparison.workers.extend(unreadable.iter().map(Unreadable::change));
     let Some(wanted) = wanted else {
         for old in observed.into_values() {
@@ -84,9 +84,6 @@ fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> an
 
 /// The Workers of a seed, or of a namespace of it, that are wanted, with everything that they are planned from and what there
 /// is. One that can't be decoded stops no other.
-///
-/// # Errors
-/// When the API server refuses something, or does not answer.
 pub(in crate::cli) async fn observe_workers(
     client: &Client,
     namespace: Option<&str>,

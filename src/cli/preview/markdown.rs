@@ -3,8 +3,7 @@
 use super::Comparison;
 use super::words::{self, Total};
 use crate::cli::table::printable;
-use crate::preview::finding::Severity;
-use crate::preview::{PlacementChange, WorkerChange};
+use crate::preview::{PlacementChange, Severity, WorkerChange};
 
 /// Comments have a limited length, so that a landscape does not fit into one.
 const MOST_WORKERS: usize = 50;

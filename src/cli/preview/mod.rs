@@ -6,12 +6,12 @@
 //! * [`table`], [`markdown`], [`json`]: the outputs.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::terminal::{complain, exit_code_or, print, width};
+use super::UNREADABLE;
+use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
 use crate::preview::{CloudProfiles, WorkerChange};
 use crate::provider::Providers;
@@ -26,10 +26,6 @@ pub(super) mod words;
 
 use replacement::Replacement;
 
-/// Exit code where something can't be read or planned.
-const UNREADABLE: u8 = 1;
-
-/// Arguments of `preview`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,7 +38,7 @@ Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are
 METADATA (objects change, nodes stay), NONE.
 
 Exit codes: 0 nothing changes, 2 something changes and no node rolls, 3 nodes roll or are updated in place, 1 something
-can't be read, or can't be planned any more.")]
+can't be read, or becomes invalid.")]
 pub(super) struct PreviewArguments {
     /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
     /// `-` is standard input. Workers are matched by namespace and name.
@@ -61,18 +57,11 @@ pub(super) struct PreviewArguments {
     #[arg(long, value_name = "FILE", alias = "cloud-profile")]
     cloudprofile: Option<PathBuf>,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
+    #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
+    output: OutputFormat,
     /// In tables: also the Workers of which nothing changes.
     #[arg(short, long)]
     all: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-    Markdown,
 }
 
 /// What was compared, and what could not be read.
@@ -88,10 +77,6 @@ enum Sides<'a> {
     Files { old: &'a PathBuf, new: &'a PathBuf },
     Replaced { old: &'a PathBuf },
     Live { new: Option<&'a PathBuf> },
-}
-
-pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> ExitCode {
-    exit_code_or(UNREADABLE, preview(arguments, providers))
 }
 
 fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
@@ -110,7 +95,7 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     }
 }
 
-fn preview(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<u8> {
     let sides = sides(arguments)?;
     let profiles = CloudProfiles::new(providers);
     let replacement = arguments
@@ -134,9 +119,9 @@ fn preview(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result
     }
     let code = code_of(&comparison);
     print(&match arguments.output {
-        Output::Table => table::text(&comparison, arguments.all, width()),
-        Output::Markdown => markdown::text(&comparison),
-        Output::Json => json::text(&comparison, code)?,
+        OutputFormat::Markdown => markdown::text(&comparison),
+        OutputFormat::Json => json::text(&comparison, code)?,
+        _ => table::text(&comparison, arguments.all, width()),
     })?;
     Ok(code)
 }

@@ -158,14 +158,11 @@ pub(in crate::cli) struct Unreadable {
 impl Unreadable {
     /// What is to be said of it in the place of a comparison.
     pub(in crate::cli) fn change(&self) -> WorkerChange {
-        WorkerChange::not_judged(&self.key.0, &self.key.1, &self.reason)
+        WorkerChange::not_compared(&self.key.0, &self.key.1, &self.reason)
     }
 }
 
 /// The Workers of a text. One that can't be decoded stops no other.
-///
-/// # Errors
-/// When it is no YAML.
 pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow::Result<Observed> {
     let mut observed = Observed::default();
     for WorkerDocuments { worker, cluster, surroundings } in worker_documents(text)? {
@@ -184,7 +181,6 @@ pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow:
     Ok(observed)
 }
 
-/// The Workers of a text, all of them.
 pub(in crate::cli) fn load_text(
     text: &str,
     file: &NamedFile,

@@ -18,7 +18,6 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    /// Reads the one CloudProfile of a file.
     pub(super) fn read(path: &Path, profiles: &CloudProfiles) -> anyhow::Result<Self> {
         const KINDS: [&str; 2] = ["CloudProfile", "NamespacedCloudProfile"];
         let mut documents = yaml::documents(&text_of_file(path)?)?;

@@ -6,8 +6,7 @@ use super::Comparison;
 use super::words::{self, Total};
 use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, HEADING};
-use crate::preview::finding::Severity;
-use crate::preview::{Finding, PlacementChange, Verdict, WorkerChange};
+use crate::preview::{Finding, PlacementChange, Severity, Verdict, WorkerChange};
 
 /// Indentation of what stands under a Worker, and once more of its causes.
 const INDENT: usize = 2;

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::Comparison;
-use crate::preview::difference::{Change, ChangeKind, ChangedObject};
-use crate::preview::finding::Severity;
-use crate::preview::{Cause, Effect, Finding, PlacementChange, Verdict};
+use crate::cli::table::printable;
+use crate::preview::{Cause, Change, ChangeKind, ChangedObject, Effect, Finding, PlacementChange, Severity, Verdict};
 
 /// Longest value that is printed; longer ones lose their middle.
 const LONGEST_VALUE: usize = 60;
@@ -68,7 +67,7 @@ fn value(value: Option<&Value>) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    let text: String = text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+    let text = printable(text);
     let length = text.chars().count();
     if length <= LONGEST_VALUE {
         return text;
@@ -161,7 +160,6 @@ impl Total {
         total
     }
 
-    /// One line.
     pub(super) fn line(&self) -> String {
         let mut parts: Vec<String> = Verdict::ALL
             .iter()

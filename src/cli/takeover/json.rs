@@ -1,14 +1,14 @@
 //! JSON with a stable schema; docs/takeover.md describes it.
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::permissions::Permissions;
 use super::survey::Survey;
-use super::table::WAY_BACK;
+use super::table::ROLLBACK;
 use super::worker::WorkerFacts;
 use super::writers::Writers;
 use crate::cli::preview::json::{WorkerDocument, worker_document};
+use crate::cli::terminal;
 
 /// Name and version of the schema. A new member does not change it; another meaning does.
 const SCHEMA: &str = "gardener-extension-worker/takeover/v1";
@@ -69,9 +69,8 @@ pub(super) fn text(survey: &Survey, exit_code: u8) -> anyhow::Result<String> {
         both_write: survey.writers.both_write(),
         writers: &survey.writers,
         permissions: survey.permissions.as_ref(),
-        way_back: WAY_BACK,
+        way_back: ROLLBACK,
         workers: workers.map(|(worker, facts)| CheckedWorker { facts, change: worker_document(worker) }).collect(),
     };
-    let text = serde_json::to_string_pretty(&document).context("the check can't be written as JSON")?;
-    Ok(format!("{text}\n"))
+    terminal::json(&document)
 }

@@ -17,6 +17,7 @@ use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
 use crate::preview::CloudProfiles;
 use crate::process::election::LEASE;
+use crate::process::threads::block_on;
 
 /// Reads a seed, as another user if one is named.
 pub(super) fn survey(
@@ -26,8 +27,7 @@ pub(super) fn survey(
     served: &Served,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Survey> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
-    runtime.block_on(async {
+    block_on(async {
         let client = seed.client_as(user).await?;
         // First: what is not allowed explains why something can't be read.
         let permissions = permissions::check(&client).await.context("permissions can't be asked for")?;

@@ -10,12 +10,12 @@
 //! write.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::bail;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use super::terminal::{complain, exit_code_or, print, width};
+use super::UNREADABLE;
+use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
 use crate::preview::{CloudProfiles, PlacementChange, Verdict};
@@ -31,12 +31,9 @@ mod writers;
 
 use survey::Survey;
 
-/// Exit code where something can't be read, planned or done.
-const UNREADABLE: u8 = 1;
 /// Exit code where nodes would roll or go.
 const ROLLS: u8 = 3;
 
-/// Arguments of `takeover`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -52,7 +49,6 @@ enum TakeoverCommand {
     Check(CheckArguments),
 }
 
-/// Arguments of `takeover check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -83,25 +79,15 @@ struct CheckArguments {
     #[arg(long, value_name = "CLASS", value_delimiter = ',', default_value = Served::DEFAULT_CLASS)]
     extension_classes: Vec<String>,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
+    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    output: OutputFormat,
     /// In tables: also the Workers of which nothing changes.
     #[arg(short, long)]
     all: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-}
-
-pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> ExitCode {
+pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<u8> {
     let TakeoverCommand::Check(arguments) = &arguments.command;
-    exit_code_or(UNREADABLE, check(arguments, providers))
-}
-
-fn check(arguments: &CheckArguments, providers: Providers) -> anyhow::Result<u8> {
     if arguments.seed.is_named() && !arguments.files.is_empty() {
         bail!("--kubeconfig is for a seed: name no file with it");
     }
@@ -117,8 +103,8 @@ fn check(arguments: &CheckArguments, providers: Providers) -> anyhow::Result<u8>
     }
     let code = code_of(&survey);
     print(&match arguments.output {
-        Output::Table => table::text(&survey, code, arguments.all, width()),
-        Output::Json => json::text(&survey, code)?,
+        OutputFormat::Json => json::text(&survey, code)?,
+        _ => table::text(&survey, code, arguments.all, width()),
     })?;
     Ok(code)
 }
@@ -129,7 +115,7 @@ fn code_of(survey: &Survey) -> u8 {
     if survey.rolling().next().is_some() {
         return ROLLS;
     }
-    let is_planned = |finding: &crate::preview::Finding| finding.severity != crate::preview::finding::Severity::Error;
+    let is_planned = |finding: &crate::preview::Finding| finding.severity != crate::preview::Severity::Error;
     let all_planned = comparison.workers.iter().flat_map(|worker| &worker.findings).all(is_planned);
     let is_allowed = survey.permissions.as_ref().is_none_or(|permissions| permissions.missing.is_empty());
     if all_planned && is_allowed && comparison.errors.is_empty() && !survey.writers.both_write() {

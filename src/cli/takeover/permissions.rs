@@ -41,9 +41,6 @@ pub(super) struct Permission {
 }
 
 /// Asks for each of them whether the client's user is allowed to.
-///
-/// # Errors
-/// When the API server does not answer.
 pub(super) async fn check(client: &Client) -> anyhow::Result<Permissions> {
     let needed: Vec<Permission> = NEEDED
         .iter()

@@ -15,7 +15,6 @@ use crate::cli::preview::pairs::{Loaded, Observed, Unreadable, load_each};
 use crate::controller::served::Served;
 use crate::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
 
-/// Everything that was found.
 pub(super) struct Survey {
     /// What becomes of the pools; the Workers in the order of `facts`.
     pub(super) comparison: Comparison,
@@ -51,12 +50,12 @@ impl Survey {
         let change = |loaded: &Loaded| {
             compare(Some(&loaded.inputs), Some(&loaded.inputs), &loaded.live, Baseline::Live, profiles)
         };
-        let not_judged = unreadable.iter().map(Unreadable::change);
+        let not_compared = unreadable.iter().map(Unreadable::change);
         let facts_of_unreadable = unreadable.iter().map(|unreadable| WorkerFacts::of(&unreadable.worker, None));
         Self {
             left_alone: all - loaded.len() - unreadable.len(),
             facts: loaded.values().map(WorkerFacts::of_loaded).chain(facts_of_unreadable).collect(),
-            comparison: Comparison { workers: loaded.values().map(change).chain(not_judged).collect(), errors },
+            comparison: Comparison { workers: loaded.values().map(change).chain(not_compared).collect(), errors },
             writers,
             permissions,
         }
@@ -75,7 +74,6 @@ impl Survey {
     }
 }
 
-/// Reads files.
 pub(super) fn of_files(
     paths: &[PathBuf],
     namespace: Option<&str>,

@@ -17,7 +17,7 @@ pub(super) fn text(survey: &Survey, code: u8, all: bool, width: usize) -> String
     let mut text = preview::text(&survey.comparison, all, width);
     if survey.left_alone > 0 {
         let left = counted(survey.left_alone as u64, "Worker");
-        text.push_str(&paragraph(&format!("Left alone: {left} of other types or classes."), ASIDE, 0, width));
+        text.push_str(&paragraph(&format!("Not checked: {left} of other types or classes."), ASIDE, 0, width));
     }
     text.push_str(&facts(survey, width));
     text.push_str(&writers(&survey.writers, width));
@@ -38,16 +38,16 @@ fn facts(survey: &Survey, width: usize) -> String {
         let mut words = Vec::new();
         if facts.is_supported == Some(false) {
             let version = facts.gardener.as_deref().unwrap_or_default();
-            words.push(format!("Gardener {version}: this program is written to {}", supported_versions()));
+            words.push(format!("Gardener {version} is not supported; supported are {}", supported_versions()));
         }
-        words.extend(facts.under_way.as_ref().map(|under_way| format!("{under_way}: let it end first")));
+        words.extend(facts.under_way.as_ref().map(|under_way| format!("{under_way}: wait until it has finished")));
         if !words.is_empty() {
             is_empty = false;
             let name = format!("{}/{}", worker.namespace, worker.name);
             table.row([name.into(), Cell::styled(words.join("; "), CAREFUL)]);
         }
     }
-    if is_empty { String::new() } else { heading("To check before") + &table.render(INDENT, width) }
+    if is_empty { String::new() } else { heading("Before the takeover") + &table.render(INDENT, width) }
 }
 
 fn writers(writers: &Writers, width: usize) -> String {
@@ -87,7 +87,7 @@ fn permissions(survey: &Survey, width: usize) -> String {
     let Some(permissions) = &survey.permissions else { return String::new() };
     let mut text = heading("Permissions of the controller");
     if permissions.missing.is_empty() {
-        let all = format!("all {} are there", permissions.asked);
+        let all = format!("all {} are granted", permissions.asked);
         return text + &paragraph(&all, GOOD, INDENT, width);
     }
     let mut table = Table::new(["MISSING", "RESOURCE", "GROUP"]);
@@ -108,11 +108,11 @@ fn answer(survey: &Survey, code: u8, width: usize) -> String {
     let (line, style) = match code {
         ROLLS => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
         0 => ("No node would roll.".to_owned(), GOOD),
-        _ => ("No node is seen to roll, but something above keeps the answer from being a yes.".to_owned(), CAREFUL),
+        _ => ("No node rolls as far as is known, but the check is incomplete: see above.".to_owned(), CAREFUL),
     };
     text.push_str(&paragraph(&line, style, INDENT, width));
     text.push_str(&rolling(survey).render(2 * INDENT, width));
-    for line in WAY_BACK {
+    for line in ROLLBACK {
         text.push_str(&paragraph(line, ASIDE, INDENT, width));
     }
     text
@@ -124,7 +124,7 @@ fn rolling(survey: &Survey) -> Table {
     for (worker, placement) in survey.rolling() {
         let zone = placement.zone.as_ref().map(|zone| format!(" zone {zone}")).unwrap_or_default();
         let differences = match (placement.verdict, placement.class_differences.as_slice()) {
-            (Verdict::Delete, _) => "nothing wants the machine deployment".to_owned(),
+            (Verdict::Delete, _) => "no pool needs the machine deployment".to_owned(),
             (_, []) => "only inputs of the class name differ".to_owned(),
             (_, differences) => differences.join(", "),
         };
@@ -139,7 +139,7 @@ fn rolling(survey: &Survey) -> Table {
 }
 
 /// How the Go extension takes over again.
-pub(super) const WAY_BACK: [&str; 2] = [
-    "Way back: end our controller, then start the Go extension without --disable-controllers=worker.",
-    "It finds its own names, hashes and status; what we add are annotations of machine deployments that it leaves alone.",
+pub(super) const ROLLBACK: [&str; 2] = [
+    "Rollback: stop this controller, then start the Go extension without --disable-controllers=worker.",
+    "It finds its own names, hashes and status; this controller adds only annotations of machine deployments, which it leaves alone.",
 ];

@@ -29,7 +29,7 @@ impl WorkerFacts {
         Self::of(&loaded.inputs.worker.value, shoot)
     }
 
-    /// What the documents say; a Worker that can't be judged has no Shoot.
+    /// What the documents say; a Worker that can't be read has no Shoot.
     pub(super) fn of(worker: &Value, shoot: Option<&Value>) -> Self {
         let gardener = shoot.and_then(|shoot| shoot.pointer("/status/gardener/version")?.as_str()).map(str::to_owned);
         Self {

@@ -46,7 +46,6 @@ pub(super) struct GoExtension {
     pub(super) reconciles_workers: bool,
 }
 
-/// A lease of leaders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LeaderLease {

@@ -25,10 +25,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) enum BodyError {
     /// It is larger than any that makes sense.
     #[error("the body has more than {}", size(*largest))]
-    TooLarge {
-        /// What it may have.
-        largest: usize,
-    },
+    TooLarge { largest: usize },
     /// The client went away, or does not speak HTTP.
     #[error("the body ended early")]
     Broken,
@@ -119,9 +116,6 @@ impl BodyMemory {
     }
 
     /// Reads the body of a request, with its memory.
-    ///
-    /// # Errors
-    /// When it is too large or too slow, does not come to its end, or too much comes at once.
     pub(crate) async fn read(self: &Arc<Self>, request: Request) -> Result<(Bytes, UsedMemory), BodyError> {
         let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
         let announced: Option<usize> = announced.and_then(|value| value.parse().ok());
@@ -159,7 +153,6 @@ impl Drop for UsedMemory {
     }
 }
 
-/// Reads one body.
 struct Reader {
     memory: Arc<BodyMemory>,
     id: u64,

@@ -187,7 +187,6 @@ impl State {
 pub(super) struct Connections {
     most: usize,
     state: Mutex<State>,
-    /// One has ended.
     ended: Notify,
 }
 
@@ -241,7 +240,6 @@ impl Connections {
     }
 }
 
-/// An open connection; dropped when it has ended.
 pub(super) struct OpenConnection {
     connections: Arc<Connections>,
     id: u64,
@@ -283,12 +281,10 @@ pub(crate) struct InFlightRequest {
 }
 
 impl InFlightRequest {
-    /// Everything of it has come.
     pub(super) fn has_been_received(&self) {
         self.set_being_answered(true);
     }
 
-    /// Its answer is being sent.
     pub(super) fn is_being_sent(&self) {
         self.set_being_answered(false);
     }

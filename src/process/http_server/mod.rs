@@ -53,9 +53,6 @@ const BODY_WINDOW: u32 = 256 << 10;
 const STREAMS: u32 = 128;
 
 /// Listens on a port of all addresses; port 0 lets the system choose.
-///
-/// # Errors
-/// When the port is taken.
 pub(crate) fn listen(port: u16) -> anyhow::Result<TcpListener> {
     // Both families where the system has IPv6, else IPv4.
     let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);

@@ -25,9 +25,9 @@ use crate::process::traces::TARGET;
 /// Name of the program to a collector.
 const SERVICE: &str = "gardener-extension-worker";
 /// Until a collector has answered.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// What sending the last spans may take when the process stops.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Spans on their way to a collector.
 pub(crate) struct Traces {
@@ -38,9 +38,6 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Begins to collect spans for an endpoint, such as `http://collector:4318`. Needs a runtime; connects to nobody yet.
-    ///
-    /// # Errors
-    /// When the endpoint is no address of HTTP.
     pub(crate) fn begin(endpoint: Option<&str>) -> anyhow::Result<Option<Self>> {
         let Some(endpoint) = endpoint.map(|endpoint| endpoint.trim_end_matches('/')) else { return Ok(None) };
         let address: Uri = endpoint.parse().context("--otlp-endpoint")?;
@@ -97,8 +94,8 @@ impl Traces {
     /// Sends what is left, but holds the end of the process up no longer than a moment.
     pub(crate) async fn end(self) {
         // Waits in a thread of its own: the spans go out by way of this runtime.
-        let ended = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(LAST_WORDS));
-        if !matches!(timeout(LAST_WORDS, ended).await, Ok(Ok(Ok(())))) {
+        let ended = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT));
+        if !matches!(timeout(SHUTDOWN_TIMEOUT, ended).await, Ok(Ok(Ok(())))) {
             warn!("the last spans are lost: the collector did not take them in time");
         }
     }
@@ -114,7 +111,8 @@ struct Transport {
 
 impl Transport {
     fn new() -> anyhow::Result<Self> {
-        let client = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().context("no HTTP client")?;
+        let client =
+            reqwest::Client::builder().timeout(REQUEST_TIMEOUT).no_proxy().build().context("no HTTP client")?;
         Ok(Self { client, runtime: Handle::try_current().context("no runtime")? })
     }
 }

@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 use tracing::{Span, warn};
 use tracing_subscriber::layer::Identity;
 
-/// Nothing.
 pub(crate) struct Traces;
 
 impl Traces {

@@ -49,7 +49,7 @@ fn who_gets_an_image() {
          TYPES  NAMES     THEY HAVE\n      1  m4.large  architecture={amd64} bootMode={legacy-bios}\n"
     );
     let nobody = matrix(&["example/cloudprofiles/aws.yaml", "--reference", "ami-unknown"]).succeeded();
-    assert_eq!(nobody.stdout, "Nobody gets it.\n");
+    assert_eq!(nobody.stdout, "No machine type gets it.\n");
 }
 
 #[test]

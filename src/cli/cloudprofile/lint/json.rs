@@ -1,52 +1,27 @@
 //! Findings as JSON.
 
-use anyhow::Context;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Linted, documentation};
-use crate::offer::lint::{Finding, Size};
+use crate::cli::terminal;
 
 /// Name and version of the schema. A new member does not change it; another meaning does.
 const SCHEMA: &str = "cloudprofile-lint/v1";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    profiles: Vec<ProfileDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct ProfileDocument<'a> {
-    source: &'a str,
-    profile: &'a str,
-    findings: Vec<FindingDocument<'a>>,
-    size: &'a Size,
-}
-
-#[derive(Serialize)]
-struct FindingDocument<'a> {
-    #[serde(flatten)]
-    finding: &'a Finding,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    documentation: String,
-}
-
 pub(super) fn text(linted: &[Linted]) -> anyhow::Result<String> {
-    let profiles = linted.iter().map(|linted| {
-        let findings = linted.report.findings.iter().map(|finding| FindingDocument {
-            finding,
-            line: linted.line(&finding.path),
-            documentation: documentation(finding.rule),
-        });
-        ProfileDocument {
-            source: &linted.found.source,
-            profile: &linted.report.profile,
-            findings: findings.collect(),
-            size: &linted.report.size,
+    let profiles: Vec<Value> = linted.iter().map(profile).collect();
+    terminal::json(&json!({"schema": SCHEMA, "profiles": profiles}))
+}
+
+fn profile(linted: &Linted) -> Value {
+    let findings = linted.report.findings.iter().map(|finding| {
+        let mut document = json!(finding);
+        document["documentation"] = documentation(finding.rule).into();
+        if let Some(line) = linted.line(&finding.path) {
+            document["line"] = line.into();
         }
+        document
     });
-    let document = Document { schema: SCHEMA, profiles: profiles.collect() };
-    let text = serde_json::to_string_pretty(&document).context("the findings can't be written as JSON")?;
-    Ok(format!("{text}\n"))
+    let (source, findings) = (&linted.found.source, findings.collect::<Vec<_>>());
+    json!({"source": source, "profile": linted.report.profile, "findings": findings, "size": linted.report.size})
 }

@@ -1,14 +1,12 @@
 //! `cloudprofile lint`: what is wrong with CloudProfiles, or will be.
 
-use std::process::ExitCode;
-
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::UNREADABLE;
 use super::source::{Found, Sources};
-use crate::cli::terminal::{complain, exit_code_or, print, width};
+use crate::cli::UNREADABLE;
+use crate::cli::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
 use crate::provider::Providers;
@@ -20,7 +18,6 @@ mod table;
 /// Exit code where there is something to look at.
 const FINDINGS: u8 = 2;
 
-/// Arguments of `cloudprofile lint`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,25 +38,18 @@ pub(super) struct LintArguments {
     /// Versions that expire within this number of days expire soon.
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     soon: u16,
-    /// Judge as of this moment (RFC 3339) instead of now.
+    /// Check as of this moment (RFC 3339) instead of now.
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
     /// Accept what Gardener's feature gate VersionClassificationLifecycle allows.
     #[arg(long)]
     lifecycle: bool,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
+    #[arg(short, long, value_parser = one_of(&["table", "json", "sarif"]), default_value = "table")]
+    output: OutputFormat,
     /// In tables: every finding by itself, also those that say the same of many fields.
     #[arg(short, long)]
     all: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-    Sarif,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -85,11 +75,7 @@ struct Linted {
     report: Report,
 }
 
-pub(super) fn run(arguments: &LintArguments, providers: Providers) -> ExitCode {
-    exit_code_or(UNREADABLE, lint_all(arguments, providers))
-}
-
-fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u8> {
     let settings = Settings {
         now: arguments.at.unwrap_or_else(Timestamp::now),
         soon: SignedDuration::from_hours(24 * i64::from(arguments.soon)),
@@ -99,14 +85,14 @@ fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u
     let found = arguments.sources.read()?;
     let (is_only, mut unknown) = (found.len() == 1, 0);
     for found in found {
-        let judged = match &found.parent {
+        let checked = match &found.parent {
             None => lint(&found.document, settings, providers),
             Some(parent) => lint_namespaced(&found.document, parent, settings, providers),
         };
-        let mut report = match judged {
+        let mut report = match checked {
             Ok(report) => report,
             Err(error) if is_only => return Err(error).context(found.source),
-            // A garden may have clouds that nobody here knows; the others are judged all the same.
+            // A garden may have clouds that nobody here knows; the others are checked all the same.
             Err(error) => {
                 let name = found.document["metadata"]["name"].as_str().unwrap_or_default();
                 complain(&format!("{}: CloudProfile {name}: {error}", found.source));
@@ -118,9 +104,9 @@ fn lint_all(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u
         linted.push(Linted { found, report });
     }
     print(&match arguments.output {
-        Output::Table => table::text(&linted, arguments.all, width()),
-        Output::Json => json::text(&linted)?,
-        Output::Sarif => sarif::text(&linted)?,
+        OutputFormat::Json => json::text(&linted)?,
+        OutputFormat::Sarif => sarif::text(&linted)?,
+        _ => table::text(&linted, arguments.all, width()),
     })?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
     Ok(match (unknown, is_clean) {

@@ -1,9 +1,9 @@
 //! Findings in SARIF 2.1.0, which code scanning reads.
 
-use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{Linted, documentation};
+use crate::cli::terminal;
 use crate::offer::lint::{Finding, Rule};
 
 pub(super) fn text(linted: &[Linted]) -> anyhow::Result<String> {
@@ -28,8 +28,7 @@ pub(super) fn text(linted: &[Linted]) -> anyhow::Result<String> {
             "results": results.collect::<Vec<_>>(),
         }],
     });
-    let text = serde_json::to_string_pretty(&document).context("the findings can't be written as JSON")?;
-    Ok(format!("{text}\n"))
+    terminal::json(&document)
 }
 
 fn result(linted: &Linted, finding: &Finding) -> Value {

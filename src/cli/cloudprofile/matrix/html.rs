@@ -12,7 +12,6 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page.
 pub(super) fn page(matrix: &Matrix<'_>) -> anyhow::Result<String> {
     let data = serde_json::to_string(matrix).context("the matrix can't be written as JSON")?;
     // Only texts can contain it there; the escape keeps a text from ending the element that it stands in.

@@ -1,15 +1,12 @@
 //! `cloudprofile matrix`: which image every machine type gets of every image version.
 
-use std::process::ExitCode;
-
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 
-use super::UNREADABLE;
 use super::source::OneSource;
-use crate::cli::terminal::{exit_code_or, print, width};
-use crate::offer::matrix::{Matrix, matrix};
+use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
+use crate::offer::matrix::matrix;
 use crate::offer::selection::Selection;
 use crate::offer::{Offer, Profile, Resolution};
 use crate::provider::Providers;
@@ -18,7 +15,6 @@ mod csv;
 mod html;
 mod table;
 
-/// Arguments of `cloudprofile matrix`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -54,25 +50,14 @@ pub(super) struct MatrixArguments {
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
+    #[arg(short, long, value_parser = one_of(&["table", "json", "csv"]), default_value = "table")]
+    output: OutputFormat,
     /// Print one page for a browser: it can be searched, and shows how each choice came about.
     #[arg(long, conflicts_with = "output")]
     html: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-    Csv,
-}
-
-pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> ExitCode {
-    exit_code_or(UNREADABLE, show(arguments, providers).map(|()| 0))
-}
-
-fn show(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<u8> {
     let selection = selection(arguments)?;
     let found = arguments.source.read()?;
     let profile = Profile::read(found.document, providers).with_context(|| found.source)?;
@@ -82,11 +67,11 @@ fn show(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<()>
     let matrix = matrix(&resolution, &selection);
     print(&match arguments.output {
         _ if arguments.html => html::page(&matrix)?,
-        Output::Table => table::text(&matrix, selection.asks_backwards(), width()),
-        Output::Csv => csv::text(&matrix),
-        Output::Json => json(&matrix)?,
+        OutputFormat::Csv => csv::text(&matrix),
+        OutputFormat::Json => json(&matrix)?,
+        _ => table::text(&matrix, selection.asks_backwards(), width()),
     })?;
-    Ok(())
+    Ok(0)
 }
 
 fn selection(arguments: &MatrixArguments) -> anyhow::Result<Selection> {
@@ -110,8 +95,4 @@ fn check_filters(offer: &Offer, selection: &Selection) -> anyhow::Result<()> {
     known.dedup();
     known.truncate(8);
     bail!("--{option} {filter}: nothing in the profile is called that; there are for example {}", known.join(", "));
-}
-
-fn json(matrix: &Matrix<'_>) -> anyhow::Result<String> {
-    Ok(format!("{}\n", serde_json::to_string_pretty(matrix).context("the matrix can't be written as JSON")?))
 }

@@ -15,7 +15,7 @@ const NAMED: usize = 6;
 
 pub(super) fn text(matrix: &Matrix<'_>, backwards: bool, width: usize) -> String {
     if matrix.images.is_empty() {
-        return paragraph("Nobody gets it.", ASIDE, 0, width);
+        return paragraph("No machine type gets it.", ASIDE, 0, width);
     }
     if backwards { by_flavor(matrix, width) } else { by_group(matrix, width) }
 }

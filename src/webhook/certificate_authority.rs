@@ -1,5 +1,5 @@
 //! A certificate authority of our own in a Secret that all replicas share. Whoever finds something due does it, with the
-//! resource version that was judged, so that two never do it both.
+//! resource version that was read, so that two never do it both.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -31,20 +31,19 @@ const ATTEMPTS: u32 = 5;
 
 /// Whom clients trust: authorities one after the other, PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bundle(pub(crate) String);
+pub(crate) struct CaBundle(pub(crate) String);
 
 /// The authority in its Secret.
-pub(crate) struct Authority {
+pub(crate) struct CertificateAuthority {
     api: Api<Secret>,
     secret: String,
     names: Vec<String>,
     lifetimes: Lifetimes,
-    published: Option<(Bundle, Instant)>,
+    published: Option<(CaBundle, Instant)>,
 }
 
-/// What stands in the Secret.
 #[derive(Clone, Debug)]
-struct Kept {
+struct CaSecret {
     authority: Issued,
     next: Option<Issued>,
     former: Option<String>,
@@ -52,19 +51,19 @@ struct Kept {
     times: Times,
 }
 
-impl Authority {
+impl CertificateAuthority {
     /// The authority in a Secret, whose certificates are for these names or addresses.
     pub(crate) fn new(api: Api<Secret>, secret: &str, names: Vec<String>, lifetimes: Lifetimes) -> Self {
         Self { api, secret: secret.to_owned(), names, lifetimes, published: None }
     }
 
-    /// How often [`Authority::tend`] has to be called.
+    /// How often [`CertificateAuthority::rotate`] has to be called.
     pub(crate) fn period(&self) -> Duration {
         (self.lifetimes.announcement / 4).clamp(Duration::from_millis(200), Duration::from_secs(60))
     }
 
     /// Everybody has been told to trust this bundle.
-    pub(crate) fn has_published(&mut self, bundle: &Bundle) {
+    pub(crate) fn mark_published(&mut self, bundle: &CaBundle) {
         if self.published.as_ref().is_none_or(|(published, _)| published != bundle) {
             self.published = Some((bundle.clone(), Instant::now()));
         }
@@ -75,10 +74,10 @@ impl Authority {
     ///
     /// # Errors
     /// When the Secret can't be read or written; what is presented stays.
-    pub(crate) async fn tend(&self, live: &LiveCertificate) -> anyhow::Result<(Bundle, i64)> {
+    pub(crate) async fn rotate(&self, live: &LiveCertificate) -> anyhow::Result<(CaBundle, i64)> {
         for _ in 0..ATTEMPTS {
             let secret = self.api.get_opt(&self.secret).await.context("the Secret can't be read")?;
-            let kept = secret.as_ref().and_then(Kept::read);
+            let kept = secret.as_ref().and_then(CaSecret::read);
             if let (Some(secret), None) = (&secret, &kept)
                 && secret.data.as_ref().is_some_and(|data| !data.is_empty())
             {
@@ -113,7 +112,7 @@ impl Authority {
     }
 
     /// How long the bundle has been published.
-    fn published_for(&self, kept: Option<&Kept>) -> Duration {
+    fn published_for(&self, kept: Option<&CaSecret>) -> Duration {
         match (&self.published, kept) {
             (Some((published, since)), Some(kept)) if *published == kept.bundle() => since.elapsed(),
             _ => Duration::ZERO,
@@ -121,17 +120,17 @@ impl Authority {
     }
 
     /// What stands in the Secret after what is due was done.
-    fn done(&self, due: Due, kept: Option<Kept>, now: Timestamp) -> anyhow::Result<Kept> {
+    fn done(&self, due: Due, kept: Option<CaSecret>, now: Timestamp) -> anyhow::Result<CaSecret> {
         let span = Span { issued: now, expires: now + SignedDuration::try_from(self.lifetimes.validity)? };
         let signed = |authority: &Issued, span: Span| issue::server(&self.names, authority, span);
         let Some(mut kept) = kept.filter(|_| due != Due::Everything) else {
             let authority = issue::authority(&self.secret, span)?;
             let server = signed(&authority, span)?;
             let times = Times { authority: span, next: None, former: None, names: self.names.clone() };
-            return Ok(Kept { authority, next: None, former: None, server, times });
+            return Ok(CaSecret { authority, next: None, former: None, server, times });
         };
         match due {
-            Due::Announcement => {
+            Due::Announce => {
                 kept.next = Some(issue::authority(&self.secret, span)?);
                 kept.times.next = Some(span);
             }
@@ -147,16 +146,16 @@ impl Authority {
                 kept.server = signed(&kept.authority, kept.times.authority)?;
                 kept.times.names.clone_from(&self.names);
             }
-            Due::Forgetting => (kept.former, kept.times.former) = (None, None),
+            Due::RemoveFormer => (kept.former, kept.times.former) = (None, None),
             Due::Nothing | Due::Everything => {}
         }
         Ok(kept)
     }
 
-    async fn write(&self, secret: Option<Secret>, kept: &Kept) -> Result<(), kube::Error> {
-        let data = Some(kept.data());
+    async fn write(&self, secret: Option<Secret>, kept: &CaSecret) -> Result<(), kube::Error> {
+        let data = Some(kept.data().map_err(kube::Error::SerdeError)?);
         match secret {
-            // Holds the resource version that was judged.
+            // Holds the resource version that was read.
             Some(secret) => {
                 let wanted = Secret { data, ..secret };
                 self.api.replace(&self.secret, &PostParams::default(), &wanted).await?;
@@ -171,7 +170,7 @@ impl Authority {
     }
 }
 
-impl Kept {
+impl CaSecret {
     /// `None` when something is missing.
     fn read(secret: &Secret) -> Option<Self> {
         let data = secret.data.as_ref()?;
@@ -190,8 +189,8 @@ impl Kept {
         fits.then_some(kept)
     }
 
-    fn data(&self) -> BTreeMap<String, ByteString> {
-        let times = serde_json::to_string(&self.times).unwrap_or_default();
+    fn data(&self) -> Result<BTreeMap<String, ByteString>, serde_json::Error> {
+        let times = serde_json::to_string(&self.times)?;
         let bundle = self.bundle();
         let members = [
             (BUNDLE, Some(&bundle.0)),
@@ -205,16 +204,16 @@ impl Kept {
             (TIMES, Some(&times)),
         ];
         let set = members.into_iter().filter_map(|(name, text)| Some((name, text?)));
-        set.map(|(name, text)| (name.to_owned(), ByteString(text.clone().into_bytes()))).collect()
+        Ok(set.map(|(name, text)| (name.to_owned(), ByteString(text.clone().into_bytes()))).collect())
     }
 
-    fn bundle(&self) -> Bundle {
+    fn bundle(&self) -> CaBundle {
         let next = self.next.as_ref().map(|next| next.certificate.as_str());
         let trusted = [Some(self.authority.certificate.as_str()), next, self.former.as_deref()];
-        Bundle(trusted.into_iter().flatten().collect())
+        CaBundle(trusted.into_iter().flatten().collect())
     }
 
-    fn used(&self, live: &LiveCertificate) -> anyhow::Result<(Bundle, i64)> {
+    fn used(&self, live: &LiveCertificate) -> anyhow::Result<(CaBundle, i64)> {
         live.replace(self.server.certificate.as_bytes(), self.server.key.as_bytes())?;
         Ok((self.bundle(), self.times.authority.expires.as_second()))
     }

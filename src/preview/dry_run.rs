@@ -18,11 +18,11 @@ use crate::worker::rolls::{Roll, RollCause, rolls};
 
 /// How a Worker compares with what this controller would write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub(crate) enum Comparison {
     /// Every machine object is as this controller would write it.
     Same,
     /// Some are not.
-    Differs(Vec<ShadowDifference>),
+    Differs(Vec<ObjectDifference>),
     /// An operation goes on.
     UnderWay,
     /// It, or a pool of it, is invalid.
@@ -34,22 +34,18 @@ const OUR_ANNOTATIONS: &str = "gardener-extension-worker/";
 
 /// Kinds of machine objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MachineObjectKind {
+pub(crate) enum MachineObjectKind {
     /// The Secret of a class.
     Secret,
-    /// A machine class.
     MachineClass,
-    /// A machine deployment.
     MachineDeployment,
 }
 
 impl MachineObjectKind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Secret, Self::MachineClass, Self::MachineDeployment];
+    pub(crate) const ALL: [Self; 3] = [Self::Secret, Self::MachineClass, Self::MachineDeployment];
 
     /// The kind as Kubernetes names it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Secret => "Secret",
             Self::MachineClass => "MachineClass",
@@ -60,8 +56,7 @@ impl MachineObjectKind {
 
 /// What would be done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WouldBe {
-    /// It is not there.
+pub(crate) enum WouldBe {
     Created,
     /// It says something else.
     Changed,
@@ -70,12 +65,10 @@ pub enum WouldBe {
 }
 
 impl WouldBe {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Created, Self::Changed, Self::Deleted];
+    pub(crate) const ALL: [Self; 3] = [Self::Created, Self::Changed, Self::Deleted];
 
     /// The word, also for metrics.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Changed => "changed",
@@ -86,22 +79,25 @@ impl WouldBe {
 
 /// An object that is not as we would have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShadowDifference {
-    /// Its kind.
-    pub kind: MachineObjectKind,
-    /// Its name.
-    pub name: String,
+pub(crate) struct ObjectDifference {
+    pub(crate) kind: MachineObjectKind,
+    pub(crate) name: String,
     /// Name of its pool, where that is known.
-    pub pool: String,
-    /// What would be done to it.
-    pub would_be: WouldBe,
+    pub(crate) pool: String,
+    pub(crate) would_be: WouldBe,
     /// Where it differs; of a deployment with another class, where the classes do. Empty where only digests are known.
-    pub places: Vec<String>,
+    pub(crate) places: Vec<String>,
     /// Why its machines, if it has any, would be replaced or updated; absent when they would not.
-    pub roll: Option<RollCause>,
+    pub(crate) roll: Option<RollCause>,
 }
 
-impl fmt::Display for ShadowDifference {
+impl ObjectDifference {
+    fn new(kind: MachineObjectKind, name: &str, pool: &str, would_be: WouldBe) -> Self {
+        Self { kind, name: name.to_owned(), pool: pool.to_owned(), would_be, places: Vec::new(), roll: None }
+    }
+}
+
+impl fmt::Display for ObjectDifference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {} would be {}", self.kind.as_str(), self.name, self.would_be.as_str())?;
         if let Some(cause) = self.roll {
@@ -112,11 +108,10 @@ impl fmt::Display for ShadowDifference {
 }
 
 /// Every object that is not as planned, in the order of pools and zones, then what nothing wants.
-#[must_use]
-pub fn shadow_differences(drift: &Drift<'_>, live: &MachineObjects) -> Vec<ShadowDifference> {
+pub(crate) fn object_differences(drift: &Drift<'_>, live: &MachineObjects) -> Vec<ObjectDifference> {
     let rolls: BTreeMap<String, Roll> =
         rolls(&drift.changes, live).into_iter().map(|roll| (roll.deployment.clone(), roll)).collect();
-    let mut differences: Vec<ShadowDifference> =
+    let mut differences: Vec<ObjectDifference> =
         drift.changes.iter().flat_map(|change| of_placement(change, live, &rolls)).collect();
     differences.extend(unwanted(&drift.orphans, live));
     differences
@@ -126,31 +121,23 @@ fn of_placement(
     change: &MachineChanges<'_>,
     live: &MachineObjects,
     rolls: &BTreeMap<String, Roll>,
-) -> Vec<ShadowDifference> {
+) -> Vec<ObjectDifference> {
     let wanted = &change.machine.deployment;
-    let differs = |kind, name: &str, would_be, places, roll| ShadowDifference {
-        kind,
-        name: name.to_owned(),
-        pool: wanted.pool_name.clone(),
-        would_be,
-        places,
-        roll,
-    };
+    let new = |kind, name: &str, would_be| ObjectDifference::new(kind, name, &wanted.pool_name, would_be);
     let mut differences = Vec::new();
     if let Some(write) = &change.secret {
-        differences.push(differs(MachineObjectKind::Secret, &wanted.secret_name.0, of(write), Vec::new(), None));
+        differences.push(new(MachineObjectKind::Secret, &wanted.secret_name.0, of(write)));
     }
     let class_of = |name: &str| live.classes.get(name).and_then(|class| class.whole.as_deref());
     if let Some(write) = &change.class {
         let before = class_of(&wanted.class_name.0);
         let places = before.map(|before| class_paths(before, write.after())).unwrap_or_default();
-        differences.push(differs(MachineObjectKind::MachineClass, &wanted.class_name.0, of(write), places, None));
+        let class = new(MachineObjectKind::MachineClass, &wanted.class_name.0, of(write));
+        differences.push(ObjectDifference { places, ..class });
     }
     let name = &wanted.name.0;
     match (&change.deployment, live.deployments.get(name)) {
-        (Some(write), None) => {
-            differences.push(differs(MachineObjectKind::MachineDeployment, name, of(write), Vec::new(), None));
-        }
+        (Some(write), None) => differences.push(new(MachineObjectKind::MachineDeployment, name, of(write))),
         (Some(write), Some(live)) => {
             let (before, after) = (without_our_annotations(&live.document), without_our_annotations(write.after()));
             if merge_patch(&before, &after).is_some() {
@@ -164,8 +151,9 @@ fn of_placement(
                 if places.is_empty() {
                     places = paths(&before, &after);
                 }
-                let cause = replaces.then(|| roll.map_or(RollCause::NotRecorded, |roll| roll.cause));
-                differences.push(differs(MachineObjectKind::MachineDeployment, name, of(write), places, cause));
+                let roll = replaces.then(|| roll.map_or(RollCause::NotRecorded, |roll| roll.cause));
+                let deployment = new(MachineObjectKind::MachineDeployment, name, of(write));
+                differences.push(ObjectDifference { places, roll, ..deployment });
             }
         }
         (None, _) => {}
@@ -199,15 +187,8 @@ fn without_our_annotations(deployment: &Value) -> Value {
 }
 
 /// What nothing wants and nobody deletes yet.
-fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ShadowDifference> {
-    let gone = |kind, name: &str, pool: &str| ShadowDifference {
-        kind,
-        name: name.to_owned(),
-        pool: pool.to_owned(),
-        would_be: WouldBe::Deleted,
-        places: Vec::new(),
-        roll: None,
-    };
+fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ObjectDifference> {
+    let gone = |kind, name: &str, pool: &str| ObjectDifference::new(kind, name, pool, WouldBe::Deleted);
     let deployments = live
         .deployments
         .iter()

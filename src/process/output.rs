@@ -1,0 +1,107 @@
+//! Everything that the program writes to stdout and stderr, logs included. Here is the one place where it is escaped: what came from outside
+//! can neither move the cursor nor hide or turn around what is written.
+//!
+//! Colours are written always and dropped by the stream, unless it is a terminal; `NO_COLOR` drops them there too.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::api::bounded_text::is_deceptive;
+
+/// Codes of the styles in our tables, in clap's help and in the log: reset, bold, dimmed, italic, underlined, and colours.
+const STYLES: [&str; 11] = ["0", "1", "2", "3", "4", "31", "32", "33", "34", "35", "36"];
+
+/// Writes data to stdout.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(escaped(text).as_bytes())?;
+    out.flush()
+}
+
+/// Says what is wrong, on stderr.
+pub(crate) fn complain(text: &str) {
+    // Nothing is left to do when stderr is closed.
+    let _ = LogWriter.write_all(format!("{text}\n").as_bytes());
+}
+
+/// Columns of the terminal that stdout is.
+pub(crate) fn columns() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = stdout.is_terminal().then(|| terminal_size::terminal_size_of(&stdout)).flatten();
+    size.map(|(width, _)| usize::from(width.0))
+}
+
+/// Writes whole lines of a log to stderr.
+#[derive(Clone, Copy)]
+pub(crate) struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        anstream::stderr().lock().write_all(escaped(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for LogWriter {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        *self
+    }
+}
+
+/// The text with deceptive characters as JSON escapes, which are right in a JSON document as well.
+fn escaped(text: &str) -> Cow<'_, str> {
+    let (mut escaped, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find(is_deceptive) {
+        let (before, after) = rest.split_at(start);
+        escaped.push_str(before);
+        let first = after.chars().next().map_or(0, char::len_utf8);
+        let (character, behind) = after.split_at(first);
+        if let Some(length) = harmless(after) {
+            let (harmless, behind) = after.split_at(length);
+            escaped.push_str(harmless);
+            rest = behind;
+        } else {
+            escaped.extend(character.encode_utf16().map(|unit| format!("\\u{unit:04x}")));
+            rest = behind;
+        }
+    }
+    if escaped.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    escaped.push_str(rest);
+    Cow::Owned(escaped)
+}
+
+/// Length of a style or a line end of CSV at the start of the text.
+fn harmless(text: &str) -> Option<usize> {
+    if text.starts_with("\r\n") {
+        return Some(2);
+    }
+    let (codes, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
+    codes.split(';').all(|code| STYLES.contains(&code)).then_some(codes.len() + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_styles_and_line_ends_are_written_as_they_are() {
+        for (text, written) in [
+            ("a\tb\n\u{1b}[1m\u{1b}[31mroll\u{1b}[0m", "a\tb\n\u{1b}[1m\u{1b}[31mroll\u{1b}[0m"),
+            ("a,b\r\n", "a,b\r\n"),
+            ("\u{1b}[2Jgone\r\u{1b}[8mhidden", "\\u001b[2Jgone\\u000d\\u001b[8mhidden"),
+            ("{\"a\": \"\u{202e}\u{e0041}\"}", "{\"a\": \"\\u202e\\udb40\\udc41\"}"),
+        ] {
+            assert_eq!(escaped(text), written);
+        }
+    }
+}
