@@ -124,7 +124,7 @@ impl Provider for Pebble {
     }
 
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-        let known = KnownErrors { codes: &[("quarryempty", Some(ErrorCode::InfraResourcesDepleted))], texts: &[] };
+        let known = KnownErrors { codes: &[(Some(ErrorCode::InfraResourcesDepleted), "quarryempty")], texts: &[] };
         error_codes(&known, code, text)
     }
 }

@@ -22,7 +22,7 @@ use crate::provider::{
 
 pub mod cloud;
 pub mod credentials;
-pub mod disks;
+mod disks;
 pub mod documents;
 pub mod error_codes;
 mod explain;

@@ -173,7 +173,7 @@ fn cloud(configured: Option<&CloudConfiguration>, region: &str) -> AzureCloud {
 
 fn resource_group(infrastructure: &InfrastructureStatus) -> Result<String, WorkerError> {
     let name = infrastructure.resource_group.name.clone();
-    if is_name(&name) { Ok(name) } else { Err(WorkerError::ResourceGroup { name }) }
+    if is_name(&name) { Ok(name) } else { Err(WorkerError::ResourceGroup(name)) }
 }
 
 /// Whether a text can be a part of an address. Everything else about names Azure says by itself.
