@@ -123,7 +123,7 @@ fn by_cloud_code(known: &KnownErrors, error: &CloudError) -> Option<ErrorCode> {
 }
 
 fn meaning(known: &KnownErrors, code: &str) -> Option<ErrorCode> {
-    match known.codes.iter().find(|(_, names)| names.split_whitespace().any(|name| name == code)) {
+    match known.codes.iter().find(|(_, names)| names.split(' ').any(|name| name == code)) {
         Some((meaning, _)) => *meaning,
         None => missing_object(code),
     }
