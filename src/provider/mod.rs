@@ -22,6 +22,7 @@ pub mod alicloud;
 pub mod aws;
 pub mod azure;
 mod cloud_error;
+mod config_members;
 mod dependencies;
 mod deployment;
 pub mod document;

@@ -135,15 +135,6 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_one_interface_for_each_card() {
-        let interfaces = on_cards(1, 3).unwrap().unwrap();
-        let members =
-            |name: &str| interfaces.as_array().unwrap().iter().map(|each| each[name].as_i64()).collect::<Vec<_>>();
-        assert_eq!(members("networkCardIndex"), [Some(1), Some(2), Some(3)]);
-        assert_eq!(members("ipv6AddressCount"), [Some(1), None, None]);
-    }
-
-    #[test]
     fn empty_and_endless_ranges_are_errors() {
         assert_eq!(
             on_cards(3, 2).unwrap_err().to_string(),

@@ -54,9 +54,6 @@ pub(super) fn data_disks(pool: &WorkerPool, config: &[DataVolumeConfig]) -> Resu
 fn data_disk_image(volume: &str, config: &[DataVolumeConfig]) -> Option<Value> {
     let images = config.iter().filter(|DataVolumeConfig { name, image_ref: _ }| name == volume);
     let image = images.filter_map(|entry| entry.image_ref.as_ref()).next_back()?;
-    let mut members = Map::new();
-    if let Some(reference) = image.references().preferred() {
-        members.insert(reference.member().to_owned(), reference.value().into());
-    }
-    Some(members.into())
+    let preferred = image.references().preferred();
+    Some(preferred.map(|(member, value)| (member.to_owned(), value.into())).into_iter().collect::<Map<_, _>>().into())
 }

@@ -21,6 +21,7 @@ use crate::provider::{
 };
 
 pub mod cloud;
+mod config_members;
 pub mod credentials;
 mod disks;
 pub mod documents;
