@@ -47,6 +47,7 @@ fn azure_conforms() {
             (&format!("{image}/communityGalleryImageID"), "/d"),
             (&format!("{image}/sharedGalleryImageID"), "/t"),
             ("/providerConfig/capacityReservation/capacityReservationGroupID", "/h"),
+            ("/spec/infrastructureProviderStatus/identity", "{id: /other}"),
         ],
         not_hashed: &[&NOT_HASHED[..], &[("/providerConfig/nodeTemplate/virtualCapacity", "{a: 2}")]].concat(),
     })
@@ -69,7 +70,7 @@ fn aws_conforms() {
                 "{apiVersion: aws.provider.extensions.gardener.cloud/v1alpha1, kind: WorkerConfig,
                   nodeTemplate: {capacity: {cpu: 4}, virtualCapacity: {a: 1}}, volume: {iops: 1, throughput: 2},
                   dataVolumes: [{name: data, iops: 1, throughput: 2, snapshotID: s}],
-                  iamInstanceProfile: {name: n, arn: a},
+                  iamInstanceProfile: {name: p, arn: a},
                   instanceMetadataOptions: {httpTokens: required, httpPutResponseHopLimit: 1},
                   cpuOptions: {coreCount: 1, threadsPerCore: 1, amdSevSnp: enabled},
                   capacityReservation: {capacityReservationPreference: open, capacityReservationId: i,

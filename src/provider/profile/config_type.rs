@@ -1,4 +1,5 @@
-//! The type of a provider's document: how one is opened, and how that of a NamespacedCloudProfile is merged into its parent's.
+//! How each provider names the type of its document: how one is opened, and how that of a NamespacedCloudProfile is merged
+//! into that of its parent.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
