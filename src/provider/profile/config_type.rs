@@ -17,10 +17,12 @@ pub enum SameVersion {
     Replaced,
 }
 
+type Opened = Result<Box<dyn ProfileConfig>, DocumentError>;
+
 /// The type of a provider's document in CloudProfiles.
 #[derive(Clone, Copy)]
 pub struct ConfigType {
-    open: fn(Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError>,
+    open: fn(Option<&RawValue>) -> Opened,
     same_version: SameVersion,
     complete: fn(&mut Value),
 }
@@ -42,7 +44,7 @@ impl ConfigType {
         Self { complete, ..self }
     }
 
-    pub(super) fn open(self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
+    pub(super) fn open(self, raw: Option<&RawValue>) -> Opened {
         (self.open)(raw)
     }
 
