@@ -65,7 +65,7 @@ pub(crate) async fn deploy(
     let mut steps = StepTimer::start();
     let (latest, read) = (context.marked(), context.worker);
     let worker = latest.as_deref().unwrap_or(read);
-    let missing = || WorkerError::ClusterMissing { cluster: context.shoot.name().to_owned() };
+    let missing = || WorkerError::ClusterMissing(context.shoot.name().to_owned());
     let cluster = cluster.ok_or_else(missing)?;
     let has_moved = context.operation == Operation::Restore;
     let (secrets, live) = observe(context, worker, has_moved).await?;

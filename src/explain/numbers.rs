@@ -6,33 +6,17 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 
 use crate::api::gardener::WorkerPool;
-use crate::pool::names::{ClassName, DeploymentName};
 use crate::provider::WorkerContext;
 use crate::provider::explanation::PlacementPlan;
 use crate::worker::machine_objects::MachineObjects;
 
-/// Numbers and names of a pool in one zone.
+/// Numbers and names of a pool in one zone, beside what is there.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementExplanation {
-    /// The zone, if the pool has zones.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub zone: Option<String>,
-    /// Name of the machine deployment.
-    pub deployment: DeploymentName,
-    /// Name of the machine class; absent where the pool can't be hashed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub class: Option<ClassName>,
-    /// Fewest machines.
-    pub minimum: i32,
-    /// Most machines.
-    pub maximum: i32,
-    /// Machines above the wanted number during a roll.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_surge: Option<IntOrString>,
-    /// Machines that may be missing during a roll.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_unavailable: Option<IntOrString>,
+    /// Numbers and names.
+    #[serde(flatten)]
+    pub plan: PlacementPlan,
     /// Wanted replicas of the live machine deployment, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live_replicas: Option<i32>,
@@ -97,11 +81,8 @@ pub(super) fn explain_placement(
 ) -> PlacementExplanation {
     let live = live.deployments.get(&placement.deployment.0).map(|live| &live.object.spec);
     let live_replicas = live.map(|spec| spec.replicas);
-    let class = placement.class.map(|(class, _)| class);
-    let live_class = live.map(|spec| &spec.template.spec.class.name).filter(|name| {
-        let is_other = class.as_ref().is_some_and(|class| class.0 != **name);
-        is_other && !name.is_empty()
-    });
+    let is_other = |live: &&String| placement.class.as_ref().is_some_and(|(class, _)| class.0 != **live);
+    let live_class = live.map(|spec| &spec.template.spec.class.name).filter(|name| is_other(name) && !name.is_empty());
     let hibernated = context.shoot.is_hibernation_wanted();
     let mut hazards = Vec::new();
     if is_zero(placement.max_surge.as_ref()) && is_zero(placement.max_unavailable.as_ref()) {
@@ -116,18 +97,7 @@ pub(super) fn explain_placement(
     if placement.maximum == 0 && pool.maximum > 0 {
         hazards.push(Hazard::ZoneStaysEmpty);
     }
-    PlacementExplanation {
-        zone: placement.zone,
-        deployment: placement.deployment,
-        class,
-        minimum: placement.minimum,
-        maximum: placement.maximum,
-        max_surge: placement.max_surge,
-        max_unavailable: placement.max_unavailable,
-        live_replicas,
-        live_class: live_class.cloned(),
-        hazards,
-    }
+    PlacementExplanation { live_replicas, live_class: live_class.cloned(), plan: placement, hazards }
 }
 
 /// What is dangerous about the zones of a pool. A pool that failed may have no placements for another reason.

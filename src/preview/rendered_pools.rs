@@ -104,7 +104,7 @@ fn context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failure> {
     let namespace = inputs.namespace();
     let missing = |member| WorkerError::ClusterIncomplete { cluster: namespace.to_owned(), member };
     if inputs.shoot.is_none() && inputs.cloud_profile.is_none() {
-        return Err(WorkerError::ClusterMissing { cluster: namespace.to_owned() }.into());
+        return Err(WorkerError::ClusterMissing(namespace.to_owned()).into());
     }
     let unreadable = |error: DecodeError| Failure::unreadable(&error);
     Ok(WorkerContext {

@@ -18,6 +18,27 @@ pub trait Document: DeserializeOwned + Default {
     const LARGE: bool = false;
 }
 
+/// Declares types of documents: members are in camel case, and one that is absent or null has its default. `strict` ones
+/// refuse members that they don't have.
+macro_rules! documents {
+    (strict $($items:tt)*) => { $crate::provider::document::documents! { #[serde(deny_unknown_fields)] $($items)* } };
+    (lenient $($items:tt)*) => { $crate::provider::document::documents! { #[serde()] $($items)* } };
+    (#[$strictness:meta] $($(#[$attribute:meta])* pub struct $name:ident {
+        $($(#[$of_member:meta])* $visibility:vis $member:ident: $type:ty,)*
+    })*) => {$(
+        $(#[$attribute])*
+        #[derive(Clone, Debug, Default, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[$strictness]
+        pub struct $name {$(
+            $(#[$of_member])*
+            #[serde(default, deserialize_with = "crate::api::gotext::json::null_as_default")]
+            $visibility $member: $type,
+        )*}
+    )*};
+}
+pub(in crate::provider) use documents;
+
 /// Why a document can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {

@@ -8,6 +8,10 @@ use super::document::{Document, decode_document};
 use super::{PoolProblem, WorkerContext, WorkerError};
 use crate::api::gardener::WorkerPool;
 
+/// Where the documents of a Worker stand, for messages.
+pub(super) const INFRASTRUCTURE_STATUS: &str = "Worker spec.infrastructureProviderStatus";
+pub(super) const PROVIDER_STATUS: &str = "Worker status.providerStatus";
+
 impl WorkerContext<'_> {
     /// Where the provider config of the CloudProfile stands, for messages.
     #[must_use]
@@ -35,9 +39,8 @@ impl WorkerContext<'_> {
     /// # Errors
     /// When it is missing or can't be read.
     pub fn infrastructure_status<T: Document>(&self) -> Result<T, WorkerError> {
-        const PATH: &str = "Worker spec.infrastructureProviderStatus";
-        decode(PATH, self.worker.spec.infrastructure_provider_status.as_deref())?
-            .ok_or_else(|| WorkerError::DocumentMissing { path: PATH.to_owned(), kind: T::KIND })
+        decode(INFRASTRUCTURE_STATUS, self.worker.spec.infrastructure_provider_status.as_deref())?
+            .ok_or_else(|| WorkerError::DocumentMissing { path: INFRASTRUCTURE_STATUS.to_owned(), kind: T::KIND })
     }
 
     /// What the provider kept in the status of the Worker.
@@ -45,7 +48,7 @@ impl WorkerContext<'_> {
     /// # Errors
     /// When it can't be read.
     pub fn provider_status<T: Document>(&self) -> Result<Option<T>, WorkerError> {
-        decode("Worker status.providerStatus", self.worker.status.provider_status.as_deref())
+        decode(PROVIDER_STATUS, self.worker.status.provider_status.as_deref())
     }
 }
 
@@ -57,6 +60,7 @@ pub fn pool_config<T: Document>(pool: &WorkerPool) -> Result<T, PoolProblem> {
     Ok(pool.provider_config.as_deref().map(decode_document).transpose()?.unwrap_or_default())
 }
 
-fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {
+/// Decodes a document that stands at a path.
+pub(super) fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {
     raw.map(decode_document).transpose().map_err(|source| WorkerError::Document { path: path.to_owned(), source })
 }

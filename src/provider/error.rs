@@ -10,11 +10,8 @@ use crate::pool::hash::HashError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
     /// There is no Cluster.
-    #[error("Cluster {cluster:?} does not exist; gardenlet makes it for each shoot")]
-    ClusterMissing {
-        /// Name of the Cluster: the Worker's namespace.
-        cluster: String,
-    },
+    #[error("Cluster {0:?} does not exist; gardenlet makes it for each shoot")]
+    ClusterMissing(String),
     /// The Cluster lacks an object.
     #[error("Cluster {cluster:?}: spec.{member} is missing")]
     ClusterIncomplete {
@@ -40,11 +37,8 @@ pub enum WorkerError {
         source: DocumentError,
     },
     /// The credentials are missing.
-    #[error("spec.secretRef: Secret {secret:?} with the cloud credentials does not exist")]
-    CredentialsMissing {
-        /// `namespace/name`.
-        secret: String,
-    },
+    #[error("spec.secretRef: Secret {0:?} with the cloud credentials does not exist")]
+    CredentialsMissing(String),
     /// The credentials are incomplete.
     #[error("spec.secretRef: Secret {secret:?} has no key {key:?} or its value is empty")]
     CredentialsIncomplete {
@@ -72,11 +66,8 @@ pub enum WorkerError {
         supported: &'static [&'static str],
     },
     /// The infrastructure names no resource group.
-    #[error("spec.infrastructureProviderStatus.resourceGroup.name: {name:?} can't be the name of a resource group")]
-    ResourceGroup {
-        /// The name.
-        name: String,
-    },
+    #[error("spec.infrastructureProviderStatus.resourceGroup.name: {0:?} can't be the name of a resource group")]
+    ResourceGroup(String),
     /// The infrastructure has nothing of a kind that nodes need.
     #[error("spec.infrastructureProviderStatus.{path}: no {what} with purpose \"nodes\"")]
     NothingForNodes {
@@ -86,11 +77,8 @@ pub enum WorkerError {
         what: &'static str,
     },
     /// No provider serves Workers of this type.
-    #[error("spec.type: no provider for type {worker_type:?}")]
-    UnknownType {
-        /// The type.
-        worker_type: String,
-    },
+    #[error("spec.type: no provider for type {0:?}")]
+    UnknownType(String),
 }
 
 impl WorkerError {
@@ -98,18 +86,18 @@ impl WorkerError {
     #[must_use]
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
-            Self::CredentialsMissing { .. }
-            | Self::CredentialsIncomplete { .. }
-            | Self::CredentialsUnreadable { .. } => Some(ErrorCode::InfraUnauthenticated),
+            Self::CredentialsMissing(_) | Self::CredentialsIncomplete { .. } | Self::CredentialsUnreadable { .. } => {
+                Some(ErrorCode::InfraUnauthenticated)
+            }
             // gardenlet's turn, not a person's.
-            Self::ClusterMissing { .. } => None,
+            Self::ClusterMissing(_) => None,
             Self::ClusterIncomplete { .. }
             | Self::DocumentMissing { .. }
             | Self::Document { .. }
             | Self::UnknownCloud { .. }
-            | Self::ResourceGroup { .. }
+            | Self::ResourceGroup(_)
             | Self::NothingForNodes { .. }
-            | Self::UnknownType { .. } => Some(ErrorCode::ConfigurationProblem),
+            | Self::UnknownType(_) => Some(ErrorCode::ConfigurationProblem),
         }
     }
 }
@@ -173,65 +161,25 @@ pub enum PoolProblem {
         version: String,
     },
     /// The CloudProfile has no provider config, which old-format profiles need.
-    #[error("CloudProfile {cloud_profile:?}: spec.providerConfig is missing, so machine types can't be looked up")]
-    ProfileConfigMissing {
-        /// Name of the CloudProfile.
-        cloud_profile: String,
-    },
+    #[error("CloudProfile {0:?}: spec.providerConfig is missing, so machine types can't be looked up")]
+    ProfileConfigMissing(String),
     /// The provider config of the pool can't be read.
     #[error("providerConfig: {0}")]
     ProviderConfig(#[from] DocumentError),
     /// The pool has no root volume.
     #[error("volume: required")]
     VolumeMissing,
-    /// A volume size is no number.
-    #[error("{path}: {size:?} does not start with a number of GiB")]
-    VolumeSize {
+    /// A field is wrong, or missing where the rest of the pool calls for it.
+    #[error("{path}: {detail}")]
+    Field {
         /// Path within the pool.
         path: String,
-        /// The size.
-        size: String,
-    },
-    /// A volume is larger than the cloud's driver can say.
-    #[error("{path}: {size:?} is more than {largest} GiB")]
-    VolumeTooLarge {
-        /// Path within the pool.
-        path: String,
-        /// The size.
-        size: String,
-        /// The largest size in GiB.
-        largest: i64,
-    },
-    /// A list is too long.
-    #[error("{path}: {count} are too many, at most {most}")]
-    TooMany {
-        /// Path within the pool.
-        path: &'static str,
-        /// Its length.
-        count: usize,
-        /// The longest that is possible.
-        most: usize,
-    },
-    /// Something is missing that the rest of the pool calls for.
-    #[error("{path}: required: {what}")]
-    Required {
-        /// Path within the pool.
-        path: &'static str,
-        /// What is missing there.
-        what: &'static str,
-    },
-    /// A text that no cloud could accept.
-    #[error("{path}: holds a line break or control character")]
-    ControlCharacter {
-        /// Path within the pool.
-        path: &'static str,
+        /// What is wrong.
+        detail: String,
     },
     /// The Secret with the boot script is missing.
-    #[error("userDataSecretRef: Secret {secret:?} does not exist")]
-    UserDataSecretMissing {
-        /// Name of the Secret.
-        secret: String,
-    },
+    #[error("userDataSecretRef: Secret {0:?} does not exist")]
+    UserDataSecretMissing(String),
     /// The Secret with the boot script has none.
     #[error("userDataSecretRef: Secret {secret:?} has no key {key:?} or its value is empty")]
     UserDataEmpty {
@@ -241,11 +189,8 @@ pub enum PoolProblem {
         key: String,
     },
     /// A zone has no network.
-    #[error("zones: infrastructure status has no subnet with purpose \"nodes\" for zone {zone:?}")]
-    ZoneSubnetMissing {
-        /// The zone.
-        zone: String,
-    },
+    #[error("zones: infrastructure status has no subnet with purpose \"nodes\" for zone {0:?}")]
+    ZoneSubnetMissing(String),
     /// The infrastructure has nothing of a kind that the pool needs.
     #[error("spec.infrastructureProviderStatus.{path} of the Worker: no {what} with purpose \"nodes\"")]
     NothingForNodes {
@@ -272,12 +217,18 @@ pub enum PoolProblem {
 }
 
 impl PoolProblem {
+    /// Of a field at a path within the pool.
+    #[must_use]
+    pub fn field(path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::Field { path: path.into(), detail: detail.into() }
+    }
+
     /// The code for `lastError.codes`.
     #[must_use]
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             // gardenlet writes both Secrets; they come with the next try.
-            Self::UserDataSecretMissing { .. } | Self::UserDataEmpty { .. } => None,
+            Self::UserDataSecretMissing(_) | Self::UserDataEmpty { .. } => None,
             Self::Dependency(failure) => failure.code,
             Self::DependencyAwaited(_) => None,
             _ => Some(ErrorCode::ConfigurationProblem),

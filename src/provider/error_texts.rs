@@ -11,11 +11,15 @@ use crate::api::gardener::ErrorCode;
 
 /// What is known of the errors of one cloud.
 pub struct KnownErrors {
-    /// Codes of the cloud in lower case, and what each means; `None` for one that its words have to explain.
-    pub codes: &'static [(&'static str, Option<ErrorCode>)],
+    /// Codes of the cloud.
+    pub codes: ErrorNames,
     /// Words that only this cloud uses.
     pub texts: ErrorTexts,
 }
+
+/// Codes of a cloud in lower case, with spaces between them, and what they mean; `None` for those that the words beside them
+/// have to explain.
+pub type ErrorNames = &'static [(Option<ErrorCode>, &'static str)];
 
 /// Words and the code that each stands for; the first that is found decides.
 ///
@@ -115,13 +119,14 @@ pub fn error_codes(known: &KnownErrors, driver_code: Option<&str>, text: &str) -
 }
 
 fn by_cloud_code(known: &KnownErrors, error: &CloudError) -> Option<ErrorCode> {
-    error.codes.iter().find_map(|code| {
-        let code = code.to_lowercase();
-        match known.codes.iter().find(|(name, _)| *name == code) {
-            Some((_, meaning)) => *meaning,
-            None => missing_object(&code),
-        }
-    })
+    error.codes.iter().find_map(|code| meaning(known, &code.to_lowercase()))
+}
+
+fn meaning(known: &KnownErrors, code: &str) -> Option<ErrorCode> {
+    match known.codes.iter().find(|(_, names)| names.split(' ').any(|name| name == code)) {
+        Some((meaning, _)) => *meaning,
+        None => missing_object(code),
+    }
 }
 
 /// `ResourceGroupNotFound`, `InvalidSubnetID.NotFound`: something that the configuration refers to is not there.
@@ -135,13 +140,7 @@ fn by_words(known: &KnownErrors, words: &str) -> Option<ErrorCode> {
         return Some(code);
     }
     let mut named = words.split(|letter: char| !(letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_')));
-    named.find_map(|word| {
-        let word = word.trim_end_matches('.');
-        match known.codes.iter().find(|(name, _)| *name == word) {
-            Some((_, meaning)) => *meaning,
-            None => missing_object(word),
-        }
-    })
+    named.find_map(|word| meaning(known, word.trim_end_matches('.')))
 }
 
 fn matching(texts: ErrorTexts, words: &str) -> Option<ErrorCode> {

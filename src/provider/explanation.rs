@@ -204,22 +204,32 @@ impl From<MachineImage> for NamedImage {
 }
 
 /// Machines of a pool in one place, by numbers and names.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PlacementPlan {
     /// The zone, if the pool has zones.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Name of the machine deployment.
     pub deployment: DeploymentName,
+    /// The machine class and what its hash is made of, of which JSON has the name; absent where the pool can't be hashed.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "class_name")]
+    pub class: Option<(ClassName, HashItems)>,
     /// Fewest machines.
     pub minimum: i32,
     /// Most machines.
     pub maximum: i32,
     /// Machines above the wanted number during a roll.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
     /// Machines that may be missing during a roll.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
-    /// The class and what its hash is made of; absent where it can't be hashed.
-    pub class: Option<(ClassName, HashItems)>,
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn class_name<S: serde::Serializer>(class: &Option<(ClassName, HashItems)>, serializer: S) -> Result<S::Ok, S::Error> {
+    class.as_ref().map(|(name, _)| name).serialize(serializer)
 }
 
 impl PlacementPlan {

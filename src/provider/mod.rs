@@ -22,6 +22,7 @@ pub mod alicloud;
 pub mod aws;
 pub mod azure;
 mod cloud_error;
+mod config_members;
 mod dependencies;
 mod deployment;
 pub mod document;
@@ -40,11 +41,12 @@ mod shoot_pools;
 #[cfg(test)]
 pub(crate) mod test_support;
 mod user_data;
+mod volumes;
 
 pub use dependencies::{Dependencies, DependencyFailure};
 pub use documents::pool_config;
 pub use error::{PoolError, PoolProblem, WorkerError};
-pub use error_texts::{ErrorTexts, KnownErrors, error_codes};
+pub use error_texts::{ErrorNames, ErrorTexts, KnownErrors, error_codes};
 pub use explanation::ProviderExplanation;
 use image::ImageProvider;
 use profile::ProfileFormat;
@@ -203,7 +205,7 @@ impl Providers {
     /// When there is none.
     pub fn for_worker_type(self, worker_type: &str) -> Result<&'static dyn Provider, WorkerError> {
         let found = self.of_machines.iter().copied().find(|provider| provider.provider_type() == worker_type);
-        found.ok_or_else(|| WorkerError::UnknownType { worker_type: worker_type.to_owned() })
+        found.ok_or_else(|| WorkerError::UnknownType(worker_type.to_owned()))
     }
 }
 

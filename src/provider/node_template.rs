@@ -1,22 +1,20 @@
 //! The node template that a pool's provider config may hold: it overrides the pool's own.
 
+use crate::provider::document::documents;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use crate::api::gardener::NodeTemplate;
-use crate::api::gotext::json::null_as_default;
 use crate::api::gotext::quantity::Quantity;
 
-/// A node template inside a strict document.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct StrictNodeTemplate {
-    /// Resources of the node.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub capacity: BTreeMap<String, Quantity>,
-    /// Resources that exist only for the autoscaler; an empty object counts as given.
-    pub virtual_capacity: Option<BTreeMap<String, Quantity>>,
+documents! { strict
+    /// A node template inside a strict document.
+    #[derive(PartialEq, Eq)]
+    pub struct StrictNodeTemplate {
+        /// Resources of the node.
+        pub capacity: BTreeMap<String, Quantity>,
+        /// Resources that exist only for the autoscaler; an empty object counts as given.
+        pub virtual_capacity: Option<BTreeMap<String, Quantity>>,
+    }
 }
 
 impl StrictNodeTemplate {

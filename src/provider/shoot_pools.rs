@@ -11,13 +11,34 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::{decode_lenient, null_as_default};
 use crate::api::gotext::quantity::Quantity;
 
-/// Where pools stand in a Shoot.
-pub(super) const PATH: FieldPath<'static> = FieldPath::new("spec.provider.workers");
-
-/// The pool before a change, found by its name.
-pub(super) fn before<'a>(pool: &ShootPool, old: Option<&'a ShootPools>) -> Option<&'a ShootPool> {
-    old?.workers.iter().find(|before| before.name == pool.name)
+/// What is wrong with pools, also compared with what they were: what is the same for every provider, what `of_pool` says of
+/// each, and `of_config` of its provider config (absent is empty).
+pub(super) fn validate<Config: Document>(
+    pools: &ShootPools,
+    old: Option<&ShootPools>,
+    most_data_volumes: usize,
+    of_pool: impl Fn(&ShootPool, FieldPath<'_>, &mut FieldErrors),
+    of_config: impl Fn(&Config, &ShootPool, FieldPath<'_>, &mut FieldErrors),
+) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    for (index, pool) in pools.workers.iter().enumerate() {
+        let path = PATH.index(index);
+        validate_volumes(pool, most_data_volumes, path, &mut errors);
+        of_pool(pool, path, &mut errors);
+        let before = old.and_then(|old| old.workers.iter().find(|before| before.name == pool.name));
+        validate_change(before, pool, path, &mut errors);
+        let path = path.child("providerConfig");
+        match pool.provider_config.as_deref().map(decode_document).transpose() {
+            Ok(config) => of_config(&config.unwrap_or_default(), pool, path, &mut errors),
+            // The document itself is not shown: it may be long, and the error names the member.
+            Err(error) => errors.invalid(path, (), format!("invalid providerConfig: {error}")),
+        }
+    }
+    errors
 }
+
+/// Where pools stand in a Shoot.
+const PATH: FieldPath<'static> = FieldPath::new("spec.provider.workers");
 
 /// What is read of an `InfrastructureConfig`.
 #[derive(Debug, Default, Deserialize)]
@@ -58,24 +79,8 @@ pub(super) fn infrastructure_config<ZoneName: DeserializeOwned + Default>(
     decode_lenient(pools.infrastructure_config.as_deref()?.get()).ok()
 }
 
-/// The `WorkerConfig` of a pool, if it has one that can be read.
-pub(super) fn worker_config<T: Document>(
-    raw: Option<&RawValue>,
-    pool: FieldPath<'_>,
-    errors: &mut FieldErrors,
-) -> Option<T> {
-    match decode_document(raw?) {
-        Ok(config) => Some(config),
-        Err(error) => {
-            // The document itself is not shown: it may be long, and the error names the member.
-            errors.invalid(pool.child("providerConfig"), (), format!("invalid providerConfig: {error}"));
-            None
-        }
-    }
-}
-
 /// Root and data volumes need a type and a size.
-pub(super) fn validate_volumes(pool: &ShootPool, most: usize, path: FieldPath<'_>, errors: &mut FieldErrors) {
+fn validate_volumes(pool: &ShootPool, most: usize, path: FieldPath<'_>, errors: &mut FieldErrors) {
     match &pool.volume {
         None => errors.required(path.child("volume"), "must not be nil"),
         Some(volume) => validate_volume(volume, path.child("volume"), errors),
@@ -119,12 +124,7 @@ pub(super) fn validate_zones(
 }
 
 /// What may not change: zones but at their end, and what in-place updates can't bring to a running machine.
-pub(super) fn validate_change(
-    before: Option<&ShootPool>,
-    pool: &ShootPool,
-    path: FieldPath<'_>,
-    errors: &mut FieldErrors,
-) {
+fn validate_change(before: Option<&ShootPool>, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let Some(before) = before else { return };
     if !pool.zones.starts_with(&before.zones) {
         let detail = format!(

@@ -13,7 +13,7 @@ pub fn user_data(context: &WorkerContext<'_>, pool: &WorkerPool) -> Result<UserD
     let secret = context
         .secrets
         .get(namespace, &reference.name)
-        .ok_or_else(|| PoolProblem::UserDataSecretMissing { secret: reference.name.clone() })?;
+        .ok_or_else(|| PoolProblem::UserDataSecretMissing(reference.name.clone()))?;
     let content = secret
         .non_empty(&reference.key)
         .ok_or_else(|| PoolProblem::UserDataEmpty { secret: reference.name.clone(), key: reference.key.clone() })?;

@@ -33,7 +33,7 @@ pub fn context_of<'a>(
     cluster: Option<&'a Cluster>,
     secrets: &'a Secrets,
 ) -> Result<WorkerContext<'a>, WorkerError> {
-    let missing = || WorkerError::ClusterMissing { cluster: worker.metadata.namespace.clone().unwrap_or_default() };
+    let missing = || WorkerError::ClusterMissing(worker.metadata.namespace.clone().unwrap_or_default());
     context(worker, cluster.ok_or_else(missing)?, secrets)
 }
 

@@ -54,7 +54,8 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
                 // The provider's answer for pools that fail, held against one that does not.
                 let wanted: Vec<PlacementPlan> = planned.machines.iter().map(PlacementPlan::from).collect();
                 assert_eq!(planner.explain_pool(pool).placements, wanted, "{at}");
-                let classes = explained.placements.iter().map(|placement| placement.class.as_ref());
+                let classes =
+                    explained.placements.iter().map(|placement| placement.plan.class.as_ref().map(|(class, _)| class));
                 let names = planned.machines.iter().map(|machine| Some(&machine.deployment.class_name));
                 assert!(classes.eq(names), "{at}: {:?}", explained.placements);
                 for machine in &planned.machines {

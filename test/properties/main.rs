@@ -1,6 +1,7 @@
 //! What holds for every input, not only for the measured ones.
 //!
 //! * [`cloud_profiles`]: converted and shortened profiles make the same machines;
+//! * [`conformance`]: what holds for every provider of machines;
 //! * [`provider_config`]: which bytes of a provider config are hashed;
 //! * [`profiles`]: both halves of a CloudProfile: what admission writes is what it accepts;
 //! * [`status_size`]: what a status takes, whatever is wrong with a Worker;
@@ -12,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod cloud_profiles;
+mod conformance;
 mod edits;
 mod mutations;
 mod parity_inputs;

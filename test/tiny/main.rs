@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser as _;
 use serde_json::{Value, json};
+use test_support::conformance::{Example, check};
 use tiny::PROVIDERS;
 
 /// Commands of the program that this test calls by starting itself.
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     plans_its_pools();
     explains_its_images();
     resolves_its_cloud_profile();
+    conforms();
     println!("the example is planned and explained; now live");
     local::run(&local::Arguments::parse_from(["local", "pebble", "--exit"]))
 }
@@ -34,6 +36,19 @@ fn main() -> ExitCode {
 fn is_tiny() {
     let lines = include_str!("../../example/tiny/src/pebble.rs").lines().count();
     assert!(lines <= LINES, "{lines} lines");
+}
+
+/// It holds what every provider must.
+fn conforms() {
+    let example = Example {
+        provider: PROVIDERS.for_worker_type("pebble").unwrap(),
+        documents: include_str!("../../example/tiny/worker.yaml"),
+        pool: "flat",
+        members: &[],
+        hashed: &[("/nodeAgentSecretName", "other"), ("/providerConfig/scratchSize", "101Gi")],
+        not_hashed: &[("/maximum", "9"), ("/labels", "{a: b}"), ("/annotations", "{a: b}")],
+    };
+    check(&example).unwrap();
 }
 
 /// What the program prints.

@@ -10,14 +10,13 @@ use gardener_extension_worker::pool::bounds::Bounds;
 use gardener_extension_worker::pool::hash::{HashItems, ProviderItems, pool_hash};
 use gardener_extension_worker::pool::names::deployment_name;
 use gardener_extension_worker::pool::zones::positions;
-use gardener_extension_worker::provider::document::{Document, DocumentError};
+use gardener_extension_worker::provider::document::Document;
 use gardener_extension_worker::provider::explanation::{EffectiveInput, ImageName, Origin};
 use gardener_extension_worker::provider::image::{
     ImageProvider, ImagesDocument, KeepsImages, KeptImages, WorkerImages,
 };
 use gardener_extension_worker::provider::profile::{
-    ImagesOnly, ProfileConfig, ProfileFormat, RegionImage, RegionalVersion, Repeated, SameVersion, merge_documents,
-    open_config,
+    ConfigType, ImagesOnly, ProfileFormat, RegionImage, RegionalVersion, Repeated, SameVersion,
 };
 use gardener_extension_worker::provider::{
     ClassContent, KnownErrors, MachinePlan, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider,
@@ -25,7 +24,6 @@ use gardener_extension_worker::provider::{
     operating_system_labels, pool_config, user_data,
 };
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Group and version of its documents.
@@ -64,12 +62,8 @@ impl ProfileFormat for Pebble {
         "pebble"
     }
 
-    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
-        open_config::<CloudProfileConfig>(raw)
-    }
-
-    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
-        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Replaced, |_| {})
+    fn config_type(&self) -> ConfigType {
+        ConfigType::of::<CloudProfileConfig>(SameVersion::Replaced)
     }
 }
 
@@ -124,7 +118,7 @@ impl Provider for Pebble {
     }
 
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-        let known = KnownErrors { codes: &[("quarryempty", Some(ErrorCode::InfraResourcesDepleted))], texts: &[] };
+        let known = KnownErrors { codes: &[(Some(ErrorCode::InfraResourcesDepleted), "quarryempty")], texts: &[] };
         error_codes(&known, code, text)
     }
 }

@@ -33,24 +33,24 @@ fn number_cells(placement: &PlacementExplanation) -> [Cell; 6] {
     let shrinks = placement.hazards.iter().any(|hazard| matches!(hazard, Hazard::MaximumBelowLive { .. }));
     [
         zone(placement).into(),
-        placement.minimum.to_string().into(),
-        careful(placement.maximum.to_string(), shrinks),
-        careful(bound_text(placement.max_surge.as_ref()), stuck),
-        careful(bound_text(placement.max_unavailable.as_ref()), stuck),
+        placement.plan.minimum.to_string().into(),
+        careful(placement.plan.maximum.to_string(), shrinks),
+        careful(bound_text(placement.plan.max_surge.as_ref()), stuck),
+        careful(bound_text(placement.plan.max_unavailable.as_ref()), stuck),
         careful(placement.live_replicas.map_or("-".to_owned(), |live| live.to_string()), shrinks),
     ]
 }
 
 fn name_cells(placement: &PlacementExplanation) -> [Cell; 2] {
-    let class = match &placement.class {
-        Some(class) => class.0.as_str().into(),
+    let class = match &placement.plan.class {
+        Some((class, _)) => class.0.as_str().into(),
         None => Cell::styled("unknown: see the error", BAD),
     };
-    [placement.deployment.0.as_str().into(), class]
+    [placement.plan.deployment.0.as_str().into(), class]
 }
 
 fn notes(placement: &PlacementExplanation, effect: HashEffect, width: usize) -> String {
-    let place = match &placement.zone {
+    let place = match &placement.plan.zone {
         Some(zone) => format!("zone {zone}: "),
         None => String::new(),
     };
@@ -67,7 +67,7 @@ fn notes(placement: &PlacementExplanation, effect: HashEffect, width: usize) -> 
 }
 
 fn zone(placement: &PlacementExplanation) -> &str {
-    placement.zone.as_deref().unwrap_or("-")
+    placement.plan.zone.as_deref().unwrap_or("-")
 }
 
 fn bound_text(bound: Option<&IntOrString>) -> String {

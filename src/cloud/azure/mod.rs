@@ -19,11 +19,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use self::accounts::Accounts;
-use self::background_task::{BackgroundTask, TaskState, settle};
+use self::background_task::{BackgroundTask, Report, TaskState, settle};
 use self::client::ScaleSets;
-use self::error::AzureError;
 use self::provision::{Provision, Turns};
 use self::removal::Removal;
 use self::retry_listener::RetryListener;
@@ -38,7 +39,6 @@ use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{Dependencies, DependencyFailure, WorkerContext, WorkerError};
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::status::Failure;
-use serde_json::{Value, json};
 
 mod accounts;
 mod addresses;
@@ -94,19 +94,14 @@ pub struct Azure {
 struct WorkerTasks {
     place: Arc<ScaleSetScope>,
     turns: Turns,
-    pools: HashMap<String, PoolTask>,
-    removal: Option<RemovalTask>,
+    pools: HashMap<String, Attempt<PoolNeed, ScaleSetDependency>>,
+    removal: Option<Attempt<Removal, Vec<ScaleSetDependency>>>,
 }
 
-struct PoolTask {
-    need: PoolNeed,
-    task: BackgroundTask<ScaleSetDependency>,
-    tries: u32,
-}
-
-struct RemovalTask {
-    removal: Removal,
-    task: BackgroundTask<Vec<ScaleSetDependency>>,
+/// A task, what it is for, and how often that has failed before.
+struct Attempt<Purpose, T> {
+    purpose: Purpose,
+    task: BackgroundTask<T>,
     tries: u32,
 }
 
@@ -116,16 +111,6 @@ impl Azure {
     pub fn new(addresses: Addresses, write_check: WriteCheck, task_ended: TaskEnded) -> Self {
         let accounts = Arc::new(Accounts::new(addresses, Arc::clone(&write_check)));
         Self { accounts, write_check, task_ended, tasks: Mutex::default() }
-    }
-
-    /// Who asks at a place.
-    fn scale_sets(
-        &self,
-        place: &Arc<ScaleSetScope>,
-    ) -> Result<impl FnOnce(Arc<dyn RetryListener>) -> ScaleSets + use<>, AzureError> {
-        let account = self.accounts.account(place.cloud, &place.credentials)?;
-        let (accounts, place, pretends) = (Arc::clone(&self.accounts), Arc::clone(place), self.pretends());
-        Ok(move |listener| ScaleSets { accounts, account, place, pretends, listener })
     }
 
     fn pretends(&self) -> bool {
@@ -161,35 +146,59 @@ impl Azure {
         tasks: &mut WorkerTasks,
         need: PoolNeed,
         request: &DependencyRequest<'_>,
-    ) -> tokio::sync::watch::Receiver<TaskState<ScaleSetDependency>> {
-        let mut tries = 0;
-        if let Some(present) = tasks.pools.get(&need.pool).filter(|present| present.answers(&need)) {
-            match present.task.state() {
-                TaskState::Ended(..) if request.begins => {}
-                TaskState::Ended(Err(_), since) if due(since, present.tries).is_none() => tries = present.tries + 1,
-                TaskState::Running(_) | TaskState::Ended(..) => return present.task.watch(),
-            }
-        }
-        let ids_of_machines = scale_sets_of_machines(&need.pool, request.live);
+    ) -> watch::Receiver<TaskState<ScaleSetDependency>> {
+        let is_current = |present: &&Attempt<_, _>| present.answers(&need) && !(request.begins && present.has_ended());
+        let present = tasks.pools.get(&need.pool).filter(is_current);
+        let tries = match present.map_or(Ok(0), Attempt::next_try) {
+            Ok(tries) => tries,
+            Err(watch) => return watch,
+        };
         let has_machines = request.live.deployments.values().any(|live| live.pool() == Some(&need.pool));
         let provision = Provision {
             place: Arc::clone(&tasks.place),
             need: need.clone(),
             searches: request.has_moved || has_machines,
-            ids_of_machines,
+            ids_of_machines: scale_sets_of_machines(&need.pool, request.live),
             turns: tasks.turns.clone(),
         };
-        let (asking, turn) = (self.scale_sets(&tasks.place), tasks.turns.queue());
-        let task = BackgroundTask::begin(
-            |report| async move {
-                let scale_sets = asking.map_err(|error| error.failure())?(report.clone());
-                provision.run(turn, scale_sets, report).await
-            },
-            self.notify(request.context.worker),
-        );
+        let turn = tasks.turns.queue();
+        let work = |scale_sets, report| provision.run(turn, scale_sets, report);
+        let task = self.begin(&tasks.place, request.context.worker, work);
         let watch = task.watch();
-        tasks.pools.insert(need.pool.clone(), PoolTask { need, task, tries });
+        tasks.pools.insert(need.pool.clone(), Attempt { purpose: need, task, tries });
         watch
+    }
+
+    /// Begins a task that asks at a place.
+    fn begin<T, Work>(
+        &self,
+        place: &Arc<ScaleSetScope>,
+        worker: &Worker,
+        work: impl FnOnce(ScaleSets, Arc<Report<T>>) -> Work + Send + 'static,
+    ) -> BackgroundTask<T>
+    where
+        T: Clone + Send + Sync + 'static,
+        Work: Future<Output = Result<T, DependencyFailure>> + Send + 'static,
+    {
+        let account = self.accounts.account(place.cloud, &place.credentials).map_err(|error| error.failure());
+        let (accounts, place, pretends) = (Arc::clone(&self.accounts), Arc::clone(place), self.pretends());
+        let task_ended = Arc::clone(&self.task_ended);
+        let name = WorkerName {
+            namespace: worker.metadata.namespace.clone().unwrap_or_default(),
+            name: worker.metadata.name.clone().unwrap_or_default(),
+        };
+        let begun = Instant::now();
+        let notify = move || {
+            // Whoever began it has waited that long.
+            if begun.elapsed() >= SETTLE_TIMEOUT {
+                task_ended(name);
+            }
+        };
+        let asks = |report: Arc<Report<T>>| async move {
+            let listener = Arc::clone(&report) as Arc<dyn RetryListener>;
+            work(ScaleSets { accounts, account: account?, place, pretends, listener }, report).await
+        };
+        BackgroundTask::begin(asks, notify)
     }
 
     /// What is known now.
@@ -260,40 +269,17 @@ impl Azure {
         tasks: &mut WorkerTasks,
         removal: Removal,
         worker: &Worker,
-    ) -> tokio::sync::watch::Receiver<TaskState<Vec<ScaleSetDependency>>> {
-        let mut tries = 0;
-        if let Some(present) = tasks.removal.as_ref().filter(|present| present.removal == removal) {
-            match present.task.state() {
-                TaskState::Ended(Err(_), since) if due(since, present.tries).is_none() => tries = present.tries + 1,
-                TaskState::Running(_) | TaskState::Ended(..) => return present.task.watch(),
-            }
-        }
-        let (asking, runs) = (self.scale_sets(&tasks.place), removal.clone());
-        let task = BackgroundTask::begin(
-            |report| async move {
-                let scale_sets = asking.map_err(|error| error.failure())?(report.clone());
-                runs.run(scale_sets, report).await
-            },
-            self.notify(worker),
-        );
-        let watch = task.watch();
-        tasks.removal = Some(RemovalTask { removal, task, tries });
-        watch
-    }
-
-    fn notify(&self, worker: &Worker) -> impl FnOnce() + Send + use<> {
-        let task_ended = Arc::clone(&self.task_ended);
-        let name = WorkerName {
-            namespace: worker.metadata.namespace.clone().unwrap_or_default(),
-            name: worker.metadata.name.clone().unwrap_or_default(),
+    ) -> watch::Receiver<TaskState<Vec<ScaleSetDependency>>> {
+        let present = tasks.removal.as_ref().filter(|present| present.purpose == removal);
+        let tries = match present.map_or(Ok(0), Attempt::next_try) {
+            Ok(tries) => tries,
+            Err(watch) => return watch,
         };
-        let begun = Instant::now();
-        move || {
-            // Whoever began it has waited that long.
-            if begun.elapsed() >= SETTLE_TIMEOUT {
-                task_ended(name);
-            }
-        }
+        let runs = removal.clone();
+        let task = self.begin(&tasks.place, worker, |scale_sets, report| runs.run(scale_sets, report));
+        let watch = task.watch();
+        tasks.removal = Some(Attempt { purpose: removal, task, tries });
+        watch
     }
 }
 
@@ -312,17 +298,31 @@ impl WorkerTasks {
     /// Whether the recorded scale set of a pool is on its way out, because nobody needed it a moment ago.
     fn is_being_removed(&self, need: &PoolNeed) -> bool {
         let Some(removal) = self.removal.as_ref().filter(|removal| removal.task.is_running()) else { return false };
-        need.recorded.as_ref().is_some_and(|name| removal.removal.may_remove(name))
+        need.recorded.as_ref().is_some_and(|name| removal.purpose.may_remove(name))
     }
 }
 
-impl PoolTask {
+impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
+    /// How often it has failed, if it is time for the next try; else what its result comes by.
+    fn next_try(&self) -> Result<u32, watch::Receiver<TaskState<T>>> {
+        match self.task.state() {
+            TaskState::Ended(Err(_), since) if due(since, self.tries).is_none() => Ok(self.tries + 1),
+            TaskState::Running(_) | TaskState::Ended(..) => Err(self.task.watch()),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        !self.task.is_running()
+    }
+}
+
+impl Attempt<PoolNeed, ScaleSetDependency> {
     /// Whether it is for what the pool needs; once it is over, the need has its result for a record.
     fn answers(&self, need: &PoolNeed) -> bool {
         let has_result =
             |name: &String| matches!(self.task.state(), TaskState::Ended(Ok(record), _) if record.name == *name);
-        self.need.fault_domains == need.fault_domains
-            && (self.need.recorded == need.recorded || need.recorded.as_ref().is_some_and(has_result))
+        self.purpose.fault_domains == need.fault_domains
+            && (self.purpose.recorded == need.recorded || need.recorded.as_ref().is_some_and(has_result))
     }
 }
 

@@ -1,9 +1,7 @@
 //! The documents of `alicloud.provider.extensions.gardener.cloud/v1alpha1`.
 
-use serde::Deserialize;
-
 use super::AliCloud;
-use crate::api::gotext::json::null_as_default;
+use crate::provider::document::documents;
 use crate::provider::image::{ImagesDocument, KeepsImages};
 use crate::provider::profile::{ImagesOnly, RegionalVersion};
 
@@ -16,16 +14,14 @@ pub type CloudProfileConfig = ImagesOnly<ImageVersion>;
 /// One version of an image.
 pub type ImageVersion = RegionalVersion<ImageRegion>;
 
-/// An image in a region; in the old format it is for `amd64`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImageRegion {
-    /// Region.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// The image.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub id: String,
+documents! { strict
+    /// An image in a region; in the old format it is for `amd64`.
+    pub struct ImageRegion {
+        /// Region.
+        pub name: String,
+        /// The image.
+        pub id: String,
+    }
 }
 
 /// `InfrastructureStatus`, as far as it records images in the account of the shoot.

@@ -1,17 +1,13 @@
 //! AliCloud's half of CloudProfiles.
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::AliCloud;
 use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
-use crate::provider::document::DocumentError;
 use crate::provider::profile::old_format::{old_format_of_flavors, set_capabilities};
-use crate::provider::profile::{
-    Members, ProfileConfig, ProfileFormat, RegionImage, Repeated, SameVersion, merge_documents, open_config,
-};
+use crate::provider::profile::{ConfigType, Members, ProfileFormat, RegionImage, Repeated, SameVersion};
 
 impl ProfileFormat for AliCloud {
     fn provider_type(&self) -> &'static str {
@@ -71,12 +67,8 @@ impl ProfileFormat for AliCloud {
         entries
     }
 
-    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
-        open_config::<CloudProfileConfig>(raw)
-    }
-
-    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
-        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Replaced, |_| {})
+    fn config_type(&self) -> ConfigType {
+        ConfigType::of::<CloudProfileConfig>(SameVersion::Replaced)
     }
 }
 

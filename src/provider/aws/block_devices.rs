@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::documents::{DataVolumeConfig, VolumeConfig, WorkerConfig};
 use crate::api::gardener::{DataVolume, Volume, WorkerPool};
-use crate::pool::volumes::{size_in_gib, sorted_data_volumes};
+use crate::pool::volumes::sorted_data_volumes;
 use crate::provider::PoolProblem;
+use crate::provider::volumes::gib;
 
 /// Name of the root device, where there are others.
 const ROOT: &str = "/root";
@@ -22,9 +23,10 @@ pub(super) fn block_devices(pool: &WorkerPool, config: &WorkerConfig) -> Result<
     let Volume { volume_type, size, encrypted } = pool.volume.as_ref().ok_or(PoolProblem::VolumeMissing)?;
     let data = sorted_data_volumes(pool);
     if data.len() > DATA_LETTERS.len() {
-        return Err(PoolProblem::TooMany { path: "dataVolumes", count: data.len(), most: DATA_LETTERS.len() });
+        let detail = format!("{} are too many, at most {}", data.len(), DATA_LETTERS.len());
+        return Err(PoolProblem::field("dataVolumes", detail));
     }
-    let mut root = elastic_volume("volume.size".to_owned(), size, volume_type.as_deref(), *encrypted)?;
+    let mut root = elastic_volume("volume.size", size, volume_type.as_deref(), *encrypted)?;
     if let Some(VolumeConfig { iops, throughput }) = &config.volume {
         set_speed(&mut root, *iops, *throughput);
     }
@@ -32,7 +34,7 @@ pub(super) fn block_devices(pool: &WorkerPool, config: &WorkerConfig) -> Result<
     for (volume, letter) in data.into_iter().zip(DATA_LETTERS.chars()) {
         let DataVolume { name, volume_type, size, encrypted } = volume;
         let path = format!("dataVolumes[{name}].size");
-        let mut elastic = elastic_volume(path, size, volume_type.as_deref(), *encrypted)?;
+        let mut elastic = elastic_volume(&path, size, volume_type.as_deref(), *encrypted)?;
         if let Some(config) = config.data_volumes.iter().find(|entry| entry.name == *name) {
             let DataVolumeConfig { name: _, iops, throughput, snapshot_id } = config;
             set_speed(&mut elastic, *iops, *throughput);
@@ -46,14 +48,14 @@ pub(super) fn block_devices(pool: &WorkerPool, config: &WorkerConfig) -> Result<
 /// A volume of the elastic block store. Volumes are encrypted unless the pool says otherwise. The driver takes a missing
 /// number as zero and a missing flag as false.
 fn elastic_volume(
-    path: String,
+    path: &str,
     size: &str,
     volume_type: Option<&str>,
     encrypted: Option<bool>,
 ) -> Result<Value, PoolProblem> {
-    let Some(gib) = size_in_gib(size) else { return Err(PoolProblem::VolumeSize { path, size: size.to_owned() }) };
+    let gib = gib(path, size)?;
     if gib > LARGEST {
-        return Err(PoolProblem::VolumeTooLarge { path, size: size.to_owned(), largest: LARGEST });
+        return Err(PoolProblem::field(path, format!("{size:?} is more than {LARGEST} GiB")));
     }
     Ok(json!({
         "deleteOnTermination": true,

@@ -3,58 +3,46 @@
 use std::collections::BTreeSet;
 
 use crate::api::gardener::ErrorCode;
-use crate::provider::error_texts::{self, ErrorTexts, KnownErrors};
+use crate::provider::error_texts::{self, ErrorNames, ErrorTexts, KnownErrors};
 
 /// Codes of EC2 and IAM, in lower case.
-const CODES: &[(&str, Option<ErrorCode>)] = &[
+const CODES: ErrorNames = &[
     // These can mean anything, so their words decide.
-    ("badrequest", None),
-    ("forbidden", None),
-    ("unauthorized", None),
-    ("unsupported", None),
+    (None, "badrequest forbidden unauthorized unsupported"),
     // Not what the configuration refers to, but the machine itself.
-    ("invalidinstanceid.notfound", None),
-    ("authfailure", Some(ErrorCode::InfraUnauthenticated)),
-    ("expiredtoken", Some(ErrorCode::InfraUnauthenticated)),
-    ("invalidaccesskeyid", Some(ErrorCode::InfraUnauthenticated)),
-    ("invalidsecretaccesskey", Some(ErrorCode::InfraUnauthenticated)),
-    ("accessdenied", Some(ErrorCode::InfraUnauthorized)),
-    ("accessdeniedexception", Some(ErrorCode::InfraUnauthorized)),
-    ("invalidclienttokenid", Some(ErrorCode::InfraUnauthorized)),
-    ("signaturedoesnotmatch", Some(ErrorCode::InfraUnauthorized)),
-    ("unauthorizedoperation", Some(ErrorCode::InfraUnauthorized)),
-    ("maxspotinstancecountexceeded", Some(ErrorCode::InfraQuotaExceeded)),
-    ("instancelimitexceeded", Some(ErrorCode::InfraQuotaExceeded)),
-    ("networkinterfacelimitexceeded", Some(ErrorCode::InfraQuotaExceeded)),
-    ("resourcelimitexceeded", Some(ErrorCode::InfraQuotaExceeded)),
-    ("vcpulimitexceeded", Some(ErrorCode::InfraQuotaExceeded)),
-    ("volumelimitexceeded", Some(ErrorCode::InfraQuotaExceeded)),
-    ("requestlimitexceeded", Some(ErrorCode::InfraRateLimitsExceeded)),
-    ("throttling", Some(ErrorCode::InfraRateLimitsExceeded)),
-    ("throttlingexception", Some(ErrorCode::InfraRateLimitsExceeded)),
-    ("toomanyrequestsexception", Some(ErrorCode::InfraRateLimitsExceeded)),
-    ("insufficientcapacity", Some(ErrorCode::InfraResourcesDepleted)),
-    ("insufficienthostcapacity", Some(ErrorCode::InfraResourcesDepleted)),
-    ("insufficientinstancecapacity", Some(ErrorCode::InfraResourcesDepleted)),
-    ("insufficientreservedinstancecapacity", Some(ErrorCode::InfraResourcesDepleted)),
+    (None, "invalidinstanceid.notfound"),
+    (Some(ErrorCode::InfraUnauthenticated), "authfailure expiredtoken invalidaccesskeyid invalidsecretaccesskey"),
+    (
+        Some(ErrorCode::InfraUnauthorized),
+        "accessdenied accessdeniedexception invalidclienttokenid signaturedoesnotmatch \
+         unauthorizedoperation",
+    ),
+    (
+        Some(ErrorCode::InfraQuotaExceeded),
+        "maxspotinstancecountexceeded instancelimitexceeded networkinterfacelimitexceeded \
+         resourcelimitexceeded vcpulimitexceeded volumelimitexceeded",
+    ),
+    (
+        Some(ErrorCode::InfraRateLimitsExceeded),
+        "requestlimitexceeded throttling throttlingexception toomanyrequestsexception",
+    ),
+    (
+        Some(ErrorCode::InfraResourcesDepleted),
+        "insufficientcapacity insufficienthostcapacity insufficientinstancecapacity \
+         insufficientreservedinstancecapacity",
+    ),
     // AWS itself: it goes away.
-    ("internalerror", Some(ErrorCode::RetryableInfraDependencies)),
-    ("internalfailure", Some(ErrorCode::RetryableInfraDependencies)),
-    ("serviceunavailable", Some(ErrorCode::RetryableInfraDependencies)),
-    ("unavailable", Some(ErrorCode::RetryableInfraDependencies)),
-    ("deleteconflict", Some(ErrorCode::InfraDependencies)),
-    ("dependencyviolation", Some(ErrorCode::InfraDependencies)),
-    ("insufficientfreeaddressesinsubnet", Some(ErrorCode::InfraDependencies)),
-    ("invalidsubnet.conflict", Some(ErrorCode::InfraDependencies)),
-    ("optinrequired", Some(ErrorCode::InfraDependencies)),
-    ("pendingverification", Some(ErrorCode::InfraDependencies)),
-    ("invalidblockdevicemapping", Some(ErrorCode::ConfigurationProblem)),
-    ("invalidamiid.malformed", Some(ErrorCode::ConfigurationProblem)),
-    ("invalidamiid.unavailable", Some(ErrorCode::ConfigurationProblem)),
-    ("invalidparametercombination", Some(ErrorCode::ConfigurationProblem)),
-    ("invalidparametervalue", Some(ErrorCode::ConfigurationProblem)),
-    ("invalidsubnet", Some(ErrorCode::ConfigurationProblem)),
-    ("missingparameter", Some(ErrorCode::ConfigurationProblem)),
+    (Some(ErrorCode::RetryableInfraDependencies), "internalerror internalfailure serviceunavailable unavailable"),
+    (
+        Some(ErrorCode::InfraDependencies),
+        "deleteconflict dependencyviolation insufficientfreeaddressesinsubnet invalidsubnet.conflict \
+         optinrequired pendingverification",
+    ),
+    (
+        Some(ErrorCode::ConfigurationProblem),
+        "invalidblockdevicemapping invalidamiid.malformed invalidamiid.unavailable \
+         invalidparametercombination invalidparametervalue invalidsubnet missingparameter",
+    ),
 ];
 
 /// Words that only AWS uses.

@@ -16,6 +16,7 @@ use crate::provider::image::WorkerImages;
 use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError};
 
 mod block_devices;
+mod config_members;
 pub mod documents;
 pub mod error_codes;
 mod explain;

@@ -54,7 +54,7 @@ pub fn subnet_of_zone<'a>(infrastructure: &'a InfrastructureStatus, zone: &str) 
     subnets
         .find(|subnet| subnet.purpose == NODES && subnet.zone == zone)
         .map(|subnet| subnet.id.as_str())
-        .ok_or_else(|| PoolProblem::ZoneSubnetMissing { zone: zone.to_owned() })
+        .ok_or_else(|| PoolProblem::ZoneSubnetMissing(zone.to_owned()))
 }
 
 /// The interfaces of a machine: those that are listed, or a single plain one. Nothing where only empty ranges are listed.
@@ -70,7 +70,7 @@ pub(super) fn network_interfaces(
     const PATH: &str = "providerConfig.networkInterfaces";
     let count: usize = listed.iter().map(|entry| cards(entry).count()).fold(0, usize::saturating_add);
     if count > MOST_INTERFACES {
-        return Err(PoolProblem::TooMany { path: PATH, count, most: MOST_INTERFACES });
+        return Err(PoolProblem::field(PATH, format!("{count} are too many, at most {MOST_INTERFACES}")));
     }
     let mut interfaces = Vec::with_capacity(count.max(1));
     if listed.is_empty() {
@@ -80,9 +80,8 @@ pub(super) fn network_interfaces(
         interfaces.extend(cards(entry).map(|card| interface(entry, card, subnet, security_group)));
     }
     if families.ipv6 {
-        let first = interfaces
-            .first_mut()
-            .ok_or(PoolProblem::Required { path: PATH, what: "at least one interface, for the IPv6 address" })?;
+        let missing = || PoolProblem::field(PATH, "required: at least one interface, for the IPv6 address");
+        let first = interfaces.first_mut().ok_or_else(missing)?;
         first["ipv6AddressCount"] = 1.into();
         first["ipv6PrefixCount"] = 1.into();
     }
@@ -133,15 +132,6 @@ mod tests {
         };
         let families = IpFamilies::of(&["IPv4".to_owned(), "IPv6".to_owned()]);
         network_interfaces(&[entry], "subnet-1", "sg-1", families)
-    }
-
-    #[test]
-    fn a_range_is_one_interface_for_each_card() {
-        let interfaces = on_cards(1, 3).unwrap().unwrap();
-        let members =
-            |name: &str| interfaces.as_array().unwrap().iter().map(|each| each[name].as_i64()).collect::<Vec<_>>();
-        assert_eq!(members("networkCardIndex"), [Some(1), Some(2), Some(3)]);
-        assert_eq!(members("ipv6AddressCount"), [Some(1), None, None]);
     }
 
     #[test]

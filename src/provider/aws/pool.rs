@@ -64,9 +64,7 @@ impl AwsWorker<'_> {
                 .ok_or(PoolProblem::NothingForNodes { path: "iam.instanceProfiles", what: "instance profile" }),
             Some(InstanceProfileConfig { name: Some(name), .. }) => Ok(by_name(name)),
             Some(profile @ InstanceProfileConfig { arn: Some(_), .. }) => Ok(profile.clone()),
-            Some(_) => {
-                Err(PoolProblem::Required { path: "providerConfig.iamInstanceProfile", what: "one of name, arn" })
-            }
+            Some(_) => Err(PoolProblem::field("providerConfig.iamInstanceProfile", "required: one of name, arn")),
         }
     }
 
@@ -123,10 +121,8 @@ impl AwsWorker<'_> {
             return Ok(template);
         }
         if overrides.is_some_and(|overrides| !overrides.capacity.is_empty()) {
-            return Err(PoolProblem::Required {
-                path: "nodeTemplate",
-                what: "a capacity that providerConfig.nodeTemplate.capacity can override",
-            });
+            let detail = "required: a capacity that providerConfig.nodeTemplate.capacity can override";
+            return Err(PoolProblem::field("nodeTemplate", detail));
         }
         let virtual_capacity = overrides.and_then(|overrides| overrides.virtual_capacity.clone());
         Ok(MachineClassNodeTemplate {

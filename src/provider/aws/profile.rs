@@ -1,14 +1,8 @@
 //! AWS's half of CloudProfiles.
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-
 use super::Aws;
 use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion};
-use crate::provider::document::DocumentError;
-use crate::provider::profile::{
-    ProfileConfig, ProfileFormat, RegionImage, Repeated, SameVersion, merge_documents, open_config,
-};
+use crate::provider::profile::{ConfigType, ProfileFormat, RegionImage, Repeated, SameVersion};
 
 impl ProfileFormat for Aws {
     fn provider_type(&self) -> &'static str {
@@ -20,12 +14,8 @@ impl ProfileFormat for Aws {
         true
     }
 
-    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
-        open_config::<CloudProfileConfig>(raw)
-    }
-
-    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
-        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Replaced, |_| {})
+    fn config_type(&self) -> ConfigType {
+        ConfigType::of::<CloudProfileConfig>(SameVersion::Replaced)
     }
 }
 

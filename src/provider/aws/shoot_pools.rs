@@ -6,10 +6,7 @@ use super::documents::{
 };
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::provider::shoot_pools::{
-    PATH, before, infrastructure_config, is_word, validate_change, validate_node_template, validate_volumes,
-    validate_zones, worker_config,
-};
+use crate::provider::shoot_pools::{self, infrastructure_config, is_word, validate_node_template, validate_zones};
 
 /// There are as many device names.
 const MOST_DATA_VOLUMES: usize = 11;
@@ -18,23 +15,14 @@ const NEEDS_IOPS: &str = "io1";
 
 /// What is wrong with the pools, also compared with what they were.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
-    let mut errors = FieldErrors::default();
     let configured: Option<Vec<String>> = infrastructure_config(pools).map(|config| config.zones().cloned().collect());
-    for (index, pool) in pools.workers.iter().enumerate() {
-        let path = PATH.index(index);
-        validate_volumes(pool, MOST_DATA_VOLUMES, path, &mut errors);
+    let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
         if pool.zones.is_empty() {
             errors.required(path.child("zones"), "at least one zone must be configured");
         }
-        validate_zones(pool, configured.as_deref(), path, &mut errors);
-        validate_change(before(pool, old), pool, path, &mut errors);
-        let config: Option<WorkerConfig> = worker_config(pool.provider_config.as_deref(), path, &mut errors);
-        let is_readable = config.is_some() || pool.provider_config.is_none();
-        if is_readable {
-            validate_config(&config.unwrap_or_default(), pool, path.child("providerConfig"), &mut errors);
-        }
-    }
-    errors
+        validate_zones(pool, configured.as_deref(), path, errors);
+    };
+    shoot_pools::validate(pools, old, MOST_DATA_VOLUMES, of_pool, validate_config)
 }
 
 fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
@@ -253,8 +241,8 @@ mod tests {
             serde_json::from_str(&pools.to_string()).unwrap()
         };
         let errors = validate(&pools(pool), old.map(pools).as_ref());
-        let path = format!("{PATH}[0].");
-        errors.0.iter().map(|error| error.field.strip_prefix(&path).unwrap().to_owned()).collect()
+        let path = "spec.provider.workers[0].";
+        errors.0.iter().map(|error| error.field.strip_prefix(path).unwrap().to_owned()).collect()
     }
 
     fn pool() -> Value {

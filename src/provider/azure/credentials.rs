@@ -137,7 +137,7 @@ fn secret<'a>(worker: &Worker, secrets: &'a Secrets) -> Result<(String, &'a Secr
     let secret = format!("{namespace}/{name}");
     match secrets.get(namespace, name) {
         Some(content) => Ok((secret, content)),
-        None => Err(WorkerError::CredentialsMissing { secret }),
+        None => Err(WorkerError::CredentialsMissing(secret)),
     }
 }
 

@@ -4,20 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::documents::{DataVolumeConfig, VolumeConfig};
 use crate::api::gardener::{DataVolume, Volume, WorkerPool};
-use crate::pool::volumes::{size_in_gib, sorted_data_volumes};
+use crate::pool::volumes::sorted_data_volumes;
 use crate::provider::PoolProblem;
-
-/// A size in GiB: the leading digits of the text. The unit is ignored, as the Go extension does.
-///
-/// # Errors
-/// When the text does not start with a number, or the number is too large.
-pub fn disk_size(size: &str) -> Result<i64, PoolProblem> {
-    size_at(size, || "size".to_owned())
-}
-
-fn size_at(size: &str, path: impl Fn() -> String) -> Result<i64, PoolProblem> {
-    size_in_gib(size).ok_or_else(|| PoolProblem::VolumeSize { path: path(), size: size.to_owned() })
-}
+use crate::provider::volumes::gib;
 
 /// The root disk.
 ///
@@ -36,7 +25,7 @@ pub(super) fn os_disk(
     Ok(json!({
         "caching": caching.unwrap_or("None"),
         "createOption": "FromImage",
-        "diskSizeGB": size_at(size, || "volume.size".to_owned())?,
+        "diskSizeGB": gib("volume.size", size)?,
         "managedDisk": managed.then(|| json!({"storageAccountType": volume_type, "securityProfile": security})),
     }))
 }
@@ -52,7 +41,7 @@ pub(super) fn data_disks(pool: &WorkerPool, config: &[DataVolumeConfig]) -> Resu
             "name": name,
             "lun": lun,
             "caching": "None",
-            "diskSizeGB": size_at(size, || format!("dataVolumes[{name}].size"))?,
+            "diskSizeGB": gib(&format!("dataVolumes[{name}].size"), size)?,
             "storageAccountType": volume_type,
             "imageRef": data_disk_image(name, config),
         }))
@@ -65,24 +54,6 @@ pub(super) fn data_disks(pool: &WorkerPool, config: &[DataVolumeConfig]) -> Resu
 fn data_disk_image(volume: &str, config: &[DataVolumeConfig]) -> Option<Value> {
     let images = config.iter().filter(|DataVolumeConfig { name, image_ref: _ }| name == volume);
     let image = images.filter_map(|entry| entry.image_ref.as_ref()).next_back()?;
-    let mut members = Map::new();
-    if let Some(reference) = image.references().preferred() {
-        members.insert(reference.member().to_owned(), reference.value().into());
-    }
-    Some(members.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_unit_of_a_size_is_ignored() {
-        assert_eq!(disk_size("50Gi"), Ok(50));
-        assert_eq!(disk_size("1.5Ti"), Ok(1));
-        assert_eq!(disk_size("100"), Ok(100));
-        for size in ["", "Gi", "-10Gi", " 10Gi", "9223372036854775808", "１０Gi"] {
-            assert!(disk_size(size).is_err(), "{size:?}");
-        }
-    }
+    let preferred = image.references().preferred();
+    Some(preferred.map(|(member, value)| (member.to_owned(), value.into())).into_iter().collect::<Map<_, _>>().into())
 }

@@ -3,74 +3,53 @@
 use std::collections::BTreeSet;
 
 use crate::api::gardener::ErrorCode;
-use crate::provider::error_texts::{self, ErrorTexts, KnownErrors};
+use crate::provider::error_texts::{self, ErrorNames, ErrorTexts, KnownErrors};
 
 /// Codes of Azure's Resource Manager and of its directory, in lower case.
-const CODES: &[(&str, Option<ErrorCode>)] = &[
+const CODES: ErrorNames = &[
     // These can mean anything, so their words decide.
-    ("badrequest", None),
-    ("conflict", None),
-    ("deploymentfailed", None),
-    ("forbidden", None),
-    ("notfound", None),
-    ("operationnotallowed", None),
-    ("resourcedeploymentfailure", None),
-    ("unauthorized", None),
-    ("aadsts700016", Some(ErrorCode::InfraUnauthenticated)),
-    ("aadsts7000215", Some(ErrorCode::InfraUnauthenticated)),
-    ("aadsts7000222", Some(ErrorCode::InfraUnauthenticated)),
-    ("aadsts90002", Some(ErrorCode::InfraUnauthenticated)),
-    ("authenticationfailed", Some(ErrorCode::InfraUnauthenticated)),
-    ("expiredauthenticationtoken", Some(ErrorCode::InfraUnauthenticated)),
-    ("invalid_client", Some(ErrorCode::InfraUnauthenticated)),
-    ("invalidauthenticationtoken", Some(ErrorCode::InfraUnauthenticated)),
-    ("invalidauthenticationtokentenant", Some(ErrorCode::InfraUnauthenticated)),
-    ("invalidsubscriptionid", Some(ErrorCode::InfraUnauthenticated)),
-    ("subscriptionnotfound", Some(ErrorCode::InfraUnauthenticated)),
-    ("unauthorized_client", Some(ErrorCode::InfraUnauthenticated)),
-    ("authorizationfailed", Some(ErrorCode::InfraUnauthorized)),
-    ("invalid_grant", Some(ErrorCode::InfraUnauthorized)),
-    ("linkedauthorizationfailed", Some(ErrorCode::InfraUnauthorized)),
-    ("publicipcountlimitreached", Some(ErrorCode::InfraQuotaExceeded)),
-    ("quotaexceeded", Some(ErrorCode::InfraQuotaExceeded)),
-    ("resourcequotaexceeded", Some(ErrorCode::InfraQuotaExceeded)),
-    ("resourcerequeststhrottled", Some(ErrorCode::InfraRateLimitsExceeded)),
-    ("subscriptionrequeststhrottled", Some(ErrorCode::InfraRateLimitsExceeded)),
-    ("toomanyrequests", Some(ErrorCode::InfraRateLimitsExceeded)),
-    ("allocationfailed", Some(ErrorCode::InfraResourcesDepleted)),
-    ("skunotavailable", Some(ErrorCode::InfraResourcesDepleted)),
-    ("zonalallocationfailed", Some(ErrorCode::InfraResourcesDepleted)),
+    (
+        None,
+        "badrequest conflict deploymentfailed forbidden notfound operationnotallowed \
+         resourcedeploymentfailure unauthorized",
+    ),
+    (
+        Some(ErrorCode::InfraUnauthenticated),
+        "aadsts700016 aadsts7000215 aadsts7000222 aadsts90002 authenticationfailed \
+         expiredauthenticationtoken invalid_client invalidauthenticationtoken \
+         invalidauthenticationtokentenant invalidsubscriptionid subscriptionnotfound unauthorized_client",
+    ),
+    (Some(ErrorCode::InfraUnauthorized), "authorizationfailed invalid_grant linkedauthorizationfailed"),
+    (Some(ErrorCode::InfraQuotaExceeded), "publicipcountlimitreached quotaexceeded resourcequotaexceeded"),
+    (
+        Some(ErrorCode::InfraRateLimitsExceeded),
+        "resourcerequeststhrottled subscriptionrequeststhrottled toomanyrequests",
+    ),
+    (Some(ErrorCode::InfraResourcesDepleted), "allocationfailed skunotavailable zonalallocationfailed"),
     // Others at work on the same resource, or Azure itself: it goes away.
-    ("anotheroperationinprogress", Some(ErrorCode::RetryableInfraDependencies)),
-    ("conflictingconcurrentwritenotallowed", Some(ErrorCode::RetryableInfraDependencies)),
-    ("internalexecutionerror", Some(ErrorCode::RetryableInfraDependencies)),
-    ("internaloperationerror", Some(ErrorCode::RetryableInfraDependencies)),
-    ("internalservererror", Some(ErrorCode::RetryableInfraDependencies)),
-    ("nicreservedforanothervm", Some(ErrorCode::RetryableInfraDependencies)),
-    ("operationpreempted", Some(ErrorCode::RetryableInfraDependencies)),
-    ("retryableerror", Some(ErrorCode::RetryableInfraDependencies)),
-    ("servicenotavailable", Some(ErrorCode::RetryableInfraDependencies)),
-    ("serviceunavailable", Some(ErrorCode::RetryableInfraDependencies)),
-    ("cannotdeleteloadbalancerwithprivatelinkservice", Some(ErrorCode::InfraDependencies)),
-    ("internalbillingerror", Some(ErrorCode::InfraDependencies)),
-    ("inuseroutetablecannotbedeleted", Some(ErrorCode::InfraDependencies)),
-    ("inusesubnetcannotbedeleted", Some(ErrorCode::InfraDependencies)),
-    ("netcfgsubnetrangesoverlap", Some(ErrorCode::InfraDependencies)),
-    ("readonlydisabledsubscription", Some(ErrorCode::InfraDependencies)),
-    ("scopelocked", Some(ErrorCode::InfraDependencies)),
-    ("subnetisfull", Some(ErrorCode::InfraDependencies)),
-    ("vnetaddressspacecannotchangeduetopeerings", Some(ErrorCode::InfraDependencies)),
-    ("vnetinuse", Some(ErrorCode::InfraDependencies)),
-    ("overconstrainedallocationrequest", Some(ErrorCode::RetryableConfigurationProblem)),
-    ("overconstrainedzonalallocationrequest", Some(ErrorCode::RetryableConfigurationProblem)),
-    ("invalidparameter", Some(ErrorCode::ConfigurationProblem)),
-    ("invalidresourcereference", Some(ErrorCode::ConfigurationProblem)),
-    ("marketplacepurchaseeligibilityfailed", Some(ErrorCode::ConfigurationProblem)),
-    ("missingsubscriptionregistration", Some(ErrorCode::ConfigurationProblem)),
-    ("netcfginvalidsubnet", Some(ErrorCode::ConfigurationProblem)),
-    ("propertychangenotallowed", Some(ErrorCode::ConfigurationProblem)),
-    ("requestdisallowedbypolicy", Some(ErrorCode::ConfigurationProblem)),
-    ("resourcepurchasevalidationfailed", Some(ErrorCode::ConfigurationProblem)),
+    (
+        Some(ErrorCode::RetryableInfraDependencies),
+        "anotheroperationinprogress conflictingconcurrentwritenotallowed internalexecutionerror \
+         internaloperationerror internalservererror nicreservedforanothervm operationpreempted \
+         retryableerror servicenotavailable serviceunavailable",
+    ),
+    (
+        Some(ErrorCode::InfraDependencies),
+        "cannotdeleteloadbalancerwithprivatelinkservice internalbillingerror \
+         inuseroutetablecannotbedeleted inusesubnetcannotbedeleted netcfgsubnetrangesoverlap \
+         readonlydisabledsubscription scopelocked subnetisfull vnetaddressspacecannotchangeduetopeerings \
+         vnetinuse",
+    ),
+    (
+        Some(ErrorCode::RetryableConfigurationProblem),
+        "overconstrainedallocationrequest overconstrainedzonalallocationrequest",
+    ),
+    (
+        Some(ErrorCode::ConfigurationProblem),
+        "invalidparameter invalidresourcereference marketplacepurchaseeligibilityfailed \
+         missingsubscriptionregistration netcfginvalidsubnet propertychangenotallowed \
+         requestdisallowedbypolicy resourcepurchasevalidationfailed",
+    ),
 ];
 
 /// Words that only Azure uses.

@@ -1,12 +1,10 @@
-//! What Azure adds to the hash of a pool. `docs/development.md` says how a member is added.
+//! What Azure adds to the hash of a pool.
 
-use super::documents::{
-    CapacityReservation, DataVolumeConfig, DataVolumeImage, DiagnosticsProfile, Identity, VolumeConfig, WorkerConfig,
-};
+use super::config_members::config_members;
+use super::documents::{Identity, WorkerConfig};
 use crate::api::gardener::{DataVolume, WorkerPool};
 use crate::pool::config_items::{self, ByValuesSince};
 use crate::pool::hash::{HashError, HashItems, ProviderItems};
-use crate::provider::node_template::StrictNodeTemplate;
 
 /// From this Kubernetes version on the values of the provider config count.
 const BY_VALUES_SINCE: ByValuesSince = ByValuesSince { major: 1, minor: 35 };
@@ -52,45 +50,5 @@ pub fn provider_items(volumes: &[&DataVolume], facts: UnitFacts<'_>, config_item
 pub fn config_items(pool: &WorkerPool, config: &WorkerConfig) -> Result<HashItems, HashError> {
     let has_virtual_capacity =
         config.node_template.as_ref().is_some_and(|template| template.virtual_capacity.is_some());
-    config_items::config_items(pool, BY_VALUES_SINCE, has_virtual_capacity, || value_items(config))
-}
-
-/// Every member is named, so that a new one can't be forgotten.
-fn value_items(config: &WorkerConfig) -> HashItems {
-    let WorkerConfig {
-        _api_version: _,
-        _kind: _,
-        node_template,
-        diagnostics_profile,
-        volume,
-        data_volumes,
-        capacity_reservation,
-    } = config;
-    let mut items = HashItems::default();
-    // The virtual capacity exists only for the autoscaler.
-    if let Some(StrictNodeTemplate { capacity, virtual_capacity: _ }) = node_template {
-        config_items::push_capacity(&mut items, capacity);
-    }
-    if let Some(VolumeConfig { caching }) = volume {
-        items.push_some("providerConfig.volume.caching", caching.as_deref());
-    }
-    for DataVolumeConfig { name, image_ref } in data_volumes {
-        let path = format!("providerConfig.dataVolumes[{name}]");
-        items.push(format!("{path}.name"), name.as_str());
-        let Some(image) = image_ref else { continue };
-        let DataVolumeImage { urn, id, community_gallery_image_id, shared_gallery_image_id } = image;
-        items.push_some(format!("{path}.imageRef.urn"), urn.as_deref());
-        items.push_some(format!("{path}.imageRef.id"), id.as_deref());
-        items.push_some(format!("{path}.imageRef.communityGalleryImageID"), community_gallery_image_id.as_deref());
-        items.push_some(format!("{path}.imageRef.sharedGalleryImageID"), shared_gallery_image_id.as_deref());
-    }
-    if let Some(DiagnosticsProfile { enabled, storage_uri }) = diagnostics_profile {
-        items.push("providerConfig.diagnosticsProfile.enabled", enabled.to_string());
-        items.push_some("providerConfig.diagnosticsProfile.storageURI", storage_uri.as_deref());
-    }
-    if let Some(CapacityReservation { capacity_reservation_group_id }) = capacity_reservation {
-        let path = "providerConfig.capacityReservation.capacityReservationGroupID";
-        items.push_some(path, capacity_reservation_group_id.as_deref());
-    }
-    items
+    config_items::config_items(pool, BY_VALUES_SINCE, has_virtual_capacity, || config_members(config).hashed)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Azure;
-use super::documents::{CloudProfileConfig, ImageReference, ImageReferences, StatusImage, WorkerStatus};
+use super::documents::{CloudProfileConfig, ImageReferences, StatusImage, WorkerStatus};
 use crate::api::gardener::{Capabilities, MachineImage};
 use crate::capabilities::{ARCHITECTURE, only_architecture};
 use crate::provider::explanation::ImageName;
@@ -20,7 +20,7 @@ pub const BASIC: &str = "basic";
 
 impl ImageProvider for Azure {
     fn image_members(&self) -> &'static str {
-        ImageReference::MEMBERS
+        ImageReferences::MEMBERS
     }
 
     fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
@@ -47,8 +47,7 @@ fn kept_image(kept: &StatusImage) -> KeptImage {
 
 /// The reference that machines use, as documents list it: the same in every region.
 pub(super) fn reference(references: ImageReferences<'_>) -> Option<ListedReference<'_>> {
-    let preferred = references.preferred()?;
-    Some(ListedReference { region: None, member: preferred.member(), value: preferred.value() })
+    references.preferred().map(|(member, value)| ListedReference { region: None, member, value })
 }
 
 /// What the members of the old format say as capabilities.

@@ -21,8 +21,9 @@ use crate::provider::{
 };
 
 pub mod cloud;
+mod config_members;
 pub mod credentials;
-pub mod disks;
+mod disks;
 pub mod documents;
 pub mod error_codes;
 mod explain;

@@ -31,7 +31,7 @@ pub fn subnet_of_zone<'a>(
         .subnets
         .iter()
         .find(|subnet| subnet.purpose == NODES && subnet.zone.as_deref() == Some(zone))
-        .ok_or_else(|| PoolProblem::ZoneSubnetMissing { zone: zone.to_owned() })?;
+        .ok_or_else(|| PoolProblem::ZoneSubnetMissing(zone.to_owned()))?;
     Ok((subnet, !subnet.migrated))
 }
 

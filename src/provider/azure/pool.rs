@@ -82,10 +82,8 @@ impl AzureWorker<'_> {
     pub(super) fn is_accelerated(&self, pool: &WorkerPool, image: &AzureImage<'_>) -> Result<bool, PoolProblem> {
         let mut machine = Cow::Borrowed(&image.selected.machine);
         if self.old_format {
-            let config = self
-                .config
-                .as_deref()
-                .ok_or_else(|| PoolProblem::ProfileConfigMissing { cloud_profile: self.profile_name() })?;
+            let missing = || PoolProblem::ProfileConfigMissing(self.profile_name());
+            let config = self.config.as_deref().ok_or_else(missing)?;
             restrict_by_profile(machine.to_mut(), &pool.machine_type, config);
         }
         Ok(is_network_accelerated(&machine, image.capabilities(), self.images.definitions()))
@@ -239,7 +237,8 @@ fn check_storage_uri(config: &WorkerConfig) -> Result<(), PoolProblem> {
     let uri =
         config.diagnostics_profile.as_ref().and_then(|profile| profile.storage_uri.as_deref()).unwrap_or_default();
     if uri.contains(|character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')) {
-        return Err(PoolProblem::ControlCharacter { path: "providerConfig.diagnosticsProfile.storageURI" });
+        let path = "providerConfig.diagnosticsProfile.storageURI";
+        return Err(PoolProblem::field(path, "holds a line break or control character"));
     }
     Ok(())
 }

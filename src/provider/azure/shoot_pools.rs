@@ -5,8 +5,7 @@ use super::resource_id::ResourceId;
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::shoot_pools::{
-    InfrastructureConfig, PATH, before, infrastructure_config, is_word, validate_change, validate_node_template,
-    validate_volumes, validate_zones, worker_config,
+    self, InfrastructureConfig, infrastructure_config, is_word, validate_node_template, validate_zones,
 };
 
 /// Most data volumes of a machine.
@@ -19,22 +18,14 @@ const LONGEST_GALLERY_IMAGE: usize = 512;
 
 /// What is wrong with the pools, also compared with what they were.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
-    let mut errors = FieldErrors::default();
     let infrastructure = infrastructure_config(pools);
-    for (index, pool) in pools.workers.iter().enumerate() {
-        let path = PATH.index(index);
-        validate_volumes(pool, MOST_DATA_VOLUMES, path, &mut errors);
-        refuse_encryption(pool, path, &mut errors);
+    let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
+        refuse_encryption(pool, path, errors);
         if let Some(infrastructure) = &infrastructure {
-            validate_pool_zones(pool, infrastructure, path, &mut errors);
+            validate_pool_zones(pool, infrastructure, path, errors);
         }
-        validate_change(before(pool, old), pool, path, &mut errors);
-        let config = worker_config(pool.provider_config.as_deref(), path, &mut errors);
-        if let Some(config) = config {
-            validate_config(&config, pool, path.child("providerConfig"), &mut errors);
-        }
-    }
-    errors
+    };
+    shoot_pools::validate(pools, old, MOST_DATA_VOLUMES, of_pool, validate_config)
 }
 
 /// Azure encrypts volumes by itself.
@@ -70,7 +61,7 @@ fn validate_pool_zones(
 }
 
 /// What is wrong with the `WorkerConfig` of a pool.
-pub(super) fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let WorkerConfig {
         _api_version: _,
         _kind: _,
@@ -82,8 +73,7 @@ pub(super) fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: Fie
     } = config;
     validate_node_template(node_template.as_ref(), path, errors);
     if let Some(uri) = diagnostics_profile.as_ref().and_then(|profile| profile.storage_uri.as_deref()) {
-        let diagnostics = path.child("diagnosticsProfile");
-        validate_storage_uri(uri, diagnostics.child("storageURI"), errors);
+        validate_storage_uri(uri, path.child("diagnosticsProfile").child("storageURI"), errors);
     }
     let volumes = path.child("dataVolumes");
     for (index, volume) in data_volumes.iter().enumerate() {

@@ -1,10 +1,8 @@
 //! The documents of `gcp.provider.extensions.gardener.cloud/v1alpha1`.
 
-use serde::Deserialize;
-
 use super::Gcp;
 use crate::api::gardener::Capabilities;
-use crate::api::gotext::json::null_as_default;
+use crate::provider::document::documents;
 use crate::provider::image::{ImagesDocument, KeepsImages};
 use crate::provider::profile::ImagesOnly;
 
@@ -14,33 +12,26 @@ pub const API_VERSION: &str = "gcp.provider.extensions.gardener.cloud/v1alpha1";
 /// GCP's half of a CloudProfile.
 pub type CloudProfileConfig = ImagesOnly<ImageVersion>;
 
-/// One version of an image, in the old format or with flavors. Images have the same path in every region.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ImageVersion {
-    /// The version.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub version: String,
-    /// Old format: path of the image.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub image: String,
-    /// Old format: CPU architecture; absent means `amd64`.
-    pub architecture: Option<String>,
-    /// Images by capabilities; where there are any, the old format does not count.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub capability_flavors: Vec<ImageFlavor>,
-}
+documents! { strict
+    /// One version of an image, in the old format or with flavors. Images have the same path in every region.
+    pub struct ImageVersion {
+        /// The version.
+        pub version: String,
+        /// Old format: path of the image.
+        pub image: String,
+        /// Old format: CPU architecture; absent means `amd64`.
+        pub architecture: Option<String>,
+        /// Images by capabilities; where there are any, the old format does not count.
+        pub capability_flavors: Vec<ImageFlavor>,
+    }
 
-/// An image for machines with certain capabilities.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImageFlavor {
-    /// What a machine must be able to do.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub capabilities: Capabilities,
-    /// Path of the image.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub image: String,
+    /// An image for machines with certain capabilities.
+    pub struct ImageFlavor {
+        /// What a machine must be able to do.
+        pub capabilities: Capabilities,
+        /// Path of the image.
+        pub image: String,
+    }
 }
 
 /// `WorkerStatus`, as far as it keeps images that pools have used.

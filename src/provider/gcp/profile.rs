@@ -2,18 +2,14 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-
 use super::Gcp;
 use super::documents::{API_VERSION, CloudProfileConfig, ImageVersion};
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
-use crate::provider::document::DocumentError;
 use crate::provider::profile::{
-    EntryFlavor, ListedIn, ListedReference, ProfileConfig, ProfileFormat, Repeated, SameVersion, VersionEntry,
-    merge_documents, neither_format, open_config, validate_architecture,
+    ConfigType, EntryFlavor, ListedIn, ListedReference, ProfileFormat, Repeated, SameVersion, VersionEntry,
+    neither_format, validate_architecture,
 };
 
 impl ProfileFormat for Gcp {
@@ -21,12 +17,8 @@ impl ProfileFormat for Gcp {
         "gcp"
     }
 
-    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
-        open_config::<CloudProfileConfig>(raw)
-    }
-
-    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
-        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Added, |_| {})
+    fn config_type(&self) -> ConfigType {
+        ConfigType::of::<CloudProfileConfig>(SameVersion::Added)
     }
 }
 

@@ -3,28 +3,22 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion, ImageVersion};
 use super::{OpenStack, settings};
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
-use crate::provider::document::DocumentError;
 use crate::provider::profile::old_format::old_format_of_flavors;
 use crate::provider::profile::{
-    ArchitectureOf, EntryFlavor, ImageDocument, ImageVersions, ListedReference, Members, ProfileConfig, ProfileFormat,
-    RegionImage, Repeated, SameVersion, VersionEntry, architectures, flavors_by_architecture, merge_documents,
-    neither_format, open_config, references, validate_regions,
+    ArchitectureOf, ConfigType, EntryFlavor, ImageDocument, ImageVersions, ListedReference, Members, ProfileFormat,
+    RegionImage, Repeated, SameVersion, VersionEntry, architectures, flavors_by_architecture, neither_format,
+    references, validate_regions,
 };
 
 impl ProfileFormat for OpenStack {
     fn provider_type(&self) -> &'static str {
         "openstack"
-    }
-
-    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
-        open_config::<CloudProfileConfig>(raw)
     }
 
     /// Only regions name an architecture: an image that has no more than a name is for `amd64`, and can't be written
@@ -38,8 +32,8 @@ impl ProfileFormat for OpenStack {
         old_format_of_flavors(version, &flavors)
     }
 
-    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
-        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Replaced, |_| {})
+    fn config_type(&self) -> ConfigType {
+        ConfigType::of::<CloudProfileConfig>(SameVersion::Replaced)
     }
 }
 

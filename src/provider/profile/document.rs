@@ -2,27 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use super::images::{ImageDocument, ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
 use super::mapping::validate_mapping;
 use super::repeated::repeated_flavors;
 use super::{CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, RepeatedFlavor, UncoveredRegion, namespaced};
 use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::provider::document::{Document as ProviderDocument, DocumentError, decode_document};
-
-/// Decodes the document of a CloudProfile; absent is empty.
-///
-/// # Errors
-/// When it is another document, or a member is unknown or wrong.
-pub fn open_config<Config>(raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError>
-where
-    Config: ImageDocument + ProviderDocument + 'static,
-{
-    let config: Option<Config> = raw.map(decode_document).transpose()?;
-    Ok(Box::new(config.unwrap_or_default()))
-}
 
 impl<Document: ImageDocument> ProfileConfig for Document {
     fn images(&self) -> Vec<ListedVersion<'_>> {

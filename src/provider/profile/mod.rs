@@ -27,6 +27,7 @@ use crate::api::gardener::{
 use crate::api::gotext::field::FieldErrors;
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type};
 
+mod config_type;
 mod document;
 mod images;
 mod images_only;
@@ -35,9 +36,8 @@ mod namespaced;
 pub mod old_format;
 mod regional;
 mod repeated;
-mod status_merge;
 
-pub use document::open_config;
+pub use config_type::{ConfigType, SameVersion};
 pub use images::{
     EntryFlavor, ImageDocument, ImageVersions, Repeated, VersionEntry, listed_flavors, neither_format,
     validate_architecture,
@@ -48,7 +48,6 @@ pub use regional::{
     ArchitectureOf, RegionImage, RegionalFlavor, RegionalVersion, architectures, flavors_by_architecture, references,
     validate_regions,
 };
-pub use status_merge::{SameVersion, merge_documents};
 
 /// How a provider writes its half of CloudProfiles.
 pub trait ProfileFormat: Send + Sync {
@@ -75,17 +74,24 @@ pub trait ProfileFormat: Send + Sync {
         complete_machine_type(listed, architecture, definitions)
     }
 
+    /// The type of `spec.providerConfig`.
+    fn config_type(&self) -> ConfigType;
+
     /// Decodes `spec.providerConfig`; absent is empty.
     ///
     /// # Errors
     /// When it is another document, or a member is unknown or wrong.
-    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError>;
+    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
+        self.config_type().open(raw)
+    }
 
     /// The documents of a CloudProfile and of a NamespacedCloudProfile that extends it as one.
     ///
     /// # Errors
     /// When one can't be read.
-    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError>;
+    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
+        self.config_type().merge(parent, namespaced)
+    }
 
     /// Whether the old format has an image for each architecture of a version. Else a version has one image, and what
     /// it is for stands in core's half alone.

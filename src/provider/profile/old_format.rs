@@ -86,7 +86,8 @@ fn flavor(architecture: &str, mut members: Members) -> Members {
     members
 }
 
-/// What a flavor document says that machines must be able to do.
+/// What a flavor document says that machines must be able to do. The document has been decoded before, so what can't be
+/// read here was an error there.
 #[must_use]
 pub fn capabilities_of(flavor: &Members) -> Capabilities {
     flavor.get("capabilities").and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
@@ -103,42 +104,4 @@ pub fn set_capabilities(flavor: &mut Members, capabilities: &Capabilities) {
 
 fn text(value: Option<Value>) -> Option<String> {
     value.and_then(|value| value.as_str().map(str::to_owned))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn members(value: Value) -> Members {
-        value.as_object().unwrap().clone()
-    }
-
-    #[test]
-    fn regions_become_a_flavor_for_each_architecture() {
-        let version = members(json!({"version": "1", "image": "global", "regions": [
-            {"name": "a", "ami": "1"}, {"name": "a", "ami": "2", "architecture": "arm64"}, {"name": "b", "ami": "3"}]}));
-        let flavors = flavors_of_old_format(&version);
-        assert_eq!(
-            Value::from(flavors.clone().into_iter().map(Value::from).collect::<Vec<_>>()),
-            json!([
-                {"capabilities": {"architecture": ["amd64"]}, "image": "global",
-                 "regions": [{"name": "a", "ami": "1"}, {"name": "b", "ami": "3"}]},
-                {"capabilities": {"architecture": ["arm64"]}, "image": "global", "regions": [{"name": "a", "ami": "2"}]},
-            ])
-        );
-        let back: Vec<_> = ["amd64", "arm64"].map(str::to_owned).into_iter().zip(flavors).collect();
-        assert_eq!(
-            Value::from(old_format_of_flavors("1", &back).into_iter().map(Value::from).collect::<Vec<_>>()),
-            json!([{"version": "1", "image": "global", "regions": [
-                {"name": "a", "ami": "1"}, {"name": "b", "ami": "3"}, {"name": "a", "ami": "2", "architecture": "arm64"}]}])
-        );
-    }
-
-    #[test]
-    fn one_image_is_one_flavor() {
-        let version = members(json!({"version": "1", "architecture": "arm64", "image": "x"}));
-        let flavors = flavors_of_old_format(&version);
-        assert_eq!(Value::from(flavors[0].clone()), json!({"capabilities": {"architecture": ["arm64"]}, "image": "x"}));
-        assert_eq!(old_format_of_flavors("1", &[("arm64".to_owned(), flavors[0].clone())]), [version]);
-    }
 }

@@ -11,11 +11,13 @@
 //! leaks             secrets that no log, status or event may contain
 //! garden            a garden with CloudProfiles and Shoots; garden_objects: objects to begin with
 //! left_by_go        what the Go extensions leave behind in a seed
+//! conformance       what holds for every provider of machines
 //! measured          cases measured from the Go extensions, and what differs from them
 //! ```
 
 pub mod arm;
 pub mod cluster;
+pub mod conformance;
 pub mod garden;
 pub mod garden_objects;
 pub mod http;

@@ -3,9 +3,9 @@
 use gardener_extension_worker::api::gardener::{CapabilityDefinition, CloudProfile, Shoot, Worker};
 use gardener_extension_worker::api::secret::Secrets;
 use gardener_extension_worker::pool::hash::HashItem;
+use gardener_extension_worker::pool::volumes::size_in_gib;
 use gardener_extension_worker::provider::WorkerContext;
 use gardener_extension_worker::provider::azure::Azure;
-use gardener_extension_worker::provider::azure::disks::disk_size;
 use gardener_extension_worker::provider::azure::documents::{API_VERSION, ImageReferences, StatusImage, WorkerConfig};
 use gardener_extension_worker::provider::azure::hash_data::config_items;
 use gardener_extension_worker::provider::azure::image::AzureImage;
@@ -36,7 +36,7 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
 
 fn size(row: &Value) -> Result<Value, String> {
     let size: String = member(row, "size")?;
-    disk_size(&size).map(Value::from).map_err(|error| error.to_string())
+    size_in_gib(&size).map(Value::from).ok_or_else(|| "no number".to_owned())
 }
 
 fn tag(row: &Value) -> Result<Value, String> {

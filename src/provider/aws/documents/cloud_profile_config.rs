@@ -1,8 +1,6 @@
 //! `CloudProfileConfig`: AWS's half of a CloudProfile. Strict.
 
-use serde::Deserialize;
-
-use crate::api::gotext::json::null_as_default;
+use crate::provider::document::documents;
 use crate::provider::profile::{ImagesOnly, RegionalVersion};
 
 /// Images of a CloudProfile.
@@ -11,16 +9,14 @@ pub type CloudProfileConfig = ImagesOnly<ImageVersion>;
 /// One version of an image.
 pub type ImageVersion = RegionalVersion<ImageRegion>;
 
-/// An image in a region.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImageRegion {
-    /// Region.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// The image.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub ami: String,
-    /// CPU architecture in the old format; absent means `amd64`.
-    pub architecture: Option<String>,
+documents! { strict
+    /// An image in a region.
+    pub struct ImageRegion {
+        /// Region.
+        pub name: String,
+        /// The image.
+        pub ami: String,
+        /// CPU architecture in the old format; absent means `amd64`.
+        pub architecture: Option<String>,
+    }
 }

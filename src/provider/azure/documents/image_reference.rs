@@ -1,17 +1,4 @@
-//! How an Azure image is named: one of four forms, in the order in which they are preferred.
-
-/// One way to name an image of Azure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImageReference<'a> {
-    /// A marketplace image.
-    Urn(&'a str),
-    /// An image of a community gallery.
-    CommunityGallery(&'a str),
-    /// An image of a shared gallery.
-    SharedGallery(&'a str),
-    /// An image or image version by its resource id.
-    Id(&'a str),
-}
+//! How an Azure image is named: by one of four members, in the order in which they are preferred.
 
 /// Every reference that a document gives for one image. Machines use the preferred one; the status keeps all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,37 +14,25 @@ pub struct ImageReferences<'a> {
 }
 
 impl<'a> ImageReferences<'a> {
-    /// The reference that machines use.
-    #[must_use]
-    pub fn preferred(self) -> Option<ImageReference<'a>> {
-        None.or(self.urn.map(ImageReference::Urn))
-            .or(self.community_gallery.map(ImageReference::CommunityGallery))
-            .or(self.shared_gallery.map(ImageReference::SharedGallery))
-            .or(self.id.map(ImageReference::Id))
-    }
-}
-
-impl<'a> ImageReference<'a> {
     /// The members that can hold a reference, for messages.
     pub const MEMBERS: &'static str = "urn, communityGalleryImageID, sharedGalleryImageID, id";
 
-    /// Name of the member in every document, also in machine classes.
-    #[must_use]
-    pub fn member(self) -> &'static str {
-        match self {
-            Self::Urn(_) => "urn",
-            Self::CommunityGallery(_) => "communityGalleryImageID",
-            Self::SharedGallery(_) => "sharedGalleryImageID",
-            Self::Id(_) => "id",
-        }
+    /// The references that are given, each with its member in every document (also in machine classes), the preferred one
+    /// first.
+    pub fn given(self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let members = [
+            ("urn", self.urn),
+            ("communityGalleryImageID", self.community_gallery),
+            ("sharedGalleryImageID", self.shared_gallery),
+            ("id", self.id),
+        ];
+        members.into_iter().filter_map(|(member, value)| Some((member, value?)))
     }
 
-    /// The reference itself.
+    /// The reference that machines use, with its member.
     #[must_use]
-    pub fn value(self) -> &'a str {
-        match self {
-            Self::Urn(value) | Self::CommunityGallery(value) | Self::SharedGallery(value) | Self::Id(value) => value,
-        }
+    pub fn preferred(self) -> Option<(&'static str, &'a str)> {
+        self.given().next()
     }
 }
 

@@ -2,44 +2,69 @@
 
 use serde::Deserialize;
 
-use crate::api::gotext::json::null_as_default;
-use crate::provider::document::Document;
+use crate::provider::document::{Document, documents};
 
-/// Networks and groups that machines are made in.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InfrastructureStatus {
-    /// Virtual network and subnets.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub networks: Networks,
-    /// Resource group of the shoot.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub resource_group: ResourceGroup,
-    /// Identity that machines get.
-    pub identity: Option<Identity>,
-    /// Whether machines are placed in zones; otherwise in scale sets.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub zoned: bool,
+documents! { lenient
+    /// Networks and groups that machines are made in.
+    pub struct InfrastructureStatus {
+        /// Virtual network and subnets.
+        pub networks: Networks,
+        /// Resource group of the shoot.
+        pub resource_group: ResourceGroup,
+        /// Identity that machines get.
+        pub identity: Option<Identity>,
+        /// Whether machines are placed in zones; otherwise in scale sets.
+        pub zoned: bool,
+    }
+
+    /// Networks of a shoot.
+    pub struct Networks {
+        /// The virtual network.
+        pub vnet: VirtualNetwork,
+        /// Its subnets.
+        pub subnets: Vec<Subnet>,
+        /// One subnet for all zones, or one for each.
+        pub layout: SubnetLayout,
+    }
+
+    /// A virtual network.
+    pub struct VirtualNetwork {
+        /// Name.
+        pub name: String,
+        /// Resource group, if it is another one than the shoot's.
+        pub resource_group: Option<String>,
+    }
+
+    /// A subnet.
+    #[derive(PartialEq, Eq)]
+    pub struct Subnet {
+        /// Name.
+        pub name: String,
+        /// `nodes` or `internal`.
+        pub purpose: String,
+        /// The zone that it is for.
+        pub zone: Option<String>,
+        /// Whether it existed before the layout changed; then its name does not count in the hash.
+        pub migrated: bool,
+    }
+
+    /// A resource group.
+    pub struct ResourceGroup {
+        /// Name.
+        pub name: String,
+    }
+
+    /// An identity for machines.
+    pub struct Identity {
+        /// Resource id.
+        pub id: String,
+    }
 }
 
 impl Document for InfrastructureStatus {
     const KIND: &'static str = "InfrastructureStatus";
     const API_VERSION: &'static str = super::API_VERSION;
     const STRICT: bool = false;
-}
-
-/// Networks of a shoot.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Networks {
-    /// The virtual network.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub vnet: VirtualNetwork,
-    /// Its subnets.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub subnets: Vec<Subnet>,
-    /// One subnet for all zones, or one for each.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub layout: SubnetLayout,
 }
 
 /// Whether zones share a subnet.
@@ -57,47 +82,4 @@ impl From<String> for SubnetLayout {
     fn from(layout: String) -> Self {
         if layout == "MultipleSubnet" { Self::MultipleSubnet } else { Self::SingleSubnet }
     }
-}
-
-/// A virtual network.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct VirtualNetwork {
-    /// Name.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// Resource group, if it is another one than the shoot's.
-    pub resource_group: Option<String>,
-}
-
-/// A subnet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Subnet {
-    /// Name.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-    /// `nodes` or `internal`.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub purpose: String,
-    /// The zone that it is for.
-    pub zone: Option<String>,
-    /// Whether it existed before the layout changed; then its name does not count in the hash.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub migrated: bool,
-}
-
-/// A resource group.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct ResourceGroup {
-    /// Name.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub name: String,
-}
-
-/// An identity for machines.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Identity {
-    /// Resource id.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub id: String,
 }

@@ -10,7 +10,7 @@ pub use cloud_profile_config::{
     CloudConfiguration, CloudProfileConfig, ConfiguredCloud, FaultDomainCount, ImageFlavor, ImageVersion,
     ProfileMachineType,
 };
-pub use image_reference::{ImageReference, ImageReferences};
+pub use image_reference::ImageReferences;
 pub use infrastructure_status::{
     Identity, InfrastructureStatus, Networks, ResourceGroup, Subnet, SubnetLayout, VirtualNetwork,
 };

@@ -5,7 +5,6 @@
 //! * `references`: how images may be named.
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::Azure;
 use super::documents::{CloudProfileConfig, FaultDomainCount, ImageVersion};
@@ -13,10 +12,8 @@ use super::image::{ACCELERATED, BASIC, NETWORKING};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec, Region};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition};
-use crate::provider::document::DocumentError;
 use crate::provider::profile::{
-    ImageDocument, ImageVersions, Members, ProfileConfig, ProfileFormat, SameVersion, UncoveredRegion, merge_documents,
-    open_config,
+    ConfigType, ImageDocument, ImageVersions, Members, ProfileFormat, SameVersion, UncoveredRegion,
 };
 
 mod images;
@@ -36,12 +33,8 @@ impl ProfileFormat for Azure {
         vec![architecture_definition(), networking]
     }
 
-    fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
-        open_config::<CloudProfileConfig>(raw)
-    }
-
-    fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
-        merge_documents::<CloudProfileConfig>(parent, namespaced, SameVersion::Added, name_architectures)
+    fn config_type(&self) -> ConfigType {
+        ConfigType::of::<CloudProfileConfig>(SameVersion::Added).completed_by(name_architectures)
     }
 
     fn flavors_of_old_format(&self, version: &Members, _admitted: &[String]) -> Vec<Members> {

@@ -11,7 +11,7 @@ use crate::provider::azure::documents::{
     CloudConfiguration, CloudProfileConfig, ConfiguredCloud, InfrastructureStatus, ScaleSetDependency, WorkerStatus,
 };
 use crate::provider::azure::profile_config;
-use crate::provider::document::decode_document;
+use crate::provider::documents::{INFRASTRUCTURE_STATUS, PROVIDER_STATUS, decode};
 use crate::provider::{DependencyFailure, WorkerContext, WorkerError};
 
 /// What the pools of a Worker need.
@@ -55,6 +55,28 @@ pub struct ScaleSetScope {
     pub namespace: String,
 }
 
+impl ScaleSetScope {
+    fn of_worker(
+        worker: &Worker,
+        secrets: &Secrets,
+        cloud: AzureCloud,
+        infrastructure: &InfrastructureStatus,
+    ) -> Result<Self, WorkerError> {
+        let resource_group = infrastructure.resource_group.name.clone();
+        Ok(Self {
+            cloud,
+            credentials: credentials(worker, secrets)?,
+            resource_group: if is_name(&resource_group) {
+                Ok(resource_group)
+            } else {
+                Err(WorkerError::ResourceGroup(resource_group))
+            }?,
+            region: worker.spec.region.clone(),
+            namespace: worker.metadata.namespace.clone().unwrap_or_default(),
+        })
+    }
+}
+
 /// What one pool needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolNeed {
@@ -79,13 +101,8 @@ pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> 
     }
     let config = profile_config(context)?;
     let configured = config.as_deref().and_then(|config| config.cloud_configuration.as_ref());
-    let place = ScaleSetScope {
-        cloud: cloud(configured, &context.shoot.spec.region),
-        credentials: credentials(context.worker, context.secrets)?,
-        resource_group: resource_group(&infrastructure)?,
-        region: context.worker.spec.region.clone(),
-        namespace: context.worker.metadata.namespace.clone().unwrap_or_default(),
-    };
+    let cloud = cloud(configured, &context.shoot.spec.region);
+    let place = ScaleSetScope::of_worker(context.worker, context.secrets, cloud, &infrastructure)?;
     let mut needs = Needs::of_records(place, records, infrastructure.zoned);
     if infrastructure.zoned {
         return Ok(Some(needs));
@@ -133,15 +150,9 @@ pub fn needs_of_deletion(
     cluster: Option<&Cluster>,
     secrets: &Secrets,
 ) -> Result<Option<Needs>, WorkerError> {
-    let raw = worker.spec.infrastructure_provider_status.as_deref();
-    let infrastructure = raw.map(decode_document::<InfrastructureStatus>).transpose().map_err(|source| {
-        WorkerError::Document { path: "Worker spec.infrastructureProviderStatus".to_owned(), source }
-    })?;
-    let raw = worker.status.provider_status.as_deref();
-    let status = raw
-        .map(decode_document::<WorkerStatus>)
-        .transpose()
-        .map_err(|source| WorkerError::Document { path: "Worker status.providerStatus".to_owned(), source })?;
+    let infrastructure: Option<InfrastructureStatus> =
+        decode(INFRASTRUCTURE_STATUS, worker.spec.infrastructure_provider_status.as_deref())?;
+    let status: Option<WorkerStatus> = decode(PROVIDER_STATUS, worker.status.provider_status.as_deref())?;
     let records = status.map(|status| status.vmo_dependencies).unwrap_or_default();
     // Without an infrastructure there never was a machine.
     let Some(infrastructure) = infrastructure else { return Ok(None) };
@@ -149,31 +160,18 @@ pub fn needs_of_deletion(
         return Ok(None);
     }
     let profile = cluster.and_then(|cluster| cluster.spec.cloud_profile.as_ref());
-    let config = profile.and_then(|profile| profile.spec.provider_config.as_deref());
-    let config = config
-        .map(decode_document::<ConfiguredCloud>)
-        .transpose()
-        .map_err(|source| WorkerError::Document { path: "CloudProfile spec.providerConfig".to_owned(), source })?;
+    let raw = profile.and_then(|profile| profile.spec.provider_config.as_deref());
+    let config: Option<ConfiguredCloud> = decode("CloudProfile spec.providerConfig", raw)?;
     let configured = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
     let region = cluster.and_then(|cluster| cluster.spec.shoot.as_ref()).map(|shoot| shoot.spec.region.as_str());
-    let place = ScaleSetScope {
-        cloud: cloud(configured, region.unwrap_or(&worker.spec.region)),
-        credentials: credentials(worker, secrets)?,
-        resource_group: resource_group(&infrastructure)?,
-        region: worker.spec.region.clone(),
-        namespace: worker.metadata.namespace.clone().unwrap_or_default(),
-    };
+    let cloud = cloud(configured, region.unwrap_or(&worker.spec.region));
+    let place = ScaleSetScope::of_worker(worker, secrets, cloud, &infrastructure)?;
     Ok(Some(Needs::of_records(place, records, infrastructure.zoned)))
 }
 
 /// The cloud that the CloudProfile names, else that of the region.
 fn cloud(configured: Option<&CloudConfiguration>, region: &str) -> AzureCloud {
     configured.and_then(AzureCloud::configured).unwrap_or_else(|| AzureCloud::of_region(region))
-}
-
-fn resource_group(infrastructure: &InfrastructureStatus) -> Result<String, WorkerError> {
-    let name = infrastructure.resource_group.name.clone();
-    if is_name(&name) { Ok(name) } else { Err(WorkerError::ResourceGroup { name }) }
 }
 
 /// Whether a text can be a part of an address. Everything else about names Azure says by itself.

@@ -26,31 +26,3 @@ pub fn unneeded(needs: &Needs, listed: &[ScaleSet], used: &[String]) -> Unneeded
         records: needs.records.iter().filter(|record| !stays(record) && !is_used(&record.id)).cloned().collect(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::provider::azure::scale_sets::tags;
-    use crate::provider::azure::test_support::place;
-
-    fn record(pool: &str, name: &str) -> ScaleSetDependency {
-        ScaleSetDependency { pool_name: pool.to_owned(), id: format!("/vmss/{name}"), name: name.to_owned() }
-    }
-
-    fn listed(name: &str) -> ScaleSet {
-        ScaleSet { name: name.to_owned(), id: format!("/VMSS/{name}"), tags: tags("a"), ..ScaleSet::default() }
-    }
-
-    #[test]
-    fn orphans_and_removed_pools_go_and_nothing_else() {
-        let mut needs = Needs::of_records(place(), vec![record("a", "vmo-a-1"), record("gone", "vmo-gone-1")], false);
-        needs.pools_of_worker.insert("a".to_owned());
-        let customer = ScaleSet { tags: [("owner".to_owned(), "me".to_owned())].into(), ..listed("customer") };
-        let all = [listed("vmo-a-1"), listed("vmo-a-0"), listed("vmo-gone-1"), listed("rolling"), customer];
-        let found = unneeded(&needs, &all, &["/vmss/rolling".to_owned()]);
-        assert_eq!(found.orphans, ["vmo-a-0"], "in spite of the case of ids, and not what machines are made in");
-        assert_eq!(found.records, [record("gone", "vmo-gone-1")]);
-        let found = unneeded(&needs, &all, &["/vmss/vmo-gone-1".to_owned()]);
-        assert_eq!(found.records, [], "a class still refers to it");
-    }
-}

@@ -1,8 +1,10 @@
-//! The document of a CloudProfile together with that of a NamespacedCloudProfile.
+//! How each provider names the type of its document: how one is opened, and how that of a NamespacedCloudProfile is merged
+//! into that of its parent.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::{ImageDocument, ProfileConfig};
 use crate::api::gotext::json::decode_lenient;
 use crate::provider::document::{Document, DocumentError, decode_document};
 
@@ -15,23 +17,46 @@ pub enum SameVersion {
     Replaced,
 }
 
-/// `merge_configs` of two documents, each after `complete` has said what the decoder only adds in memory.
-///
-/// # Errors
-/// When one is another document, or a member is unknown or wrong.
-pub fn merge_documents<Config: Document>(
-    parent: &RawValue,
-    namespaced: &RawValue,
+type Opened = Result<Box<dyn ProfileConfig>, DocumentError>;
+
+/// The type of a provider's document in CloudProfiles.
+#[derive(Clone, Copy)]
+pub struct ConfigType {
+    open: fn(Option<&RawValue>) -> Opened,
     same_version: SameVersion,
-    complete: impl Fn(&mut Value),
-) -> Result<Value, DocumentError> {
-    let [parent, namespaced] = [parent, namespaced].map(|raw| {
-        decode_document::<Config>(raw)?;
-        let mut document: Value = decode_lenient(raw.get())?;
-        complete(&mut document);
-        Ok::<_, DocumentError>(document)
-    });
-    Ok(merge_configs(parent?, namespaced?, same_version))
+    complete: fn(&mut Value),
+}
+
+impl ConfigType {
+    /// Documents that decode as `Config`.
+    #[must_use]
+    pub fn of<Config: ImageDocument + Document + 'static>(same_version: SameVersion) -> Self {
+        let open = |raw: Option<&RawValue>| {
+            let config: Option<Config> = raw.map(decode_document).transpose()?;
+            Ok(Box::new(config.unwrap_or_default()) as Box<dyn ProfileConfig>)
+        };
+        Self { open, same_version, complete: |_| {} }
+    }
+
+    /// With what the decoder only adds in memory, but merged documents say.
+    #[must_use]
+    pub fn completed_by(self, complete: fn(&mut Value)) -> Self {
+        Self { complete, ..self }
+    }
+
+    pub(super) fn open(self, raw: Option<&RawValue>) -> Opened {
+        (self.open)(raw)
+    }
+
+    pub(super) fn merge(self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
+        let [parent, namespaced] = [parent, namespaced].map(|raw| {
+            self.open(Some(raw))?;
+            let mut document: Value = decode_lenient(raw.get())?;
+            (self.complete)(&mut document);
+            Ok::<_, DocumentError>(document)
+        });
+        Ok(merge_configs(parent?, namespaced?, self.same_version))
+    }
 }
 
 /// Adds images, versions and machine types of `namespaced` to `parent`, in the order in which they stand; the first
