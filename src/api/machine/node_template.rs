@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::apply;
 
 use crate::api::gardener::Taint;
 use crate::api::gotext::json::null_as_default;
 
 /// Labels, annotations and taints of the Node. Changing them rolls nothing.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeTemplateOfMachine {
     /// Labels and annotations.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub metadata: NodeTemplateMetadata,
     /// Taints.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub spec: NodeTemplateTaints,
 }
 
