@@ -156,9 +156,7 @@ impl Profile {
         machine_type: &ProfileMachineType,
         definitions: &[CapabilityDefinition],
     ) -> OfferedType {
-        let field = machine_type.architecture.as_deref();
-        let architecture = architecture_of_machine_type(&machine_type.capabilities, field, definitions);
-        let architecture = architecture.unwrap_or(DEFAULT_ARCHITECTURE);
+        let architecture = architecture_of_machine_type(machine_type, definitions).unwrap_or(DEFAULT_ARCHITECTURE);
         let of_old_format = if self.spec.machine_capabilities.is_empty() {
             let config = self.document.pointer("/spec/providerConfig").unwrap_or(&Value::Null);
             self.format.machine_type_of_old_format(config, &machine_type.name)
@@ -240,7 +238,7 @@ fn image_name(reference: &ListedReference<'_>) -> ImageName {
 
 /// The architectures of a version for Gardener; one that names none is for `amd64`.
 fn admitted_architectures(version: &ProfileImageVersion, declared: &[CapabilityDefinition]) -> Vec<String> {
-    let named = architectures_of_version(&version.capability_flavors, &version.architectures, declared);
+    let named = architectures_of_version(version, declared);
     if named.is_empty() {
         vec![DEFAULT_ARCHITECTURE.to_owned()]
     } else {

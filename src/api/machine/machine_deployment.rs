@@ -1,14 +1,12 @@
 //! `MachineDeployment`: the machines of one pool and zone.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
 use serde_with::apply;
 
-use super::NodeTemplateOfMachine;
+use super::node_template::{LabelsAndAnnotations, NodeTemplateOfMachine};
 use crate::api::gotext::duration::Duration;
 use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
@@ -56,20 +54,9 @@ pub struct MachineDeploymentSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineTemplate {
     /// Labels and annotations.
-    pub metadata: TemplateMetadata,
+    pub metadata: LabelsAndAnnotations,
     /// The machine.
     pub spec: MachineSpec,
-}
-
-/// Labels and annotations of a template.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TemplateMetadata {
-    /// Labels.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
-    /// Annotations.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
-    pub annotations: BTreeMap<String, String>,
 }
 
 /// `spec` of a machine within a template.

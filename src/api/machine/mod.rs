@@ -10,9 +10,9 @@ pub use machine_class::{MachineClass, MachineClassNodeTemplate};
 pub use machine_deployment::{
     ClassReference, DeploymentCondition, DeploymentStrategy, FailedMachine, InPlaceUpdateStrategy, MachineDeployment,
     MachineDeploymentSpec, MachineDeploymentState, MachineLastOperation, MachineSettings, MachineSpec, MachineTemplate,
-    OrchestrationType, RollingUpdateStrategy, TemplateMetadata,
+    OrchestrationType, RollingUpdateStrategy,
 };
 pub use machine_set::{
     Machine, MachineClassOfMachine, MachineSet, MachineSetSpec, MachineSetState, MachineSetTemplate, MachineState,
 };
-pub use node_template::{NodeTemplateMetadata, NodeTemplateOfMachine, NodeTemplateTaints};
+pub use node_template::{LabelsAndAnnotations, NodeTemplateOfMachine, NodeTemplateTaints};

@@ -13,14 +13,14 @@ use crate::api::gotext::json::null_as_default;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeTemplateOfMachine {
     /// Labels and annotations.
-    pub metadata: NodeTemplateMetadata,
+    pub metadata: LabelsAndAnnotations,
     /// Taints.
     pub spec: NodeTemplateTaints,
 }
 
-/// Labels and annotations of the Node.
+/// Labels and annotations of a Node, or of a machine within a template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeTemplateMetadata {
+pub struct LabelsAndAnnotations {
     /// Labels.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
