@@ -13,6 +13,7 @@ use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::capabilities::{
     ARCHITECTURE, DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version,
 };
+use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::explanation::ImageName;
@@ -74,6 +75,17 @@ impl Profile {
         Ok(Self { document, spec, format, config })
     }
 
+    /// Reads it as the API server would store it, with the flavors that the provider's webhook fills in.
+    ///
+    /// # Errors
+    /// As [`Profile::read`].
+    pub(super) fn read_completed(document: Value, providers: Providers) -> Result<Self, ProfileError> {
+        let mut profile = Self::read(document, providers)?;
+        apply_defaults(&mut profile.spec);
+        profile.fill_in_flavors();
+        Ok(profile)
+    }
+
     /// `metadata.name`.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -87,7 +99,7 @@ impl Profile {
     }
 
     /// Gives versions without flavors those of the provider config, as the provider's webhook does.
-    pub(super) fn fill_in_flavors(&mut self) {
+    fn fill_in_flavors(&mut self) {
         if self.spec.machine_capabilities.is_empty() {
             return;
         }

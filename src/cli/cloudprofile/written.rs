@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cli::preview::words::counted;
 use crate::cli::table::paragraph;
 use crate::cli::terminal::complain;
-use crate::offer::proof::{Answer, Difference, Lost, Proof};
+use crate::offer::equivalence::{Answer, Difference, EquivalenceCheck, Lost};
 
 const INDENT: usize = 2;
 /// At most this many machine types are named, and this many differences listed; JSON has all.
@@ -31,7 +31,7 @@ pub(super) fn say(text: &str, indent: usize, width: usize) {
 }
 
 /// Says what was compared, and whether there are exceptions that are listed.
-pub(super) fn say_proof(proof: &Proof, exceptions: bool, width: usize) {
+pub(super) fn say_proof(proof: &EquivalenceCheck, exceptions: bool, width: usize) {
     let text = format!(
         "Compared: {} with {}, {}; everybody gets the same image as before{}.",
         counted(proof.machine_types as u64, "machine type"),
