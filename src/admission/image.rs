@@ -124,10 +124,7 @@ impl Offer<'_> {
     }
 
     fn machine(&self, machine_type: &ProfileMachineType, pool: &ShootPool) -> Capabilities {
-        let of_type = || {
-            let field = machine_type.architecture.as_deref();
-            architecture_of_machine_type(&machine_type.capabilities, field, self.definitions)
-        };
+        let of_type = || architecture_of_machine_type(machine_type, self.definitions);
         let architecture = pool.machine.architecture.as_deref().or_else(of_type).unwrap_or_default();
         complete_machine_type(Some(&machine_type.capabilities), architecture, self.definitions)
     }

@@ -4,6 +4,7 @@
 //! Sizes are bytes as the API server writes a text into etcd, which takes 1.5 MiB for a whole object.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// Stands for what was left out.
 const LEFT_OUT: &str = " … ";
@@ -172,6 +173,16 @@ pub fn listed(texts: &[String], bytes: usize) -> String {
 pub fn named<T: AsRef<str>>(names: &[T], bound: Bound) -> String {
     let rest = |rest: &[T]| format!(" and {} more", rest.len());
     joined(names, ", ", bound, |name, bytes| shortened(name.as_ref(), bytes), rest)
+}
+
+/// A few items that need neither escaping nor a bound: `a, b and c`.
+#[must_use]
+pub fn enumerated<T: Display>(items: &[T]) -> String {
+    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+    match &texts[..] {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => texts.concat(),
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub fn intersection(a: &Capabilities, b: &Capabilities) -> Capabilities {
 ///
 /// A side that does not name a capability has every value of the definition. Names without definition do not count.
 pub fn are_compatible(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
-    first_difference(a, b, definitions).is_none()
+    differing(a, b, definitions).next().is_none()
 }
 
 /// Whether one of the flavors of an image version fits a machine type. A version without
@@ -41,35 +41,28 @@ pub fn is_supported_by_image(
 }
 
 /// The first defined capability of which the sides share no value: `a` wants, `b` offers.
-pub fn first_mismatch(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Option<Mismatch> {
-    first_difference(a, b, definitions).map(|definition| mismatch(a, b, definition))
+pub(super) fn first_mismatch(
+    a: &Capabilities,
+    b: &Capabilities,
+    definitions: &[CapabilityDefinition],
+) -> Option<Mismatch> {
+    differing(a, b, definitions).next().map(|definition| Mismatch::of(a, b, definition))
 }
 
 /// Every defined capability of which the sides share no value, in the order of the definitions.
 pub fn mismatches(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Vec<Mismatch> {
-    let differing = definitions.iter().filter(|definition| differs(a, b, definition));
-    differing.map(|definition| mismatch(a, b, definition)).collect()
+    differing(a, b, definitions).map(|definition| Mismatch::of(a, b, definition)).collect()
 }
 
-fn first_difference<'a>(
-    a: &Capabilities,
-    b: &Capabilities,
+fn differing<'a>(
+    a: &'a Capabilities,
+    b: &'a Capabilities,
     definitions: &'a [CapabilityDefinition],
-) -> Option<&'a CapabilityDefinition> {
-    definitions.iter().find(|definition| differs(a, b, definition))
-}
-
-fn differs(a: &Capabilities, b: &Capabilities, definition: &CapabilityDefinition) -> bool {
-    let offered = values_of(b, definition);
-    !values_of(a, definition).iter().any(|value| offered.contains(value))
-}
-
-fn mismatch(a: &Capabilities, b: &Capabilities, definition: &CapabilityDefinition) -> Mismatch {
-    Mismatch {
-        capability: definition.name.clone(),
-        wanted: values_of(a, definition).to_vec(),
-        offered: values_of(b, definition).to_vec(),
-    }
+) -> impl Iterator<Item = &'a CapabilityDefinition> {
+    definitions.iter().filter(|definition| {
+        let offered = values_of(b, definition);
+        !values_of(a, definition).iter().any(|value| offered.contains(value))
+    })
 }
 
 /// Whether both sides have the same names and for each name the same values, in any order and number.
@@ -105,58 +98,28 @@ pub struct Mismatch {
     pub offered: Vec<String>,
 }
 
+impl Mismatch {
+    fn of(a: &Capabilities, b: &Capabilities, definition: &CapabilityDefinition) -> Self {
+        let [wanted, offered] = [a, b].map(|side| values_of(side, definition).to_vec());
+        Self { capability: definition.name.clone(), wanted, offered }
+    }
+}
+
 impl fmt::Display for Mismatch {
     /// For an operator: `machine type requires hypervisorType=gen2; image supports gen1`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "machine type requires {}={}; image supports {}",
-            self.capability,
-            self.wanted.join(" or "),
-            match self.offered.is_empty() {
-                true => "none".to_owned(),
-                false => self.offered.join(", "),
-            }
-        )
+        let offered = if self.offered.is_empty() { "none".to_owned() } else { self.offered.join(", ") };
+        let wanted = self.wanted.join(" or ");
+        write!(formatter, "machine type requires {}={wanted}; image supports {offered}", self.capability)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capabilities::ranking::tests::{any_capabilities, any_definitions, capabilities, definitions};
+    use crate::capabilities::ranking::tests::{any_capabilities, any_definitions};
     use crate::capabilities::with_defaults;
     use proptest::prelude::*;
-
-    #[test]
-    fn a_mismatch_says_what_both_sides_have() {
-        let definitions = definitions("architecture=amd64,arm64 hypervisorType=gen2,gen1");
-        let mismatch =
-            first_mismatch(&capabilities("hypervisorType=gen2"), &capabilities("hypervisorType=gen1"), &definitions);
-        assert_eq!(mismatch.unwrap().to_string(), "machine type requires hypervisorType=gen2; image supports gen1");
-    }
-
-    #[test]
-    fn an_empty_list_matches_nothing_and_undefined_names_do_not_count() {
-        let definitions = definitions("hyper=gen2,gen1");
-        assert!(!are_compatible(&capabilities("hyper="), &capabilities(""), &definitions));
-        assert!(are_compatible(&capabilities("x=1"), &capabilities("x=2"), &definitions));
-        assert!(are_compatible(&capabilities("hyper="), &capabilities(""), &[]));
-    }
-
-    #[test]
-    fn an_intersection_keeps_the_order_of_the_first() {
-        assert_eq!(
-            intersection(&capabilities("a=3,1,2,3 b=x c=y"), &capabilities("a=1,3 b=z")),
-            capabilities("a=3,1 b=")
-        );
-    }
-
-    #[test]
-    fn equality_ignores_order_and_repetition_but_not_names() {
-        assert!(are_equal(&capabilities("a=1,2"), &capabilities("a=2,1,1")));
-        assert!(!are_equal(&capabilities("a=1"), &capabilities("a=1 b=")));
-    }
 
     proptest! {
         #![proptest_config(crate::property_tests())]

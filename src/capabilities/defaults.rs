@@ -67,32 +67,3 @@ pub fn complete_machine_type(
     capabilities.0.insert(ARCHITECTURE.to_owned(), vec![architecture.to_owned()]);
     capabilities
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::capabilities::ranking::tests::{capabilities, definitions};
-
-    #[test]
-    fn a_missing_name_means_every_value_and_an_empty_list_none() {
-        let definitions = definitions("architecture=amd64,arm64 hyper=gen2,gen1");
-        assert_eq!(
-            with_defaults(&capabilities("hyper= other=x"), &definitions),
-            capabilities("architecture=amd64,arm64 hyper=")
-        );
-    }
-
-    #[test]
-    fn the_architecture_comes_from_the_type_then_the_profile_then_the_pool() {
-        let one = definitions("architecture=arm64");
-        let two = definitions("architecture=amd64,arm64");
-        let complete = |listed: Option<&str>, pool: &str, definitions: &[CapabilityDefinition]| {
-            let listed = listed.map(capabilities);
-            complete_machine_type(listed.as_ref(), pool, definitions)
-        };
-        assert_eq!(complete(Some("architecture=amd64"), "arm64", &one), capabilities("architecture=amd64"));
-        assert_eq!(complete(None, "amd64", &one), capabilities("architecture=arm64"));
-        assert_eq!(complete(Some("disk=nvme"), "arm64", &two), capabilities("architecture=arm64 disk=nvme"));
-        assert_eq!(complete(None, "", &[]), capabilities("architecture=amd64"));
-    }
-}

@@ -63,25 +63,21 @@ pub struct Life<'a> {
     pub stages: &'a [LifecycleStage],
 }
 
-impl<'a> From<&'a ExpirableVersion> for Life<'a> {
-    fn from(version: &'a ExpirableVersion) -> Self {
-        Self {
-            classification: version.classification.as_deref(),
-            expiration_date: version.expiration_date.as_deref(),
-            stages: &version.lifecycle,
+macro_rules! life_of {
+    ($($version:ty),*) => {$(
+        impl<'a> From<&'a $version> for Life<'a> {
+            fn from(version: &'a $version) -> Self {
+                Self {
+                    classification: version.classification.as_deref(),
+                    expiration_date: version.expiration_date.as_deref(),
+                    stages: &version.lifecycle,
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl<'a> From<&'a ProfileImageVersion> for Life<'a> {
-    fn from(version: &'a ProfileImageVersion) -> Self {
-        Self {
-            classification: version.classification.as_deref(),
-            expiration_date: version.expiration_date.as_deref(),
-            stages: &version.lifecycle,
-        }
-    }
-}
+life_of!(ExpirableVersion, ProfileImageVersion);
 
 impl Life<'_> {
     /// The stage at a moment. Of the stages that have begun the last in the list counts, whatever their times say.

@@ -2,14 +2,17 @@
 //! Gardener.
 
 use super::architecture::{architectures_of_flavors, defined_architectures};
-use super::defaults::ARCHITECTURE;
-use super::defaults::ARCHITECTURES;
+use super::defaults::{ARCHITECTURE, ARCHITECTURES};
 use super::names::not_a_name;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 
 /// Names that only Gardener itself may define.
 const RESERVED: &str = "gardener-";
+
+/// Why a profile in the old format can't have capabilities.
+const UNDEFINED: &str =
+    "must not provide capabilities without global definition; define them in spec.machineCapabilities";
 
 /// What is wrong with `spec.machineCapabilities`. Capabilities are addressed by name, as Gardener does.
 ///
@@ -77,10 +80,7 @@ pub fn validate_image_version(
 ) {
     if definitions.is_empty() {
         if !flavors.is_empty() {
-            errors.forbidden(
-                version.child("capabilityFlavors"),
-                "must not provide capabilities without global definition; define them in spec.machineCapabilities",
-            );
+            errors.forbidden(version.child("capabilityFlavors"), UNDEFINED);
         }
         if architectures.is_empty() {
             errors.required(version.child("architectures"), "must provide at least one architecture");
@@ -88,7 +88,10 @@ pub fn validate_image_version(
         supported_architectures(architectures, &ARCHITECTURES, version, errors);
         return;
     }
-    validate_flavors(flavors, definitions, version, errors);
+    let path = version.child("capabilityFlavors");
+    for (index, flavor) in flavors.iter().enumerate() {
+        known_capabilities(flavor, definitions, path.index(index), errors);
+    }
     validate_architectures(flavors, architectures, definitions, version, errors);
 }
 
@@ -103,18 +106,6 @@ fn supported_architectures(
             let path = version.child("architectures");
             errors.not_supported(path.index(index), architecture, supported.iter().copied());
         }
-    }
-}
-
-fn validate_flavors(
-    flavors: &[Capabilities],
-    definitions: &[CapabilityDefinition],
-    version: FieldPath<'_>,
-    errors: &mut FieldErrors,
-) {
-    let path = version.child("capabilityFlavors");
-    for (index, flavor) in flavors.iter().enumerate() {
-        known_capabilities(flavor, definitions, path.index(index), errors);
     }
 }
 
@@ -185,10 +176,7 @@ pub fn validate_machine_type(
             errors.required(field, "must provide an architecture");
         }
         if !capabilities.is_empty() {
-            errors.forbidden(
-                path,
-                "must not provide capabilities without global definition; define them in spec.machineCapabilities",
-            );
+            errors.forbidden(path, UNDEFINED);
         }
         return;
     }

@@ -5,7 +5,8 @@ use crate::api::gardener::{
     Capabilities, CapabilityDefinition, ImageContainerRuntime, ProfileMachineType, ProfileSpec,
 };
 use crate::capabilities::{
-    ARCHITECTURE, DEFAULT_ARCHITECTURE, architectures_of_version, defined_architectures, with_defaults,
+    ARCHITECTURE, DEFAULT_ARCHITECTURE, architectures_of_flavors, defined_architectures, flavors_with_defaults,
+    only_architecture,
 };
 
 /// Fills in what the API server fills in before it validates a CloudProfile.
@@ -53,34 +54,22 @@ pub fn sync_architectures(spec: &mut ProfileSpec, had_definitions: bool) {
     for version in versions {
         if begins && version.capability_flavors.is_empty() {
             version.capability_flavors = match &version.architectures[..] {
-                [] => vec![only(DEFAULT_ARCHITECTURE)],
-                architectures => architectures.iter().map(|architecture| only(architecture)).collect(),
+                [] => vec![only_architecture(DEFAULT_ARCHITECTURE)],
+                architectures => architectures.iter().map(|architecture| only_architecture(architecture)).collect(),
             };
         }
         if version.architectures.is_empty() {
-            version.architectures = defaulted_architectures(&version.capability_flavors, definitions);
+            let flavors = flavors_with_defaults(&version.capability_flavors, definitions);
+            version.architectures = sorted(architectures_of_flavors(&flavors));
         }
     }
     for machine_type in machine_types {
         if begins && machine_type.capabilities.is_empty() {
-            machine_type.capabilities = only(machine_type.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE));
+            machine_type.capabilities =
+                only_architecture(machine_type.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE));
         }
         fill_architecture(machine_type, definitions);
     }
-}
-
-/// An architecture as capabilities.
-pub(super) fn only(architecture: &str) -> Capabilities {
-    Capabilities::from_iter([(ARCHITECTURE, [architecture])])
-}
-
-/// The architectures that flavors name or leave open, sorted.
-fn defaulted_architectures(flavors: &[Capabilities], definitions: &[CapabilityDefinition]) -> Vec<String> {
-    let defaulted: Vec<Capabilities> = flavors.iter().map(|flavor| with_defaults(flavor, definitions)).collect();
-    let mut architectures: Vec<String> =
-        architectures_of_version(&defaulted, &[], definitions).into_iter().map(str::to_owned).collect();
-    architectures.sort();
-    architectures
 }
 
 /// Fills the older field of a machine type where its capability has one value.
@@ -92,4 +81,11 @@ fn fill_architecture(machine_type: &mut ProfileMachineType, definitions: &[Capab
     if let [only] = listed {
         machine_type.architecture = Some(only.clone());
     }
+}
+
+/// Gardener leaves the order open.
+pub(super) fn sorted(architectures: Vec<&str>) -> Vec<String> {
+    let mut sorted: Vec<String> = architectures.into_iter().map(str::to_owned).collect();
+    sorted.sort();
+    sorted
 }

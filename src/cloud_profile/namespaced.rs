@@ -1,13 +1,12 @@
 //! A NamespacedCloudProfile and its parent as one profile (docs/contract.md#namespacedcloudprofiles).
 
-use super::architecture_fields::only;
+use super::architecture_fields::sorted;
 use crate::api::gardener::{
-    CapabilityDefinition, KubernetesSettings, NamespacedProfileSpec, ProfileImage, ProfileImageVersion,
-    ProfileMachineType, ProfileSpec,
+    CapabilityDefinition, KubernetesSettings, NamespacedProfileSpec, ProfileImage, ProfileImageVersion, ProfileSpec,
 };
 use crate::capabilities::{
     ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_of_machine_type, architectures_of_flavors,
-    architectures_of_version,
+    architectures_of_version, only_architecture,
 };
 
 /// Writes images and machine types of a NamespacedCloudProfile in the format of its parent: with capabilities where the
@@ -20,7 +19,8 @@ pub fn to_format_of_parent(namespaced: &mut NamespacedProfileSpec, definitions: 
             }
             version.capability_flavors.clear();
         } else if version.capability_flavors.is_empty() {
-            version.capability_flavors = version.architectures.iter().map(|architecture| only(architecture)).collect();
+            let flavors = version.architectures.iter().map(|architecture| only_architecture(architecture));
+            version.capability_flavors = flavors.collect();
         }
     }
     for machine_type in &mut namespaced.machine_types {
@@ -31,9 +31,8 @@ pub fn to_format_of_parent(namespaced: &mut NamespacedProfileSpec, definitions: 
             }
             machine_type.capabilities.0.clear();
         } else if machine_type.capabilities.is_empty() {
-            let field = machine_type.architecture.as_deref();
-            let architecture = architecture_of_machine_type(&machine_type.capabilities, field, definitions);
-            machine_type.capabilities = only(architecture.unwrap_or(DEFAULT_ARCHITECTURE));
+            let architecture = architecture_of_machine_type(machine_type, definitions);
+            machine_type.capabilities = only_architecture(architecture.unwrap_or(DEFAULT_ARCHITECTURE));
         }
     }
 }
@@ -113,23 +112,15 @@ fn fill_architectures(spec: &mut ProfileSpec) {
     let definitions = &spec.machine_capabilities;
     for version in spec.machine_images.iter_mut().flat_map(|image| &mut image.versions) {
         if version.architectures.is_empty() {
-            let found = architectures_of_version(&version.capability_flavors, &[], definitions);
+            let found = architectures_of_version(version, definitions);
             version.architectures =
                 if found.is_empty() { vec![DEFAULT_ARCHITECTURE.to_owned()] } else { sorted(found) };
         }
     }
     for machine_type in &mut spec.machine_types {
         if machine_type.architecture.as_deref().is_none_or(str::is_empty) {
-            let ProfileMachineType { capabilities, .. } = &*machine_type;
-            let found = architecture_of_machine_type(capabilities, None, definitions).unwrap_or(DEFAULT_ARCHITECTURE);
+            let found = architecture_of_machine_type(machine_type, definitions).unwrap_or(DEFAULT_ARCHITECTURE);
             machine_type.architecture = Some(found.to_owned());
         }
     }
-}
-
-/// Gardener leaves the order open.
-fn sorted(architectures: Vec<&str>) -> Vec<String> {
-    let mut sorted: Vec<String> = architectures.into_iter().map(str::to_owned).collect();
-    sorted.sort();
-    sorted
 }

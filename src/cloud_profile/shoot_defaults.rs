@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::api::gardener::ExpirableVersion;
-use crate::api::gardener::{CapabilityDefinition, MachineImage, ProfileImage, ProfileImageVersion, ProfileMachineType};
+use crate::api::gardener::{
+    CapabilityDefinition, ExpirableVersion, MachineImage, ProfileImage, ProfileImageVersion, ProfileMachineType,
+};
 use crate::api::gotext::version::Version;
 use crate::capabilities::{
     Classification, DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version,
@@ -103,10 +104,7 @@ pub fn default_architecture<'a>(
     machine_type: Option<&'a ProfileMachineType>,
     definitions: &'a [CapabilityDefinition],
 ) -> &'a str {
-    let of_type = || {
-        let machine_type = machine_type?;
-        architecture_of_machine_type(&machine_type.capabilities, machine_type.architecture.as_deref(), definitions)
-    };
+    let of_type = || architecture_of_machine_type(machine_type?, definitions);
     wanted.or_else(of_type).unwrap_or(DEFAULT_ARCHITECTURE)
 }
 
@@ -172,8 +170,7 @@ pub fn default_image(
 
 impl PoolWithoutImage<'_> {
     fn has_architecture(self, version: &ProfileImageVersion, definitions: &[CapabilityDefinition]) -> bool {
-        architectures_of_version(&version.capability_flavors, &version.architectures, definitions)
-            .contains(&self.architecture)
+        architectures_of_version(version, definitions).contains(&self.architecture)
     }
 
     fn fits_capabilities(self, version: &ProfileImageVersion, definitions: &[CapabilityDefinition]) -> Option<bool> {

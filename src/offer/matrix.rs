@@ -3,13 +3,13 @@
 //! Machine types that can do the same are one row, and decisions that came about in the same way are written once, so that
 //! a large profile stays a document that a browser can hold.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
-use super::offered::{Defect, OfferedFlavor, OfferedVersion};
-use super::resolution::{Availability, Decision, Outcome, Resolution};
+use super::offered::{Defect, Offer, OfferedFlavor, OfferedVersion};
+use super::resolution::{Availability, Decision, FlavorChoice, Resolution, TypeGroup};
 use super::selection::Selection;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::Classification;
@@ -108,7 +108,7 @@ pub struct Choice<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<&'a str>,
     /// What came of it.
-    pub outcome: OutcomeWord,
+    pub outcome: ChoiceOutcome,
     /// Position of the chosen flavor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flavor: Option<usize>,
@@ -123,7 +123,7 @@ pub struct Choice<'a> {
 /// What came of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum OutcomeWord {
+pub enum ChoiceOutcome {
     /// A flavor.
     Chosen,
     /// A flavor that machines can't start from.
@@ -136,7 +136,7 @@ pub enum OutcomeWord {
     NoFlavors,
 }
 
-impl OutcomeWord {
+impl ChoiceOutcome {
     /// For people.
     #[must_use]
     pub fn text(self) -> &'static str {
@@ -150,14 +150,14 @@ impl OutcomeWord {
     }
 }
 
-impl From<&Outcome> for OutcomeWord {
-    fn from(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Chosen(_) => Self::Chosen,
-            Outcome::Unusable(_) => Self::Unusable,
-            Outcome::Tied(_) => Self::Tied,
-            Outcome::NoneFits => Self::NoneFits,
-            Outcome::NoFlavors => Self::NoFlavors,
+impl From<&FlavorChoice> for ChoiceOutcome {
+    fn from(choice: &FlavorChoice) -> Self {
+        match choice {
+            FlavorChoice::Chosen(_) => Self::Chosen,
+            FlavorChoice::Unusable(_) => Self::Unusable,
+            FlavorChoice::Tied(_) => Self::Tied,
+            FlavorChoice::NoneFits => Self::NoneFits,
+            FlavorChoice::NoFlavors => Self::NoFlavors,
         }
     }
 }
@@ -169,17 +169,15 @@ pub fn matrix<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Matr
     let mut decisions = Decisions::default();
     let groups = groups(resolution, selection);
     let mut images: Vec<Image<'a>> = Vec::new();
-    for (position, version) in offer.images.iter().enumerate().filter(|(_, version)| selection.wants_image(version)) {
+    for resolved in resolution.versions().iter().filter(|resolved| selection.wants_image(resolved.offered)) {
+        let version = resolved.offered;
         let mut choices = Vec::new();
-        for available in resolution.availability(position) {
-            let Some(regions) = Regions::of(resolution, selection, available) else { continue };
-            for (written, (group, _)) in groups.iter().enumerate() {
-                if let Some(choice) =
-                    choice(resolution, selection, version, available, *group, &regions, &mut decisions)
-                {
-                    choices.push(Choice { group: written, ..choice });
-                }
-            }
+        for available in &resolved.availability {
+            let Some(regions) = Regions::of(offer, selection, available) else { continue };
+            let asked = Asked { resolution, selection, version, available, regions };
+            choices.extend(groups.iter().enumerate().filter_map(|(number, (group, _))| {
+                asked.choice(group, &mut decisions).map(|choice| Choice { group: number, ..choice })
+            }));
         }
         if !choices.is_empty() || (selection.asks_for_everything() && groups.is_empty()) {
             let flavors = version.flavors.iter().map(|flavor| shown(flavor, offer, selection)).collect();
@@ -193,19 +191,15 @@ pub fn matrix<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Matr
             });
         }
     }
-    let is_regional = offer.images.iter().flat_map(|image| &image.flavors).any(|flavor| !flavor.by_region.is_empty());
+    let is_regional = offer.images.iter().any(OfferedVersion::is_regional);
+    let regions = offer.regions.iter().map(String::as_str);
     let mut matrix = Matrix {
         schema: SCHEMA,
         profile: &offer.name,
         provider: &offer.provider,
         capabilities: &offer.definitions,
         declares_capabilities: offer.declares_capabilities,
-        regions: offer
-            .regions
-            .iter()
-            .filter(|region| is_regional && selection.wants_region(region))
-            .map(String::as_str)
-            .collect(),
+        regions: regions.filter(|region| is_regional && selection.wants_region(region)).collect(),
         groups: groups.into_iter().map(|(_, group)| group).collect(),
         images,
         decisions: decisions.in_order,
@@ -218,38 +212,24 @@ pub fn matrix<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Matr
 
 /// Groups that no choice mentions are not part of an answer.
 fn drop_silent_groups(matrix: &mut Matrix<'_>) {
-    let choices = || matrix.images.iter().flat_map(|image| &image.choices);
-    let mentioned: Vec<bool> =
-        (0..matrix.groups.len()).map(|group| choices().any(|choice| choice.group == group)).collect();
-    let mut renamed = Vec::with_capacity(mentioned.len());
-    let mut next = 0;
-    for kept in &mentioned {
-        renamed.push(next);
-        next += usize::from(*kept);
-    }
-    let mut position = 0;
-    matrix.groups.retain(|_| {
-        position += 1;
-        mentioned.get(position - 1).copied().unwrap_or_default()
-    });
+    let choices = matrix.images.iter().flat_map(|image| &image.choices);
+    let mentioned: BTreeSet<usize> = choices.map(|choice| choice.group).collect();
+    let mut positions = 0..;
+    matrix.groups.retain(|_| positions.next().is_some_and(|position| mentioned.contains(&position)));
     for choice in matrix.images.iter_mut().flat_map(|image| &mut image.choices) {
-        choice.group = renamed.get(choice.group).copied().unwrap_or_default();
+        choice.group = mentioned.range(..choice.group).count();
     }
 }
 
-fn groups<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Vec<(usize, Group<'a>)> {
-    let offer = resolution.offer();
-    let wanted = resolution.groups().iter().enumerate().filter_map(|(position, group)| {
-        let types = group.types.iter().filter_map(|position| offer.machine_types.get(*position));
-        let types: Vec<_> = types
-            .filter(|machine_type| {
-                selection.wants_type(&machine_type.name) && selection.wants_architecture(&machine_type.architecture)
-            })
-            .map(|machine_type| MachineTypeName { name: &machine_type.name, usable: machine_type.usable })
-            .collect();
-        let architecture = resolution.machine_types(position).next().map_or("", |known| known.architecture.as_str());
-        let group = Group { capabilities: group.capabilities.clone(), architecture, machine_types: types };
-        (!group.machine_types.is_empty()).then_some((position, group))
+fn groups<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Vec<(&'a TypeGroup<'a>, Group<'a>)> {
+    let wanted = resolution.groups().iter().filter_map(|group| {
+        let TypeGroup { capabilities, architecture, types, .. } = group;
+        let types = types.iter().filter(|known| selection.wants_type(&known.name));
+        let types = types.filter(|known| selection.wants_architecture(&known.architecture));
+        let machine_types: Vec<_> =
+            types.map(|known| MachineTypeName { name: &known.name, usable: known.usable }).collect();
+        let is_wanted = !machine_types.is_empty();
+        is_wanted.then(|| (group, Group { capabilities: capabilities.clone(), architecture, machine_types }))
     });
     wanted.collect()
 }
@@ -264,44 +244,45 @@ struct Regions<'a> {
 
 impl<'a> Regions<'a> {
     /// `None` when none of them was asked for.
-    fn of(resolution: &Resolution<'a>, selection: &Selection, available: &Availability) -> Option<Self> {
+    fn of(offer: &'a Offer, selection: &Selection, available: &Availability<'a>) -> Option<Self> {
         if available.regions.is_empty() {
             return Some(Self { names: Vec::new(), all: true });
         }
-        let offered = &resolution.offer().regions;
-        let names = available.regions.iter().filter_map(|position| offered.get(*position)).map(String::as_str);
-        let names: Vec<_> = names.filter(|name| selection.wants_region(name)).collect();
-        let asked = offered.iter().filter(|region| selection.wants_region(region)).count();
+        let names: Vec<_> = available.regions.iter().copied().filter(|name| selection.wants_region(name)).collect();
+        let asked = offer.regions.iter().filter(|region| selection.wants_region(region)).count();
         (!names.is_empty()).then_some(Self { all: names.len() == asked, names })
     }
 }
 
-fn choice<'a>(
-    resolution: &Resolution<'a>,
-    selection: &Selection,
-    version: &OfferedVersion,
-    available: &Availability,
-    group: usize,
-    regions: &Regions<'a>,
-    decisions: &mut Decisions,
-) -> Option<Choice<'a>> {
-    let outcome = resolution.outcome(group, available);
-    let flavor = if let Outcome::Chosen(flavor) = outcome { Some(flavor) } else { None };
-    let chosen = flavor.and_then(|flavor| version.flavors.get(flavor));
-    if !selection.wants_flavor(chosen, &regions.names, &resolution.offer().definitions) {
-        return None;
+/// A version in some regions.
+struct Asked<'a, 's> {
+    resolution: &'a Resolution<'a>,
+    selection: &'s Selection,
+    version: &'a OfferedVersion,
+    available: &'a Availability<'a>,
+    regions: Regions<'a>,
+}
+
+impl<'a> Asked<'a, '_> {
+    /// What a group gets, if that is asked for.
+    fn choice(&self, group: &TypeGroup<'_>, decisions: &mut Decisions) -> Option<Choice<'a>> {
+        let Self { resolution, selection, version, available, regions } = self;
+        let choice = resolution.choice(group, available);
+        let flavor = if let FlavorChoice::Chosen(flavor) = choice { Some(flavor) } else { None };
+        let chosen = flavor.and_then(|flavor| version.flavors.get(flavor));
+        if !selection.wants_flavor(chosen, &regions.names, &resolution.offer().definitions) {
+            return None;
+        }
+        Some(Choice {
+            group: group.number,
+            regions: if regions.all { Vec::new() } else { regions.names.clone() },
+            outcome: ChoiceOutcome::from(&choice),
+            flavor,
+            candidates: available.flavors.clone(),
+            decision: decisions.number(resolution, group, available),
+            admitted: resolution.admits(version, group),
+        })
     }
-    Some(Choice {
-        group,
-        regions: if regions.all { Vec::new() } else { regions.names.clone() },
-        outcome: OutcomeWord::from(&outcome),
-        flavor,
-        candidates: available.flavors.clone(),
-        decision: decisions.number(resolution, group, available),
-        admitted: resolution
-            .machine_types(group)
-            .any(|machine_type| version.admits(machine_type, &resolution.offer().definitions)),
-    })
 }
 
 /// Decisions, each written once.
@@ -312,9 +293,9 @@ struct Decisions {
 }
 
 impl Decisions {
-    fn number(&mut self, resolution: &Resolution<'_>, group: usize, available: &Availability) -> usize {
+    fn number(&mut self, resolution: &Resolution<'_>, group: &TypeGroup<'_>, available: &Availability<'_>) -> usize {
         let in_order = &mut self.in_order;
-        *self.known.entry((group, resolution.list(available))).or_insert_with(|| {
+        *self.known.entry((group.number, resolution.list(available))).or_insert_with(|| {
             in_order.push(resolution.decision(group, available));
             in_order.len() - 1
         })
@@ -322,7 +303,7 @@ impl Decisions {
 }
 
 /// A flavor as far as the asked regions know it.
-fn shown<'a>(flavor: &'a OfferedFlavor, offer: &'a super::Offer, selection: &Selection) -> Flavor<'a> {
+fn shown<'a>(flavor: &'a OfferedFlavor, offer: &'a Offer, selection: &Selection) -> Flavor<'a> {
     let is_regional = !flavor.by_region.is_empty();
     let wanted = offer.regions.iter().filter(|region| is_regional && selection.wants_region(region));
     let named = wanted.filter_map(|region| Some((region.as_str(), flavor.in_region(region)?)));

@@ -6,16 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::convert::document::{
-    CORE_IMAGES, PROVIDER_IMAGES, flavors, objects, objects_mut, text, versions, versions_mut, without_capabilities,
+use super::document::{
+    CORE_IMAGES, PROVIDER_IMAGES, each_version_mut, flavors, objects, objects_mut, text, title, versions,
+    without_capabilities, without_status,
 };
+use super::equivalence::{EquivalenceCheck, compare};
 use super::lint::stored_bytes;
 use super::offered::{Offer, OfferedType};
-use super::profile::{Profile, ProfileError};
-use super::proof::{Proof, compare};
+use super::profile::{Profile, ProfileError, spec_of};
 use super::resolution::Resolution;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, best_flavor, with_defaults};
@@ -42,7 +43,7 @@ pub struct Minimized {
     /// Whether every machine was tried that the capabilities can describe, and not only the machine types of the profile.
     pub every_machine: bool,
     /// What was compared.
-    pub proof: Proof,
+    pub proof: EquivalenceCheck,
 }
 
 /// A step that saved something.
@@ -64,7 +65,7 @@ pub struct Bytes {
 }
 
 /// One way to save bytes; it may be tried on any profile.
-type Step = fn(&mut Value, &Judge);
+type Step = fn(&mut Value, &Baseline);
 
 /// The steps in their order.
 const STEPS: [(&str, Step); 6] = [
@@ -81,11 +82,8 @@ const STEPS: [(&str, Step); 6] = [
 /// # Errors
 /// When it can't be read.
 pub fn minimize(document: &Value, providers: Providers) -> Result<Minimized, ProfileError> {
-    let mut document = document.clone();
-    if let Some(members) = document.as_object_mut() {
-        members.remove("status");
-    }
-    let before = Judge::of(&document, providers)?;
+    let document = without_status(document);
+    let before = Baseline::of(&document, providers)?;
     let mut shorter = document.clone();
     let mut steps = Vec::new();
     for (step, apply) in STEPS {
@@ -97,10 +95,10 @@ pub fn minimize(document: &Value, providers: Providers) -> Result<Minimized, Pro
             steps.push(Saved { step, bytes });
         }
     }
-    let proof = before.proof(&shorter, providers)?;
+    let proof = before.check(&shorter, providers)?;
     Ok(Minimized {
         bytes: Bytes { before: stored_bytes(&document), after: stored_bytes(&shorter) },
-        stored: Bytes { before: as_stored(&document), after: as_stored(&shorter) },
+        stored: Bytes { before: as_stored(&document)?, after: as_stored(&shorter)? },
         every_machine: before.every_machine,
         proof,
         profile: shorter,
@@ -109,7 +107,7 @@ pub fn minimize(document: &Value, providers: Providers) -> Result<Minimized, Pro
 }
 
 /// What the profile offers to every machine that is tried.
-struct Judge {
+struct Baseline {
     format: &'static dyn ProfileFormat,
     offer: Offer,
     definitions: Vec<CapabilityDefinition>,
@@ -117,9 +115,9 @@ struct Judge {
     every_machine: bool,
 }
 
-impl Judge {
+impl Baseline {
     fn of(document: &Value, providers: Providers) -> Result<Self, ProfileError> {
-        let profile = read(document, providers)?;
+        let profile = Profile::read_completed(document.clone(), providers)?;
         let definitions = profile.spec.machine_capabilities.clone();
         let machines = every_machine(&definitions);
         let every_machine = machines.is_some();
@@ -129,12 +127,12 @@ impl Judge {
         Ok(Self { format: profile.format, offer, definitions, machines, every_machine })
     }
 
-    fn proof(&self, document: &Value, providers: Providers) -> Result<Proof, ProfileError> {
-        let mut after = read(document, providers)?.offer(Timestamp::UNIX_EPOCH);
+    fn check(&self, document: &Value, providers: Providers) -> Result<EquivalenceCheck, ProfileError> {
+        let mut after = Profile::read_completed(document.clone(), providers)?.offer(Timestamp::UNIX_EPOCH);
         after.machine_types.extend(self.machines.clone());
-        let mut proof = compare(&Resolution::of(&self.offer), &Resolution::of(&after));
-        proof.machine_types -= self.machines.len();
-        Ok(proof)
+        let mut check = compare(&Resolution::of(&self.offer), &Resolution::of(&after));
+        check.machine_types -= self.machines.len();
+        Ok(check)
     }
 
     /// Whether every machine gets the same image of two lists of flavors, in every region that they name.
@@ -154,7 +152,7 @@ impl Judge {
 
     /// Whether the shorter document is read, refused no more than before, and gives everybody the same.
     fn is_same(&self, document: &Value, providers: Providers) -> bool {
-        self.proof(document, providers).is_ok_and(|proof| proof.is_equal())
+        self.check(document, providers).is_ok_and(|check| check.is_equal())
     }
 }
 
@@ -182,13 +180,6 @@ fn chosen<'a>(
 ) -> Option<&'a Members> {
     let chosen = best_flavor(machine, definitions, flavors, |(capabilities, _)| capabilities).ok()?;
     flavors.get(chosen).map(|(_, image)| image)
-}
-
-fn read(document: &Value, providers: Providers) -> Result<Profile, ProfileError> {
-    let mut profile = Profile::read(document.clone(), providers)?;
-    apply_defaults(&mut profile.spec);
-    profile.fill_in_flavors();
-    Ok(profile)
 }
 
 /// Every machine that capabilities can describe; `None` when there are too many, or none are defined.
@@ -220,24 +211,21 @@ fn every_machine(definitions: &[CapabilityDefinition]) -> Option<Vec<OfferedType
     Some(machines.into_iter().enumerate().map(machine).collect())
 }
 
-/// Bytes of what Gardener stores of a profile.
-fn as_stored(document: &Value) -> usize {
-    let Ok(mut spec) = super::profile::spec_of(document) else { return stored_bytes(document) };
+/// Bytes of what Gardener stores of a profile: its own half with defaults, the provider's as it is written.
+fn as_stored(document: &Value) -> Result<usize, ProfileError> {
+    let mut spec = spec_of(document)?;
     apply_defaults(&mut spec);
     let has_definitions = !spec.machine_capabilities.is_empty();
     sync_architectures(&mut spec, has_definitions);
     let mut stored = document.clone();
-    if let (Some(members), Ok(mut spec)) = (stored.as_object_mut(), serde_json::to_value(&spec)) {
-        // The provider's half is stored as it is written.
-        if let (Some(spec), Some(config)) = (spec.as_object_mut(), document.pointer("/spec/providerConfig")) {
-            spec.insert("providerConfig".to_owned(), config.clone());
-        }
-        members.insert("spec".to_owned(), spec);
+    stored["spec"] = json!(spec);
+    if let Some(config) = document.pointer("/spec/providerConfig") {
+        stored["spec"]["providerConfig"] = config.clone();
     }
-    stored_bytes(&stored)
+    Ok(stored_bytes(&stored))
 }
 
-fn leave_out_empty(document: &mut Value, _: &Judge) {
+fn leave_out_empty(document: &mut Value, _: &Baseline) {
     const LISTS: [&str; 8] = [
         "architectures",
         "capabilityFlavors",
@@ -257,29 +245,27 @@ fn leave_out_empty(document: &mut Value, _: &Judge) {
     each_object(document, &mut |members| members.retain(|name, value| !is_empty(name, value)));
 }
 
-fn leave_out_defaults(document: &mut Value, judge: &Judge) {
-    let is_declared = !judge.definitions.is_empty();
+fn leave_out_defaults(document: &mut Value, baseline: &Baseline) {
+    let is_declared = !baseline.definitions.is_empty();
     remove_where(objects_mut(document, "/spec/volumeTypes"), "usable", |value| *value == true);
     remove_where(objects_mut(document, "/spec/machineTypes"), "usable", |value| *value == true);
     // With capabilities these fields are filled from them, without, absent is amd64.
     let default = |value: &Value| is_declared || *value == DEFAULT_ARCHITECTURE;
     remove_where(objects_mut(document, "/spec/machineTypes"), ARCHITECTURE, default);
     remove_where(objects_mut(document, CORE_IMAGES), "updateStrategy", |value| *value == "major");
-    for image in objects_mut(document, CORE_IMAGES) {
-        for version in versions_mut(image).into_iter().flatten().filter_map(Value::as_object_mut) {
-            remove_where([&mut *version].into_iter(), "cri", |value| *value == json!([{"name": "containerd"}]));
-            let default = |value: &Value| is_declared || *value == json!([DEFAULT_ARCHITECTURE]);
-            remove_where([version].into_iter(), "architectures", default);
-        }
-    }
+    each_version_mut(document, CORE_IMAGES, |_, version| {
+        remove_where([&mut *version], "cri", |value| *value == json!([{"name": "containerd"}]));
+        let default = |value: &Value| is_declared || *value == json!([DEFAULT_ARCHITECTURE]);
+        remove_where([version], "architectures", default);
+    });
 }
 
-fn leave_out_every_value(document: &mut Value, judge: &Judge) {
-    let definitions = &judge.definitions;
+fn leave_out_every_value(document: &mut Value, baseline: &Baseline) {
+    let definitions = &baseline.definitions;
     if definitions.is_empty() {
         return;
     }
-    let needs_architecture = judge.format.needs_architecture();
+    let needs_architecture = baseline.format.needs_architecture();
     let shorten = |capabilities: &mut Capabilities, of_flavor: bool| {
         capabilities.0.retain(|name, values| {
             let mut seen = BTreeSet::new();
@@ -308,27 +294,27 @@ fn leave_out_every_value(document: &mut Value, judge: &Judge) {
 }
 
 /// Flavors of one image that differ in one capability are one flavor with the values of both.
-fn fold_flavors(document: &mut Value, judge: &Judge) {
-    if !judge.definitions.is_empty() {
-        each_flavor(document, &mut |flavors| while fold_two(flavors, judge) {});
+fn fold_flavors(document: &mut Value, baseline: &Baseline) {
+    if !baseline.definitions.is_empty() {
+        each_flavor(document, &mut |flavors| while fold_two(flavors, baseline) {});
     }
 }
 
 /// Folds the first two flavors that can be folded without anybody getting another image.
-fn fold_two(flavors: &mut Vec<Members>, judge: &Judge) -> bool {
+fn fold_two(flavors: &mut Vec<Members>, baseline: &Baseline) -> bool {
     for later in 1..flavors.len() {
         for earlier in 0..later {
             let (Some(a), Some(b)) = (flavors.get(earlier), flavors.get(later)) else { continue };
             if without_capabilities(a) != without_capabilities(b) {
                 continue;
             }
-            let Some(both) = folded(&capabilities_of(a), &capabilities_of(b), &judge.definitions) else { continue };
+            let Some(both) = folded(&capabilities_of(a), &capabilities_of(b), &baseline.definitions) else { continue };
             let mut tried = flavors.clone();
             if let Some(flavor) = tried.get_mut(earlier) {
                 set_capabilities(flavor, &both);
             }
             tried.remove(later);
-            if judge.is_same_choice(flavors, &tried) {
+            if baseline.is_same_choice(flavors, &tried) {
                 *flavors = tried;
                 return true;
             }
@@ -361,13 +347,13 @@ fn folded(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinitio
     Some(both)
 }
 
-fn leave_out_provider_defaults(document: &mut Value, judge: &Judge) {
+fn leave_out_provider_defaults(document: &mut Value, baseline: &Baseline) {
     let Some(config) = document.pointer_mut("/spec/providerConfig") else { return };
-    each_object(config, &mut |members| members.retain(|name, value| !judge.format.says_nothing(name, value)));
+    each_object(config, &mut |members| members.retain(|name, value| !baseline.format.says_nothing(name, value)));
 }
 
 /// Where a region is listed twice, the last entry counts.
-fn leave_out_repeated_regions(document: &mut Value, _: &Judge) {
+fn leave_out_repeated_regions(document: &mut Value, _: &Baseline) {
     let Some(images) = document.pointer_mut(PROVIDER_IMAGES) else { return };
     each_object(images, &mut |members| {
         let Some(regions) = members.get_mut("regions").and_then(Value::as_array_mut) else { return };
@@ -387,7 +373,11 @@ fn place(region: &Value) -> (String, String) {
     (text("name"), text(ARCHITECTURE))
 }
 
-fn remove_where<'a>(objects: impl Iterator<Item = &'a mut Members>, name: &str, is_default: impl Fn(&Value) -> bool) {
+fn remove_where<'a>(
+    objects: impl IntoIterator<Item = &'a mut Members>,
+    name: &str,
+    is_default: impl Fn(&Value) -> bool,
+) {
     for object in objects {
         if object.get(name).is_some_and(&is_default) {
             object.remove(name);
@@ -398,49 +388,38 @@ fn remove_where<'a>(objects: impl Iterator<Item = &'a mut Members>, name: &str, 
 /// Changes the flavors of every version of the provider's half that core's half lists in the same way, or not at all, and
 /// takes core's over from them, as the webhook does.
 fn each_flavor(document: &mut Value, change: &mut impl FnMut(&mut Vec<Members>)) {
-    let mut of_core: BTreeMap<(String, String), Option<Vec<Capabilities>>> = BTreeMap::new();
-    for image in objects(document, CORE_IMAGES) {
-        for version in versions(image) {
-            let listed = version.get("capabilityFlavors");
-            let listed = listed.map(|listed| serde_json::from_value(listed.clone()).unwrap_or_default());
-            of_core.insert(title(image, version), listed);
-        }
-    }
+    let titles = |pointer| {
+        let images = objects(document, pointer);
+        images.flat_map(|image| versions(image).map(|version| (title(text(image, "name"), version), version)))
+    };
+    // What can't be read stays as it is.
+    let listed = |version: &Members| match version.get("capabilityFlavors") {
+        Some(listed) => Vec::<Capabilities>::deserialize(listed).ok().map(Some),
+        None => Some(None),
+    };
+    let of_core: BTreeMap<(String, String), Option<Vec<Capabilities>>> =
+        titles(CORE_IMAGES).filter_map(|(title, version)| Some((title, listed(version)?))).collect();
     let mut entries: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for image in objects(document, PROVIDER_IMAGES) {
-        versions(image).for_each(|version| *entries.entry(title(image, version)).or_default() += 1);
-    }
+    titles(PROVIDER_IMAGES).for_each(|(title, _)| *entries.entry(title).or_default() += 1);
     let mut changed: BTreeMap<(String, String), Vec<Capabilities>> = BTreeMap::new();
-    for image in objects_mut(document, PROVIDER_IMAGES) {
-        let name = text(image, "name").to_owned();
-        for version in versions_mut(image).into_iter().flatten().filter_map(Value::as_object_mut) {
-            let title = (name.clone(), text(version, "version").to_owned());
-            let mut flavors = flavors(version);
-            let capabilities: Vec<Capabilities> = flavors.iter().map(capabilities_of).collect();
-            let is_listed_so = of_core
-                .get(&title)
-                .is_some_and(|listed| listed.as_ref().is_none_or(|listed| same(listed, &capabilities)));
-            if flavors.is_empty() || !is_listed_so || entries.get(&title) != Some(&1) {
-                continue;
-            }
+    each_version_mut(document, PROVIDER_IMAGES, |image, version| {
+        let (title, mut flavors) = (title(image, version), flavors(version));
+        let capabilities: Vec<Capabilities> = flavors.iter().map(capabilities_of).collect();
+        let is_listed_so =
+            of_core.get(&title).is_some_and(|listed| listed.as_ref().is_none_or(|listed| same(listed, &capabilities)));
+        if !flavors.is_empty() && is_listed_so && entries.get(&title) == Some(&1) {
             change(&mut flavors);
             changed.insert(title, flavors.iter().map(capabilities_of).collect());
             version.insert("capabilityFlavors".to_owned(), flavors.into_iter().map(Value::from).collect());
         }
-    }
-    for image in objects_mut(document, CORE_IMAGES) {
-        let name = text(image, "name").to_owned();
-        for version in versions_mut(image).into_iter().flatten().filter_map(Value::as_object_mut) {
-            let key = (name.clone(), text(version, "version").to_owned());
-            if let (Some(capabilities), true) = (changed.get(&key), version.contains_key("capabilityFlavors")) {
-                version.insert("capabilityFlavors".to_owned(), json!(capabilities));
-            }
+    });
+    each_version_mut(document, CORE_IMAGES, |image, version| {
+        if let (Some(capabilities), Some(listed)) =
+            (changed.get(&title(image, version)), version.get_mut("capabilityFlavors"))
+        {
+            *listed = json!(capabilities);
         }
-    }
-}
-
-fn title(image: &Members, version: &Members) -> (String, String) {
-    (text(image, "name").to_owned(), text(version, "version").to_owned())
+    });
 }
 
 /// Whether two lists have the same flavors, in any order.

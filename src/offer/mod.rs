@@ -3,8 +3,8 @@
 //! ```text
 //!  CloudProfile ─► Offer ─► Resolution ──┬─► matrix     who gets which image
 //!  (both halves)   (typed)  (everything  ├─► lint       what will not work, or not for long
-//!                            × everything)├─► convert    old format ⇄ capabilities, with a proof
-//!                                        └─► minimize   the same in fewer bytes, with a proof
+//!                            × everything)├─► convert    old format ⇄ capabilities, with a check
+//!                                        └─► minimize   the same in fewer bytes, with a check
 //! ```
 //!
 //! * [`profile`]: the document and its typed halves; [`offered`]: machine types, image versions and flavors of both;
@@ -12,15 +12,17 @@
 //! * [`selection`], [`matrix`]: the part of it that was asked for;
 //! * [`mod@lint`]: what is wrong with a profile, or will be;
 //! * [`convert`]: from the old format to capabilities and back; [`minimize`]: the same in fewer bytes;
-//! * [`proof`]: whether two profiles give the same machine types the same images.
+//! * [`equivalence`]: whether two profiles give the same machine types the same images;
+//! * `document`: the parts of the document that change; `suffix`: what version suffixes stand for.
 
 pub mod convert;
+mod document;
+pub mod equivalence;
 pub mod lint;
 pub mod matrix;
 pub mod minimize;
 pub mod offered;
 pub mod profile;
-pub mod proof;
 pub mod resolution;
 pub mod selection;
 mod suffix;

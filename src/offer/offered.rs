@@ -123,6 +123,18 @@ impl OfferedVersion {
         of_architecture && is_supported_by_image(&machine.capabilities, &self.admitted, definitions)
     }
 
+    /// Whether it has expired: nothing about it matters any more.
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        self.classification == Classification::Expired
+    }
+
+    /// Whether its images differ from region to region.
+    #[must_use]
+    pub fn is_regional(&self) -> bool {
+        self.flavors.iter().any(|flavor| !flavor.by_region.is_empty())
+    }
+
     /// `gardenlinux 1877.3.0`.
     #[must_use]
     pub fn title(&self) -> String {

@@ -13,6 +13,7 @@ use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::capabilities::{
     ARCHITECTURE, DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version,
 };
+use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::explanation::ImageName;
@@ -74,6 +75,17 @@ impl Profile {
         Ok(Self { document, spec, format, config })
     }
 
+    /// Reads it as the API server would store it, with the flavors that the provider's webhook fills in.
+    ///
+    /// # Errors
+    /// As [`Profile::read`].
+    pub(super) fn read_completed(document: Value, providers: Providers) -> Result<Self, ProfileError> {
+        let mut profile = Self::read(document, providers)?;
+        apply_defaults(&mut profile.spec);
+        profile.fill_in_flavors();
+        Ok(profile)
+    }
+
     /// `metadata.name`.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -87,7 +99,7 @@ impl Profile {
     }
 
     /// Gives versions without flavors those of the provider config, as the provider's webhook does.
-    pub(super) fn fill_in_flavors(&mut self) {
+    fn fill_in_flavors(&mut self) {
         if self.spec.machine_capabilities.is_empty() {
             return;
         }
@@ -156,9 +168,7 @@ impl Profile {
         machine_type: &ProfileMachineType,
         definitions: &[CapabilityDefinition],
     ) -> OfferedType {
-        let field = machine_type.architecture.as_deref();
-        let architecture = architecture_of_machine_type(&machine_type.capabilities, field, definitions);
-        let architecture = architecture.unwrap_or(DEFAULT_ARCHITECTURE);
+        let architecture = architecture_of_machine_type(machine_type, definitions).unwrap_or(DEFAULT_ARCHITECTURE);
         let of_old_format = if self.spec.machine_capabilities.is_empty() {
             let config = self.document.pointer("/spec/providerConfig").unwrap_or(&Value::Null);
             self.format.machine_type_of_old_format(config, &machine_type.name)
@@ -240,7 +250,7 @@ fn image_name(reference: &ListedReference<'_>) -> ImageName {
 
 /// The architectures of a version for Gardener; one that names none is for `amd64`.
 fn admitted_architectures(version: &ProfileImageVersion, declared: &[CapabilityDefinition]) -> Vec<String> {
-    let named = architectures_of_version(&version.capability_flavors, &version.architectures, declared);
+    let named = architectures_of_version(version, declared);
     if named.is_empty() {
         vec![DEFAULT_ARCHITECTURE.to_owned()]
     } else {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  machine types ── equal capabilities ──► groups ──────┐
-//!                                                       ├─ rank once per pair ─► Outcome
+//!                                                       ├─ rank once per pair ─► FlavorChoice
 //!  versions ── flavors of a region ──► flavor lists ────┘
 //! ```
 //!
@@ -15,22 +15,36 @@ use serde::Serialize;
 
 use super::offered::{Offer, OfferedType, OfferedVersion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{FlavorVerdict, NoFlavor, Ranking, RankingStep, best_flavor, rank_flavors, with_defaults};
+use crate::capabilities::{FlavorVerdict, NoFlavor, RankingStep, best_flavor, rank_flavors, with_defaults};
 
 /// Machine types that can do the same, and that Gardener admits by the same architecture.
 #[derive(Clone, Debug)]
-pub struct TypeGroup {
+pub struct TypeGroup<'a> {
+    /// Its position among the groups.
+    pub number: usize,
     /// What they can do, defaults included.
     pub capabilities: Capabilities,
-    /// Positions in the offer.
-    pub types: Vec<usize>,
+    /// The architecture by which Gardener admits them.
+    pub architecture: &'a str,
+    /// The machine types in the order of the profile.
+    pub types: Vec<&'a OfferedType>,
+}
+
+/// A version with its flavors in each region. All regions of the profile are in it once; a provider without regions has one
+/// entry.
+#[derive(Clone, Debug)]
+pub struct ResolvedVersion<'a> {
+    /// The version.
+    pub offered: &'a OfferedVersion,
+    /// Its regions by the flavors they have.
+    pub availability: Vec<Availability<'a>>,
 }
 
 /// The flavors that a version has in some regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Availability {
-    /// Positions of the regions in the offer; empty where the provider knows no regions.
-    pub regions: Vec<usize>,
+pub struct Availability<'a> {
+    /// The regions; empty where the provider knows no regions.
+    pub regions: Vec<&'a str>,
     /// Positions of the flavors in the version.
     pub flavors: Vec<usize>,
     /// Those of them that machines can't start from.
@@ -41,7 +55,7 @@ pub struct Availability {
 
 /// What a group of machine types gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FlavorChoice {
     /// This flavor; its position in the version.
     Chosen(usize),
     /// Nothing, because this flavor is chosen and machines can't start from it; its position in the version.
@@ -54,7 +68,7 @@ pub enum Outcome {
     NoFlavors,
 }
 
-/// How an outcome came about. Positions are those within the flavors that are available.
+/// How a choice came about. Positions are those within the flavors that are available.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decision {
     /// What became of each flavor.
@@ -64,25 +78,20 @@ pub struct Decision {
     pub ranking: Vec<RankingStep>,
 }
 
-/// Every outcome of an offer.
+/// Every choice of an offer.
 #[derive(Clone, Debug)]
 pub struct Resolution<'a> {
     offer: &'a Offer,
-    groups: Vec<TypeGroup>,
+    groups: Vec<TypeGroup<'a>>,
     group_of_type: Vec<usize>,
-    availability: Vec<Vec<Availability>>,
+    versions: Vec<ResolvedVersion<'a>>,
     lists: Vec<Vec<Capabilities>>,
     /// By list, then by group.
-    outcomes: Vec<Vec<Ranked>>,
+    ranked: Vec<Vec<Ranked>>,
 }
 
-/// An outcome with positions within a list.
-#[derive(Clone, Debug)]
-enum Ranked {
-    Chosen(usize),
-    Tied(Vec<usize>),
-    NoneFits,
-}
+/// The best position of a list, or the positions that tie; none of these where no flavor fits.
+type Ranked = Result<usize, Vec<usize>>;
 
 impl<'a> Resolution<'a> {
     /// Resolves everything.
@@ -90,14 +99,14 @@ impl<'a> Resolution<'a> {
     pub fn of(offer: &'a Offer) -> Self {
         let (groups, group_of_type) = groups(offer);
         let mut lists = Interned::default();
-        let availability: Vec<Vec<Availability>> =
-            offer.images.iter().map(|version| availability(offer, version, &mut lists)).collect();
+        let resolved = |offered| ResolvedVersion { offered, availability: availability(offer, offered, &mut lists) };
+        let versions = offer.images.iter().map(resolved).collect();
         let lists = lists.in_order;
         let rank = |list: &Vec<Capabilities>| -> Vec<Ranked> {
             groups.iter().map(|group| ranked(&group.capabilities, &offer.definitions, list)).collect()
         };
-        let outcomes = lists.iter().map(rank).collect();
-        Self { offer, groups, group_of_type, availability, lists, outcomes }
+        let ranked = lists.iter().map(rank).collect();
+        Self { offer, groups, group_of_type, versions, lists, ranked }
     }
 
     /// The offer.
@@ -108,99 +117,97 @@ impl<'a> Resolution<'a> {
 
     /// Machine types that can do the same, in the order of their first one.
     #[must_use]
-    pub fn groups(&self) -> &[TypeGroup] {
+    pub fn groups(&self) -> &[TypeGroup<'a>] {
         &self.groups
     }
 
-    /// The group of a machine type, by its position in the offer.
-    #[must_use]
-    pub fn group_of_type(&self, machine_type: usize) -> usize {
-        self.group_of_type.get(machine_type).copied().unwrap_or_default()
+    /// The machine types of the profile, each with its group.
+    pub fn types(&self) -> impl Iterator<Item = (&'a OfferedType, &TypeGroup<'a>)> {
+        let groups = self.group_of_type.iter().filter_map(|group| self.groups.get(*group));
+        self.offer.machine_types.iter().zip(groups)
     }
 
-    /// The regions of a version by the flavors they have, the version by its position in the offer. All regions of the
-    /// profile are in it once; a provider without regions has one entry.
+    /// The versions in the order of the profile.
     #[must_use]
-    pub fn availability(&self, version: usize) -> &[Availability] {
-        self.availability.get(version).map(Vec::as_slice).unwrap_or_default()
+    pub fn versions(&self) -> &[ResolvedVersion<'a>] {
+        &self.versions
     }
 
     /// What a group gets where these flavors are available.
     #[must_use]
-    pub fn outcome(&self, group: usize, available: &Availability) -> Outcome {
+    pub fn choice(&self, group: &TypeGroup<'_>, available: &Availability<'_>) -> FlavorChoice {
         if available.flavors.is_empty() {
-            return Outcome::NoFlavors;
+            return FlavorChoice::NoFlavors;
         }
         let in_version = |position: &usize| available.flavors.get(*position).copied().unwrap_or_default();
-        match self.outcomes.get(available.list).and_then(|of_list| of_list.get(group)) {
-            Some(Ranked::Chosen(position)) => match in_version(position) {
-                unusable if available.unusable.contains(&unusable) => Outcome::Unusable(unusable),
-                usable => Outcome::Chosen(usable),
+        match self.ranked.get(available.list).and_then(|of_list| of_list.get(group.number)) {
+            Some(Ok(position)) => match in_version(position) {
+                unusable if available.unusable.contains(&unusable) => FlavorChoice::Unusable(unusable),
+                usable => FlavorChoice::Chosen(usable),
             },
-            Some(Ranked::Tied(positions)) => Outcome::Tied(positions.iter().map(in_version).collect()),
-            Some(Ranked::NoneFits) | None => Outcome::NoneFits,
+            Some(Err(tied)) if !tied.is_empty() => FlavorChoice::Tied(tied.iter().map(in_version).collect()),
+            _ => FlavorChoice::NoneFits,
         }
     }
 
-    /// How the outcome came about.
+    /// The flavor that a group gets where these are available.
     #[must_use]
-    pub fn decision(&self, group: usize, available: &Availability) -> Decision {
-        let machine = self.groups.get(group).map(|group| &group.capabilities);
-        let (Some(machine), Some(list)) = (machine, self.lists.get(available.list)) else {
-            return Decision { verdicts: Vec::new(), ranking: Vec::new() };
-        };
-        let Ranking { verdicts, steps, .. } = rank_flavors(machine, &self.offer.definitions, list, |flavor| flavor);
-        Decision { verdicts, ranking: steps }
+    pub fn chosen(&self, group: &TypeGroup<'_>, available: &Availability<'_>) -> Option<usize> {
+        match self.choice(group, available) {
+            FlavorChoice::Chosen(flavor) => Some(flavor),
+            _ => None,
+        }
+    }
+
+    /// Whether Gardener admits machine types of a group with a version.
+    #[must_use]
+    pub fn admits(&self, version: &OfferedVersion, group: &TypeGroup<'_>) -> bool {
+        group.types.iter().any(|machine_type| version.admits(machine_type, &self.offer.definitions))
+    }
+
+    /// How the choice came about.
+    #[must_use]
+    pub fn decision(&self, group: &TypeGroup<'_>, available: &Availability<'_>) -> Decision {
+        let flavors = self.flavors(available);
+        let ranking = rank_flavors(&group.capabilities, &self.offer.definitions, flavors, |flavor| flavor);
+        Decision { verdicts: ranking.verdicts, ranking: ranking.steps }
     }
 
     /// What the available flavors run on, defaults included.
     #[must_use]
-    pub fn flavors(&self, available: &Availability) -> &[Capabilities] {
+    pub fn flavors(&self, available: &Availability<'_>) -> &[Capabilities] {
         self.lists.get(available.list).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// A number that two places share when groups get the same there for the same reasons.
     #[must_use]
-    pub fn list(&self, available: &Availability) -> usize {
+    pub fn list(&self, available: &Availability<'_>) -> usize {
         available.list
-    }
-
-    /// Every group with every version and its regions.
-    pub fn each(&self) -> impl Iterator<Item = (usize, usize, &Availability)> {
-        (0..self.offer.images.len()).flat_map(move |version| {
-            let available = self.availability(version).iter();
-            available.flat_map(move |available| (0..self.groups.len()).map(move |group| (group, version, available)))
-        })
-    }
-
-    /// The machine types of a group.
-    pub fn machine_types(&self, group: usize) -> impl Iterator<Item = &'a OfferedType> {
-        let types = self.groups.get(group).map(|group| group.types.as_slice()).unwrap_or_default();
-        let offered = &self.offer.machine_types;
-        types.iter().filter_map(|position| offered.get(*position))
-    }
-
-    /// Names of the machine types of a group.
-    pub fn type_names(&self, group: usize) -> impl Iterator<Item = &'a str> {
-        self.machine_types(group).map(|machine_type| machine_type.name.as_str())
     }
 }
 
-fn groups(offer: &Offer) -> (Vec<TypeGroup>, Vec<usize>) {
+impl<'a> TypeGroup<'a> {
+    /// Names of the machine types.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.types.iter().map(|machine_type| machine_type.name.as_str())
+    }
+}
+
+fn groups(offer: &Offer) -> (Vec<TypeGroup<'_>>, Vec<usize>) {
     let mut known: HashMap<(String, &str), usize> = HashMap::new();
-    let mut groups: Vec<TypeGroup> = Vec::new();
+    let mut groups: Vec<TypeGroup<'_>> = Vec::new();
     let mut group_of_type = Vec::with_capacity(offer.machine_types.len());
-    for (position, machine_type) in offer.machine_types.iter().enumerate() {
+    for machine_type in &offer.machine_types {
         let capabilities = with_defaults(&machine_type.capabilities, &offer.definitions);
-        let admitted_by = (key(&capabilities), machine_type.architecture.as_str());
-        let group = *known.entry(admitted_by).or_insert_with(|| {
-            groups.push(TypeGroup { capabilities, types: Vec::new() });
+        let architecture = machine_type.architecture.as_str();
+        let number = *known.entry((key(&capabilities), architecture)).or_insert_with(|| {
+            groups.push(TypeGroup { number: groups.len(), capabilities, architecture, types: Vec::new() });
             groups.len() - 1
         });
-        if let Some(group) = groups.get_mut(group) {
-            group.types.push(position);
+        if let Some(group) = groups.get_mut(number) {
+            group.types.push(machine_type);
         }
-        group_of_type.push(group);
+        group_of_type.push(number);
     }
     (groups, group_of_type)
 }
@@ -227,45 +234,33 @@ fn key(capabilities: &Capabilities) -> String {
     format!("{:?}", capabilities.0)
 }
 
-fn availability(offer: &Offer, version: &OfferedVersion, lists: &mut Interned) -> Vec<Availability> {
-    let mut list = |flavors: &[usize]| {
-        let available = flavors.iter().filter_map(|position| version.flavors.get(*position));
-        let list = available.map(|flavor| with_defaults(&flavor.capabilities, &offer.definitions)).collect();
-        lists.number(list)
+fn availability<'a>(offer: &'a Offer, version: &OfferedVersion, lists: &mut Interned) -> Vec<Availability<'a>> {
+    let mut available = |regions: Vec<&'a str>, flavors: Vec<usize>| {
+        let of_version = || flavors.iter().filter_map(|position| Some((*position, version.flavors.get(*position)?)));
+        let list = of_version().map(|(_, flavor)| with_defaults(&flavor.capabilities, &offer.definitions)).collect();
+        let unusable =
+            of_version().filter(|(_, flavor)| flavor.defect.is_some()).map(|(position, _)| position).collect();
+        Availability { regions, unusable, list: lists.number(list), flavors }
     };
-    let unusable = |flavors: &[usize]| -> Vec<usize> {
-        let has_defect =
-            |position: &&usize| version.flavors.get(**position).is_some_and(|flavor| flavor.defect.is_some());
-        flavors.iter().filter(has_defect).copied().collect()
-    };
-    let is_regional = version.flavors.iter().any(|flavor| !flavor.by_region.is_empty());
-    if !is_regional {
-        let flavors: Vec<usize> = (0..version.flavors.len()).collect();
-        return vec![Availability { regions: Vec::new(), unusable: unusable(&flavors), list: list(&flavors), flavors }];
+    let flavors = version.flavors.iter().enumerate();
+    if !version.is_regional() {
+        return vec![available(Vec::new(), flavors.map(|(position, _)| position).collect())];
     }
-    let mut found: Vec<Availability> = Vec::new();
-    for (region, name) in offer.regions.iter().enumerate() {
-        let there = |(position, flavor): (usize, &super::offered::OfferedFlavor)| {
-            flavor.in_region(name).is_some().then_some(position)
-        };
-        let flavors: Vec<usize> = version.flavors.iter().enumerate().filter_map(there).collect();
-        match found.iter_mut().find(|known| known.flavors == flavors) {
+    let mut found: Vec<Availability<'a>> = Vec::new();
+    for region in &offer.regions {
+        let there = flavors.clone().filter(|(_, flavor)| flavor.in_region(region).is_some());
+        let there: Vec<usize> = there.map(|(position, _)| position).collect();
+        match found.iter_mut().find(|known| known.flavors == there) {
             Some(known) => known.regions.push(region),
-            None => found.push(Availability {
-                regions: vec![region],
-                unusable: unusable(&flavors),
-                list: list(&flavors),
-                flavors,
-            }),
+            None => found.push(available(vec![region], there)),
         }
     }
     found
 }
 
 fn ranked(machine: &Capabilities, definitions: &[CapabilityDefinition], list: &[Capabilities]) -> Ranked {
-    match best_flavor(machine, definitions, list, |flavor| flavor) {
-        Ok(chosen) => Ranked::Chosen(chosen),
-        Err(NoFlavor::Ambiguous { tied }) => Ranked::Tied(tied),
-        Err(NoFlavor::NoneCompatible { .. }) => Ranked::NoneFits,
-    }
+    best_flavor(machine, definitions, list, |flavor| flavor).map_err(|none| match none {
+        NoFlavor::Ambiguous { tied } => tied,
+        NoFlavor::NoneCompatible { .. } => Vec::new(),
+    })
 }

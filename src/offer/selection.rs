@@ -60,29 +60,28 @@ impl Selection {
     }
 
     pub(super) fn wants_type(&self, name: &str) -> bool {
-        self.machine_types.is_empty() || self.machine_types.iter().any(|pattern| matches(pattern, name))
+        is_asked(&self.machine_types, |pattern| matches(pattern, name))
     }
 
     /// Whether machine types of this architecture are asked for. It need not be among their capabilities: some providers
     /// compare nothing in the old format.
     pub(super) fn wants_architecture(&self, architecture: &str) -> bool {
-        self.architectures.is_empty() || self.architectures.iter().any(|wanted| wanted == architecture)
+        is_asked(&self.architectures, |wanted| wanted == architecture)
     }
 
     pub(super) fn wants_image(&self, version: &OfferedVersion) -> bool {
-        let wants = |pattern: &String| match pattern.split_once('@') {
+        is_asked(&self.images, |pattern| match pattern.split_once('@') {
             Some((image, wanted)) => matches(image, &version.image) && matches(wanted, &version.version),
             None => matches(pattern, &version.image),
-        };
-        self.images.is_empty() || self.images.iter().any(wants)
+        })
     }
 
     pub(super) fn wants_region(&self, region: &str) -> bool {
-        self.regions.is_empty() || self.regions.iter().any(|pattern| matches(pattern, region))
+        is_asked(&self.regions, |pattern| matches(pattern, region))
     }
 
     pub(super) fn wants_reference(&self, name: &ImageName) -> bool {
-        self.references.is_empty() || self.references.iter().any(|text| name.value.contains(text.as_str()))
+        is_asked(&self.references, |text| name.value.contains(text))
     }
 
     /// Whether the flavor that is chosen in these regions is asked for; without regions it has one image for all.
@@ -107,6 +106,11 @@ impl Selection {
             |(name, value): &(String, String)| capabilities.values(name).is_some_and(|values| values.contains(value));
         (self.references.is_empty() || named) && self.flavor.iter().all(lists)
     }
+}
+
+/// Whether one of the filters is met, or there is none.
+fn is_asked(filters: &[String], is_met: impl Fn(&str) -> bool) -> bool {
+    filters.is_empty() || filters.iter().any(|filter| is_met(filter))
 }
 
 /// Whether a text follows a pattern in which `*` stands for any text.

@@ -1,12 +1,69 @@
-//! Suffixes by which old profiles tell variants of one image version apart: `1877.3.0-gen2`.
+//! Suffixes by which old profiles tell variants of one image version apart, `1877.3.0-gen2`, and what they stand for.
 
-/// Suffixes that always stand for a variant.
-const KNOWN: [&str; 4] = ["gen1", "gen2", "amd64", "arm64"];
+use std::str::FromStr;
+
+use crate::capabilities::ARCHITECTURE;
+
+/// What everybody uses: suffix, capability, value of the version with it, value of the version without.
+const KNOWN: [[&str; 4]; 4] = [
+    ["gen2", "hypervisorType", "gen2", "gen1"],
+    ["gen1", "hypervisorType", "gen1", "gen2"],
+    ["arm64", ARCHITECTURE, "arm64", "amd64"],
+    ["amd64", ARCHITECTURE, "amd64", "arm64"],
+];
+
+/// A suffix, the value of a capability that it stands for, and the value of the version without it:
+/// `gen2=hypervisorType:gen2/gen1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuffixMeaning {
+    /// The suffix, without its hyphen.
+    pub suffix: String,
+    /// The capability.
+    pub capability: String,
+    /// What a version with the suffix has of it.
+    pub value: String,
+    /// What the version without it has.
+    pub without: String,
+}
+
+/// A decision that can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{expected} is expected")]
+pub struct DecisionError {
+    pub(super) expected: &'static str,
+}
+
+impl FromStr for SuffixMeaning {
+    type Err = DecisionError;
+
+    fn from_str(text: &str) -> Result<Self, DecisionError> {
+        let parts = || {
+            let (suffix, rest) = text.split_once('=')?;
+            let (capability, values) = rest.split_once(':')?;
+            let (value, without) = values.split_once('/')?;
+            Some([suffix, capability, value, without]).filter(|parts| !parts.contains(&""))
+        };
+        parts().map(Self::of).ok_or(DecisionError { expected: "SUFFIX=CAPABILITY:VALUE/VALUE_WITHOUT" })
+    }
+}
+
+impl SuffixMeaning {
+    fn of(parts: [&str; 4]) -> Self {
+        let [suffix, capability, value, without] = parts.map(str::to_owned);
+        Self { suffix, capability, value, without }
+    }
+}
+
+/// The meaning of a suffix: what a person said, else what everybody means by it.
+pub(super) fn meaning_of(suffix: &str, said: &[SuffixMeaning]) -> Option<SuffixMeaning> {
+    let said = said.iter().find(|meaning| meaning.suffix == suffix).cloned();
+    said.or_else(|| KNOWN.into_iter().find(|known| known[0] == suffix).map(SuffixMeaning::of))
+}
 
 /// The version without its suffix, and the suffix: a known one, or one whose version also exists without it.
 pub(super) fn suffix_of<'a>(version: &'a str, versions_of_image: &[&str]) -> Option<(&'a str, &'a str)> {
     let (base, suffix) = version.split_once('-')?;
-    let is_suffix = KNOWN.contains(&suffix) || versions_of_image.contains(&base);
+    let is_suffix = KNOWN.iter().any(|known| known[0] == suffix) || versions_of_image.contains(&base);
     (is_suffix && !base.is_empty() && !suffix.is_empty()).then_some((base, suffix))
 }
 

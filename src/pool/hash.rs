@@ -411,17 +411,3 @@ fn push_kubelet(items: &mut HashItems, kubelet: &KubeletConfig) {
     }
     items.push_some("kubeletConfig.cpuManagerPolicy", cpu_manager_policy.as_deref());
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_text_is_hashed_twice() {
-        let mut items = HashItems::default();
-        items.push("nodeAgentSecretName", "gardener-node-agent-pool-a-77ac3aaaf0a1b2c3");
-        assert_eq!(items.pool_hash().0, "4f8a0");
-        items.push("machineSet.name", "vmo-pool-a-AbCd1234");
-        assert_eq!(items.pool_hash().0, "b7cc3");
-    }
-}

@@ -70,34 +70,3 @@ fn whole_percentage(text: &str) -> Option<i64> {
     characters.next_back()?;
     characters.as_str().parse().ok()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spread(value: &str, total: i32, count: u32) -> Vec<String> {
-        (0..count).map(|index| distribute_percentage(value, total, ZonePosition { index, count }).unwrap()).collect()
-    }
-
-    #[test]
-    fn first_zones_get_the_remainder() {
-        let shares: Vec<_> = (0..3).map(|index| distribute(11, ZonePosition { index, count: 3 })).collect();
-        assert_eq!(shares, [4, 4, 3]);
-    }
-
-    #[test]
-    fn percentages_follow_the_share_of_the_zone() {
-        assert_eq!(spread("25%", 10, 3), ["30%", "23%", "23%"]);
-        assert_eq!(spread("7%", 11, 3), ["8%", "8%", "6%"]);
-        assert_eq!(spread("20%", 100, 3), ["21%", "20%", "20%"]);
-        assert_eq!(spread("100%", 1, 3), ["300%", "0%", "0%"]);
-        assert_eq!(spread("25%", 12, 3), ["25%", "25%", "25%"]);
-    }
-
-    #[test]
-    fn text_without_a_number_is_an_error() {
-        for text in ["", "%", "x%", "2.5%", " 10%", "99999999999999999999%"] {
-            assert!(distribute_percentage(text, 5, ZonePosition { index: 0, count: 2 }).is_err(), "{text:?}");
-        }
-    }
-}

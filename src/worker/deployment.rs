@@ -90,12 +90,12 @@ fn template(worker_name: &str, wanted: &WantedDeployment, live: Option<&LiveDepl
 }
 
 fn machine_spec(wanted: &WantedDeployment) -> MachineSpec {
-    use crate::api::machine::{ClassReference, NodeTemplateMetadata, NodeTemplateOfMachine, NodeTemplateTaints};
+    use crate::api::machine::{ClassReference, LabelsAndAnnotations, NodeTemplateOfMachine, NodeTemplateTaints};
     MachineSpec {
         class: ClassReference { api_group: None, kind: "MachineClass".to_owned(), name: wanted.class_name.0.clone() },
         provider_id: None,
         node_template: NodeTemplateOfMachine {
-            metadata: NodeTemplateMetadata { labels: wanted.labels.clone(), annotations: wanted.annotations.clone() },
+            metadata: LabelsAndAnnotations { labels: wanted.labels.clone(), annotations: wanted.annotations.clone() },
             spec: NodeTemplateTaints { taints: wanted.taints.clone() },
         },
         settings: wanted.machine_configuration.clone(),

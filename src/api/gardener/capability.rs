@@ -5,17 +5,17 @@ use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_with::apply;
 
 use crate::api::gotext::json::null_as_default;
 
 /// One entry of `CloudProfile.spec.machineCapabilities`. The order of entries and of values is preference.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapabilityDefinition {
     /// Name of the capability, for example `architecture`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Every value that the capability can have, the preferred one first.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub values: Vec<String>,
 }
 

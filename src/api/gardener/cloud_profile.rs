@@ -3,12 +3,14 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use super::{Capabilities, CapabilityDefinition};
 use crate::api::decoded_once::DecodedOnce;
 use crate::api::gotext::json::null_as_default;
 
 /// Machine types and images that a landscape offers.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CloudProfile {
@@ -17,10 +19,8 @@ pub struct CloudProfile {
     /// Group and version.
     pub api_version: Option<String>,
     /// Only the name counts.
-    #[serde(default)]
     pub metadata: ObjectMeta,
     /// The offer.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub spec: CloudProfileSpec,
 }
 

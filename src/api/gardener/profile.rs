@@ -8,133 +8,117 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use super::profile_versions::{KubernetesSettings, ProfileImage};
 use super::{Capabilities, CapabilityDefinition};
 use crate::api::gotext::json::null_as_default;
 
 /// A CloudProfile as a document of its own.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct ProfileObject {
     /// Name, labels.
-    #[serde(default)]
     pub metadata: ObjectMeta,
     /// The offer.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub spec: ProfileSpec,
 }
 
 /// `CloudProfile.spec`, complete.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileSpec {
     /// Certificates that nodes trust.
-    #[serde(rename = "caBundle", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "caBundle")]
     pub ca_bundle: Option<String>,
     /// Kubernetes versions.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub kubernetes: KubernetesSettings,
     /// Images by name and version.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub machine_images: Vec<ProfileImage>,
     /// Machine types.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub machine_types: Vec<ProfileMachineType>,
     /// The provider's `CloudProfileConfig` document.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_config: Option<Box<RawValue>>,
     /// Regions and their zones.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub regions: Vec<Region>,
     /// Which seeds may be used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed_selector: Option<Value>,
     /// The provider, such as `azure`.
-    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    #[serde(rename = "type")]
     pub provider_type: String,
     /// Kinds of volumes.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_types: Vec<VolumeType>,
     /// Which machine and image bastions use.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bastion: Option<Bastion>,
     /// Limits for shoots.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
     /// Capabilities in order of preference; empty for profiles in the old format.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machine_capabilities: Vec<CapabilityDefinition>,
     /// Settings of control planes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<Value>,
 }
 
 /// A machine type of a CloudProfile, complete.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileMachineType {
     /// CPUs, a quantity.
-    #[serde(default)]
     pub cpu: Value,
     /// Graphics processors, a quantity.
-    #[serde(default)]
     pub gpu: Value,
     /// Memory, a quantity.
-    #[serde(default)]
     pub memory: Value,
     /// Name such as `Standard_D4s_v5`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Its own volume.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<Value>,
     /// Whether shoots may use it; absent means yes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usable: Option<bool>,
     /// CPU architecture, superseded by the capability of that name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
     /// What machines of this type can do; a missing capability means every value.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Capabilities::is_empty")]
+    #[serde(skip_serializing_if = "Capabilities::is_empty")]
     pub capabilities: Capabilities,
     /// Settings for machine-controller-manager.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_controller_manager: Option<Value>,
 }
 
 /// A kind of volume.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeType {
     /// `standard`, `premium`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub class: String,
     /// The cloud's name for it.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Whether shoots may use it; absent means yes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usable: Option<bool>,
     /// The smallest size.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_size: Option<Value>,
 }
 
 /// A region of a cloud.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Region {
     /// The cloud's name for it.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Its zones.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<Zone>,
     /// Labels for choosing seeds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Value>,
     /// Names by which other systems know it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub access_restrictions: Option<Value>,
 }
 
@@ -154,14 +138,13 @@ pub struct Zone {
 }
 
 /// Which machine and image bastions use.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bastion {
     /// The image; without a version the newest supported one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_image: Option<BastionImage>,
     /// The machine type.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_type: Option<BastionMachineType>,
 }
 
@@ -194,57 +177,52 @@ pub struct Limits {
 }
 
 /// A NamespacedCloudProfile: a project's changes to a CloudProfile.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct NamespacedCloudProfile {
     /// Name, namespace, generation.
-    #[serde(default)]
     pub metadata: ObjectMeta,
     /// The changes.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub spec: NamespacedProfileSpec,
     /// The merged profile.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub status: NamespacedProfileStatus,
 }
 
 /// `NamespacedCloudProfile.spec`.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespacedProfileSpec {
     /// The profile that it extends.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub parent: ParentReference,
     /// Certificates in addition to the parent's.
-    #[serde(rename = "caBundle", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "caBundle")]
     pub ca_bundle: Option<String>,
     /// Later expiration of Kubernetes versions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kubernetes: Option<KubernetesSettings>,
     /// Further or changed images.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machine_images: Vec<ProfileImage>,
     /// Further or changed machine types.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machine_types: Vec<ProfileMachineType>,
     /// Further or changed kinds of volumes.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_types: Vec<VolumeType>,
     /// The provider's `CloudProfileConfig` document with what it adds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_config: Option<Box<RawValue>>,
     /// Limits for shoots.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
 }
 
 /// The profile that a NamespacedCloudProfile extends.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParentReference {
     /// Always `CloudProfile`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub kind: String,
     /// Its name.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::apply;
 
 use super::Capabilities;
 use crate::api::gotext::json::null_as_default;
@@ -15,20 +16,19 @@ pub struct KubernetesSettings {
 }
 
 /// A version with its life, written in one of two ways.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpirableVersion {
     /// The version.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub version: String,
     /// RFC 3339; from then on the version is expired.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expiration_date: Option<String>,
     /// `preview`, `supported`, `deprecated`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<String>,
     /// The newer way: every stage with its start.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lifecycle: Vec<LifecycleStage>,
 }
 
@@ -45,14 +45,13 @@ pub struct LifecycleStage {
 }
 
 /// An image of a CloudProfile.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileImage {
     /// Name such as `gardenlinux`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Its versions.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub versions: Vec<ProfileImageVersion>,
     /// How far automatic updates go: `patch`, `minor`, `major`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,35 +59,32 @@ pub struct ProfileImage {
 }
 
 /// A version of an image.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileImageVersion {
     /// The version.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub version: String,
     /// RFC 3339; from then on the version is expired.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expiration_date: Option<String>,
     /// `preview`, `supported`, `deprecated`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<String>,
     /// The newer way: every stage with its start.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lifecycle: Vec<LifecycleStage>,
     /// Container runtimes.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cri: Vec<ImageContainerRuntime>,
     /// CPU architectures, superseded by the capability `architecture` of the flavors.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub architectures: Vec<String>,
     /// Which kubelets it can run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kubelet_version_constraint: Option<String>,
     /// Whether nodes can be updated in place to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_updates: Option<ImageInPlaceUpdates>,
     /// What each flavor of the version runs on; none means everything.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capability_flavors: Vec<Capabilities>,
 }
 

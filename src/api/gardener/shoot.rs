@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
+use serde_with::apply;
 
 use crate::api::gotext::json::null_as_default;
 use crate::api::metadata::without_managers;
@@ -28,16 +29,15 @@ pub struct Shoot {
 }
 
 /// `Shoot.spec`.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShootSpec {
     /// Region; decides the Azure cloud.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub region: String,
     /// Which profile the shoot uses; only for messages.
     pub cloud_profile: Option<CloudProfileReference>,
     /// Version and components.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub kubernetes: Kubernetes,
     /// IP families.
     pub networking: Option<Networking>,
@@ -46,18 +46,16 @@ pub struct ShootSpec {
     /// Whether the shoot sleeps.
     pub hibernation: Option<Hibernation>,
     /// Pools as the user wrote them.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub provider: ShootProvider,
 }
 
 /// Kind and name of the profile that a shoot uses.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct CloudProfileReference {
     /// `CloudProfile` or `NamespacedCloudProfile`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub kind: String,
     /// Its name.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
 }
 

@@ -4,34 +4,33 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use super::{CloudProfileReference, MachineImage};
 use crate::api::gotext::json::null_as_default;
 
 /// A Shoot with its pools. Decode it from text: documents of providers keep their bytes.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct OrderedShoot {
     /// Name, project namespace.
-    #[serde(default)]
     pub metadata: ObjectMeta,
     /// The order.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub spec: OrderedShootSpec,
 }
 
 /// `Shoot.spec`.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderedShootSpec {
     /// Region.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub region: String,
     /// Which profile the shoot uses …
     pub cloud_profile: Option<CloudProfileReference>,
     /// … or, in older shoots, only its name.
     pub cloud_profile_name: Option<String>,
     /// Pools and the infrastructure for them.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub provider: ShootPools,
 }
 
@@ -50,25 +49,21 @@ pub struct ShootPools {
 }
 
 /// A pool of a Shoot.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShootPool {
     /// Its name.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Its machines.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub machine: PoolMachine,
     /// Root volume.
     pub volume: Option<ShootVolume>,
     /// Further volumes.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub data_volumes: Vec<ShootVolume>,
     /// Zones.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub zones: Vec<String>,
     /// `AutoRollingUpdate`, `AutoInPlaceUpdate`, `ManualInPlaceUpdate`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub update_strategy: String,
     /// The provider's `WorkerConfig` document.
     pub provider_config: Option<Box<RawValue>>,
@@ -95,16 +90,15 @@ pub struct PoolMachine {
 }
 
 /// A volume of a pool.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ShootVolume {
     /// Its name; root volumes need none.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// The cloud's kind of volume.
-    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    #[serde(rename = "type")]
     pub volume_type: String,
     /// Such as `30Gi`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub size: String,
     /// Whether it is encrypted.
     pub encrypted: Option<bool>,

@@ -5,6 +5,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
@@ -13,13 +14,12 @@ use crate::api::kubernetes_kind;
 const MACHINE_STATE: &str = "machine-state";
 
 /// State of one shoot; named like it, in its project's namespace of the garden. Decode it from text.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Deserialize)]
 pub struct ShootState {
     /// Name and project namespace.
-    #[serde(default)]
     pub metadata: ObjectMeta,
     /// The state.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub spec: ShootStateSpec,
 }
 

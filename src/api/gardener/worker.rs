@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use crate::api::gotext::duration::Duration;
 use crate::api::gotext::json::null_as_default;
@@ -36,77 +37,67 @@ pub struct Worker {
 kubernetes_kind!(Worker, "extensions.gardener.cloud", "v1alpha1", "Worker", "workers", NamespaceResourceScope);
 
 /// `Worker.spec`.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerSpec {
     /// Provider type such as `azure`.
-    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    #[serde(rename = "type")]
     pub worker_type: String,
     /// Extension class; absent means `shoot`.
     pub class: Option<String>,
     /// The `InfrastructureStatus` document of the provider.
     pub infrastructure_provider_status: Option<Box<RawValue>>,
     /// Region of the shoot.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub region: String,
     /// The Secret with cloud credentials.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub secret_ref: SecretReference,
     /// Public key for the `core` user of each machine.
     pub ssh_public_key: Option<ByteString>,
     /// The worker pools in the order of the Shoot.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub pools: Vec<WorkerPool>,
 }
 
 /// One worker pool.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerPool {
     /// Name, unique within the Worker.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Name of a machine type of the CloudProfile.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub machine_type: String,
     /// Machine image by name and version.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub machine_image: MachineImage,
     /// Fewest machines over all zones.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub minimum: i32,
     /// Most machines over all zones.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub maximum: i32,
     /// Machines above the wanted number during a roll, as a number or percentage.
     #[serde(default = "zero", deserialize_with = "null_as_zero")]
+    #[serde_with(skip_apply)]
     pub max_surge: IntOrString,
     /// Machines that may be missing during a roll, as a number or percentage.
     #[serde(default = "zero", deserialize_with = "null_as_zero")]
+    #[serde_with(skip_apply)]
     pub max_unavailable: IntOrString,
     /// Node annotations.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub annotations: BTreeMap<String, String>,
     /// Node labels; on Azure also tags of the machine.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub labels: BTreeMap<String, String>,
     /// Node taints.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub taints: Vec<Taint>,
     /// The Secret that stands for everything that gardener-node-agent configures; its name changes with it.
     pub node_agent_secret_name: Option<String>,
     /// The provider's `WorkerConfig` document, byte for byte.
     pub provider_config: Option<Box<RawValue>>,
     /// Where the boot script is.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub user_data_secret_ref: SecretKeyRef,
     /// The root volume.
     pub volume: Option<Volume>,
     /// Additional volumes.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub data_volumes: Vec<DataVolume>,
     /// Zones in the order of the Shoot; empty for non-zonal pools.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub zones: Vec<String>,
     /// Timeouts and retries for machine-controller-manager.
     pub machine_controller_manager: Option<MachineControllerManagerSettings>,
@@ -127,28 +118,26 @@ pub struct WorkerPool {
 }
 
 /// Name and version of a machine image.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct MachineImage {
     /// Name as in the CloudProfile.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Version as in the CloudProfile.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub version: String,
 }
 
 /// A node taint as pools carry it and as machine deployments pass it on.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
     /// Taint key.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub key: String,
     /// Taint value.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub value: String,
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub effect: String,
     /// When a `NoExecute` taint was added (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,13 +145,12 @@ pub struct Taint {
 }
 
 /// A key of a Secret in the Worker's namespace.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct SecretKeyRef {
     /// Name of the Secret.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Key in its data.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub key: String,
 }
 
@@ -180,16 +168,15 @@ pub struct Volume {
 }
 
 /// An additional volume.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct DataVolume {
     /// Name, unique within the pool.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Disk type; kept apart from an absent one because it counts in hashes.
     #[serde(rename = "type")]
     pub volume_type: Option<String>,
     /// Size such as `100Gi`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub size: String,
     /// Whether the provider shall encrypt the volume (AWS).
     pub encrypted: Option<bool>,
@@ -267,14 +254,13 @@ pub struct EvictionHard {
 }
 
 /// Capacity of one node of a pool.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeTemplate {
     /// Resources of the node.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub capacity: BTreeMap<String, Quantity>,
     /// Resources that only the autoscaler knows.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub virtual_capacity: BTreeMap<String, Quantity>,
 }
 
@@ -314,13 +300,13 @@ impl UpdateStrategy {
 }
 
 /// `Worker.status` as far as this extension reads it.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerStatus {
     /// The provider's `WorkerStatus` document.
     pub provider_status: Option<Box<RawValue>>,
     /// Facts with their time, as others wrote them too.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub conditions: Vec<Value>,
     /// The last error, absent after a success.
     pub last_error: Option<LastError>,
@@ -331,7 +317,6 @@ pub struct WorkerStatus {
     /// Machine state for a control-plane migration, written by gardenlet.
     pub state: Option<Box<RawValue>>,
     /// Bounds for the cluster-autoscaler.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub machine_deployments: Vec<MachineDeploymentStatus>,
     /// When `machineDeployments` was published last; gardenlet waits for this to move on.
     pub machine_deployments_last_update_time: Option<String>,
@@ -365,23 +350,20 @@ pub struct InPlaceUpdates {
 }
 
 /// `status.lastOperation`.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastOperation {
     /// What is going on, for people.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
     /// RFC 3339 in whole seconds.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub last_update_time: String,
     /// 0 to 100.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub progress: i32,
     /// `Processing`, `Succeeded`, `Error`, …
-    #[serde(default, deserialize_with = "null_as_default")]
     pub state: String,
     /// `Create`, `Reconcile`, `Delete`, `Migrate`, `Restore`.
-    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    #[serde(rename = "type")]
     pub operation_type: String,
 }
 

@@ -1,8 +1,6 @@
 //! Amounts of resources as Kubernetes writes them: `resource.Quantity`.
 
-use std::borrow::Cow;
 use std::fmt;
-use std::str::FromStr;
 
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -78,6 +76,13 @@ struct Parts<'a> {
     has_digits: bool,
 }
 
+/// Decimal suffixes, with the powers of ten that they stand for.
+const DECIMAL_SUFFIXES: [(&str, i32); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+
+/// Binary suffixes; each stands for ten bits more than the one before it.
+const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
 enum Suffix {
     Decimal { exponent: i32, format: Format },
     Binary { bits: u32 },
@@ -147,18 +152,12 @@ impl Quantity {
                 (*negative, whole.parse().ok().filter(|_| is_whole))
             }
         };
-        let Some(mut magnitude) = magnitude.filter(|magnitude| *magnitude >= 1024) else {
+        let Some(magnitude) = magnitude.filter(|magnitude| *magnitude >= 1024) else {
             return self.canonical_decimal(Format::DecimalSuffix);
         };
-        let mut suffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].into_iter();
-        let mut suffix = suffixes.next().unwrap_or_default();
-        while magnitude >= 1024 && magnitude.is_multiple_of(1024) {
-            let Some(next) = suffixes.next() else { break };
-            suffix = next;
-            magnitude /= 1024;
-        }
+        let step = (magnitude.trailing_zeros() / 10).min(6);
         let sign = if negative { "-" } else { "" };
-        format!("{sign}{magnitude}{suffix}")
+        format!("{sign}{}{}", magnitude >> (10 * step), BINARY_SUFFIXES[step as usize])
     }
 
     fn canonical_decimal(&self, format: Format) -> String {
@@ -170,7 +169,11 @@ impl Quantity {
         let suffix = match format {
             Format::DecimalExponent if exponent == 0 => String::new(),
             Format::DecimalExponent => format!("e{exponent}"),
-            _ => decimal_suffix(exponent).to_owned(),
+            // Beyond exa Go prints none, although that changes the number; so do we.
+            _ => {
+                let known = DECIMAL_SUFFIXES.iter().find(|(_, known)| i64::from(*known) == exponent);
+                known.map_or_else(String::new, |(suffix, _)| (*suffix).to_owned())
+            }
         };
         let sign = if negative { "-" } else { "" };
         format!("{sign}{digits}{suffix}")
@@ -292,50 +295,16 @@ impl<'a> Parts<'a> {
 
 impl Suffix {
     fn parse(suffix: &str) -> Result<Self, QuantityError> {
-        let decimal = |exponent| Self::Decimal { exponent, format: Format::DecimalSuffix };
-        Ok(match suffix {
-            "n" => decimal(-9),
-            "u" => decimal(-6),
-            "m" => decimal(-3),
-            "" => decimal(0),
-            "k" => decimal(3),
-            "M" => decimal(6),
-            "G" => decimal(9),
-            "T" => decimal(12),
-            "P" => decimal(15),
-            "E" => decimal(18),
-            "Ki" => Self::Binary { bits: 10 },
-            "Mi" => Self::Binary { bits: 20 },
-            "Gi" => Self::Binary { bits: 30 },
-            "Ti" => Self::Binary { bits: 40 },
-            "Pi" => Self::Binary { bits: 50 },
-            "Ei" => Self::Binary { bits: 60 },
-            other => {
-                let digits = other.strip_prefix(['e', 'E']).ok_or(QuantityError::Suffix)?;
-                let exponent: i64 = digits.parse().map_err(|_| QuantityError::Suffix)?;
-                Self::Decimal {
-                    // Go keeps the lower 32 bits, whatever they are.
-                    exponent: exponent as i32,
-                    format: Format::DecimalExponent,
-                }
-            }
-        })
-    }
-}
-
-/// The suffix for a power of ten. Beyond exa Go prints none, although that changes the number; so do we.
-fn decimal_suffix(exponent: i64) -> &'static str {
-    match exponent {
-        -9 => "n",
-        -6 => "u",
-        -3 => "m",
-        3 => "k",
-        6 => "M",
-        9 => "G",
-        12 => "T",
-        15 => "P",
-        18 => "E",
-        _ => "",
+        if let Some((_, exponent)) = DECIMAL_SUFFIXES.iter().find(|(known, _)| *known == suffix) {
+            return Ok(Self::Decimal { exponent: *exponent, format: Format::DecimalSuffix });
+        }
+        if let Some((bits, _)) = (0..).step_by(10).zip(BINARY_SUFFIXES).find(|(_, known)| *known == suffix) {
+            return Ok(Self::Binary { bits });
+        }
+        let digits = suffix.strip_prefix(['e', 'E']).ok_or(QuantityError::Suffix)?;
+        let exponent: i64 = digits.parse().map_err(|_| QuantityError::Suffix)?;
+        // Go keeps the lower 32 bits, whatever they are.
+        Ok(Self::Decimal { exponent: exponent as i32, format: Format::DecimalExponent })
     }
 }
 
@@ -470,14 +439,6 @@ impl PartialEq for Quantity {
 
 impl Eq for Quantity {}
 
-impl FromStr for Quantity {
-    type Err = QuantityError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse(text)
-    }
-}
-
 impl Serialize for Quantity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -513,8 +474,7 @@ impl Visitor<'_> for TextOrNumber {
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Quantity, E> {
-        let text: Cow<'_, str> = json::float_text(number).into();
-        self.visit_str(&text)
+        self.visit_str(&json::float_text(number))
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Quantity, E> {
@@ -529,30 +489,6 @@ mod tests {
 
     fn quantity(text: &str) -> Quantity {
         Quantity::parse(text).unwrap()
-    }
-
-    #[test]
-    fn prints_and_rounds_the_samples_of_the_specification() {
-        for (text, canonical, value) in [
-            ("0.1", "100m", 1),
-            ("1024Mi", "1Gi", 1_073_741_824),
-            ("1.5", "1500m", 2),
-            ("100000m", "100", 100),
-            ("0.5Gi", "512Mi", 536_870_912),
-            ("1000k", "1M", 1_000_000),
-            ("1e3", "1e3", 1000),
-            ("1023Ki", "1023Ki", 1_047_552),
-            ("1536Mi", "1536Mi", 1_610_612_736),
-            ("2000000", "2M", 2_000_000),
-            ("0.1Gi", "107374182400m", 107_374_183),
-            ("1n", "1n", 1),
-            ("10e-3", "10e-3", 1),
-            ("12E", "12E", 0),
-            ("16Gi", "16Gi", 17_179_869_184),
-        ] {
-            assert_eq!(quantity(text).to_string(), canonical, "{text}");
-            assert_eq!(quantity(text).value_rounded_up(), value, "{text}");
-        }
     }
 
     #[test]

@@ -504,14 +504,6 @@ mod tests {
     }
 
     #[test]
-    fn plain_scalars_have_types_and_quoted_ones_are_text() {
-        assert_eq!(
-            documents("[yes, 'yes', off, 010, 0x1F, 1_000, 1.5, '1.5', ~, 2025-03-01, 1.10, 2.0]").unwrap(),
-            [json!([true, "yes", false, 8, 31, 1000, 1.5, "1.5", null, "2025-03-01", 1.1, 2])]
-        );
-    }
-
-    #[test]
     fn reads_json_with_its_own_escapes() {
         assert_eq!(documents("{\"a\": \"\\ud83d\\ude00\\/\", \"b\": 1.0}").unwrap(), [json!({"a": "😀/", "b": 1})]);
     }
@@ -537,15 +529,6 @@ mod tests {
                 assert!(!error.to_string().contains("hunter2"), "{error}");
             }
         }
-    }
-
-    #[test]
-    fn merges_mappings_and_lets_later_keys_replace_them() {
-        assert_eq!(
-            documents("a: &a {x: 1, z: 2}\nb:\n  <<: *a\n  z: 3\n").unwrap(),
-            [json!({"a": {"x": 1, "z": 2}, "b": {"x": 1, "z": 3}})]
-        );
-        assert_eq!(problem("a: &a {x: 1}\nb:\n  x: 3\n  <<: *a\n").2, Problem::DuplicateKey);
     }
 
     #[test]

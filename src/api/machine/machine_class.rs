@@ -7,32 +7,29 @@ use k8s_openapi::api::core::v1::SecretReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::apply;
 
 use crate::api::gotext::json::null_as_default;
 use crate::api::gotext::quantity::Quantity;
 use crate::api::kubernetes_kind;
 
 /// A machine class. It has no `spec`; its members stand at the top.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineClass {
     /// Name, namespace, labels.
-    #[serde(default)]
     pub metadata: ObjectMeta,
     /// What a node of this class offers, for scaling from zero.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node_template: Option<MachineClassNodeTemplate>,
     /// Secret with the cloud credentials.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials_secret_ref: Option<SecretReference>,
     /// Driver that makes the machines, such as `Azure`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub provider: String,
     /// The driver's own document.
-    #[serde(default)]
     pub provider_spec: Value,
     /// Secret with the user data.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretReference>,
 }
 
@@ -46,6 +43,7 @@ kubernetes_kind!(
 );
 
 /// What a node of a class offers.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineClassNodeTemplate {
@@ -53,18 +51,14 @@ pub struct MachineClassNodeTemplate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
     /// Resources of the node.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub capacity: BTreeMap<String, Quantity>,
     /// Resources that only the autoscaler knows.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub virtual_capacity: BTreeMap<String, Quantity>,
     /// Machine type.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub instance_type: String,
     /// Region.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub region: String,
     /// Zone as nodes are labelled with it.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub zone: String,
 }

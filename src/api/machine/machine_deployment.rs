@@ -1,13 +1,12 @@
 //! `MachineDeployment`: the machines of one pool and zone.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
+use serde_with::apply;
 
-use super::NodeTemplateOfMachine;
+use super::node_template::{LabelsAndAnnotations, NodeTemplateOfMachine};
 use crate::api::gotext::duration::Duration;
 use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
@@ -37,41 +36,27 @@ kubernetes_kind!(
 );
 
 /// `MachineDeployment.spec` as far as it is read.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineDeploymentSpec {
     /// Wanted machines; Go leaves out a zero.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub replicas: i32,
     /// What the machines are made from.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub template: MachineTemplate,
     /// How a change is rolled out.
     pub strategy: Option<DeploymentStrategy>,
     /// Whether a person holds changes back.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub paused: bool,
 }
 
 /// `spec.template` of a deployment. Its labels, annotations and class decide over a roll.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineTemplate {
     /// Labels and annotations.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub metadata: TemplateMetadata,
+    pub metadata: LabelsAndAnnotations,
     /// The machine.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub spec: MachineSpec,
-}
-
-/// Labels and annotations of a template.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TemplateMetadata {
-    /// Labels.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
-    /// Annotations.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
-    pub annotations: BTreeMap<String, String>,
 }
 
 /// `spec` of a machine within a template.
@@ -93,6 +78,7 @@ pub struct MachineSpec {
 }
 
 /// Reference to a machine class.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassReference {
@@ -100,44 +86,36 @@ pub struct ClassReference {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_group: Option<String>,
     /// `MachineClass`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub kind: String,
     /// Name of the class.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
 }
 
 /// Timeouts and retries of a machine, as machine-controller-manager names them.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSettings {
     /// Longest time for draining.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_timeout: Option<Duration>,
     /// How long an unhealthy machine may stay.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub health_timeout: Option<Duration>,
     /// Longest time from creation to join.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timeout: Option<Duration>,
     /// Longest time for an update in place.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_update_timeout: Option<Duration>,
     /// How long a preserved machine stays.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_preserve_timeout: Option<Duration>,
     /// Whether the health timeout does not count during an update in place.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_health_timeout: Option<bool>,
     /// How often an eviction is tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_evict_retries: Option<i32>,
     /// Node conditions that make a machine unhealthy, joined by commas.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node_conditions: Option<String>,
 }
 
 /// How a change of the template reaches the machines.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentStrategy {
@@ -145,10 +123,8 @@ pub struct DeploymentStrategy {
     #[serde(rename = "type", default, deserialize_with = "null_as_default")]
     pub strategy_type: String,
     /// Bounds of a roll.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdateStrategy>,
     /// Bounds of an update in place.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_update: Option<InPlaceUpdateStrategy>,
 }
 
@@ -162,29 +138,26 @@ impl DeploymentStrategy {
 }
 
 /// Bounds of a roll.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdateStrategy {
     /// Machines that may be missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
     /// Machines above the wanted number.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
 }
 
 /// Bounds of an update in place.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InPlaceUpdateStrategy {
     /// Machines that may be missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
     /// Machines above the wanted number.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
     /// Who selects the machines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub orchestration_type: Option<OrchestrationType>,
 }
 
@@ -198,64 +171,53 @@ pub enum OrchestrationType {
 }
 
 /// `MachineDeployment.status`.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeploymentState {
     /// The generation that was seen last.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub observed_generation: i64,
     /// Machines there are.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub replicas: i32,
     /// Machines of the current template.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub updated_replicas: i32,
     /// Machines that are ready.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub ready_replicas: i32,
     /// Machines that are available.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub available_replicas: i32,
     /// Machines that are missing.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub unavailable_replicas: i32,
     /// Failed machines that are kept on purpose (newer machine-controller-manager).
-    #[serde(default, deserialize_with = "null_as_default")]
     pub preserved_failed_replicas: i32,
     /// `Available`, `Progressing`, `ReplicaFailure`, `Frozen`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub conditions: Vec<DeploymentCondition>,
     /// Machines that could not be made.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub failed_machines: Vec<FailedMachine>,
 }
 
 /// A condition of a deployment.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct DeploymentCondition {
     /// `Available`, `Progressing`, `ReplicaFailure`, `Frozen`.
-    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
+    #[serde(rename = "type")]
     pub condition_type: String,
     /// `True`, `False`, `Unknown`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub status: String,
     /// Short reason.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub reason: String,
     /// Text for people.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub message: String,
 }
 
 /// A machine that could not be made.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedMachine {
     /// Name of the Machine.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// What was tried last.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub last_operation: MachineLastOperation,
 }
 

@@ -3,6 +3,7 @@
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
+use serde_with::apply;
 
 use super::DeploymentCondition;
 use super::machine_deployment::{ClassReference, MachineLastOperation};
@@ -43,14 +44,13 @@ pub struct MachineSetTemplate {
 }
 
 /// `MachineSet.status` as far as it is read.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSetState {
     /// Machines there are.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub replicas: i32,
     /// The generation that machine-controller-manager has taken up; 0 when it has not seen the set yet.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub observed_generation: i64,
 }
 
@@ -79,13 +79,12 @@ pub struct MachineClassOfMachine {
 }
 
 /// `Machine.status` as far as it is read.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineState {
     /// Node conditions and `InPlaceUpdate`.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub conditions: Vec<DeploymentCondition>,
     /// What machine-controller-manager tried last.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub last_operation: MachineLastOperation,
 }

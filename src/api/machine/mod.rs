@@ -6,13 +6,7 @@ mod machine_deployment;
 mod machine_set;
 mod node_template;
 
-pub use machine_class::{MachineClass, MachineClassNodeTemplate};
-pub use machine_deployment::{
-    ClassReference, DeploymentCondition, DeploymentStrategy, FailedMachine, InPlaceUpdateStrategy, MachineDeployment,
-    MachineDeploymentSpec, MachineDeploymentState, MachineLastOperation, MachineSettings, MachineSpec, MachineTemplate,
-    OrchestrationType, RollingUpdateStrategy, TemplateMetadata,
-};
-pub use machine_set::{
-    Machine, MachineClassOfMachine, MachineSet, MachineSetSpec, MachineSetState, MachineSetTemplate, MachineState,
-};
-pub use node_template::{NodeTemplateMetadata, NodeTemplateOfMachine, NodeTemplateTaints};
+pub use machine_class::*;
+pub use machine_deployment::*;
+pub use machine_set::*;
+pub use node_template::*;

@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::apply;
 
 use crate::api::gardener::Taint;
 use crate::api::gotext::json::null_as_default;
 
 /// Labels, annotations and taints of the Node. Changing them rolls nothing.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeTemplateOfMachine {
     /// Labels and annotations.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub metadata: NodeTemplateMetadata,
+    pub metadata: LabelsAndAnnotations,
     /// Taints.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub spec: NodeTemplateTaints,
 }
 
-/// Labels and annotations of the Node.
+/// Labels and annotations of a Node, or of a machine within a template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeTemplateMetadata {
+pub struct LabelsAndAnnotations {
     /// Labels.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,

@@ -5,7 +5,7 @@ use anstyle::Style;
 use crate::cli::preview::words::counted;
 use crate::cli::table::paragraph;
 use crate::cli::terminal::complain;
-use crate::offer::proof::{Answer, Difference, Lost, Proof};
+use crate::offer::equivalence::{Answer, Difference, EquivalenceCheck, Lost};
 
 const INDENT: usize = 2;
 /// At most this many machine types are named, and this many differences listed; JSON has all.
@@ -18,7 +18,7 @@ pub(super) fn say(text: &str, indent: usize, width: usize) {
 }
 
 /// Says what was compared, and whether there are exceptions that are listed.
-pub(super) fn say_proof(proof: &Proof, exceptions: bool, width: usize) {
+pub(super) fn say_proof(proof: &EquivalenceCheck, exceptions: bool, width: usize) {
     let text = format!(
         "Compared: {} with {}, {}; every machine type gets the same image as before{}.",
         counted(proof.machine_types as u64, "machine type"),

@@ -5,9 +5,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use crate::api::gardener::{
-    Bastion, CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec, VolumeType,
-};
+use crate::api::gardener::{Bastion, ProfileImageVersion, ProfileSpec, VolumeType};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{
     Life, architecture_of_machine_type, architectures_of_version, not_a_name, validate_definitions,
@@ -70,24 +68,15 @@ fn validate_machine_types(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut 
     if spec.machine_types.is_empty() {
         errors.required(path, "must provide at least one machine type");
     }
-    validate_each_machine_type(&spec.machine_types, &spec.machine_capabilities, path, errors);
-}
-
-pub(super) fn validate_each_machine_type(
-    machine_types: &[ProfileMachineType],
-    definitions: &[CapabilityDefinition],
-    path: FieldPath<'_>,
-    errors: &mut FieldErrors,
-) {
     let mut names = HashSet::new();
-    for (index, machine_type) in machine_types.iter().enumerate() {
+    for (index, machine_type) in spec.machine_types.iter().enumerate() {
         let path = path.index(index);
         name(&machine_type.name, path.child("name"), errors);
         if !names.insert(machine_type.name.as_str()) {
             errors.duplicate(path.child("name"), &machine_type.name);
         }
         let architecture = machine_type.architecture.as_deref();
-        validate_machine_type(&machine_type.capabilities, architecture, definitions, path, errors);
+        validate_machine_type(&machine_type.capabilities, architecture, &spec.machine_capabilities, path, errors);
     }
 }
 
@@ -161,9 +150,8 @@ fn validate_bastion(
         }
         found
     });
-    let architecture = machine_type.flatten().and_then(|machine_type| {
-        architecture_of_machine_type(&machine_type.capabilities, machine_type.architecture.as_deref(), definitions)
-    });
+    let architecture =
+        machine_type.flatten().and_then(|machine_type| architecture_of_machine_type(machine_type, definitions));
     let Some(wanted) = &bastion.machine_image else { return };
     let image_path = path.child("machineImage");
     let Some(image) = spec.machine_images.iter().find(|image| image.name == wanted.name) else {
@@ -171,7 +159,7 @@ fn validate_bastion(
         return;
     };
     let fits = |version: &&ProfileImageVersion| {
-        let architectures = architectures_of_version(&version.capability_flavors, &version.architectures, definitions);
+        let architectures = architectures_of_version(version, definitions);
         version.classification.as_deref() == Some("supported")
             && Life::from(*version).at(now).is_active()
             && architecture.is_none_or(|architecture| architectures.contains(&architecture))

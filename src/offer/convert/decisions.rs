@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::offer::selection::matches;
+use crate::offer::suffix::DecisionError;
 
 /// Machine types that have these values of a capability: `Standard_D*=hypervisorType:gen1,gen2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,25 +16,19 @@ pub struct TypeDecision {
     pub values: Vec<String>,
 }
 
-/// A decision that can't be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{expected} is expected")]
-pub struct DecisionError {
-    pub(super) expected: &'static str,
-}
-
 impl FromStr for TypeDecision {
     type Err = DecisionError;
 
     fn from_str(text: &str) -> Result<Self, DecisionError> {
-        let error = DecisionError { expected: "TYPES=CAPABILITY:VALUE[,VALUE]" };
-        let (machine_types, rest) = text.split_once('=').ok_or(error.clone())?;
-        let (capability, values) = rest.split_once(':').ok_or(error.clone())?;
-        let values: Vec<String> = values.split(',').map(str::to_owned).collect();
-        if machine_types.is_empty() || capability.is_empty() || values.iter().any(String::is_empty) {
-            return Err(error);
-        }
-        Ok(Self { machine_types: machine_types.to_owned(), capability: capability.to_owned(), values })
+        let parts = || {
+            let (machine_types, rest) = text.split_once('=')?;
+            let (capability, values) = rest.split_once(':')?;
+            let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+            let is_empty = machine_types.is_empty() || capability.is_empty() || values.iter().any(String::is_empty);
+            let [machine_types, capability] = [machine_types, capability].map(str::to_owned);
+            (!is_empty).then_some(Self { machine_types, capability, values })
+        };
+        parts().ok_or(DecisionError { expected: "TYPES=CAPABILITY:VALUE[,VALUE]" })
     }
 }
 

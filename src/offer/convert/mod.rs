@@ -1,27 +1,24 @@
 //! From the old format to capabilities and back: both halves of a profile at once, with a proof.
 //!
-//! * `document`: reading and writing the parts of a profile that change;
-//! * `suffixes`: what version suffixes stand for; `decisions`: what only a person can say;
+//! * `decisions`: what only a person can say;
 //! * `to_capabilities`, `to_old_format`: the two ways.
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::document::without_status;
+use super::equivalence::{Difference, EquivalenceCheck, Lost, compare};
 use super::profile::{Profile, ProfileError};
-use super::proof::{Difference, Lost, Proof, compare};
 use super::{Offer, Resolution};
-use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::provider::Providers;
 
 mod decisions;
-pub(super) mod document;
-mod suffixes;
 mod to_capabilities;
 mod to_old_format;
 
-pub use decisions::{DecisionError, TypeDecision};
-pub use suffixes::SuffixMeaning;
+pub use super::suffix::{DecisionError, SuffixMeaning};
+pub use decisions::TypeDecision;
 
 /// Which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +51,7 @@ pub struct Conversion {
     /// Images that machine types can't have any more because somebody said that they can't run them.
     pub given_up: Vec<Lost>,
     /// What was compared; all other answers are the same.
-    pub proof: Proof,
+    pub proof: EquivalenceCheck,
 }
 
 /// Something that a person has to decide.
@@ -79,7 +76,7 @@ pub enum ConvertError {
     UnknownCapability(String),
     /// The result would not be the same, so there is none.
     #[error("the result would not be equivalent; nothing is printed")]
-    NotEquivalent(Box<Proof>),
+    NotEquivalent(Box<EquivalenceCheck>),
 }
 
 /// Converts the document of a CloudProfile.
@@ -107,11 +104,7 @@ struct Before {
 
 impl Before {
     fn read(document: &Value, providers: Providers) -> Result<Self, ProfileError> {
-        let mut document = document.clone();
-        if let Some(members) = document.as_object_mut() {
-            members.remove("status");
-        }
-        let profile = read(document, providers)?;
+        let profile = Profile::read_completed(without_status(document), providers)?;
         // The moment does not matter: which image belongs to whom does not change with time.
         let offer = profile.offer(Timestamp::UNIX_EPOCH);
         Ok(Self { profile, offer })
@@ -124,16 +117,8 @@ impl Before {
     }
 
     /// Compares the result with it.
-    fn proof(&self, converted: &Value, providers: Providers) -> Result<Proof, ProfileError> {
-        let after = read(converted.clone(), providers)?.offer(Timestamp::UNIX_EPOCH);
+    fn check(&self, converted: &Value, providers: Providers) -> Result<EquivalenceCheck, ProfileError> {
+        let after = Profile::read_completed(converted.clone(), providers)?.offer(Timestamp::UNIX_EPOCH);
         Ok(compare(&Resolution::of(&self.offer), &Resolution::of(&after)))
     }
-}
-
-/// Reads a profile as the API server would store it, with the flavors that the webhook fills in.
-fn read(document: Value, providers: Providers) -> Result<Profile, ProfileError> {
-    let mut profile = Profile::read(document, providers)?;
-    apply_defaults(&mut profile.spec);
-    profile.fill_in_flavors();
-    Ok(profile)
 }

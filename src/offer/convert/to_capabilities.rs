@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::decisions::TypeDecision;
-use super::document::{CORE_IMAGES, PROVIDER_IMAGES, flavors, objects, objects_mut, text, versions, versions_mut};
-use super::suffixes::{SuffixMeaning, meaning};
 use super::{Before, Conversion, ConvertError, Knowledge, Undecided};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, DEFAULT_ARCHITECTURE};
+use crate::offer::document::{
+    CORE_IMAGES, PROVIDER_IMAGES, append_regions, each_version_mut, flavors, objects, objects_mut, text, versions,
+};
+use crate::offer::equivalence::{Difference, EquivalenceCheck, Lost};
 use crate::offer::lint::some_of;
-use crate::offer::proof::{Difference, Lost, Proof};
-use crate::offer::suffix::suffix_of;
+use crate::offer::suffix::{SuffixMeaning, meaning_of, suffix_of};
 use crate::provider::Providers;
 use crate::provider::profile::Members;
 use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
@@ -25,7 +26,7 @@ use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
 type FlavorsOfVersion = Vec<(String, Vec<Members>)>;
 
 /// What is made of a profile.
-struct Conversing<'a> {
+struct ToCapabilities<'a> {
     before: &'a Before,
     knowledge: &'a Knowledge,
     /// Images whose versions with and without a suffix are left apart.
@@ -44,7 +45,7 @@ pub(super) fn convert(
 ) -> Result<Conversion, ConvertError> {
     let mut apart = BTreeSet::new();
     loop {
-        let mut conversing = Conversing {
+        let mut conversion = ToCapabilities {
             before,
             knowledge,
             apart: &apart,
@@ -52,27 +53,20 @@ pub(super) fn convert(
             suffixed: BTreeSet::new(),
             undecided: Vec::new(),
         };
-        let document = conversing.document();
-        let undecided = std::mem::take(&mut conversing.undecided);
+        let document = conversion.document();
+        let undecided = std::mem::take(&mut conversion.undecided);
         check_decisions(&document, &knowledge.machine_types)?;
-        let proof = before.proof(&document, providers)?;
-        let judged = Judged::of(proof, &knowledge.machine_types);
-        if judged.wrong.is_equal() {
-            return Ok(Conversion {
-                profile: document,
-                undecided,
-                intended: judged.intended,
-                given_up: judged.given_up,
-                proof: judged.wrong,
-            });
+        let check = before.check(&document, providers)?;
+        let sorted = SortedDifferences::of(check, &knowledge.machine_types);
+        if sorted.unexpected.is_equal() {
+            let SortedDifferences { intended, given_up, unexpected } = sorted;
+            return Ok(Conversion { profile: document, undecided, intended, given_up, proof: unexpected });
         }
         // Where a version and its variant can't be brought together, they stay apart.
-        let images: BTreeSet<String> =
-            judged.wrong.differences.iter().map(|difference| difference.image.clone()).collect();
         let known = apart.len();
-        apart.extend(images);
+        apart.extend(sorted.unexpected.differences.iter().map(|difference| difference.image.clone()));
         if apart.len() == known {
-            return Err(ConvertError::NotEquivalent(Box::new(judged.wrong)));
+            return Err(ConvertError::NotEquivalent(Box::new(sorted.unexpected)));
         }
     }
 }
@@ -86,19 +80,14 @@ fn check_decisions(document: &Value, decisions: &[TypeDecision]) -> Result<(), C
     }
 }
 
-impl Conversing<'_> {
+impl ToCapabilities<'_> {
     fn document(&mut self) -> Value {
         let mut document = self.before.profile.document.clone();
         let listed: Vec<(String, FlavorsOfVersion)> = objects(&document, PROVIDER_IMAGES)
             .map(|image| (text(image, "name").to_owned(), self.flavors_of_image(image)))
             .collect();
-        let listed: Vec<(String, FlavorsOfVersion)> = listed
-            .into_iter()
-            .map(|(image, versions)| {
-                let versions = self.with_suffixes(&image, versions);
-                (image, versions)
-            })
-            .collect();
+        let mut with_suffixes = |(image, versions): (String, _)| (image.clone(), self.with_suffixes(&image, versions));
+        let listed: Vec<(String, FlavorsOfVersion)> = listed.into_iter().map(&mut with_suffixes).collect();
         let definitions = self.definitions(&listed);
         self.write_machine_types(&mut document);
         self.write_core_images(&mut document, &listed);
@@ -182,7 +171,7 @@ impl Conversing<'_> {
 
     /// What a suffix means, if the profile may say so: one that has capabilities already must have this one.
     fn usable_meaning(&self, suffix: &str) -> Option<SuffixMeaning> {
-        let meaning = meaning(suffix, &self.knowledge.suffixes)?;
+        let meaning = meaning_of(suffix, &self.knowledge.suffixes)?;
         let declared = &self.before.profile.spec.machine_capabilities;
         let has = |value: &String| {
             declared.iter().any(|known| known.name == meaning.capability && known.values.contains(value))
@@ -281,21 +270,17 @@ impl Conversing<'_> {
 
     fn write_core_images(&mut self, document: &mut Value, listed: &[(String, FlavorsOfVersion)]) {
         let mut missing = Vec::new();
-        for image in objects_mut(document, CORE_IMAGES) {
-            let name = text(image, "name").to_owned();
-            for version in versions_mut(image).into_iter().flatten().filter_map(Value::as_object_mut) {
-                let title = text(version, "version").to_owned();
-                let of_image = listed.iter().filter(|(image, _)| *image == name).flat_map(|(_, versions)| versions);
-                let flavors = of_image.filter(|(version, _)| *version == title).map(|(_, flavors)| flavors).next();
-                let Some(flavors) = flavors else {
-                    missing.push(format!("{name} {title}"));
-                    continue;
-                };
-                version.remove("architectures");
-                let flavors: Vec<Capabilities> = flavors.iter().map(capabilities_of).collect();
-                version.insert("capabilityFlavors".to_owned(), json!(flavors));
-            }
-        }
+        each_version_mut(document, CORE_IMAGES, |name, version| {
+            let title = text(version, "version");
+            let of_image = listed.iter().filter(|(image, _)| image == name).flat_map(|(_, versions)| versions);
+            let Some((_, flavors)) = of_image.into_iter().find(|(version, _)| version == title) else {
+                missing.push(format!("{name} {title}"));
+                return;
+            };
+            let flavors: Vec<Capabilities> = flavors.iter().map(capabilities_of).collect();
+            version.remove("architectures");
+            version.insert("capabilityFlavors".to_owned(), json!(flavors));
+        });
         if !missing.is_empty() {
             self.undecided.push(Undecided {
                 subject: some_of(missing.iter().map(String::as_str)),
@@ -321,12 +306,7 @@ fn add_regions(known: &mut Vec<Members>, later: Vec<Members>) {
             continue;
         }
         match known.iter_mut().find(|known| capabilities_of(known) == capabilities_of(&flavor)) {
-            Some(known) => {
-                let more = flavor.get_mut("regions").and_then(Value::as_array_mut).map(std::mem::take);
-                if let (Some(Value::Array(regions)), Some(mut more)) = (known.get_mut("regions"), more) {
-                    regions.append(&mut more);
-                }
-            }
+            Some(known) => append_regions(known, &mut flavor),
             None => known.push(flavor),
         }
     }
@@ -365,25 +345,25 @@ fn name_value(flavor: &mut Members, capability: &str, value: &str) {
 }
 
 /// A comparison, sorted by whether anybody meant it.
-struct Judged {
+struct SortedDifferences {
     intended: Vec<Difference>,
     given_up: Vec<Lost>,
     /// What is left.
-    wrong: Proof,
+    unexpected: EquivalenceCheck,
 }
 
-impl Judged {
-    fn of(mut proof: Proof, decisions: &[TypeDecision]) -> Self {
+impl SortedDifferences {
+    fn of(mut check: EquivalenceCheck, decisions: &[TypeDecision]) -> Self {
         let decided =
             |names: &[String]| names.iter().all(|name| decisions.iter().any(|decision| decision.is_about(name)));
-        let differences = std::mem::take(&mut proof.differences);
+        let differences = std::mem::take(&mut check.differences);
         let (intended, differences) = differences.into_iter().partition(|difference: &Difference| {
             // What nobody could have before is gained.
             let had = difference.before.image.is_some() && difference.before.admitted;
             !had || decided(&difference.machine_types)
         });
-        let lost = std::mem::take(&mut proof.lost);
+        let lost = std::mem::take(&mut check.lost);
         let (given_up, lost) = lost.into_iter().partition(|lost: &Lost| decided(&lost.machine_types));
-        Self { intended, given_up, wrong: Proof { differences, lost, ..proof } }
+        Self { intended, given_up, unexpected: EquivalenceCheck { differences, lost, ..check } }
     }
 }

@@ -7,19 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::document::{
-    CORE_IMAGES, PROVIDER_IMAGES, at_path, flavors, objects, objects_mut, text, versions, versions_mut,
-    without_capabilities,
-};
 use super::{Before, Conversion, ConvertError, Undecided};
 use crate::api::gardener::Capabilities;
 use crate::capabilities::{ARCHITECTURE, with_defaults};
 use crate::offer::Resolution;
+use crate::offer::document::{
+    CORE_IMAGES, PROVIDER_IMAGES, append_regions, at_path, flavors, objects, objects_mut, text, title, versions,
+    without_capabilities,
+};
 use crate::offer::lint::some_of;
 use crate::offer::offered::OfferedVersion;
-use crate::offer::proof::{Difference, Proof};
-use crate::offer::resolution::Outcome;
+use crate::offer::resolution::{ResolvedVersion, TypeGroup};
 use crate::provider::Providers;
+use crate::provider::explanation::capabilities_text;
 use crate::provider::profile::Members;
 use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
 
@@ -39,31 +39,33 @@ struct Written {
 
 pub(super) fn convert(before: &Before, providers: Providers) -> Result<Conversion, ConvertError> {
     let resolution = Resolution::of(&before.offer);
-    let mut conversing = Conversing { before, resolution: &resolution, undecided: Vec::new() };
-    let document = conversing.document();
-    let undecided = conversing.undecided;
-    let mut proof = before.proof(&document, providers)?;
-    let differences = std::mem::take(&mut proof.differences);
-    if !proof.lost.is_empty() {
-        return Err(ConvertError::NotEquivalent(Box::new(Proof { differences, ..proof })));
+    let mut conversion = ToOldFormat { before, resolution: &resolution, undecided: Vec::new() };
+    let profile = conversion.document();
+    let undecided = conversion.undecided;
+    let mut check = before.check(&profile, providers)?;
+    if !check.lost.is_empty() {
+        return Err(ConvertError::NotEquivalent(Box::new(check)));
     }
-    let intended: Vec<Difference> = differences;
-    Ok(Conversion { profile: document, undecided, intended, given_up: Vec::new(), proof })
+    let intended = std::mem::take(&mut check.differences);
+    Ok(Conversion { profile, undecided, intended, given_up: Vec::new(), proof: check })
 }
 
-struct Conversing<'a> {
+/// What the versions of an image become, by image and version.
+type Versions = BTreeMap<(String, String), Vec<Written>>;
+
+struct ToOldFormat<'a> {
     before: &'a Before,
     resolution: &'a Resolution<'a>,
     undecided: Vec<Undecided>,
 }
 
-impl Conversing<'_> {
+impl ToOldFormat<'_> {
     fn document(&mut self) -> Value {
         let mut document = self.before.profile.document.clone();
-        let mut written: BTreeMap<(String, String), Vec<Written>> = BTreeMap::new();
-        for position in 0..self.before.offer.images.len() {
-            let Some(version) = self.before.offer.images.get(position) else { continue };
-            written.insert((version.image.clone(), version.version.clone()), self.versions(position, version));
+        let mut written = Versions::new();
+        for version in self.resolution.versions() {
+            let OfferedVersion { image, version: name, .. } = version.offered;
+            written.insert((image.clone(), name.clone()), self.versions(version));
         }
         self.write_core(&mut document, &written);
         self.write_provider(&mut document, &written);
@@ -71,13 +73,13 @@ impl Conversing<'_> {
         if let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) {
             spec.remove("machineCapabilities");
         }
-        self.say_what_is_lost();
+        self.report_what_is_lost();
         document
     }
 
     /// The versions that one version becomes: itself, and one with a suffix for each further image of an architecture.
-    fn versions(&mut self, position: usize, version: &OfferedVersion) -> Vec<Written> {
-        let variants = self.variants(position, version);
+    fn versions(&mut self, resolved: &ResolvedVersion<'_>) -> Vec<Written> {
+        let (version, variants) = (resolved.offered, self.variants(resolved));
         let mut own: Vec<(String, Members)> = Vec::new();
         let mut further: BTreeMap<String, Vec<(String, Members)>> = BTreeMap::new();
         let architectures: BTreeSet<String> = variants.iter().map(|variant| variant.architecture.clone()).collect();
@@ -103,7 +105,7 @@ impl Conversing<'_> {
                 further.entry(suffix).or_default().push((architecture.clone(), other.flavor.clone()));
             }
         }
-        self.left_out(version, &variants);
+        self.report_left_out(version, &variants);
         let mut written = vec![Written { version: version.version.clone(), entries: own }];
         for (suffix, entries) in further {
             written.push(Written { version: format!("{}-{suffix}", version.version), entries });
@@ -112,47 +114,36 @@ impl Conversing<'_> {
     }
 
     /// The images of a version by architecture, each once.
-    fn variants(&self, position: usize, version: &OfferedVersion) -> Vec<Variant> {
+    fn variants(&self, version: &ResolvedVersion<'_>) -> Vec<Variant> {
         let mut variants: Vec<Variant> = Vec::new();
-        for (number, group) in self.resolution.groups().iter().enumerate() {
-            let Some(machine_type) = self.resolution.machine_types(number).next() else { continue };
-            if !version.admits(machine_type, &self.before.offer.definitions) {
-                continue;
-            }
-            let architecture = machine_type.architecture.clone();
-            let Some(flavor) = self.flavor_of(position, version, number) else { continue };
+        let groups = self.resolution.groups().iter();
+        for group in groups.filter(|group| self.resolution.admits(version.offered, group)) {
+            let Some(flavor) = self.flavor_of(version, group) else { continue };
             let known = variants.iter_mut().find(|known| {
-                known.architecture == architecture
+                known.architecture == group.architecture
                     && without_capabilities(&known.flavor) == without_capabilities(&flavor)
             });
+            let types = group.types.len();
             match known {
-                Some(known) => known.types += group.types.len(),
-                None => variants.push(Variant { architecture, flavor, types: group.types.len() }),
+                Some(known) => known.types += types,
+                None => variants.push(Variant { architecture: group.architecture.to_owned(), flavor, types }),
             }
         }
         variants
     }
 
     /// What a group gets of a version, as one flavor: in each region its image there.
-    fn flavor_of(&self, position: usize, version: &OfferedVersion, group: usize) -> Option<Members> {
+    fn flavor_of(&self, version: &ResolvedVersion<'_>, group: &TypeGroup<'_>) -> Option<Members> {
         let mut joined: Option<Members> = None;
-        for available in self.resolution.availability(position) {
-            let Outcome::Chosen(chosen) = self.resolution.outcome(group, available) else { continue };
-            let mut flavor = self.document_of(version, chosen)?;
+        for available in &version.availability {
+            let Some(chosen) = self.resolution.chosen(group, available) else { continue };
+            let mut flavor = self.document_of(version.offered, chosen)?;
             if let Some(Value::Array(regions)) = flavor.get_mut("regions") {
-                let offered = &self.before.offer.regions;
-                let here: BTreeSet<&str> =
-                    available.regions.iter().filter_map(|region| offered.get(*region)).map(String::as_str).collect();
-                regions.retain(|region| region["name"].as_str().is_some_and(|name| here.contains(name)));
+                regions.retain(|region| region["name"].as_str().is_some_and(|name| available.regions.contains(&name)));
             }
             match &mut joined {
                 None => joined = Some(flavor),
-                Some(joined) => {
-                    let more = flavor.get_mut("regions").and_then(Value::as_array_mut).map(std::mem::take);
-                    if let (Some(Value::Array(regions)), Some(mut more)) = (joined.get_mut("regions"), more) {
-                        regions.append(&mut more);
-                    }
-                }
+                Some(joined) => append_regions(joined, &mut flavor),
             }
         }
         joined
@@ -207,22 +198,18 @@ impl Conversing<'_> {
     }
 
     /// Flavors that nobody gets have no place in the old format, unless another version has their image.
-    fn left_out(&mut self, version: &OfferedVersion, variants: &[Variant]) {
-        let mut left_out = Vec::new();
+    fn report_left_out(&mut self, version: &OfferedVersion, variants: &[Variant]) {
         for (position, offered) in version.flavors.iter().enumerate() {
             let Some(flavor) = self.document_of(version, position) else { continue };
             let image = without_capabilities(&flavor);
-            let regions_of = |members: &Members| members.get("regions").is_some();
             let is_kept = variants.iter().any(|kept| {
                 without_capabilities(&kept.flavor) == image
-                    || (regions_of(&kept.flavor) && is_part(&kept.flavor, &flavor))
+                    || (kept.flavor.contains_key("regions") && is_part(&kept.flavor, &flavor))
             });
-            if !is_kept && !self.is_elsewhere(version, &flavor) {
-                left_out.push((position, offered));
+            if is_kept || self.is_elsewhere(version, &flavor) {
+                continue;
             }
-        }
-        for (position, offered) in left_out {
-            let capabilities = crate::provider::explanation::capabilities_text(&offered.capabilities);
+            let capabilities = capabilities_text(&offered.capabilities);
             self.undecided.push(Undecided {
                 subject: format!("{} flavor {position}", version.title()),
                 open: format!("No machine type gets it ({capabilities}), so it is left out."),
@@ -231,55 +218,34 @@ impl Conversing<'_> {
         }
     }
 
-    fn write_core(&self, document: &mut Value, written: &BTreeMap<(String, String), Vec<Written>>) {
-        for image in objects_mut(document, CORE_IMAGES) {
-            let name = text(image, "name").to_owned();
-            let Some(versions) = versions_mut(image) else { continue };
-            let mut all = Vec::new();
-            for version in std::mem::take(versions) {
-                let title = version["version"].as_str().unwrap_or_default().to_owned();
-                let becomes = written.get(&(name.clone(), title)).map(Vec::as_slice).unwrap_or_default();
-                for becoming in becomes {
-                    let mut version = version.clone();
-                    if let Some(members) = version.as_object_mut() {
-                        members.remove("capabilityFlavors");
-                        let architectures: BTreeSet<&str> =
-                            becoming.entries.iter().map(|(architecture, _)| architecture.as_str()).collect();
-                        members.insert("version".to_owned(), becoming.version.as_str().into());
-                        members.insert("architectures".to_owned(), json!(architectures));
-                    }
-                    all.push(version);
-                }
-            }
-            *versions = all;
-        }
+    fn write_core(&self, document: &mut Value, written: &Versions) {
+        replace_versions(document, CORE_IMAGES, |title, version| {
+            let becomes = written.get(&title).into_iter().flatten();
+            let write = |becoming: &Written| {
+                let mut version = version.clone();
+                version.remove("capabilityFlavors");
+                let architectures: BTreeSet<&String> =
+                    becoming.entries.iter().map(|(architecture, _)| architecture).collect();
+                version.insert("version".to_owned(), becoming.version.as_str().into());
+                version.insert("architectures".to_owned(), json!(architectures));
+                version
+            };
+            becomes.map(write).collect()
+        });
     }
 
-    fn write_provider(&self, document: &mut Value, written: &BTreeMap<(String, String), Vec<Written>>) {
+    fn write_provider(&self, document: &mut Value, written: &Versions) {
         let format = self.before.profile.format;
         let mut done: BTreeSet<(String, String)> = BTreeSet::new();
-        for image in objects_mut(document, PROVIDER_IMAGES) {
-            let name = text(image, "name").to_owned();
-            let Some(versions) = versions_mut(image) else { continue };
-            let mut all: Vec<Value> = Vec::new();
-            for version in std::mem::take(versions) {
-                let title = version["version"].as_str().unwrap_or_default().to_owned();
-                let key = (name.clone(), title);
-                match written.get(&key) {
-                    // What nobody is offered stays, if the old format has words for it.
-                    None if version.get("capabilityFlavors").is_none() => all.push(version),
-                    None => {}
-                    Some(becomes) if done.insert(key) => {
-                        let entries = becomes
-                            .iter()
-                            .flat_map(|becoming| format.old_format_of_flavors(&becoming.version, &becoming.entries));
-                        all.extend(entries.map(Value::from));
-                    }
-                    Some(_) => {}
-                }
+        replace_versions(document, PROVIDER_IMAGES, |title, version| match written.get(&title) {
+            // What nobody is offered stays, if the old format has words for it.
+            None if !version.contains_key("capabilityFlavors") => vec![version],
+            Some(becomes) if done.insert(title) => {
+                let entries = |becoming: &Written| format.old_format_of_flavors(&becoming.version, &becoming.entries);
+                becomes.iter().flat_map(entries).collect()
             }
-            *versions = all;
-        }
+            _ => Vec::new(),
+        });
     }
 
     fn write_machine_types(&self, document: &mut Value) {
@@ -289,13 +255,8 @@ impl Conversing<'_> {
             machine_type.insert(ARCHITECTURE.to_owned(), offered.architecture.as_str().into());
             set_capabilities(machine_type, &Capabilities::default());
         }
-        let types: Vec<(&str, &Capabilities)> = self
-            .before
-            .offer
-            .machine_types
-            .iter()
-            .map(|machine_type| (machine_type.name.as_str(), &machine_type.capabilities))
-            .collect();
+        let types = self.before.offer.machine_types.iter();
+        let types: Vec<(&str, &Capabilities)> = types.map(|known| (known.name.as_str(), &known.capabilities)).collect();
         let is_declared =
             |name: &String| profile.spec.machine_capabilities.iter().any(|definition| definition.name == *name);
         // What the profile does not define has no effect, so the old format must not say it either.
@@ -307,7 +268,7 @@ impl Conversing<'_> {
     }
 
     /// Capabilities of machine types that the old format has no word for.
-    fn say_what_is_lost(&mut self) {
+    fn report_what_is_lost(&mut self) {
         let offer = &self.before.offer;
         let names = offer.definitions.iter().map(|definition| &definition.name);
         let lost = names.filter(|name| *name != ARCHITECTURE && !offer.effects.contains(name));
@@ -325,6 +286,23 @@ impl Conversing<'_> {
                 });
             }
         }
+    }
+}
+
+/// Puts other versions in the place of each version of a list of images.
+fn replace_versions(
+    document: &mut Value,
+    pointer: &str,
+    mut replacement: impl FnMut((String, String), Members) -> Vec<Members>,
+) {
+    for image in objects_mut(document, pointer) {
+        let name = text(image, "name").to_owned();
+        let Some(versions) = image.get_mut("versions").and_then(Value::as_array_mut) else { continue };
+        let old = std::mem::take(versions).into_iter().filter_map(|version| match version {
+            Value::Object(members) => Some(members),
+            _ => None,
+        });
+        versions.extend(old.flat_map(|version| replacement(title(&name, &version), version)).map(Value::from));
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::api::bounded_text::enumerated;
 use crate::api::gotext::field::FieldErrorType;
 
 /// How bad a finding is. The order is that of printing: the worst first.
@@ -64,9 +65,9 @@ impl Finding {
     }
 }
 
-/// Makes the rules from one table: `/// what it finds`, name, id, title.
+/// Makes the rules from one table: `/// what it finds`, name, usual severity, id, title.
 macro_rules! rules {
-    ($($(#[$meaning:meta])* $rule:ident = $id:literal: $title:literal,)*) => {
+    ($($(#[$meaning:meta])* $rule:ident = $severity:ident $id:literal: $title:literal,)*) => {
         /// The rules, in the order in which a person should look at what they find.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
@@ -85,6 +86,13 @@ macro_rules! rules {
                 }
             }
 
+            /// How bad what it finds usually is.
+            pub(super) fn severity(self) -> Severity {
+                match self {
+                    $(Self::$rule => Severity::$severity,)*
+                }
+            }
+
             /// What it is about, in a few words.
             #[must_use]
             pub fn title(self) -> &'static str {
@@ -98,55 +106,55 @@ macro_rules! rules {
 
 rules! {
     /// The document can't be decoded.
-    Unreadable = "unreadable": "The profile can't be read",
+    Unreadable = Error "unreadable": "The profile can't be read",
     /// Gardener refuses a field outside of images, machine types and capabilities.
-    ProfileRefused = "profile-refused": "Gardener refuses the profile",
+    ProfileRefused = Error "profile-refused": "Gardener refuses the profile",
     /// Gardener refuses `machineCapabilities`.
-    DefinitionRefused = "definition-refused": "Gardener refuses a capability",
+    DefinitionRefused = Error "definition-refused": "Gardener refuses a capability",
     /// Gardener refuses a machine type.
-    MachineTypeRefused = "machine-type-refused": "Gardener refuses a machine type",
+    MachineTypeRefused = Error "machine-type-refused": "Gardener refuses a machine type",
     /// Gardener refuses an image or a version.
-    ImageRefused = "image-refused": "Gardener refuses an image",
+    ImageRefused = Error "image-refused": "Gardener refuses an image",
     /// The provider refuses its half.
-    ProviderConfigRefused = "provider-config-refused": "The provider refuses its half",
+    ProviderConfigRefused = Error "provider-config-refused": "The provider refuses its half",
     /// A version or flavor of core's half has no image in the provider's.
-    MappingMissing = "mapping-missing": "An image has no counterpart in the provider config",
+    MappingMissing = Error "mapping-missing": "An image has no counterpart in the provider config",
     /// Several flavors are equally good for a machine type.
-    Tie = "tie": "Several flavors are equally good",
+    Tie = Error "tie": "Several flavors are equally good",
     /// Machines can't start from a flavor that is chosen.
-    UnusableFlavor = "unusable-flavor": "Machines can't start from a flavor",
+    UnusableFlavor = Error "unusable-flavor": "Machines can't start from a flavor",
     /// Gardener admits machines for which the provider has no image.
-    AdmittedWithoutImage = "admitted-without-image": "Admitted, and then no image",
+    AdmittedWithoutImage = Error "admitted-without-image": "Admitted, and then no image",
     /// No image fits a machine type.
-    MachineTypeWithoutImage = "machine-type-without-image": "No image fits a machine type",
+    MachineTypeWithoutImage = Error "machine-type-without-image": "No image fits a machine type",
     /// A list of values is empty, so that nothing fits.
-    EmptyCapability = "empty-capability": "An empty list fits nothing",
+    EmptyCapability = Error "empty-capability": "An empty list fits nothing",
     /// A version expires soon.
-    ExpiresSoon = "expires-soon": "A version expires soon",
+    ExpiresSoon = Warning "expires-soon": "A version expires soon",
     /// The object is near to the size that can be stored.
-    Size = "size": "The object becomes too large",
+    Size = Warning "size": "The object becomes too large",
     /// Flavors can run the same.
-    IdenticalFlavors = "identical-flavors": "Flavors can run the same",
+    IdenticalFlavors = Warning "identical-flavors": "Flavors can run the same",
     /// No machine type can use a version.
-    UnusedVersion = "unused-version": "No machine type can use a version",
+    UnusedVersion = Warning "unused-version": "No machine type can use a version",
     /// No machine type gets a flavor.
-    UnreachableFlavor = "unreachable-flavor": "No machine type gets a flavor",
+    UnreachableFlavor = Warning "unreachable-flavor": "No machine type gets a flavor",
     /// A flavor has no image in some regions.
-    MissingRegion = "missing-region": "A flavor has no image in some regions",
+    MissingRegion = Warning "missing-region": "A flavor has no image in some regions",
     /// Images for a region that the profile does not have.
-    UnknownRegion = "unknown-region": "Images for a region that the profile does not have",
+    UnknownRegion = Warning "unknown-region": "Images for a region that the profile does not have",
     /// The provider's half lists what core's half does not.
-    UnlistedImage = "unlisted-image": "The provider config lists an image that nobody is offered",
+    UnlistedImage = Warning "unlisted-image": "The provider config lists an image that nobody is offered",
     /// The provider's half has a flavor that core's half does not.
-    UnlistedFlavor = "unlisted-flavor": "The provider config has a flavor that is not offered",
+    UnlistedFlavor = Warning "unlisted-flavor": "The provider config has a flavor that is not offered",
     /// The provider's half lists something several times.
-    ListedTwice = "listed-twice": "The provider config lists something twice",
+    ListedTwice = Warning "listed-twice": "The provider config lists something twice",
     /// A version suffix stands for a capability.
-    VersionSuffix = "version-suffix": "A version suffix stands for a capability",
+    VersionSuffix = Warning "version-suffix": "A version suffix stands for a capability",
     /// A version has expired.
-    Expired = "expired": "A version has expired",
+    Expired = Note "expired": "A version has expired",
     /// The order of preference decides.
-    OrderSensitive = "order-sensitive": "The order of preference decides",
+    OrderSensitive = Note "order-sensitive": "The order of preference decides",
 }
 
 impl Serialize for Rule {
@@ -170,25 +178,18 @@ pub(in crate::offer) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>) ->
             let named: Vec<&str> = names.iter().take(NAMED).copied().collect();
             format!("{} and {} more", named.join(", "), more - NAMED)
         }
-        _ => and(&names),
-    }
-}
-
-/// `a, b and c`.
-pub(super) fn and<T: fmt::Display>(items: &[T]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.to_string(),
-        [before @ .., last] => {
-            let before: Vec<String> = before.iter().map(ToString::to_string).collect();
-            format!("{} and {last}", before.join(", "))
-        }
+        _ => enumerated(&names),
     }
 }
 
 /// `1 machine type`, `2 machine types`.
 pub(super) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+}
+
+/// `2 machine types (a and b)`.
+pub(super) fn machine_types(names: &[&str]) -> String {
+    format!("{} ({})", count(names.len(), "machine type"), some_of(names.iter().copied()))
 }
 
 #[cfg(test)]
@@ -205,6 +206,5 @@ mod tests {
     fn long_lists_are_cut() {
         assert_eq!(some_of(["a", "b", "c", "d", "e"]), "a, b, c, d and e");
         assert_eq!(some_of(["a", "b", "c", "d", "e", "f"]), "a, b, c, d and 2 more");
-        assert_eq!(and::<&str>(&[]), "");
     }
 }

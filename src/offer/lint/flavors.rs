@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Lint;
-use super::finding::{Rule, Severity, and, count, some_of};
+use super::finding::{Rule, count, machine_types, some_of};
+use crate::api::bounded_text::enumerated;
 use crate::api::gardener::Capabilities;
-use crate::capabilities::FlavorVerdict;
-use crate::capabilities::{Classification, are_equal, with_defaults};
+use crate::capabilities::{FlavorVerdict, are_equal, with_defaults};
 use crate::offer::offered::{Defect, OfferedFlavor, OfferedVersion};
-use crate::offer::resolution::{Availability, Outcome};
+use crate::offer::resolution::{Availability, FlavorChoice, ResolvedVersion, TypeGroup};
 use crate::provider::explanation::capabilities_text;
 
-/// What becomes of the flavors of one version.
+/// Which flavors of a version machine types get.
 #[derive(Default)]
-struct Fates {
+struct FlavorUse {
     chosen: BTreeSet<usize>,
     /// Flavors that machines can't start from, with the groups that would.
     unusable: BTreeMap<usize, BTreeSet<usize>>,
@@ -21,139 +21,122 @@ struct Fates {
     tied: BTreeMap<Vec<usize>, BTreeSet<usize>>,
 }
 
-impl Lint<'_> {
-    /// Finds versions that no machine type can use; their positions in the offer.
-    pub(super) fn versions_without_types(&mut self) -> BTreeSet<usize> {
-        let offer = self.offer();
-        let is_unused = |position: &usize| {
-            let fates = self.fates(*position);
-            let version = offer.images.get(*position);
-            let has_flavors = version.is_some_and(|version| !version.flavors.is_empty());
-            has_flavors
-                && fates.chosen.is_empty()
-                && fates.tied.is_empty()
-                && fates.unusable.is_empty()
-                && !self.is_over(*position)
-        };
-        let unused: BTreeSet<usize> = (0..offer.images.len()).filter(is_unused).collect();
-        for version in unused.iter().filter_map(|position| offer.images.get(*position)) {
-            let wants = version.flavors.iter().map(|flavor| wants(&flavor.capabilities)).collect::<Vec<_>>();
-            let reason = format!(
-                "No machine type of the profile fits one of its {}: {}.",
-                count(version.flavors.len(), "flavor"),
-                wants.join("; ")
-            );
-            let advice = "Remove the version, or correct the capabilities of its flavors or of the machine types.";
-            self.find(Severity::Warning, Rule::UnusedVersion, &version.path, version.title(), reason, advice);
-        }
-        unused
+impl FlavorUse {
+    fn is_empty(&self) -> bool {
+        self.chosen.is_empty() && self.unusable.is_empty() && self.tied.is_empty()
     }
+}
 
-    /// Finds ties, equal flavors and those that nobody gets; versions that are `unused` as a whole are left out.
-    pub(super) fn flavors(&mut self, unused: &BTreeSet<usize>) {
-        let offer = self.offer();
-        for (position, version) in offer.images.iter().enumerate() {
-            if self.is_over(position) || unused.contains(&position) {
+impl Lint<'_> {
+    /// Finds versions that no machine type can use, ties, equal flavors and those that nobody gets.
+    pub(super) fn flavors(&mut self) {
+        for resolved in self.resolution.versions().iter().filter(|version| !version.offered.is_expired()) {
+            let (version, uses) = (resolved.offered, self.flavor_use(resolved));
+            if uses.is_empty() {
+                self.unused(version);
                 continue;
             }
-            let fates = self.fates(position);
-            for (tied, groups) in &fates.tied {
+            for (tied, groups) in &uses.tied {
                 self.tie(version, tied, groups);
             }
-            for (flavor, groups) in &fates.unusable {
+            for (flavor, groups) in &uses.unusable {
                 self.unusable(version, *flavor, groups);
             }
-            let tied: BTreeSet<usize> = fates.tied.keys().flatten().copied().collect();
-            let equal = self.equal_flavors(position, version);
-            for (earlier, later) in
-                equal.iter().filter(|(earlier, later)| !(tied.contains(earlier) && tied.contains(later)))
-            {
-                let reason = format!(
-                    "Flavors {earlier} and {later} list the same capabilities ({}). No machine type is hurt today, because \
-                     others are preferred or none fits; one that would get them gets none.",
-                    wants_of(version, *later)
-                );
-                let advice = "Remove one of them, or name the capability that tells them apart.";
-                self.find(
-                    Severity::Warning,
-                    Rule::IdenticalFlavors,
-                    path(version, *later),
-                    version.title(),
-                    reason,
-                    advice,
-                );
+            let tied: BTreeSet<usize> = uses.tied.keys().flatten().copied().collect();
+            let mut reported = tied.clone();
+            for (earlier, later) in self.equal_flavors(resolved) {
+                if !(tied.contains(&earlier) && tied.contains(&later)) {
+                    self.identical(version, earlier, later);
+                }
+                reported.extend([earlier, later]);
             }
-            let in_pairs: BTreeSet<usize> = equal.iter().flat_map(|(earlier, later)| [*earlier, *later]).collect();
             for (flavor, offered) in version.flavors.iter().enumerate() {
-                let is_told_otherwise = tied.contains(&flavor) || in_pairs.contains(&flavor) || has_empty_list(offered);
-                let is_chosen = fates.chosen.contains(&flavor) || fates.unusable.contains_key(&flavor);
-                if !is_chosen && !is_told_otherwise {
-                    self.unreachable(position, version, flavor, offered);
+                let is_chosen = uses.chosen.contains(&flavor) || uses.unusable.contains_key(&flavor);
+                if !is_chosen && !reported.contains(&flavor) && !has_empty_list(offered) {
+                    self.unreachable(resolved, flavor, offered);
                 }
             }
         }
     }
 
-    /// Whether a version has expired: nothing about it matters any more.
-    pub(super) fn is_over(&self, version: usize) -> bool {
-        let version = self.offer().images.get(version);
-        version.is_none_or(|version| version.classification == Classification::Expired)
-    }
-
-    fn fates(&self, version: usize) -> Fates {
-        let mut fates = Fates::default();
-        for available in self.resolution.availability(version) {
-            for group in 0..self.resolution.groups().len() {
-                match self.resolution.outcome(group, available) {
-                    Outcome::Chosen(flavor) => drop(fates.chosen.insert(flavor)),
-                    Outcome::Unusable(flavor) => drop(fates.unusable.entry(flavor).or_default().insert(group)),
-                    Outcome::Tied(tied) => drop(fates.tied.entry(tied).or_default().insert(group)),
-                    Outcome::NoneFits | Outcome::NoFlavors => {}
+    fn flavor_use(&self, version: &ResolvedVersion<'_>) -> FlavorUse {
+        let mut found = FlavorUse::default();
+        for available in &version.availability {
+            for group in self.resolution.groups() {
+                match self.resolution.choice(group, available) {
+                    FlavorChoice::Chosen(flavor) => drop(found.chosen.insert(flavor)),
+                    FlavorChoice::Unusable(flavor) => {
+                        found.unusable.entry(flavor).or_default().insert(group.number);
+                    }
+                    FlavorChoice::Tied(tied) => drop(found.tied.entry(tied).or_default().insert(group.number)),
+                    FlavorChoice::NoneFits | FlavorChoice::NoFlavors => {}
                 }
             }
         }
-        fates
+        found
+    }
+
+    fn unused(&mut self, version: &OfferedVersion) {
+        if version.flavors.is_empty() {
+            return;
+        }
+        let required = version.flavors.iter().map(|flavor| requirements(&flavor.capabilities)).collect::<Vec<_>>();
+        let reason = format!(
+            "No machine type of the profile fits one of its {}: {}.",
+            count(version.flavors.len(), "flavor"),
+            required.join("; ")
+        );
+        let advice = "Remove the version, or correct the capabilities of its flavors or of the machine types.";
+        self.find(Rule::UnusedVersion, &version.path, version.title(), reason, advice);
+    }
+
+    fn identical(&mut self, version: &OfferedVersion, earlier: usize, later: usize) {
+        let reason = format!(
+            "Flavors {earlier} and {later} list the same capabilities ({}). No machine type is hurt today, because \
+             others are preferred or none fits; one that would get them gets none.",
+            requirements_of(version, later)
+        );
+        let advice = "Remove one of them, or name the capability that tells them apart.";
+        self.find(Rule::IdenticalFlavors, path(version, later), version.title(), reason, advice);
     }
 
     fn unusable(&mut self, version: &OfferedVersion, flavor: usize, groups: &BTreeSet<usize>) {
-        let names = || groups.iter().flat_map(|group| self.resolution.type_names(*group));
         let defect = version.flavors.get(flavor).and_then(|flavor| flavor.defect);
         let reason = format!(
-            "Flavor {flavor} is chosen for {} ({}), but {}: Gardener admits such machines, and the pool fails.",
-            count(names().count(), "machine type"),
-            some_of(names()),
+            "Flavor {flavor} is chosen for {}, but {}: Gardener admits such machines, and the pool fails.",
+            machine_types(&self.names(groups)),
             defect.map(Defect::text).unwrap_or_default()
         );
         let advice = match defect {
             Some(Defect::NoArchitecture) => "Name the architecture, also where spec.machineCapabilities has only one.",
             _ => "Name the image, or remove the flavor.",
         };
-        self.find(Severity::Error, Rule::UnusableFlavor, path(version, flavor), version.title(), reason, advice);
+        self.find(Rule::UnusableFlavor, path(version, flavor), version.title(), reason, advice);
     }
 
     fn tie(&mut self, version: &OfferedVersion, tied: &[usize], groups: &BTreeSet<usize>) {
-        let names = || groups.iter().flat_map(|group| self.resolution.type_names(*group));
+        let names = self.names(groups);
         let last = tied.last().copied().unwrap_or_default();
         let reason = format!(
             "Flavors {} list the same capabilities ({}), and nothing is better for {}: {}. Gardener admits such machines; \
              they get no image, and the pool fails.",
-            and(tied),
-            wants_of(version, last),
-            count(names().count(), "machine type"),
-            some_of(names())
+            enumerated(tied),
+            requirements_of(version, last),
+            count(names.len(), "machine type"),
+            some_of(names)
         );
         let advice = "Remove all but one of these flavors, or name the capability that tells them apart.";
-        self.find(Severity::Error, Rule::Tie, path(version, last), version.title(), reason, advice);
+        self.find(Rule::Tie, path(version, last), version.title(), reason, advice);
     }
 
     /// Pairs of flavors that list the same and meet in a region.
-    fn equal_flavors(&self, position: usize, version: &OfferedVersion) -> Vec<(usize, usize)> {
+    fn equal_flavors(&self, version: &ResolvedVersion<'_>) -> Vec<(usize, usize)> {
         let definitions = &self.offer().definitions;
         let defaulted: Vec<Capabilities> =
-            version.flavors.iter().map(|flavor| with_defaults(&flavor.capabilities, definitions)).collect();
+            version.offered.flavors.iter().map(|flavor| with_defaults(&flavor.capabilities, definitions)).collect();
         let meet = |a: usize, b: usize| {
-            let both = |available: &Availability| available.flavors.contains(&a) && available.flavors.contains(&b);
-            self.resolution.availability(position).iter().any(both)
+            let both = |available: &Availability<'_>| available.flavors.contains(&a) && available.flavors.contains(&b);
+            version.availability.iter().any(both)
         };
         let mut pairs = Vec::new();
         for (later, capabilities) in defaulted.iter().enumerate() {
@@ -163,31 +146,31 @@ impl Lint<'_> {
         pairs
     }
 
-    fn unreachable(&mut self, position: usize, version: &OfferedVersion, flavor: usize, offered: &OfferedFlavor) {
-        let (reason, advice) = match self.preferred_to(position, flavor) {
+    fn unreachable(&mut self, version: &ResolvedVersion<'_>, flavor: usize, offered: &OfferedFlavor) {
+        let (reason, advice) = match self.preferred_to(version, flavor) {
             Some((group, winner, because)) => (
                 format!(
                     "Nobody gets it: where it fits ({}), flavor {winner} is preferred{because}.",
-                    some_of(self.resolution.type_names(group))
+                    some_of(group.names())
                 ),
                 "Remove it, or narrow the flavor that is preferred so that both have machines of their own.",
             ),
             None => (
-                format!("Nobody gets it: no machine type of the profile has {}.", wants(&offered.capabilities)),
+                format!("Nobody gets it: no machine type of the profile has {}.", requirements(&offered.capabilities)),
                 "Remove it, or add the capability to the machine types that it is for.",
             ),
         };
-        self.find(Severity::Warning, Rule::UnreachableFlavor, &offered.path, version.title(), reason, advice);
+        self.find(Rule::UnreachableFlavor, &offered.path, version.offered.title(), reason, advice);
     }
 
     /// A group that the flavor fits, what the group gets instead, and the value that decided.
-    fn preferred_to(&self, position: usize, flavor: usize) -> Option<(usize, usize, String)> {
-        for available in self.resolution.availability(position) {
+    fn preferred_to(&self, version: &ResolvedVersion<'_>, flavor: usize) -> Option<(&TypeGroup<'_>, usize, String)> {
+        for available in &version.availability {
             let Some(place) = available.flavors.iter().position(|known| *known == flavor) else { continue };
-            for group in 0..self.resolution.groups().len() {
+            for group in self.resolution.groups() {
                 let decision = self.resolution.decision(group, available);
                 let Some(FlavorVerdict::Outranked { step }) = decision.verdicts.get(place) else { continue };
-                let Outcome::Chosen(winner) = self.resolution.outcome(group, available) else { continue };
+                let Some(winner) = self.resolution.chosen(group, available) else { continue };
                 let step = step.and_then(|step| decision.ranking.get(step));
                 let because = step.map(|step| format!(", because it lists {}={}", step.capability, step.value));
                 return Some((group, winner, because.unwrap_or_default()));
@@ -205,12 +188,12 @@ fn path(version: &OfferedVersion, flavor: usize) -> &str {
     version.flavors.get(flavor).map_or(version.path.as_str(), |flavor| flavor.path.as_str())
 }
 
-fn wants_of(version: &OfferedVersion, flavor: usize) -> String {
-    version.flavors.get(flavor).map(|flavor| wants(&flavor.capabilities)).unwrap_or_default()
+fn requirements_of(version: &OfferedVersion, flavor: usize) -> String {
+    version.flavors.get(flavor).map(|flavor| requirements(&flavor.capabilities)).unwrap_or_default()
 }
 
 /// What a flavor runs on, in words.
-pub(super) fn wants(capabilities: &Capabilities) -> String {
+pub(super) fn requirements(capabilities: &Capabilities) -> String {
     let text = capabilities_text(capabilities);
     if text.is_empty() { "every capability".to_owned() } else { text }
 }

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::Lint;
-use super::finding::{Rule, Severity, and, count, some_of};
-use super::machine_types::is_active;
+use super::finding::{Rule, Severity, count, some_of};
+use crate::api::bounded_text::enumerated;
 use crate::capabilities::Classification;
 use crate::offer::offered::OfferedVersion;
+use crate::offer::resolution::ResolvedVersion;
 use crate::offer::suffix::suffix_of;
 
 impl Lint<'_> {
     pub(super) fn lifetime(&mut self) {
-        let offer = self.offer();
-        for (position, version) in offer.images.iter().enumerate() {
-            match version.expires {
-                Some(expires) if version.classification == Classification::Expired => self.expired(version, expires),
-                Some(expires) if self.is_soon(expires) => self.expires_soon(position, version, expires),
+        for resolved in self.resolution.versions() {
+            match resolved.offered.expires {
+                Some(expires) if resolved.offered.is_expired() => self.expired(resolved.offered, expires),
+                Some(expires) if self.is_soon(expires) => self.expires_soon(resolved, expires),
                 _ => {}
             }
         }
@@ -29,23 +29,23 @@ impl Lint<'_> {
         left > SignedDuration::ZERO && left <= self.settings.soon
     }
 
-    fn expires_soon(&mut self, position: usize, version: &OfferedVersion, expires: Timestamp) {
-        let offer = self.offer();
-        let outlives = |other: &usize| {
-            let other = offer.images.get(*other);
-            is_active(other) && other.is_some_and(|other| other.expires.is_none_or(|other| other > expires))
+    fn expires_soon(&mut self, resolved: &ResolvedVersion<'_>, expires: Timestamp) {
+        let version = resolved.offered;
+        let outlives = |other: &&ResolvedVersion<'_>| {
+            let OfferedVersion { classification, expires: end, .. } = other.offered;
+            classification.is_active() && end.is_none_or(|end| end > expires)
         };
-        let lasting: Vec<usize> = (0..offer.images.len()).filter(outlives).collect();
-        let stranded = self.usable_groups().into_iter().filter(|group| {
-            self.can_have(*group, position) && !lasting.iter().any(|version| self.can_have(*group, *version))
+        let lasting: Vec<_> = self.resolution.versions().iter().filter(outlives).collect();
+        let stranded = self.usable_groups().filter(|group| {
+            self.can_have(group, resolved) && !lasting.iter().any(|version| self.can_have(group, version))
         });
-        let stranded: Vec<usize> = stranded.collect();
+        let stranded: Vec<&str> = stranded.flat_map(|group| group.names()).collect();
         let days = expires.duration_since(self.settings.now).as_hours() / 24;
         let when =
             format!("It expires in {} ({})", count(usize::try_from(days).unwrap_or_default(), "day"), day(expires));
         let successor = lasting
             .iter()
-            .filter_map(|other| offer.images.get(*other))
+            .map(|other| other.offered)
             .any(|other| other.image == version.image && other.classification == Classification::Supported);
         let (severity, reason) = if stranded.is_empty() {
             let moved = if successor {
@@ -55,19 +55,18 @@ impl Lint<'_> {
             };
             (Severity::Warning, format!("{when}; {moved}."))
         } else {
-            let names = || stranded.iter().flat_map(|group| self.resolution.type_names(*group));
-            let lost = count(names().count(), "machine type");
-            (Severity::Error, format!("{when}; then no image is left for {lost}: {}.", some_of(names())))
+            let lost = count(stranded.len(), "machine type");
+            (Severity::Error, format!("{when}; then no image is left for {lost}: {}.", some_of(stranded)))
         };
         let advice = "Add its successor before, or move the expirationDate.";
-        self.find(severity, Rule::ExpiresSoon, &version.path, version.title(), reason, advice);
+        self.find_as(severity, Rule::ExpiresSoon, &version.path, version.title(), reason, advice);
     }
 
     fn expired(&mut self, version: &OfferedVersion, expires: Timestamp) {
         let reason =
             format!("It has expired on {}: nobody can select it, and pools that have it are moved away.", day(expires));
         let advice = "Remove it from both halves once no Shoot uses it; Gardener refuses that as long as one does.";
-        self.find(Severity::Note, Rule::Expired, &version.path, version.title(), reason, advice);
+        self.find(Rule::Expired, &version.path, version.title(), reason, advice);
     }
 
     /// Suffixes that tell variants of one version apart: automatic updates don't know that they do.
@@ -87,14 +86,14 @@ impl Lint<'_> {
             let reason = format!(
                 "The suffix -{suffix} tells variants of one version apart ({}). Automatic updates take such versions for \
                  newer ones: a pool without the suffix can be moved to a version with it, whatever its machine type can run.",
-                and(&titles)
+                enumerated(&titles)
             );
             let advice = if offer.declares_capabilities {
                 "Make flavors of the variants, and remove the versions with the suffix once no Shoot uses them."
             } else {
                 "Make flavors of the variants: cloudprofile convert does it."
             };
-            self.find(Severity::Warning, Rule::VersionSuffix, &first.path, image, reason, advice);
+            self.find(Rule::VersionSuffix, &first.path, image, reason, advice);
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Machine types without an image, and lists that nothing can match.
 
 use super::Lint;
-use super::finding::{Rule, Severity, count, some_of};
-use super::flavors::wants;
+use super::finding::{Rule, count, machine_types, some_of};
+use super::flavors::requirements;
 use crate::api::gardener::Capabilities;
-use crate::capabilities::{ARCHITECTURE, Classification, Mismatch, mismatches};
+use crate::capabilities::{ARCHITECTURE, Mismatch, mismatches};
 use crate::offer::offered::OfferedVersion;
-use crate::offer::resolution::Outcome;
+use crate::offer::resolution::{FlavorChoice, ResolvedVersion, TypeGroup};
 
-impl Lint<'_> {
+impl<'a> Lint<'a> {
     pub(super) fn machine_types(&mut self) {
         self.empty_capabilities();
         self.types_without_image();
@@ -16,38 +16,29 @@ impl Lint<'_> {
     }
 
     /// Whether machines of a group can be had with a version in at least one region.
-    pub(super) fn can_have(&self, group: usize, version: usize) -> bool {
-        let offer = self.offer();
-        let Some(offered) = offer.images.get(version) else { return false };
-        let gets = |available| matches!(self.resolution.outcome(group, available), Outcome::Chosen(_));
-        self.resolution.machine_types(group).any(|machine_type| offered.admits(machine_type, &offer.definitions))
-            && self.resolution.availability(version).iter().any(gets)
+    pub(super) fn can_have(&self, group: &TypeGroup<'_>, version: &ResolvedVersion<'_>) -> bool {
+        let gets = |available| self.resolution.chosen(group, available).is_some();
+        self.resolution.admits(version.offered, group) && version.availability.iter().any(gets)
     }
 
     /// Groups with a machine type that shoots may use.
-    pub(super) fn usable_groups(&self) -> Vec<usize> {
-        let types = &self.offer().machine_types;
-        let usable = |types_of_group: &[usize]| {
-            types_of_group.iter().any(|position| types.get(*position).is_some_and(|machine_type| machine_type.usable))
-        };
-        let groups = self.resolution.groups().iter().enumerate();
-        groups.filter(|(_, group)| usable(&group.types)).map(|(position, _)| position).collect()
+    pub(super) fn usable_groups(&self) -> impl Iterator<Item = &'a TypeGroup<'a>> + use<'a> {
+        let groups = self.resolution.groups().iter();
+        groups.filter(|group| group.types.iter().any(|machine_type| machine_type.usable))
     }
 
     fn types_without_image(&mut self) {
-        let offer = self.offer();
-        let active: Vec<usize> =
-            (0..offer.images.len()).filter(|position| is_active(offer.images.get(*position))).collect();
+        let is_active = |version: &&ResolvedVersion<'_>| version.offered.classification.is_active();
+        let active: Vec<_> = self.resolution.versions().iter().filter(is_active).collect();
         if active.is_empty() {
             return self.nothing_to_select();
         }
         for group in self.usable_groups() {
-            if active.iter().any(|version| self.can_have(group, *version)) {
+            if active.iter().any(|version| self.can_have(group, version)) {
                 continue;
             }
-            let Some(members) = self.resolution.groups().get(group) else { continue };
-            let nearest = active.iter().filter_map(|position| offer.images.get(*position));
-            let nearest = nearest.filter_map(|version| Some((version, self.nearest(&members.capabilities, version)?)));
+            let nearest = active.iter().map(|version| version.offered);
+            let nearest = nearest.filter_map(|version| Some((version, self.nearest(&group.capabilities, version)?)));
             let nearest = nearest.min_by_key(|(_, (_, mismatches))| distance(mismatches));
             let why = match nearest {
                 Some((version, (flavor, mismatches))) => format!(
@@ -59,10 +50,10 @@ impl Lint<'_> {
             };
             let reason =
                 format!("None of the {} that can be selected fits it{why}.", count(active.len(), "image version"));
-            for machine_type in members.types.iter().filter_map(|position| offer.machine_types.get(*position)) {
+            for machine_type in &group.types {
                 let advice = "Add a flavor for it, correct its capabilities, or take it out (usable: false hides it).";
                 let (path, name) = (&machine_type.path, &machine_type.name);
-                self.find(Severity::Error, Rule::MachineTypeWithoutImage, path, name, reason.clone(), advice);
+                self.find(Rule::MachineTypeWithoutImage, path, name, reason.clone(), advice);
             }
         }
     }
@@ -74,7 +65,7 @@ impl Lint<'_> {
         if types == 0 {
             return;
         }
-        let over = offer.images.iter().filter(|version| version.classification == Classification::Expired);
+        let over = offer.images.iter().filter(|version| version.is_expired());
         let over: Vec<String> = over.map(OfferedVersion::title).collect();
         let why = match over.len() {
             0 => String::new(),
@@ -85,7 +76,7 @@ impl Lint<'_> {
             count(types, "machine type")
         );
         let advice = "Add a version that can be selected, or set a later expirationDate.";
-        self.find(Severity::Error, Rule::MachineTypeWithoutImage, "spec.machineImages", "", reason, advice);
+        self.find(Rule::MachineTypeWithoutImage, "spec.machineImages", "", reason, advice);
     }
 
     /// The flavor of a version that lacks the least for a machine.
@@ -99,34 +90,30 @@ impl Lint<'_> {
 
     /// Core's half and the provider's are compared flavor by flavor on admission, but not for what machine types can do.
     fn admitted_without_image(&mut self) {
-        let offer = self.offer();
-        let groups = self.usable_groups();
-        for (position, version) in offer.images.iter().enumerate() {
-            if !is_active(Some(version)) || version.flavors.is_empty() {
+        for ResolvedVersion { offered: version, availability } in self.resolution.versions() {
+            if !version.classification.is_active() || version.flavors.is_empty() {
                 continue;
             }
-            let available = self.resolution.availability(position);
-            let lost = groups.iter().copied().filter(|group| {
-                let mut machine_types = self.resolution.machine_types(*group);
-                machine_types.any(|machine_type| version.admits(machine_type, &offer.definitions))
-                    && available.iter().all(|available| {
-                        matches!(self.resolution.outcome(*group, available), Outcome::NoneFits | Outcome::NoFlavors)
-                    })
-            });
-            let lost: Vec<usize> = lost.collect();
-            let Some(first) = lost.first().and_then(|group| self.resolution.groups().get(*group)) else { continue };
+            let gets_none = |group: &TypeGroup<'_>| {
+                availability.iter().all(|available| {
+                    let choice = self.resolution.choice(group, available);
+                    matches!(choice, FlavorChoice::NoneFits | FlavorChoice::NoFlavors)
+                })
+            };
+            let admitted = self.usable_groups().filter(|group| self.resolution.admits(version, group));
+            let lost: Vec<_> = admitted.filter(|group| gets_none(group)).collect();
+            let Some(first) = lost.first() else { continue };
             let nearest = self.nearest(&first.capabilities, version);
             let why = nearest.map(|(flavor, mismatches)| format!(": flavor {flavor} {}", mismatch_text(&mismatches)));
-            let names = || lost.iter().flat_map(|group| self.resolution.type_names(*group));
+            let names: Vec<&str> = lost.iter().flat_map(|group| group.names()).collect();
             let reason = format!(
-                "Gardener admits it for {} ({}), but no flavor of the provider config fits{}. The pools fail.",
-                count(names().count(), "machine type"),
-                some_of(names()),
+                "Gardener admits it for {}, but no flavor of the provider config fits{}. The pools fail.",
+                machine_types(&names),
                 why.unwrap_or_default()
             );
             let advice = "Give spec.machineImages and spec.providerConfig the same capabilities for this version.";
             let (path, title) = (&version.path, version.title());
-            self.find(Severity::Error, Rule::AdmittedWithoutImage, path, title, reason, advice);
+            self.find(Rule::AdmittedWithoutImage, path, title, reason, advice);
         }
     }
 
@@ -137,7 +124,7 @@ impl Lint<'_> {
             for name in empty_lists(&machine_type.capabilities) {
                 let path = format!("spec.machineTypes[{position}].capabilities.{name}");
                 let reason = format!("An empty list of {name} means that no image fits this machine type.");
-                self.find(Severity::Error, Rule::EmptyCapability, path, &machine_type.name, reason, advice);
+                self.find(Rule::EmptyCapability, path, &machine_type.name, reason, advice);
             }
         }
         for version in &offer.images {
@@ -145,7 +132,7 @@ impl Lint<'_> {
                 for name in empty_lists(&flavor.capabilities) {
                     let reason = format!("An empty list of {name} means that the flavor fits no machine type.");
                     let path = format!("{}.capabilities.{name}", flavor.path);
-                    self.find(Severity::Error, Rule::EmptyCapability, path, version.title(), reason, advice);
+                    self.find(Rule::EmptyCapability, path, version.title(), reason, advice);
                 }
             }
         }
@@ -157,10 +144,6 @@ fn distance(mismatches: &[Mismatch]) -> (bool, usize) {
     (mismatches.iter().any(|mismatch| mismatch.capability == ARCHITECTURE), mismatches.len())
 }
 
-pub(super) fn is_active(version: Option<&OfferedVersion>) -> bool {
-    version.is_some_and(|version| version.classification.is_active())
-}
-
 fn empty_lists(capabilities: &Capabilities) -> impl Iterator<Item = &str> {
     capabilities.0.iter().filter(|(_, values)| values.is_empty()).map(|(name, _)| name.as_str())
 }
@@ -169,7 +152,7 @@ fn empty_lists(capabilities: &Capabilities) -> impl Iterator<Item = &str> {
 fn mismatch_text(mismatches: &[Mismatch]) -> String {
     let texts = mismatches.iter().map(|mismatch| {
         let needed = Capabilities::from_iter([(mismatch.capability.as_str(), mismatch.offered.iter())]);
-        format!("needs {}, where the machine type has {{{}}}", wants(&needed), mismatch.wanted.join(", "))
+        format!("needs {}, where the machine type has {{{}}}", requirements(&needed), mismatch.wanted.join(", "))
     });
     texts.collect::<Vec<_>>().join(" and ")
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Lint;
-use super::finding::{Rule, Severity, and, count};
-use super::flavors::wants;
+use super::finding::{Rule, count};
+use super::flavors::requirements;
+use crate::api::bounded_text::enumerated;
 use crate::api::gardener::{Capabilities, ProfileImageVersion};
 use crate::capabilities::{ARCHITECTURE, are_equal, flavors_with_defaults, with_defaults};
 use crate::offer::profile::config_path;
@@ -20,7 +21,7 @@ impl Lint<'_> {
             let Some(core) = self.core_version(version.image, version.version) else {
                 let reason = "spec.machineImages does not list it, so nobody can select it.";
                 let advice = "Remove it, or add it to spec.machineImages.";
-                self.find(Severity::Warning, Rule::UnlistedImage, path, title, reason, advice);
+                self.find(Rule::UnlistedImage, path, title, reason, advice);
                 continue;
             };
             let in_excess = self.flavors_in_excess(version, core);
@@ -28,10 +29,10 @@ impl Lint<'_> {
                 let reason = format!(
                     "spec.machineImages does not list this flavor ({}). With the provider's webhook it is added there; \
                      without it, Gardener does not know that machines can have it.",
-                    wants(&capabilities)
+                    requirements(&capabilities)
                 );
                 let advice = "List it in capabilityFlavors (or architectures) of the version in spec.machineImages, or remove it here.";
-                self.find(Severity::Warning, Rule::UnlistedFlavor, config_path(place), title.clone(), reason, advice);
+                self.find(Rule::UnlistedFlavor, config_path(place), title.clone(), reason, advice);
             }
         }
     }
@@ -96,10 +97,11 @@ impl Lint<'_> {
             } else {
                 "Admission compares the flavors of one of them, Workers choose from those of all of one image entry."
             };
-            let reason = format!("It is listed {}, at {}. {who_counts}", count(entries.len(), "time"), and(&positions));
+            let reason =
+                format!("It is listed {}, at {}. {who_counts}", count(entries.len(), "time"), enumerated(&positions));
             let advice = "Keep one entry with all flavors.";
             let (path, title) = (config_path(last.place), format!("{image} {version}"));
-            self.find(Severity::Warning, Rule::ListedTwice, path, title, reason, advice);
+            self.find(Rule::ListedTwice, path, title, reason, advice);
         }
     }
 }

@@ -10,8 +10,8 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::profile::{Profile, ProfileError};
+use super::resolution::TypeGroup;
 use super::{Offer, Resolution};
-use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cloud_profile::validation::FeatureGates;
 use crate::provider::Providers;
 
@@ -67,21 +67,18 @@ struct Lint<'a> {
 /// # Errors
 /// When nobody knows its type; what can't be read otherwise is a finding.
 pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Result<Report, ProfileError> {
-    let mut profile = match Profile::read(document.clone(), providers) {
+    // As it comes to validation.
+    let profile = match Profile::read_completed(document.clone(), providers) {
         Ok(profile) => profile,
         Err(error @ ProfileError::Type { .. }) => return Err(error),
         Err(error) => return Ok(unreadable(document, &error)),
     };
-    // As it comes to validation.
-    apply_defaults(&mut profile.spec);
-    profile.fill_in_flavors();
     let offer: Offer = profile.offer(settings.now);
     let resolution = Resolution::of(&offer);
     let mut lint = Lint { settings, profile: &profile, resolution: &resolution, findings: Vec::new() };
     lint.refusals();
     lint.mapping();
-    let unused = lint.versions_without_types();
-    lint.flavors(&unused);
+    lint.flavors();
     lint.machine_types();
     lint.order();
     lint.regions();
@@ -115,6 +112,18 @@ fn unreadable(document: &Value, error: &ProfileError) -> Report {
 impl<'a> Lint<'a> {
     fn find(
         &mut self,
+        rule: Rule,
+        path: impl Into<String>,
+        subject: impl Into<String>,
+        reason: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.find_as(rule.severity(), rule, path, subject, reason, advice);
+    }
+
+    /// A finding that is better or worse than its rule usually is.
+    fn find_as(
+        &mut self,
         severity: Severity,
         rule: Rule,
         path: impl Into<String>,
@@ -122,18 +131,17 @@ impl<'a> Lint<'a> {
         reason: impl Into<String>,
         advice: impl Into<String>,
     ) {
-        self.findings.push(Finding {
-            severity,
-            rule,
-            path: path.into(),
-            subject: subject.into(),
-            reason: reason.into(),
-            advice: advice.into(),
-            refusal: None,
-        });
+        let (path, subject, reason, advice) = (path.into(), subject.into(), reason.into(), advice.into());
+        self.findings.push(Finding { severity, rule, path, subject, reason, advice, refusal: None });
     }
 
     fn offer(&self) -> &'a Offer {
         self.resolution.offer()
+    }
+
+    /// Names of the machine types of some groups.
+    fn names<'n>(&self, groups: impl IntoIterator<Item = &'n usize>) -> Vec<&'a str> {
+        let groups = groups.into_iter().filter_map(|group| self.resolution.groups().get(*group));
+        groups.flat_map(TypeGroup::names).collect()
     }
 }

@@ -2,54 +2,52 @@
 //!
 //! Another order gives the same classes other images: the nodes there are keep theirs, every new one differs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Lint;
-use super::finding::{Rule, Severity, count, some_of};
+use super::finding::{Rule, count, machine_types};
 use crate::api::gardener::CapabilityDefinition;
 use crate::capabilities::best_flavor;
-use crate::offer::resolution::{Availability, Outcome};
+use crate::offer::offered::OfferedVersion;
+use crate::offer::resolution::{Availability, TypeGroup};
 
 /// A choice that several flavors of a version compete for.
-struct Contest {
-    group: usize,
-    version: usize,
-    available: Availability,
+struct ContestedChoice<'a> {
+    group: &'a TypeGroup<'a>,
+    version: &'a OfferedVersion,
+    available: &'a Availability<'a>,
     chosen: usize,
 }
 
-impl Lint<'_> {
+/// Choices that another order decides otherwise, with the flavor that would win.
+type Changed<'a> = Vec<(&'a ContestedChoice<'a>, usize)>;
+
+impl<'a> Lint<'a> {
     pub(super) fn order(&mut self) {
         let offer = self.offer();
         if !offer.declares_capabilities {
             return;
         }
-        let contests = self.contests();
+        let contested = self.contested();
         let definitions = &offer.definitions;
-        for later in 0..definitions.len() {
-            // The shortest move that changes something says it all.
-            let moved = (0..later).rev().find_map(|earlier| {
-                let changed = self.changed(&contests, &moved(definitions, later, earlier));
-                (!changed.is_empty()).then_some((earlier, changed))
-            });
-            if let (Some((earlier, changed)), Some(definition)) = (moved, definitions.get(later)) {
-                let before = definitions.get(earlier).map(|definition| definition.name.as_str()).unwrap_or_default();
+        for (later, definition) in definitions.iter().enumerate() {
+            let change = self.first_change(&contested, later, |earlier| moved(definitions, later, earlier));
+            if let Some((earlier, changed)) = change {
+                let before = definitions.get(earlier).map_or("", |definition| &definition.name);
                 let path = format!("spec.machineCapabilities[{later}]");
                 self.order_matters(path, &definition.name, &definition.name, before, &changed);
             }
-        }
-        for (position, definition) in definitions.iter().enumerate() {
-            for later in 0..definition.values.len() {
-                let moved = (0..later).rev().find_map(|earlier| {
+            for (position, value) in definition.values.iter().enumerate() {
+                let change = self.first_change(&contested, position, |earlier| {
                     let mut reordered = definitions.clone();
-                    let values = reordered.get_mut(position).map(|definition| &mut definition.values)?;
-                    *values = moved(values, later, earlier);
-                    let changed = self.changed(&contests, &reordered);
-                    (!changed.is_empty()).then_some((earlier, changed))
+                    if let Some(definition) = reordered.get_mut(later) {
+                        definition.values = moved(&definition.values, position, earlier);
+                    }
+                    reordered
                 });
-                if let (Some((earlier, changed)), Some(value)) = (moved, definition.values.get(later)) {
-                    let before = definition.values.get(earlier).map(String::as_str).unwrap_or_default();
-                    let path = format!("spec.machineCapabilities[{position}].values[{later}]");
+                if let Some((earlier, changed)) = change {
+                    let before = definition.values.get(earlier).map_or("", String::as_str);
+                    let path = format!("spec.machineCapabilities[{later}].values[{position}]");
                     self.order_matters(path, &definition.name, value, before, &changed);
                 }
             }
@@ -57,50 +55,67 @@ impl Lint<'_> {
     }
 
     /// Every choice between several flavors that fit, of versions that can be selected.
-    fn contests(&self) -> Vec<Contest> {
-        let choices = self.resolution.each().filter_map(|(group, version, available)| {
-            let Outcome::Chosen(chosen) = self.resolution.outcome(group, available) else { return None };
-            let is_contested = available.flavors.len() > 1 && !self.is_over(version);
-            is_contested.then(|| Contest { group, version, available: available.clone(), chosen })
-        });
-        choices.collect()
+    fn contested(&self) -> Vec<ContestedChoice<'a>> {
+        let mut contested = Vec::new();
+        for resolved in self.resolution.versions().iter().filter(|version| !version.offered.is_expired()) {
+            for available in resolved.availability.iter().filter(|available| available.flavors.len() > 1) {
+                let groups = self.resolution.groups().iter();
+                let chosen = groups.filter_map(|group| Some((group, self.resolution.chosen(group, available)?)));
+                let version = resolved.offered;
+                contested.extend(chosen.map(|(group, chosen)| ContestedChoice { group, version, available, chosen }));
+            }
+        }
+        contested
     }
 
-    /// The contests that another order decides otherwise, with the flavor that would win.
-    fn changed<'a>(&self, contests: &'a [Contest], definitions: &[CapabilityDefinition]) -> Vec<(&'a Contest, usize)> {
-        let mut decided: std::collections::HashMap<(usize, usize), Option<usize>> = std::collections::HashMap::new();
+    /// The shortest move to the place of an earlier item that changes something says it all.
+    fn first_change<'c>(
+        &self,
+        contested: &'c [ContestedChoice<'c>],
+        later: usize,
+        reordered: impl Fn(usize) -> Vec<CapabilityDefinition>,
+    ) -> Option<(usize, Changed<'c>)> {
+        (0..later).rev().find_map(|earlier| {
+            let changed = self.changed(contested, &reordered(earlier));
+            (!changed.is_empty()).then_some((earlier, changed))
+        })
+    }
+
+    fn changed<'c>(&self, contested: &'c [ContestedChoice<'c>], definitions: &[CapabilityDefinition]) -> Changed<'c> {
+        let mut decided: HashMap<(usize, usize), Option<usize>> = HashMap::new();
         let mut changed = Vec::new();
-        for contest in contests {
-            let winner =
-                *decided.entry((contest.group, self.resolution.list(&contest.available))).or_insert_with(|| {
-                    let machine = &self.resolution.groups().get(contest.group)?.capabilities;
-                    let flavors = self.resolution.flavors(&contest.available);
-                    best_flavor(machine, definitions, flavors, |flavor| flavor).ok()
-                });
-            let winner = winner.and_then(|position| contest.available.flavors.get(position).copied());
-            if let Some(winner) = winner.filter(|winner| *winner != contest.chosen) {
-                changed.push((contest, winner));
-            }
+        for contested in contested {
+            let ContestedChoice { group, available, chosen, .. } = contested;
+            let winner = *decided.entry((group.number, self.resolution.list(available))).or_insert_with(|| {
+                best_flavor(&group.capabilities, definitions, self.resolution.flavors(available), |flavor| flavor).ok()
+            });
+            let winner = winner.and_then(|position| available.flavors.get(position));
+            changed.extend(winner.filter(|winner| *winner != chosen).map(|winner| (contested, *winner)));
         }
         changed
     }
 
-    fn order_matters(&mut self, path: String, subject: &str, moved: &str, before: &str, changed: &[(&Contest, usize)]) {
+    fn order_matters(
+        &mut self,
+        path: String,
+        subject: &str,
+        moved: &str,
+        before: &str,
+        changed: &[(&ContestedChoice<'_>, usize)],
+    ) {
         let Some((first, instead)) = changed.first() else { return };
-        let groups: BTreeSet<usize> = changed.iter().map(|(contest, _)| contest.group).collect();
-        let versions: BTreeSet<usize> = changed.iter().map(|(contest, _)| contest.version).collect();
-        let names = || groups.iter().flat_map(|group| self.resolution.type_names(*group));
-        let title = self.offer().images.get(first.version).map(|version| version.title()).unwrap_or_default();
+        let groups: BTreeSet<usize> = changed.iter().map(|(contested, _)| contested.group.number).collect();
+        let versions: BTreeSet<&str> = changed.iter().map(|(contested, _)| contested.version.path.as_str()).collect();
         let reason = format!(
-            "Moving {moved} before {before} changes the image of {} ({}) at {}; for example flavor {instead} of {title} \
-             instead of flavor {}. Machine classes keep their names, so only new nodes would get it.",
-            count(names().count(), "machine type"),
-            some_of(names()),
+            "Moving {moved} before {before} changes the image of {} at {}; for example flavor {instead} of {} instead of \
+             flavor {}. Machine classes keep their names, so only new nodes would get it.",
+            machine_types(&self.names(&groups)),
             count(versions.len(), "image version"),
+            first.version.title(),
             first.chosen
         );
         let advice = "Leave the order as it is. To be independent of it, give each machine type one flavor that fits.";
-        self.find(Severity::Note, Rule::OrderSensitive, path, subject, reason, advice);
+        self.find(Rule::OrderSensitive, path, subject, reason, advice);
     }
 }
 

@@ -3,96 +3,80 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Lint;
-use super::finding::{Rule, Severity, count, some_of};
-use crate::offer::offered::OfferedVersion;
+use super::finding::{Rule, Severity, count, machine_types, some_of};
 use crate::offer::profile::config_path;
-use crate::offer::resolution::{Availability, Outcome};
+use crate::offer::resolution::{Availability, ResolvedVersion};
 use crate::provider::profile::UncoveredRegion;
 
 impl Lint<'_> {
     pub(super) fn regions(&mut self) {
         self.unknown_regions();
         self.uncovered_regions();
-        let offer = self.offer();
-        for (position, version) in offer.images.iter().enumerate() {
-            if self.is_over(position) {
-                continue;
-            }
-            for (flavor, offered) in version.flavors.iter().enumerate() {
-                let lacking = self.resolution.availability(position).iter();
-                let lacking: Vec<&Availability> =
-                    lacking.filter(|available| !available.flavors.contains(&flavor)).collect();
+        for resolved in self.resolution.versions().iter().filter(|version| !version.offered.is_expired()) {
+            for (flavor, offered) in resolved.offered.flavors.iter().enumerate() {
+                let lacking = resolved.availability.iter().filter(|available| !available.flavors.contains(&flavor));
+                let lacking: Vec<&Availability<'_>> = lacking.collect();
                 if lacking.is_empty() {
                     continue;
                 }
-                let regions = lacking.iter().flat_map(|available| &available.regions);
-                let regions: Vec<&str> =
-                    regions.filter_map(|region| offer.regions.get(*region)).map(String::as_str).collect();
+                let regions: Vec<&str> = lacking.iter().flat_map(|available| &available.regions).copied().collect();
                 let reason = format!(
                     "Flavor {flavor} has no image in {} of {}: {}. {}",
                     regions.len(),
-                    count(offer.regions.len(), "region"),
+                    count(self.offer().regions.len(), "region"),
                     some_of(regions),
-                    self.consequence(position, flavor, &lacking)
+                    self.consequence(resolved, flavor, &lacking)
                 );
                 let advice =
                     "Add the images of these regions, or take the regions out of spec.regions if nobody uses them.";
                 let path = format!("{}.regions", offered.path);
-                self.find(Severity::Warning, Rule::MissingRegion, path, version.title(), reason, advice);
+                self.find(Rule::MissingRegion, path, resolved.offered.title(), reason, advice);
             }
-            self.regions_without_images(position, version);
+            self.regions_without_images(resolved);
         }
     }
 
     /// What machine types that get the flavor elsewhere get where it is missing.
-    fn consequence(&self, version: usize, flavor: usize, lacking: &[&Availability]) -> String {
-        let groups: BTreeSet<usize> = (0..self.resolution.groups().len())
-            .filter(|group| {
-                let gets = |available| self.resolution.outcome(*group, available) == Outcome::Chosen(flavor);
-                self.resolution.availability(version).iter().any(gets)
-            })
-            .collect();
+    fn consequence(&self, version: &ResolvedVersion<'_>, flavor: usize, lacking: &[&Availability<'_>]) -> String {
         let mut nothing = Vec::new();
         let mut another: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-        for group in groups {
-            let outcomes = lacking.iter().map(|available| self.resolution.outcome(group, available));
-            let outcomes: Vec<Outcome> = outcomes.collect();
-            let names = self.resolution.type_names(group);
-            match outcomes.iter().find(|outcome| !matches!(outcome, Outcome::Chosen(_))) {
-                Some(_) => nothing.extend(names),
-                None => {
-                    let Some(Outcome::Chosen(other)) = outcomes.first() else { continue };
-                    another.entry(*other).or_default().extend(names);
-                }
+        for group in self.resolution.groups() {
+            let gets = |available| self.resolution.chosen(group, available);
+            if !version.availability.iter().any(|available| gets(available) == Some(flavor)) {
+                continue;
+            }
+            let there: Option<Vec<usize>> = lacking.iter().map(|available| gets(available)).collect();
+            match there.as_deref() {
+                None => nothing.extend(group.names()),
+                Some([other, ..]) => another.entry(*other).or_default().extend(group.names()),
+                Some([]) => {}
             }
         }
         let mut sentences = Vec::new();
         if !nothing.is_empty() {
-            let number = count(nothing.len(), "machine type");
-            sentences.push(format!("{number} ({}) can't be used with this version there.", some_of(nothing)));
+            sentences.push(format!("{} can't be used with this version there.", machine_types(&nothing)));
         }
         for (other, names) in another {
-            let number = count(names.len(), "machine type");
-            sentences.push(format!("{number} ({}) get flavor {other} there instead.", some_of(names)));
+            sentences.push(format!("{} get flavor {other} there instead.", machine_types(&names)));
         }
         if sentences.is_empty() { "No machine type gets it elsewhere either.".to_owned() } else { sentences.join(" ") }
     }
 
     /// Versions whose provider half knows no region of the profile at all have no flavors in the offer.
-    fn regions_without_images(&mut self, position: usize, version: &OfferedVersion) {
-        let none = self.resolution.availability(position).iter().find(|available| available.flavors.is_empty());
+    fn regions_without_images(&mut self, version: &ResolvedVersion<'_>) {
         // A version without any image is told by what it lacks in the provider's half.
-        if version.flavors.is_empty() {
+        if version.offered.flavors.is_empty() {
             return;
         }
+        let none = version.availability.iter().find(|available| available.flavors.is_empty());
         let Some(none) = none.filter(|none| none.regions.len() < self.offer().regions.len()) else { return };
-        let regions = none.regions.iter().filter_map(|region| self.offer().regions.get(*region));
         let reason = format!(
             "It has no image at all in {}, but Gardener lets Shoots there select it.",
-            some_of(regions.map(String::as_str))
+            some_of(none.regions.iter().copied())
         );
         let advice = "Add images of these regions, or take the regions out of spec.regions if nobody uses them.";
-        self.find(Severity::Error, Rule::MissingRegion, &version.path, version.title(), reason, advice);
+        let (path, title) = (&version.offered.path, version.offered.title());
+        self.find_as(Severity::Error, Rule::MissingRegion, path, title, reason, advice);
     }
 
     fn uncovered_regions(&mut self) {
@@ -102,7 +86,7 @@ impl Lint<'_> {
             let reason = format!("{member} does not list region {region}: {consequence}.");
             let advice = format!("List the region in {member}, give it zones, or take it out of spec.regions.");
             let path = format!("spec.providerConfig.{member}");
-            self.find(Severity::Error, Rule::MissingRegion, path, region, reason, advice);
+            self.find_as(Severity::Error, Rule::MissingRegion, path, region, reason, advice);
         }
     }
 
@@ -127,7 +111,7 @@ impl Lint<'_> {
                 some_of(regions.iter().map(String::as_str))
             );
             let advice = "Correct the name of the region, add it to spec.regions, or remove the images.";
-            self.find(Severity::Warning, Rule::UnknownRegion, path, title, reason, advice);
+            self.find(Rule::UnknownRegion, path, title, reason, advice);
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Lint;
 use super::finding::{Rule, Severity, count};
 use crate::api::gotext::json::to_go_json;
-use crate::capabilities::Classification;
+use crate::offer::document::{CORE_IMAGES, PROVIDER_IMAGES, at_path, objects, text, versions, without_status};
 use crate::offer::profile::Profile;
 
 /// Etcd's default for the largest request: more can't be stored.
@@ -76,10 +76,7 @@ impl Size {
 
 /// Bytes of an object without what is not its author's.
 pub(in crate::offer) fn stored_bytes(document: &Value) -> usize {
-    let mut document = document.clone();
-    if let Some(members) = document.as_object_mut() {
-        members.remove("status");
-    }
+    let mut document = without_status(document);
     if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
@@ -124,7 +121,7 @@ impl Lint<'_> {
         };
         let severity = if size.bytes > LIMIT { Severity::Error } else { Severity::Warning };
         let name = self.profile.name().to_owned();
-        self.find(severity, Rule::Size, "spec", name, reason, advice);
+        self.find_as(severity, Rule::Size, "spec", name, reason, advice);
     }
 
     /// Expired versions, versions that nobody can use or is offered, and images of unknown regions.
@@ -135,7 +132,7 @@ impl Lint<'_> {
                 prunable.push(Prunable { what, bytes });
             }
         };
-        let expired = self.offer().images.iter().filter(|version| version.classification == Classification::Expired);
+        let expired = self.offer().images.iter().filter(|version| version.is_expired());
         let expired: Vec<(&str, &str)> =
             expired.map(|version| (version.image.as_str(), version.version.as_str())).collect();
         let bytes = expired.iter().map(|(image, version)| version_bytes(self.profile, image, version)).sum();
@@ -146,11 +143,9 @@ impl Lint<'_> {
             (Rule::UnlistedImage, "version", "that nobody is offered"),
         ] {
             let found: Vec<_> = self.findings.iter().filter(|finding| finding.rule == rule).collect();
-            let at = |path: &str| {
-                let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
-                self.profile.document.pointer(&pointer).map_or(0, |value| to_go_json(value).len() + 1)
-            };
-            add(format!("{} {which}", count(found.len(), part)), found.iter().map(|finding| at(&finding.path)).sum());
+            let parts = found.iter().filter_map(|finding| at_path(&self.profile.document, &finding.path));
+            let bytes = parts.map(|part| to_go_json(part).len() + 1).sum();
+            add(format!("{} {which}", count(found.len(), part)), bytes);
         }
         prunable
     }
@@ -170,11 +165,11 @@ fn image_costs(profile: &Profile) -> Vec<ImageCost> {
 /// Bytes of a version in both halves.
 fn version_bytes(profile: &Profile, image: &str, version: &str) -> usize {
     let half = |pointer: &str| -> usize {
-        let images = profile.document.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
-        let versions = images.filter(|entry| entry["name"] == *image).filter_map(|entry| entry["versions"].as_array());
-        let versions = versions.flatten().filter(|entry| entry["version"] == *version);
+        let versions =
+            objects(&profile.document, pointer).filter(|known| text(known, "name") == image).flat_map(versions);
+        let versions = versions.filter(|known| text(known, "version") == version);
         // A comma stands between two.
-        versions.map(|entry| to_go_json(entry).len() + 1).sum()
+        versions.map(|known| to_go_json(&known.clone().into()).len() + 1).sum()
     };
-    half("/spec/machineImages") + half("/spec/providerConfig/machineImages")
+    half(CORE_IMAGES) + half(PROVIDER_IMAGES)
 }

@@ -6,7 +6,7 @@ use crate::cli::explain::mismatch_text;
 use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
-use crate::offer::matrix::{Choice, Flavor, Group, Image, Matrix, OutcomeWord};
+use crate::offer::matrix::{Choice, ChoiceOutcome, Flavor, Group, Image, Matrix};
 use crate::provider::explanation::capabilities_text;
 
 const INDENT: usize = 2;
@@ -147,20 +147,20 @@ pub(super) fn reason(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>
     let verdicts = matrix.decisions.get(choice.decision).map(|decision| decision.verdicts.as_slice());
     let verdicts = || choice.candidates.iter().zip(verdicts.unwrap_or_default());
     match choice.outcome {
-        OutcomeWord::Chosen => String::new(),
-        OutcomeWord::Unusable => {
+        ChoiceOutcome::Chosen => String::new(),
+        ChoiceOutcome::Unusable => {
             let chosen = verdicts().find(|(_, verdict)| **verdict == FlavorVerdict::Chosen).map(|(flavor, _)| *flavor);
             let defect = chosen.and_then(|flavor| image.flavors.get(flavor)).and_then(|flavor| flavor.defect);
             let defect = defect.map(|defect| defect.text()).unwrap_or_default();
             format!("flavor {} is chosen, but {defect}", chosen.unwrap_or_default())
         }
-        OutcomeWord::NoFlavors => "the provider config lists no image".to_owned(),
-        OutcomeWord::Tied => {
+        ChoiceOutcome::NoFlavors => "the provider config lists no image".to_owned(),
+        ChoiceOutcome::Tied => {
             let tied = verdicts().filter(|(_, verdict)| **verdict == FlavorVerdict::Tied);
             let tied: Vec<_> = tied.map(|(flavor, _)| flavor.to_string()).collect();
             format!("flavors {} list the same capabilities", tied.join(" and "))
         }
-        OutcomeWord::NoneFits => {
+        ChoiceOutcome::NoneFits => {
             let missed = verdicts().filter_map(|(_, verdict)| match verdict {
                 FlavorVerdict::Rejected { mismatches } => Some(mismatches),
                 _ => None,

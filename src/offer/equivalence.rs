@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::offered::{Offer, OfferedFlavor, OfferedType};
-use super::resolution::{Availability, Outcome, Resolution};
+use super::offered::{Offer, OfferedFlavor, OfferedType, OfferedVersion};
+use super::resolution::{Availability, Resolution, ResolvedVersion, TypeGroup};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::with_defaults;
 use crate::provider::explanation::ImageName;
@@ -13,7 +13,7 @@ use crate::provider::explanation::ImageName;
 /// Everything that machine types get, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Proof {
+pub struct EquivalenceCheck {
     /// Machine types that both sides have.
     pub machine_types: usize,
     /// Image versions of either side.
@@ -68,7 +68,7 @@ pub struct Lost {
     pub image: ImageName,
 }
 
-impl Proof {
+impl EquivalenceCheck {
     /// Whether every question is answered the same.
     #[must_use]
     pub fn is_equal(&self) -> bool {
@@ -77,111 +77,97 @@ impl Proof {
 }
 
 /// Machine types that are the same to both sides.
-struct Kin<'a> {
-    before: Asked<'a>,
-    after: Asked<'a>,
+struct ComparedTypes<'a> {
+    before: Side<'a>,
+    after: Side<'a>,
     names: Vec<String>,
 }
 
 /// Machine types as one side sees them.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct Side<'a> {
     resolution: &'a Resolution<'a>,
-    group: usize,
+    group: &'a TypeGroup<'a>,
     machine_type: &'a OfferedType,
 }
 
 /// Asks both sides about every machine type that both have.
 #[must_use]
-pub fn compare(before: &Resolution<'_>, after: &Resolution<'_>) -> Proof {
-    let kin = kin(before, after);
+pub fn compare(before: &Resolution<'_>, after: &Resolution<'_>) -> EquivalenceCheck {
+    let types = compared_types(before, after);
     let questions = questions(before, after);
-    let mut proof = Proof {
-        machine_types: kin.iter().map(|kin| kin.names.len()).sum(),
+    let mut check = EquivalenceCheck {
+        machine_types: types.iter().map(|types| types.names.len()).sum(),
         versions: questions.len(),
-        ..Proof::default()
+        ..EquivalenceCheck::default()
     };
-    for kin in &kin {
-        let known = proof.differences.len();
+    for types in &types {
+        let known = check.differences.len();
         for question in &questions {
             let regions: usize = question.parts.iter().map(|part| part.regions.len()).sum();
-            proof.questions += kin.names.len() * regions;
-            proof.differences.extend(kin.differences(question));
+            check.questions += types.names.len() * regions;
+            check.differences.extend(types.differences(question));
         }
         // Who gets the same everywhere loses nothing.
-        if proof.differences.len() > known {
-            proof.lost.extend(kin.lost(&questions));
+        if check.differences.len() > known {
+            check.lost.extend(types.lost(&questions));
         }
     }
-    proof
+    check
 }
 
 /// A version that both sides are asked for.
 struct Question<'a> {
     image: &'a str,
     version: &'a str,
+    before: Option<&'a ResolvedVersion<'a>>,
+    after: Option<&'a ResolvedVersion<'a>>,
     /// Its regions by what is available there, on both sides.
     parts: Vec<Part<'a>>,
 }
 
 /// Regions in which the same flavors are available.
 struct Part<'a> {
-    before: Option<(usize, &'a Availability)>,
-    after: Option<(usize, &'a Availability)>,
+    before: Option<&'a Availability<'a>>,
+    after: Option<&'a Availability<'a>>,
     /// `None` alone where images are the same in every region.
     regions: Vec<Option<&'a str>>,
 }
 
 fn questions<'a>(before: &'a Resolution<'a>, after: &'a Resolution<'a>) -> Vec<Question<'a>> {
-    let (of_before, of_after) = (positions(before.offer()), positions(after.offer()));
+    let (of_before, of_after) = (by_title(before), by_title(after));
     let regions = regions(before.offer(), after.offer());
-    let mut asked: Vec<(&str, &str)> = Vec::new();
     let mut known: HashSet<(&str, &str)> = HashSet::new();
-    for version in before.offer().images.iter().chain(&after.offer().images) {
-        let title = (version.image.as_str(), version.version.as_str());
-        if known.insert(title) {
-            asked.push(title);
-        }
-    }
-    let question = |(image, version)| {
-        let (was, is) = (of_before.get(&(image, version)).copied(), of_after.get(&(image, version)).copied());
+    let titles = before.versions().iter().chain(after.versions()).map(title).filter(|title| known.insert(*title));
+    let question = |title| {
+        let (was, is) = (of_before.get(&title).copied(), of_after.get(&title).copied());
         let mut parts: Vec<Part<'a>> = Vec::new();
         for region in &regions {
-            let (was, is) = (available(before, was, *region), available(after, is, *region));
-            let same = |side: &Option<(usize, &Availability)>, other: &Option<(usize, &Availability)>| {
-                side.map(|(_, available)| std::ptr::from_ref(available))
-                    == other.map(|(_, available)| std::ptr::from_ref(available))
-            };
-            match parts.iter_mut().find(|part| same(&part.before, &was) && same(&part.after, &is)) {
+            let (before, after) = (available(was, *region), available(is, *region));
+            match parts.iter_mut().find(|part| part.before == before && part.after == after) {
                 Some(part) => part.regions.push(*region),
-                None => parts.push(Part { before: was, after: is, regions: vec![*region] }),
+                None => parts.push(Part { before, after, regions: vec![*region] }),
             }
         }
-        Question { image, version, parts }
+        Question { image: title.0, version: title.1, before: was, after: is, parts }
     };
-    asked.into_iter().map(question).collect()
+    titles.map(question).collect()
 }
 
 /// What a version has in a region; nothing where the version or the region is unknown.
-fn available<'a>(
-    resolution: &'a Resolution<'a>,
-    version: Option<usize>,
-    region: Option<&str>,
-) -> Option<(usize, &'a Availability)> {
-    let version = version?;
-    let offered = &resolution.offer().regions;
-    let is_there = |available: &&Availability| {
-        let mut names = available.regions.iter().filter_map(|position| offered.get(*position));
-        available.regions.is_empty() || names.any(|name| Some(name.as_str()) == region)
+fn available<'a>(version: Option<&'a ResolvedVersion<'a>>, region: Option<&str>) -> Option<&'a Availability<'a>> {
+    let is_there = |available: &&Availability<'_>| {
+        available.regions.is_empty() || region.is_some_and(|region| available.regions.contains(&region))
     };
-    resolution.availability(version).iter().find(is_there).map(|available| (version, available))
+    version?.availability.iter().find(is_there)
 }
 
-impl Kin<'_> {
+impl ComparedTypes<'_> {
     fn differences(&self, question: &Question<'_>) -> Vec<Difference> {
         let mut differing: BTreeMap<(Answer, Answer), Vec<String>> = BTreeMap::new();
         for part in &question.parts {
-            let (was, is) = (self.before.given(part.before), self.after.given(part.after));
+            let was = self.before.given(question.before, part.before);
+            let is = self.after.given(question.after, part.after);
             for region in &part.regions {
                 // What Gardener admits on neither side nobody can have.
                 let nobody_can = !was.admitted && !is.admitted;
@@ -204,14 +190,16 @@ impl Kin<'_> {
     }
 
     /// Images of some region that these machine types could select with some version, and can't with any.
-    fn lost(&self, questions: &[Question<'_>]) -> Vec<Lost> {
-        let mut could: BTreeSet<(Option<&str>, ImageName)> = BTreeSet::new();
+    fn lost<'q>(&self, questions: &[Question<'q>]) -> Vec<Lost> {
+        let mut could: BTreeSet<(Option<&'q str>, ImageName)> = BTreeSet::new();
         let mut can = could.clone();
-        for part in questions.iter().flat_map(|question| &question.parts) {
-            for (side, set) in [(self.before.given(part.before), &mut could), (self.after.given(part.after), &mut can)]
-            {
-                for region in part.regions.iter().filter(|_| side.admitted) {
-                    set.extend(side.image_in(*region).map(|image| (*region, image.clone())));
+        for question in questions {
+            for Part { before, after, regions } in &question.parts {
+                let was = (self.before.given(question.before, *before), &mut could);
+                let is = (self.after.given(question.after, *after), &mut can);
+                for (side, images) in [was, is].into_iter().filter(|(side, _)| side.admitted) {
+                    let there = |region: &Option<&'q str>| Some((*region, side.image_in(*region)?.clone()));
+                    images.extend(regions.iter().filter_map(there));
                 }
             }
         }
@@ -244,18 +232,14 @@ impl Given<'_> {
     }
 }
 
-impl<'a> Asked<'a> {
-    fn given(&self, available: Option<(usize, &Availability)>) -> Given<'a> {
-        let offer = self.resolution.offer();
+impl<'a> Side<'a> {
+    fn given(&self, version: Option<&'a ResolvedVersion<'a>>, available: Option<&Availability<'_>>) -> Given<'a> {
         let nothing = Given { flavor: None, admitted: false, effect: BTreeMap::new() };
-        let Some((version, available)) = available else { return nothing };
-        let Some(offered) = offer.images.get(version) else { return nothing };
-        let admitted = offered.admits(self.machine_type, &offer.definitions);
-        let Outcome::Chosen(flavor) = self.resolution.outcome(self.group, available) else {
-            return Given { admitted, ..nothing };
-        };
-        let flavor = offered.flavors.get(flavor);
-        Given { flavor, admitted, effect: flavor.map(|flavor| self.effect(&flavor.capabilities)).unwrap_or_default() }
+        let (Some(ResolvedVersion { offered, .. }), Some(available)) = (version, available) else { return nothing };
+        let admitted = offered.admits(self.machine_type, &self.resolution.offer().definitions);
+        let chosen = self.resolution.chosen(self.group, available).and_then(|flavor| offered.flavors.get(flavor));
+        let effect = chosen.map(|flavor| self.effect(&flavor.capabilities)).unwrap_or_default();
+        Given { flavor: chosen, admitted, effect }
     }
 
     fn effect(&self, flavor: &Capabilities) -> BTreeMap<String, BTreeSet<String>> {
@@ -274,43 +258,38 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn kin<'a>(before: &'a Resolution<'a>, after: &'a Resolution<'a>) -> Vec<Kin<'a>> {
-    let in_after: HashMap<&str, usize> =
-        after.offer().machine_types.iter().enumerate().map(|(at, known)| (known.name.as_str(), at)).collect();
+fn compared_types<'a>(before: &'a Resolution<'a>, after: &'a Resolution<'a>) -> Vec<ComparedTypes<'a>> {
+    let side = |resolution, (machine_type, group)| Side { resolution, group, machine_type };
+    let in_after: HashMap<&str, Side<'a>> =
+        after.types().map(|known| (known.0.name.as_str(), side(after, known))).collect();
     let mut found: HashMap<_, usize> = HashMap::new();
-    let mut kin: Vec<Kin<'a>> = Vec::new();
-    for (position, machine_type) in before.offer().machine_types.iter().enumerate() {
-        let Some(there) = in_after.get(machine_type.name.as_str()).copied() else { continue };
-        let Some(other) = after.offer().machine_types.get(there) else { continue };
-        let groups = (before.group_of_type(position), after.group_of_type(there));
-        let of_old_format = format!("{:?} {:?}", machine_type.of_old_format.0, other.of_old_format.0);
-        let known = *found.entry((groups, of_old_format)).or_insert_with(|| {
-            kin.push(Kin {
-                before: Asked { resolution: before, group: groups.0, machine_type },
-                after: Asked { resolution: after, group: groups.1, machine_type: other },
-                names: Vec::new(),
-            });
-            kin.len() - 1
+    let mut compared: Vec<ComparedTypes<'a>> = Vec::new();
+    for before in before.types().map(|known| side(before, known)) {
+        let Some(after) = in_after.get(before.machine_type.name.as_str()).copied() else { continue };
+        let of_old_format = [before, after].map(|side| format!("{:?}", side.machine_type.of_old_format.0));
+        let known = *found.entry((before.group.number, after.group.number, of_old_format)).or_insert_with(|| {
+            compared.push(ComparedTypes { before, after, names: Vec::new() });
+            compared.len() - 1
         });
-        if let Some(kin) = kin.get_mut(known) {
-            kin.names.push(machine_type.name.clone());
+        if let Some(types) = compared.get_mut(known) {
+            types.names.push(before.machine_type.name.clone());
         }
     }
-    kin
+    compared
 }
 
-fn positions(offer: &Offer) -> HashMap<(&str, &str), usize> {
-    // Where a version is listed twice, the first counts, as for Gardener.
-    let versions = offer.images.iter().enumerate().rev();
-    versions.map(|(position, version)| ((version.image.as_str(), version.version.as_str()), position)).collect()
+fn title<'a>(version: &ResolvedVersion<'a>) -> (&'a str, &'a str) {
+    (&version.offered.image, &version.offered.version)
+}
+
+/// Where a version is listed twice, the first counts, as for Gardener.
+fn by_title<'a>(resolution: &'a Resolution<'a>) -> HashMap<(&'a str, &'a str), &'a ResolvedVersion<'a>> {
+    resolution.versions().iter().rev().map(|version| (title(version), version)).collect()
 }
 
 /// The regions to ask about; `None` alone where images are the same in every region.
 fn regions<'a>(before: &'a Offer, after: &'a Offer) -> Vec<Option<&'a str>> {
-    let is_regional = |offer: &Offer| {
-        offer.images.iter().flat_map(|version| &version.flavors).any(|flavor| !flavor.by_region.is_empty())
-    };
-    if !is_regional(before) && !is_regional(after) {
+    if !before.images.iter().chain(&after.images).any(OfferedVersion::is_regional) {
         return vec![None];
     }
     let names: BTreeSet<&str> = before.regions.iter().chain(&after.regions).map(String::as_str).collect();
