@@ -13,7 +13,7 @@ pub fn deployment_strategy(
     max_unavailable: IntOrString,
 ) -> DeploymentStrategy {
     let orchestration_type = match update_strategy {
-        None | Some(UpdateStrategy::AutoRollingUpdate) => None,
+        None | Some(UpdateStrategy::AutoRollingUpdate | UpdateStrategy::Other) => None,
         Some(UpdateStrategy::AutoInPlaceUpdate) => Some(OrchestrationType::Auto),
         Some(UpdateStrategy::ManualInPlaceUpdate) => Some(OrchestrationType::Manual),
     };
@@ -35,5 +35,20 @@ pub fn deployment_strategy(
                 orchestration_type: Some(orchestration_type),
             }),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::gardener::WorkerSpec;
+
+    #[test]
+    fn a_strategy_that_nobody_knows_replaces_machines_and_concerns_its_pool_only() {
+        let spec = r#"{"type": "azure", "pools": [{"name": "a", "updateStrategy": "Sometimes"}, {"name": "b"}]}"#;
+        let spec: WorkerSpec = serde_json::from_str(spec).unwrap();
+        assert_eq!(spec.pools.len(), 2);
+        let strategy = deployment_strategy(spec.pools[0].update_strategy, IntOrString::Int(1), IntOrString::Int(0));
+        assert_eq!(strategy.strategy_type, "RollingUpdate");
     }
 }

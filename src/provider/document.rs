@@ -1,7 +1,9 @@
 //! Documents of providers: raw JSON with `apiVersion` and `kind` inside objects of Gardener.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 
 use crate::api::gotext::json::{DecodeError, decode_large, decode_lenient, refuse_duplicates};
@@ -70,7 +72,8 @@ struct TypeMeta {
 
 /// Decodes a document.
 ///
-/// An empty object without `apiVersion` and `kind` is an empty document, as for the Go extension.
+/// One without `kind` counts as of the kind that is wanted. One without `apiVersion` may have no member but `kind`, and is an
+/// empty document: the Go extensions read it as their internal type, which has none of the members that are written here.
 ///
 /// # Errors
 /// When kind or version differ, or a member is wrong; the error names the member's path.
@@ -78,10 +81,11 @@ pub fn decode_document<T: Document>(raw: &RawValue) -> Result<T, DocumentError> 
     let text = raw.get();
     let meta: TypeMeta = decode_lenient(text)?;
     let (kind, version) = (meta.kind.unwrap_or_default(), meta.api_version.unwrap_or_default());
-    if kind.is_empty() && version.is_empty() && is_empty_object(text) {
+    let is_kind = kind.is_empty() || kind == T::KIND;
+    if is_kind && version.is_empty() && has_no_member_but_kind(text)? {
         return Ok(T::default());
     }
-    if kind != T::KIND || version != T::API_VERSION {
+    if !is_kind || version != T::API_VERSION {
         return Err(DocumentError::Type { wanted_kind: T::KIND, wanted_version: T::API_VERSION, kind, version });
     }
     if T::STRICT {
@@ -90,6 +94,55 @@ pub fn decode_document<T: Document>(raw: &RawValue) -> Result<T, DocumentError> 
     Ok(if T::LARGE { decode_large(text)? } else { decode_lenient(text)? })
 }
 
-fn is_empty_object(text: &str) -> bool {
-    text.chars().filter(|character| !character.is_whitespace()).eq("{}".chars())
+fn has_no_member_but_kind(text: &str) -> Result<bool, DecodeError> {
+    let members: BTreeMap<String, IgnoredAny> = decode_lenient(text)?;
+    Ok(members.keys().all(|member| ["kind", "apiVersion"].contains(&member.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    documents! {
+        strict
+        /// A document.
+        pub struct Config {
+            api_version: String,
+            kind: String,
+            /// A member.
+            pub size: i32,
+        }
+    }
+
+    impl Document for Config {
+        const KIND: &'static str = "Config";
+        const API_VERSION: &'static str = "cloud/v1";
+        const STRICT: bool = true;
+    }
+
+    #[test]
+    fn a_document_without_kind_or_version_is_read_as_by_the_go_extensions() {
+        for (text, size) in [
+            ("{}", Some(0)),
+            (r#"{"kind": "Config"}"#, Some(0)),
+            (r#"{"kind": "Config", "apiVersion": ""}"#, Some(0)),
+            (r#"{"apiVersion": "cloud/v1"}"#, Some(0)),
+            (r#"{"apiVersion": "cloud/v1", "size": 3}"#, Some(3)),
+            (r#"{"apiVersion": "cloud/v1", "kind": "Config", "size": 3}"#, Some(3)),
+            (r#"{"kind": "Config", "size": 3}"#, None),
+            (r#"{"size": 3}"#, None),
+            (r#"{"kind": "Another"}"#, None),
+            (r#"{"apiVersion": "cloud/v2"}"#, None),
+            (r#"{"apiVersion": "cloud/v1", "volume": 3}"#, None),
+        ] {
+            let raw = RawValue::from_string(text.to_owned()).unwrap();
+            let Ok(config) = decode_document::<Config>(&raw) else {
+                assert_eq!(size, None, "{text}");
+                continue;
+            };
+            let Config { api_version, kind, size: found } = config;
+            assert_eq!(Some(found), size, "{text}");
+            assert!(kind.is_empty() || kind == "Config", "{text}: {api_version}");
+        }
+    }
 }

@@ -223,11 +223,12 @@ pub fn status_patch(
     texts: TextSize,
 ) -> Option<Value> {
     let is_awaited = is_reconcile_requested(worker) || is_unanswered(worker, now);
-    let now = seconds(answered_at(worker, now));
+    let answered_at = answered_at(worker, now);
+    let now = seconds(answered_at);
     let mut status = json!({});
     operation_members(worker, operation, outcome, is_awaited, &now, texts, &mut status);
     if let Some(published) = published {
-        published_members(worker, published, &now, &mut status);
+        published_members(worker, published, answered_at, &mut status);
     }
     let is_empty = status.as_object().is_none_or(serde_json::Map::is_empty);
     (!is_empty).then(|| json!({ "status": status }))
@@ -327,17 +328,24 @@ fn is_operation_recorded(
     is_last_operation && is_last_error && is_observed
 }
 
-fn published_members(worker: &Worker, published: &Published, now: &str, status: &mut Value) {
+fn published_members(worker: &Worker, published: &Published, now: Timestamp, status: &mut Value) {
     let bounds_differ = worker.status.machine_deployments != published.machine_deployments;
     if bounds_differ {
         status["machineDeployments"] = json!(published.machine_deployments);
     }
     if (bounds_differ || published.renew_time) && !published.machine_deployments.is_empty() {
-        status["machineDeploymentsLastUpdateTime"] = json!(now);
+        status["machineDeploymentsLastUpdateTime"] = json!(seconds(publication_time(worker, now)));
     }
     if let Some(document) = provider_status_patch(worker, &published.provider_status) {
         status["providerStatus"] = document;
     }
+}
+
+/// gardenlet waits until this time moves on, and it has whole seconds: two requests may come within one. A recorded time far
+/// ahead means nothing.
+fn publication_time(worker: &Worker, now: Timestamp) -> Timestamp {
+    let next = published_at(worker).and_then(|last| last.checked_add(SignedDuration::from_secs(1)).ok());
+    next.filter(|next| next.duration_since(now) <= SignedDuration::from_mins(1)).map_or(now, |next| next.max(now))
 }
 
 /// What makes `status.providerStatus` of a Worker say that; `None` when it does.
@@ -530,6 +538,13 @@ mod tests {
         status["machineDeployments"] = json!(bounds);
         let begun = patch(status.clone(), &ReconcileOutcome::Succeeded, Some(&published)).unwrap();
         assert_eq!(begun, json!({"machineDeploymentsLastUpdateTime": NOW}));
+        for (last, next) in [(-30, 0), (0, 1), (5, 6), (3600, 0)] {
+            let after = |seconds: i64| NOW.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds);
+            status["machineDeploymentsLastUpdateTime"] = json!(after(last).to_string());
+            let written = patch(status.clone(), &ReconcileOutcome::Succeeded, Some(&published)).unwrap();
+            let wanted = json!({"machineDeploymentsLastUpdateTime": after(next).to_string()});
+            assert_eq!(written, wanted, "two requests within a second, last published after {last} s");
+        }
         published.renew_time = false;
         assert_eq!(patch(status, &ReconcileOutcome::Succeeded, Some(&published)), None);
     }

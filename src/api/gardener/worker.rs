@@ -289,6 +289,9 @@ pub enum UpdateStrategy {
     AutoInPlaceUpdate,
     /// Machines are updated where they are, when a person selects them.
     ManualInPlaceUpdate,
+    /// Anything else: new machines replace old ones, as for the Go extensions.
+    #[serde(other)]
+    Other,
 }
 
 impl UpdateStrategy {
