@@ -8,7 +8,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, Resource};
 
 use crate::api::gardener::ShootState;
-use crate::cluster::proxy::without_proxy_of_environment;
+use crate::cluster::client_config::completed;
 
 /// How the garden is reached. A client is made anew for each question: they are rare, and gardenlet rotates what the
 /// kubeconfig holds.
@@ -85,7 +85,7 @@ impl Garden {
         let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
         let config =
             Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(unusable)?;
-        let mut config = without_proxy_of_environment(config);
+        let mut config = completed(config);
         // A garden that does not answer must not hold a Worker for longer than that.
         config.connect_timeout = Some(Duration::from_secs(5));
         config.read_timeout = Some(Duration::from_secs(30));

@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 pub(crate) mod api_request;
 pub(crate) mod cache;
+pub(crate) mod client_config;
 pub(crate) mod cluster_cache;
 pub(crate) mod connection;
 pub(crate) mod decode_guard;
@@ -12,7 +13,6 @@ pub(crate) mod garden_cluster;
 pub(crate) mod machine_objects;
 pub(crate) mod machine_reads;
 pub(crate) mod machine_writes;
-pub(crate) mod proxy;
 pub(crate) mod request_metrics;
 pub(crate) mod retry_layer;
 pub(crate) mod secret_cache;

@@ -7,7 +7,7 @@ use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-use crate::cluster::proxy::without_proxy_of_environment;
+use crate::cluster::client_config::completed;
 
 /// Where the seed is.
 #[derive(Clone, Debug, Default, Args)]
@@ -69,5 +69,5 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
         // The error names its causes itself; as a chain they would be told three times.
         None => Config::infer().await.map_err(|error| anyhow!("no kubeconfig and no service account: {error}"))?,
     };
-    Ok(without_proxy_of_environment(config))
+    Ok(completed(config))
 }

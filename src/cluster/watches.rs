@@ -10,9 +10,10 @@
 //!
 //! An echo of what this process has written is no change: whoever wrote it knows the answer.
 
-use std::fmt::Debug;
+use std::collections::BTreeSet;
+use std::fmt::{self, Debug};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, Shared, join_all};
@@ -71,6 +72,8 @@ pub(crate) struct Watches {
     pub(crate) changes: mpsc::UnboundedReceiver<Change>,
     /// Resolves once each watch has shown everything there is.
     pub(crate) filled: Shared<BoxFuture<'static, ()>>,
+    /// What has not been shown yet.
+    pub(crate) missing: Missing,
     /// Ends the watches when dropped.
     pub(crate) tasks: JoinSet<()>,
 }
@@ -79,7 +82,8 @@ impl Watches {
     /// Starts all. What they show goes into the cache.
     pub(crate) fn start(client: &Client, cache: &Arc<SeedCache>) -> Self {
         let (changes, receiver) = mpsc::unbounded_channel();
-        let mut start = Start { client, cache, changes: Changes(changes), filled: Vec::new(), tasks: JoinSet::new() };
+        let (filled, missing, tasks) = Default::default();
+        let mut start = Start { client, cache, changes: Changes(changes), filled, missing, tasks };
         start.workers();
         start.clusters();
         start.credentials();
@@ -89,7 +93,23 @@ impl Watches {
         start.machine_objects::<MachineSet>();
         start.machine_objects::<Machine>();
         let filled = join_all(start.filled).map(drop).boxed().shared();
-        Self { changes: receiver, filled, tasks: start.tasks }
+        Self { changes: receiver, filled, missing: start.missing, tasks: start.tasks }
+    }
+}
+
+/// Kinds of which not everything was shown yet. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Missing(Arc<Mutex<BTreeSet<&'static str>>>);
+
+impl Missing {
+    fn kinds(&self) -> MutexGuard<'_, BTreeSet<&'static str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.kinds().iter().copied().collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -112,6 +132,7 @@ struct Start<'a> {
     cache: &'a Arc<SeedCache>,
     changes: Changes,
     filled: Vec<oneshot::Receiver<()>>,
+    missing: Missing,
     tasks: JoinSet<()>,
 }
 
@@ -119,7 +140,7 @@ impl Start<'_> {
     fn workers(&mut self) {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
         let events = self.events::<Guarded<Worker>, _>(watcher::Config::default(), |cache| &cache.workers.0);
-        self.follow(events, move |event| {
+        self.follow("Worker", events, move |event| {
             if let Some(Event::Delete(worker)) = &event {
                 changes.send(Change::WorkerGone(Arc::new(worker.clone())));
             }
@@ -135,7 +156,7 @@ impl Start<'_> {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
         let config = watcher::Config::default();
         let events = self.events::<PartialObjectMeta<Cluster>, _>(config, |cache| &cache.clusters.versions);
-        self.follow(events, move |event| {
+        self.follow("Cluster", events, move |event| {
             let read = |cluster: PartialObjectMeta<Cluster>| Some((identity(&cluster)?, ()));
             let change = |identity: &Identity| changes.of_namespace(identity.name.clone());
             put(&cache.clusters.versions, event, read, change);
@@ -147,7 +168,7 @@ impl Start<'_> {
         let config = watcher::Config::default().fields(&format!("metadata.name={CREDENTIALS}"));
         let events = self.watch::<PartialObjectMeta<Secret>>(config, || {}, || false);
         let changes = self.changes.clone();
-        self.follow(events, move |event| match event {
+        self.follow("Secret of credentials", events, move |event| match event {
             Some(Event::InitApply(secret) | Event::Apply(secret) | Event::Delete(secret)) => {
                 changes.of_namespace(secret.namespace().unwrap_or_default());
             }
@@ -159,7 +180,7 @@ impl Start<'_> {
         let config = watcher::Config { label_selector: T::SELECTOR.map(str::to_owned), ..Default::default() };
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
         let events = self.events::<Trimmed<T>, _>(config, |cache| T::store(&cache.machine_objects));
-        self.follow(events, move |event| {
+        self.follow(<T::Kind as k8s_openapi::Resource>::KIND, events, move |event| {
             let read = |trimmed: Trimmed<T>| Some((trimmed.identity, trimmed.object));
             let change = |identity: &Identity| changes.of_namespace(identity.namespace.clone());
             let Relisted { reduced, gone: _, undone } = put(T::store(&cache.machine_objects), event, read, change);
@@ -203,12 +224,15 @@ impl Start<'_> {
     /// Hands each event over; `None` stands for a failure.
     fn follow<K: Send + 'static>(
         &mut self,
+        kind: &'static str,
         events: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
         mut take: impl FnMut(Option<Event<K>>) + Send + 'static,
     ) {
         let (filled, receiver) = oneshot::channel();
         self.filled.push(receiver);
         let mut filled = Some(filled);
+        let missing = self.missing.clone();
+        missing.kinds().insert(kind);
         self.tasks.spawn(async move {
             let mut events = pin!(events);
             while let Some(event) = events.next().await {
@@ -221,6 +245,7 @@ impl Start<'_> {
                     }
                 }
                 if let Some(filled) = filled.take_if(|_| is_complete) {
+                    missing.kinds().remove(kind);
                     // Nobody waits for it any more.
                     let _ = filled.send(());
                 }

@@ -4,11 +4,11 @@
 //! While an operation goes on nothing is compared: the other controller is about to write. What differs by what the watches
 //! have shown is looked at once more as it is now, so that nothing is told that only had not arrived.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::api::bounded_text::listed;
 use crate::api::gardener::{Cluster, Worker};
@@ -25,6 +25,8 @@ use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::request::{Decision, decide};
 
+/// How often is logged how all Workers compare.
+const SUMMARY_INTERVAL: Duration = Duration::from_secs(5);
 /// Most bytes of a line about pools that can't be planned.
 const MOST_OF_LOG: usize = 16 * 1024;
 
@@ -37,17 +39,31 @@ pub(crate) fn record(uid: &str, comparison: Comparison, controller: &ControllerC
     });
     if is_new {
         match &comparison {
-            Comparison::Same => info!("dry run: no difference"),
+            Comparison::Same => debug!("dry run: no difference"),
             Comparison::Differs(differences) => {
                 for difference in differences {
                     warn!(pool = difference.pool, rolls = difference.roll.is_some(), "dry run: {difference}");
                 }
             }
-            Comparison::UnderWay => info!("dry run: an operation goes on"),
+            Comparison::UnderWay => debug!("dry run: an operation goes on"),
             Comparison::Unplanned(why) => warn!(error = why, "dry run: the Worker is invalid"),
         }
     }
     update_metrics(controller);
+}
+
+/// Logs how many Workers compare in which way, whenever that has changed. Never returns.
+pub(crate) async fn log_summaries(controller: &ControllerContext) {
+    let mut logged = ShadowNumbers::default();
+    loop {
+        tokio::time::sleep(SUMMARY_INTERVAL).await;
+        let numbers = controller.memory.comparisons(count);
+        if numbers != logged {
+            let ShadowNumbers { same, differing, under_way, unplanned, differences: _, rolls: _ } = &numbers;
+            info!(same, differing, under_way, invalid = unplanned, "dry run: Workers compared");
+            logged = numbers;
+        }
+    }
 }
 
 /// The metrics count all Workers that are compared.

@@ -37,10 +37,13 @@ pub(crate) async fn run(
     mut stopped: watch::Receiver<bool>,
 ) {
     readiness.misses(Need::Caches, "the caches are not synced yet");
-    let Watches { changes, filled, tasks } = Watches::start(&context.client, &context.cache);
+    let Watches { changes, filled, missing, tasks } = Watches::start(&context.client, &context.cache);
     tokio::select! {
         () = filled.clone() => readiness.has(Need::Caches),
-        () = tokio::time::sleep(WATCHES_DEADLINE) => warn!("not all watches are synced yet"),
+        () = tokio::time::sleep(WATCHES_DEADLINE) => {
+            warn!(%missing, "not all watches are synced yet");
+            readiness.misses(Need::Caches, format!("the caches are not synced yet: {missing}"));
+        }
         _ = stopped.wait_for(|stopped| *stopped) => return,
     }
     let until_stopped = async move {
@@ -55,6 +58,7 @@ pub(crate) async fn run(
     tokio::select! {
         () = work => {}
         () = async { tokio::join!(pass_on(changes, &context, requests), watched); } => {}
+        () = dry_run::log_summaries(&context), if context.is_dry_run => {}
     }
     drop(tasks);
 }

@@ -100,6 +100,7 @@ fn has_no_member_but_kind(text: &str) -> Result<bool, DecodeError> {
 }
 
 #[cfg(test)]
+#[allow(unreachable_pub, reason = "the macro declares what others use")]
 mod tests {
     use super::*;
 

@@ -427,10 +427,10 @@ pub fn is_recorded(present: &[Value], condition: &Condition) -> bool {
     present.iter().any(|recorded| condition.is_of_type(recorded) && condition.is_same(recorded))
 }
 
-/// Whether a condition of that type is recorded as true, with whatever reason and message.
+/// Whether a condition of that type is recorded as anything but true.
 #[must_use]
-pub fn is_recorded_true(present: &[Value], condition_type: ConditionType) -> bool {
-    present.iter().any(|recorded| recorded["type"] == condition_type.as_str() && recorded["status"] == "True")
+pub fn is_denied(present: &[Value], condition_type: ConditionType) -> bool {
+    present.iter().any(|recorded| recorded["type"] == condition_type.as_str() && recorded["status"] != "True")
 }
 
 impl Condition {

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::api::gardener::Worker;
 use crate::worker::conditions::{
-    Condition, ConditionStatus, every_node_ready, every_node_unknown, is_recorded, is_recorded_hibernated,
-    is_recorded_true,
+    Condition, ConditionStatus, every_node_ready, every_node_unknown, is_denied, is_recorded, is_recorded_hibernated,
 };
 use crate::worker::in_place::{has_pools_by_hand, is_update_due};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
@@ -96,12 +95,13 @@ pub fn judge_steady(
     if is_ready { SteadyFinding::Current(report) } else { SteadyFinding::Unready(report) }
 }
 
-/// Whether the status says so. That all is well may be said in other words: those of the Go extension, whose health checks may
-/// still run, would change places with ours for ever.
+/// Whether the status says so. That all is well may be said in other words, or not at all: those of the Go extension, whose
+/// health checks may still run, would change places with ours for ever, and a Worker that is taken over is not written before
+/// something is asked or wrong.
 fn is_reported(worker: &Worker, condition: &Condition) -> bool {
     let conditions = &worker.status.conditions;
     is_recorded(conditions, condition)
-        || condition.status == ConditionStatus::True && is_recorded_true(conditions, condition.condition_type)
+        || condition.status == ConditionStatus::True && !is_denied(conditions, condition.condition_type)
 }
 
 #[cfg(test)]
@@ -130,9 +130,15 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_condition_is_recorded_at_once_when_all_is_well() {
-        let SteadyFinding::Current(report) = judged(&json!([]), Ok(&BTreeMap::new())) else { panic!("all is well") };
-        let patch = report.patch(&worker(&json!([])), TextSize::Full).unwrap();
-        assert_eq!(patch["status"]["conditions"][0]["type"], "EveryNodeReady");
+    fn nothing_is_written_while_all_is_well_and_nobody_says_otherwise() {
+        let written = |conditions: &Value| {
+            let SteadyFinding::Current(report) = judged(conditions, Ok(&BTreeMap::new())) else {
+                panic!("all is well")
+            };
+            report.patch(&worker(conditions), TextSize::Full)
+        };
+        assert_eq!(written(&json!([])), None);
+        let patch = written(&json!([{"type": "EveryNodeReady", "status": "Unknown"}])).unwrap();
+        assert_eq!(patch["status"]["conditions"][0]["status"], "True");
     }
 }

@@ -32,6 +32,10 @@ async fn a_new_worker_becomes_ready_nodes() -> Result<()> {
     ensure!(deployments.iter().eq(["bow-z1", "bow-z2", "stern-z3"]), "{deployments:?}");
     let (classes, secrets) = (shoot.names(Kind::MachineClass).await?, shoot.names(Kind::ClassSecret).await?);
     ensure!(classes.len() == 3 && classes == secrets, "{classes:?}, {secrets:?}");
+    let deployment = shoot.get(Kind::MachineDeployment, &format!("{}-bow-z1", shoot.namespace)).await?;
+    let managers = deployment.iter().flat_map(|live| live["metadata"]["managedFields"].as_array()).flatten();
+    let managers: Vec<_> = managers.map(|entry| &entry["manager"]).collect();
+    ensure!(managers.contains(&&json!("gardener-extension-worker")), "nobody knows who has written it: {managers:?}");
     let bounds = &worker["status"]["machineDeployments"];
     let bound = |name: &str, minimum: i32, maximum: i32| json!({"name": format!("{}-{name}", shoot.namespace), "minimum": minimum, "maximum": maximum});
     ensure!(*bounds == json!([bound("bow-z1", 1, 2), bound("bow-z2", 1, 2), bound("stern-z3", 1, 1)]), "{bounds}");
