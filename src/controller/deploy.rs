@@ -81,7 +81,7 @@ pub(crate) async fn deploy(
         dependencies: &dependencies,
         has_moved,
         is_hibernated: inputs.shoot.is_hibernation_wanted(),
-        publishes_anew: context.state.is_beginning() || is_publication_due(worker),
+        publishes_anew: context.state.is_beginning() || is_publication_due(worker, now),
         now,
     };
     // What differs from a shoot that has moved is known only when its machines are back.

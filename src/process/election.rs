@@ -24,6 +24,8 @@ pub(crate) struct Candidate {
     times: ElectionTimes,
     leadership: Leadership,
     observed: Option<Observed>,
+    /// The version of the lease as it was seen last.
+    version: Option<u64>,
 }
 
 /// Why an attempt did not end in leadership.
@@ -31,6 +33,8 @@ pub(crate) struct Candidate {
 enum AttemptError {
     #[error("another candidate was faster")]
     Lost,
+    #[error("the version of the lease went back from {before} to {now}: etcd was restored from a backup")]
+    Restored { before: u64, now: u64 },
     #[error(transparent)]
     Api(kube::Error),
 }
@@ -55,7 +59,7 @@ impl Candidate {
         leadership: Leadership,
     ) -> Self {
         let api = Api::namespaced(client, namespace);
-        Self { api, lease: lease.to_owned(), identity: identity(), times, leadership, observed: None }
+        Self { api, lease: lease.to_owned(), identity: identity(), times, leadership, observed: None, version: None }
     }
 
     /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
@@ -72,6 +76,8 @@ impl Candidate {
                     }
                 }
                 Err(AttemptError::Lost) => debug!("another candidate was faster"),
+                // Nothing is remembered yet that could be wrong.
+                Err(error @ AttemptError::Restored { .. }) => info!(%error),
                 Err(AttemptError::Api(error)) => warn!(%error, "the lease can't be read or written"),
             }
             sleep(self.times.retry).await;
@@ -94,6 +100,8 @@ impl Candidate {
                     self.leadership.end();
                     return anyhow::anyhow!("{holder} has taken the lease");
                 }
+                // What watches would show is behind what they have shown: everything has to be read anew.
+                Ok(Err(error @ AttemptError::Restored { .. })) => return error.into(),
                 Ok(Err(error)) => warn!(%error, "the lease can't be renewed"),
                 Err(_) => {
                     self.leadership.end();
@@ -109,10 +117,12 @@ impl Candidate {
         let Some(lease) = self.api.get_opt(&self.lease).await? else {
             let metadata = ObjectMeta { name: Some(self.lease.clone()), ..ObjectMeta::default() };
             let spec = taken(&self.identity, &self.times, Timestamp::now(), 0);
-            self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
+            let created = self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
+            self.version_grows(&created)?;
             self.leadership.extend(now + self.times.renew_deadline);
             return Ok(None);
         };
+        self.version_grows(&lease)?;
         let observed = observe(self.observed.take(), &lease, now);
         let decision = decide(&observed, &self.identity, &self.times, now, Timestamp::now());
         self.observed = Some(observed);
@@ -121,11 +131,24 @@ impl Candidate {
             Decision::Write(spec) => {
                 // Holds the resource version that was read: whoever writes second gets a conflict.
                 let wanted = Lease { spec: Some(spec), ..lease };
-                self.api.replace(&self.lease, &PostParams::default(), &wanted).await?;
+                let written = self.api.replace(&self.lease, &PostParams::default(), &wanted).await?;
+                self.version_grows(&written)?;
                 // From before the write: the other candidates may have seen it at any time since.
                 self.leadership.extend(now + self.times.renew_deadline);
                 Ok(None)
             }
+        }
+    }
+
+    /// Versions of objects come from one counter of etcd, which goes back only when a backup is restored. The lease is written
+    /// all the time, so it shows that before anything else.
+    fn version_grows(&mut self, lease: &Lease) -> Result<(), AttemptError> {
+        let Some(now) = lease.metadata.resource_version.as_deref().and_then(|version| version.parse().ok()) else {
+            return Ok(());
+        };
+        match self.version.replace(now) {
+            Some(before) if before > now => Err(AttemptError::Restored { before, now }),
+            _ => Ok(()),
         }
     }
 

@@ -131,7 +131,9 @@ pub fn answered_at(worker: &Worker, now: Timestamp) -> Timestamp {
     requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map_or(now, |requested| requested.max(now))
 }
 
-fn is_in_future(requested: Timestamp, now: Timestamp) -> bool {
+/// Whether a request has a time that means nothing, because the clock of whoever made it is wrong.
+#[must_use]
+pub fn is_in_future(requested: Timestamp, now: Timestamp) -> bool {
     requested.duration_since(now) > CLOCK_SKEW
 }
 

@@ -15,7 +15,9 @@ use crate::worker::difference::is_same;
 use crate::worker::machine_objects::{FailedMachine, MachineObjects};
 use crate::worker::plan::Plan;
 use crate::worker::progress::{DeploymentProgress, Progress};
-use crate::worker::request::{Operation, answered_at, is_reconcile_requested, is_unanswered, requested_at};
+use crate::worker::request::{
+    Operation, answered_at, is_in_future, is_reconcile_requested, is_unanswered, requested_at,
+};
 use crate::worker::status_text::{MOST_OF_FAILURE, TextSize, is_same_text};
 
 /// How long machines may take before the Worker says that they did not come.
@@ -183,8 +185,8 @@ pub const WAITING_FAILED: &str = "failed while waiting for all machine deploymen
 /// Whether gardenlet still waits for the bounds of the operation that goes on: they were published before its request, or
 /// the process ended between the beginning and the publication. A reconcile that failed early leaves it to the next one.
 #[must_use]
-pub fn is_publication_due(worker: &Worker) -> bool {
-    let requested = requested_at(worker).map(Timestamp::as_second);
+pub fn is_publication_due(worker: &Worker, now: Timestamp) -> bool {
+    let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map(Timestamp::as_second);
     let published = published_at(worker).map(Timestamp::as_second);
     let only_begun = worker
         .status
@@ -555,7 +557,7 @@ mod tests {
             let mut worker = worker(status);
             let annotation = requested.map(|time| (TIMESTAMP_ANNOTATION.to_owned(), time.to_owned()));
             worker.metadata.annotations = Some(annotation.into_iter().collect());
-            is_publication_due(&worker)
+            is_publication_due(&worker, NOW.parse().unwrap())
         };
         let request = Some("2026-11-21T10:00:00.734561Z");
         let published = |time: &str| json!({"machineDeploymentsLastUpdateTime": time});
@@ -563,6 +565,8 @@ mod tests {
         assert!(due(request, json!({})));
         assert!(!due(request, published("2026-11-21T10:00:00Z")), "times have whole seconds");
         assert!(!due(None, published("2026-11-21T09:00:00Z")), "nobody waits");
+        let ahead = Some("2027-01-01T00:00:00Z");
+        assert!(!due(ahead, published("2026-11-21T10:00:00Z")), "else each reconcile would move the deadline");
         let begun = patch(succeeded(), &ReconcileOutcome::Started, None).unwrap();
         assert!(due(None, begun), "the process ended right after the beginning");
     }

@@ -23,6 +23,11 @@ async fn holder(control_plane: &ControlPlane, namespace: &str) -> Result<String>
     Ok(spec.holder_identity.unwrap_or_default())
 }
 
+async fn renewed(control_plane: &ControlPlane, namespace: &str) -> Result<Option<String>> {
+    let api: Api<Lease> = Api::namespaced(control_plane.client(ADMIN).await?, namespace);
+    Ok(api.get(LEASE).await?.metadata.resource_version)
+}
+
 #[tokio::test]
 async fn a_leader_that_stops_hands_over_at_once() -> Result<()> {
     let control_plane = cluster::ControlPlane::start().await?;
@@ -86,6 +91,44 @@ async fn a_leader_that_was_suspended_writes_nothing() -> Result<()> {
     let writes: Vec<_> =
         audit.requests(CONTROLLER, awake).await?.into_iter().filter(cluster::Request::writes).collect();
     ensure!(writes.is_empty(), "written after it woke: {writes:?}");
+    shoot.succeeded().await?;
+    Ok(())
+}
+
+/// What watches have shown is from a future that never was.
+#[tokio::test]
+async fn a_leader_ends_when_a_backup_is_restored() -> Result<()> {
+    let control_plane = cluster::ControlPlane::start().await?;
+    let namespace = control_plane.namespace("extension").await?;
+    let first = Controller::start(&control_plane, "first", CONTROLLER, elected(&namespace, "45"))?;
+    first.ready("ready\n").await?;
+    let shoot = Shoot::new(&control_plane, "shoot").await?;
+    let machines = shoot.fake_machines(&control_plane, Duration::ZERO).await?;
+    shoot.create(|_| {}).await?;
+    shoot.succeeded().await?;
+
+    let backup = control_plane.folder().join("backup");
+    let before = renewed(&control_plane, &namespace).await?;
+    control_plane.back_up(&backup)?;
+    eventually(SOON, "the lease is renewed after the backup", async || {
+        ensure!(renewed(&control_plane, &namespace).await? != before, "it is not");
+        Ok(())
+    })
+    .await?;
+    for _ in 0..3 {
+        shoot.change_worker(|_| {}).await?;
+        shoot.succeeded().await?;
+    }
+    drop(machines);
+    control_plane.restore(&backup).await?;
+    let status = first.process.wait(SOON).await?;
+    let log = first.process.last_lines(15);
+    ensure!(!status.success() && log.contains("restored from a backup"), "{status}\n{log}");
+
+    let second = Controller::start(&control_plane, "second", CONTROLLER, elected(&namespace, "45"))?;
+    second.ready("ready\n").await?;
+    let _machines = shoot.fake_machines(&control_plane, Duration::ZERO).await?;
+    shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
     Ok(())
 }

@@ -99,6 +99,27 @@ impl ControlPlane {
         self.wait_until_ready().await.map(|_| ())
     }
 
+    /// Copies what etcd holds into a folder.
+    pub fn back_up(&self, to: &Path) -> Result<()> {
+        // What it has written is whole at every moment, or no crash could be survived.
+        self.etcd.signal("STOP")?;
+        copied(&self.folder.path().join("etcd"), to)?;
+        self.etcd.signal("CONT")
+    }
+
+    /// Kills both processes and starts them with what a folder holds. Returns when the API server is ready.
+    pub async fn restore(&self, from: &Path) -> Result<()> {
+        for process in [&self.apiserver, &self.etcd] {
+            process.signal("KILL")?;
+            process.wait(Duration::from_secs(10)).await?;
+        }
+        let data = self.folder.path().join("etcd");
+        ensure!(!data.exists(), "what etcd held is still there");
+        copied(from, &data)?;
+        self.etcd.start_again()?;
+        self.start_apiserver_again().await
+    }
+
     /// A client that acts as a user. It belongs to the runtime it is made in.
     pub async fn client(&self, user: &str) -> Result<Client> {
         Client::try_from(self.config(user).await?).context("making a client")
@@ -180,6 +201,17 @@ impl ControlPlane {
         self.apiserver.stop(Duration::from_secs(3)).await?;
         self.etcd.stop(Duration::from_secs(3)).await
     }
+}
+
+/// Copies a folder.
+fn copied(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let path = entry?.path();
+        let target = to.join(path.file_name().context("a file without a name")?);
+        if path.is_dir() { copied(&path, &target)? } else { std::fs::copy(&path, &target).map(drop)? }
+    }
+    Ok(())
 }
 
 fn start_etcd(binary: &Path, folder: &Path, client_port: u16, peer_port: u16) -> Result<Process> {
