@@ -5,6 +5,7 @@ pub(crate) mod api_request;
 pub(crate) mod cache;
 pub(crate) mod client_config;
 pub(crate) mod cluster_cache;
+pub(crate) mod config_files;
 pub(crate) mod connection;
 pub(crate) mod decode_guard;
 pub(crate) mod error;

@@ -8,6 +8,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use crate::cluster::client_config::completed;
+use crate::cluster::config_files::ConfigFiles;
 
 /// Where the seed is.
 #[derive(Clone, Debug, Default, Args)]
@@ -23,6 +24,12 @@ impl Seed {
     #[must_use]
     pub(crate) fn is_named(&self) -> bool {
         self.kubeconfig.is_some()
+    }
+
+    /// The files that say how to reach it.
+    #[must_use]
+    pub(crate) fn files(&self) -> ConfigFiles {
+        ConfigFiles::of(self.kubeconfig.as_deref())
     }
 
     /// How to reach it.

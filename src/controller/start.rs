@@ -95,7 +95,7 @@ async fn serve(
     let operations = Operations { readiness: readiness.clone(), metrics: metrics.clone(), logs };
     let servers = endpoints::serve(arguments.health_port, arguments.metrics_port, operations);
     let mut servers = pin!(servers?);
-    let config = arguments.seed.config().await?;
+    let (files, config) = (arguments.seed.files(), arguments.seed.config().await?);
     let leadership = Leadership::default();
     let fence = match (arguments.shadow, &arguments.leader_election_namespace) {
         (true, _) => WriteFence::Shut,
@@ -121,6 +121,7 @@ async fn serve(
             result = &mut work => result,
             error = &mut election => Err(error),
             error = &mut unanswered => Err(error),
+            error = files.until_changed() => Err(error),
             error = &mut servers => Err(error),
             () = &mut heartbeat => Ok(()),
             signal = &mut stop => {

@@ -96,3 +96,18 @@ async fn a_running_controller_serves_health_metrics_and_log_level() -> Result<()
     })
     .await
 }
+
+#[tokio::test]
+async fn a_process_ends_when_its_kubeconfig_changes() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let kubeconfig = control_plane.folder().join("rotated.kubeconfig");
+    std::fs::copy(control_plane.kubeconfig_file(CONTROLLER)?, &kubeconfig)?;
+    let controller = Controller::start_at(&control_plane, "rotated", &kubeconfig, |program| program)?;
+    controller.ready("ready\n").await?;
+    let content = std::fs::read_to_string(&kubeconfig)?;
+    std::fs::write(&kubeconfig, format!("{content}\n"))?;
+    let status = controller.process.wait(SOON).await?;
+    let log = controller.process.last_lines(5);
+    ensure!(!status.success() && log.contains("rotated.kubeconfig has changed"), "{status}\n{log}");
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! The files that say how a cluster is reached. A client reads them once, so a process ends when they change and begins anew
+//! with what they say then: after a rotation of the API server's CA it would trust nobody for ever.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kube::config::Kubeconfig;
+use sha2::{Digest, Sha256};
+use tokio::time::sleep;
+
+/// Where a pod finds whom to trust.
+const CA_OF_SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+/// How often is checked whether they have changed.
+const CHECK_INTERVAL: Duration = Duration::from_secs(15);
+
+/// The files with what they held when the client was made. Tokens are none of them: clients read those again.
+pub(crate) struct ConfigFiles(Vec<(PathBuf, Vec<u8>)>);
+
+impl ConfigFiles {
+    /// Those of a kubeconfig, or of the pod.
+    pub(crate) fn of(kubeconfig: Option<&Path>) -> Self {
+        let Some(kubeconfig) = kubeconfig else { return Self::as_they_are([PathBuf::from(CA_OF_SERVICE_ACCOUNT)]) };
+        // What can't be read has no client either, which says why.
+        let clusters = Kubeconfig::read_from(kubeconfig).map(|kubeconfig| kubeconfig.clusters).unwrap_or_default();
+        let authorities = clusters.into_iter().filter_map(|named| named.cluster?.certificate_authority);
+        let folder = kubeconfig.parent().unwrap_or(Path::new("."));
+        Self::as_they_are(authorities.map(|file| folder.join(file)).chain([kubeconfig.to_owned()]))
+    }
+
+    fn as_they_are(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self(
+            paths
+                .into_iter()
+                .filter_map(|path| Some((digest(&path)?, path)))
+                .map(|(held, path)| (path, held))
+                .collect(),
+        )
+    }
+
+    /// Returns when one of them has another content. One that is gone for a moment is being replaced.
+    pub(crate) async fn until_changed(&self) -> anyhow::Error {
+        loop {
+            sleep(CHECK_INTERVAL).await;
+            let is_changed = |(path, held): &&(PathBuf, Vec<u8>)| digest(path).is_some_and(|holds| holds != *held);
+            if let Some((path, _)) = self.0.iter().find(is_changed) {
+                return anyhow::anyhow!(
+                    "{} has changed: a new process is needed that trusts what it says",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+fn digest(path: &Path) -> Option<Vec<u8>> {
+    std::fs::read(path).ok().map(|content| Sha256::digest(content).to_vec())
+}
