@@ -82,6 +82,14 @@ fn start(arguments: ControllerArguments, providers: Providers) -> anyhow::Result
     result
 }
 
+/// Who stands for election. A dry run changes nothing at all, not even a lease: it needs none, because it can't collide with
+/// anybody.
+fn candidate(arguments: &ControllerArguments, client: &Client, leadership: &Leadership) -> Option<Candidate> {
+    let namespace = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow)?;
+    let times = ElectionTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
+    Some(Candidate::new(client.clone(), namespace, &arguments.leader_election_id, times, leadership.clone()))
+}
+
 /// Runs until the process is told to stop.
 async fn serve(
     arguments: &ControllerArguments,
@@ -105,11 +113,7 @@ async fn serve(
     let access = access(&config, &metrics, fence)?;
     // It has a connection of its own, and whether leases are answered says nothing about the work.
     let unfenced = self::access(&config, &metrics, WriteFence::Open)?.client;
-    // A shadow changes nothing at all, not even a lease: it needs none, because it can't collide with anybody.
-    let mut candidate = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow).map(|namespace| {
-        let times = ElectionTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
-        Candidate::new(unfenced.clone(), namespace, &arguments.leader_election_id, times, leadership.clone())
-    });
+    let mut candidate = candidate(arguments, &unfenced, &leadership);
     let elected = candidate.is_some().then_some(&leadership);
     let (stopping, stopped) = watch::channel(false);
     let result = {
