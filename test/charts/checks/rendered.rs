@@ -59,8 +59,9 @@ async fn an_api_server_takes_every_object() -> Result<()> {
             let namespace = control_plane.namespace("applied").await?;
             for object in render(chart, &values, &namespace).await?.objects {
                 let of_cluster = object["metadata"]["namespace"].is_null();
+                let kind = object["kind"].as_str().unwrap_or_default();
                 ensure!(
-                    of_cluster == object["kind"].as_str().unwrap_or_default().starts_with("Cluster"),
+                    of_cluster == ["Cluster", "ValidatingAdmissionPolicy"].iter().any(|start| kind.starts_with(start)),
                     "namespace of {}",
                     object["kind"]
                 );
