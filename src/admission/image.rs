@@ -3,19 +3,32 @@
 //! Gardener compares machine types and images by core's half of a profile. What it does not see are flavors that tie, and
 //! regions without an image; and its own refusal does not say what would fit.
 
+use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use crate::api::gardener::{
     Capabilities, CapabilityDefinition, MachineImage, ProfileMachineType, ProfileSpec, ShootPool, ShootPools,
 };
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::capabilities::{NoFlavor, architecture_of_machine_type, best_flavor, complete_machine_type};
+use crate::capabilities::{NoFlavor, architecture_of_machine_type, best_flavor};
 use crate::provider::Providers;
-use crate::provider::profile::{ListedFlavor, ProfileConfig};
+use crate::provider::profile::{ListedFlavor, ProfileConfig, ProfileFormat};
 use crate::webhook::Verdict;
 
 /// Versions that are looked at and named as a way out.
 const LOOKED_AT: usize = 50;
 const NAMED: usize = 5;
+
+/// What is left to compare with the profile of a Shoot.
+#[derive(Debug)]
+pub(super) struct ToCompare {
+    /// What is wrong with the pools by themselves.
+    pub(super) errors: FieldErrors,
+    pub(super) pools: ShootPools,
+    /// Those whose machines need an image that they did not need before.
+    pub(super) positions: Vec<usize>,
+    pub(super) region: String,
+    pub(super) profile: ProfileReference,
+}
 
 /// Pools whose machines need an image that they did not need before: positions among the pools.
 pub(super) fn pools_to_compare(pools: &ShootPools, old: Option<&ShootPools>) -> Vec<usize> {
@@ -32,25 +45,21 @@ pub(super) fn pools_to_compare(pools: &ShootPools, old: Option<&ShootPools>) -> 
     positions.map(|(position, _)| position).collect()
 }
 
-/// Compares pools with the profile of their Shoot. `what` is the Shoot.
-pub(super) fn compare(
-    pools: &ShootPools,
-    positions: &[usize],
-    region: &str,
-    profile: &ProfileSpec,
-    what: &str,
-    providers: Providers,
-) -> Verdict {
-    let Some(format) = providers.profile_format(&profile.provider_type) else { return Verdict::ALLOWED };
+/// Compares pools with the profile of their Shoot, and adds what is wrong to what was wrong before. `what` is the Shoot.
+pub(super) fn compare(left: ToCompare, profile: &ProfileSpec, what: &str, providers: Providers) -> Verdict {
+    let ToCompare { mut errors, pools, positions, region, profile: _ } = left;
+    let mut warnings = Vec::new();
+    let format = providers.profile_format(&profile.provider_type);
     // Wrong profiles are refused by themselves; they are no fault of the Shoot.
-    let Ok(config) = format.open(profile.provider_config.as_deref()) else { return Verdict::ALLOWED };
-    let definitions = format.definitions(&profile.machine_capabilities);
-    let offer = Offer { profile, config: &*config, definitions: &definitions, region };
-    let (mut errors, mut warnings) = (FieldErrors::default(), Vec::new());
-    let path = FieldPath::new("spec.provider.workers");
-    for position in positions {
-        let Some(pool) = pools.workers.get(*position) else { continue };
-        offer.compare(pool, path.index(*position), &mut errors, &mut warnings);
+    let config = format.and_then(|format| format.open(profile.provider_config.as_deref()).ok());
+    if let (Some(format), Some(config)) = (format, config) {
+        let definitions = format.definitions(&profile.machine_capabilities);
+        let offer = Offer { profile, format, config: &*config, definitions: &definitions, region: &region };
+        let path = FieldPath::new("spec.provider.workers");
+        for position in positions {
+            let Some(pool) = pools.workers.get(position) else { continue };
+            offer.compare(pool, path.index(position), &mut errors, &mut warnings);
+        }
     }
     verdict(what, &errors, warnings)
 }
@@ -58,6 +67,7 @@ pub(super) fn compare(
 /// What a profile offers in a region.
 struct Offer<'a> {
     profile: &'a ProfileSpec,
+    format: &'a dyn ProfileFormat,
     config: &'a dyn ProfileConfig,
     definitions: &'a [CapabilityDefinition],
     region: &'a str,
@@ -69,6 +79,10 @@ impl Offer<'_> {
         // Gardener itself refuses types and versions that its half does not list.
         let Some(machine_type) = machine_types.find(|known| known.name == pool.machine.machine_type) else { return };
         let Some(image) = &pool.machine.image else { return };
+        let encrypted = pool.volume.as_ref().and_then(|volume| volume.encrypted).unwrap_or_default();
+        if self.format.bypasses_profile(encrypted).is_some() {
+            return;
+        }
         let machine = self.machine(machine_type, pool);
         let flavors = self.config.flavors(&image.name, &image.version, Some(self.region));
         let machine_path = path.child("machine");
@@ -126,7 +140,7 @@ impl Offer<'_> {
     fn machine(&self, machine_type: &ProfileMachineType, pool: &ShootPool) -> Capabilities {
         let of_type = || architecture_of_machine_type(machine_type, self.definitions);
         let architecture = pool.machine.architecture.as_deref().or_else(of_type).unwrap_or_default();
-        complete_machine_type(Some(&machine_type.capabilities), architecture, self.definitions)
+        self.format.machine_capabilities(Some(&machine_type.capabilities), architecture, self.definitions)
     }
 
     /// Other versions that would do, the last listed first.
@@ -183,7 +197,14 @@ mod tests {
         let pools: ShootPools = serde_json::from_str(&json!({"type": "azure", "workers": [pool]}).to_string()).unwrap();
         let profile: ProfileSpec = serde_json::from_str(&profile().to_string()).unwrap();
         let positions = pools_to_compare(&pools, None);
-        match compare(&pools, &positions, "eu", &profile, "Shoot a/b", Providers::SHIPPED) {
+        let left = ToCompare {
+            errors: FieldErrors::default(),
+            positions,
+            pools,
+            region: "eu".to_owned(),
+            profile: ProfileReference::CloudProfile("p".to_owned()),
+        };
+        match compare(left, &profile, "Shoot a/b", Providers::SHIPPED) {
             Verdict::Denied(denial) => denial.message,
             Verdict::Allowed { warnings, .. } => warnings.concat(),
         }

@@ -2,7 +2,7 @@
 
 use crate::api::bounded_text::{Bound, beginning, joined, shortened};
 use crate::api::gotext::field::{FieldError, FieldErrors};
-use crate::webhook::{Denial, Verdict};
+use crate::webhook::{Denial, DenialCause, Verdict};
 
 /// Problems that are listed; the others are counted.
 const LISTED: usize = 20;
@@ -31,14 +31,27 @@ fn denial(what: &str, errors: &FieldErrors) -> Denial {
         number => format!("{what} has {number} problems:\n* {list}"),
     };
     let share = MOST_BYTES / errors.len().clamp(1, LISTED);
-    let cause = |error: &FieldError| (shortened(&error.field, MOST_OF_NAME), problem(error, share));
-    let causes = errors.iter().take(LISTED).map(cause).collect();
+    let mut causes: Vec<DenialCause> = errors.iter().take(LISTED).map(|error| cause(error, share)).collect();
+    // Where there are causes, kubectl prints them and not the message.
+    if let Some(first) = errors.get(LISTED) {
+        let message = format!("and {} more", errors.len() - LISTED);
+        causes.push(DenialCause { message, ..cause(first, share) });
+    }
     Denial { code: 422, reason: "Invalid", message, causes }
 }
 
 /// One problem in at most so many bytes, in one line: each line of a message is a problem.
 fn problem(error: &FieldError, bytes: usize) -> String {
-    shortened(&beginning(&error.to_string(), LONGEST).replace('\n', "\\n"), bytes)
+    one_line(&error.to_string(), bytes)
+}
+
+fn cause(error: &FieldError, bytes: usize) -> DenialCause {
+    let (message, field) = (one_line(&error.body(), bytes), shortened(&error.field, MOST_OF_NAME));
+    DenialCause { reason: error.error_type.reason(), message, field }
+}
+
+fn one_line(text: &str, bytes: usize) -> String {
+    shortened(&beginning(text, LONGEST).replace('\n', "\\n"), bytes)
 }
 
 #[cfg(test)]
@@ -60,8 +73,8 @@ mod tests {
             }
             let Verdict::Denied(denial) = verdict(&what, &errors, Vec::new()) else { panic!("it is refused") };
             prop_assert!(denial.message.len() <= MOST_BYTES + MOST_OF_NAME + 100, "{} bytes", denial.message.len());
-            let causes: usize = denial.causes.iter().map(|(field, text)| field.len() + text.len()).sum();
-            prop_assert!(causes <= MOST_BYTES + LISTED * MOST_OF_NAME, "{causes} bytes");
+            let causes: usize = denial.causes.iter().map(|cause| cause.field.len() + cause.message.len()).sum();
+            prop_assert!(causes <= MOST_BYTES + (LISTED + 1) * MOST_OF_NAME + 30, "{causes} bytes");
             prop_assert!(!denial.message.contains(|one: char| one.is_control() && !"\n\t".contains(one)));
             let bullets = denial.message.lines().skip(1).filter(|line| line.starts_with("* ")).count();
             if problems.len() > LISTED {

@@ -97,12 +97,9 @@ impl GardenReviewer {
         let left = on_thread(request, move |subject, what| shoot::validate(subject, what, providers)).await?;
         let profile = self.garden.profile(&left.profile).await.map_err(|error| {
             let warning = format!("images of the pools were not compared with machine types: {error}");
-            Verdict::Allowed { patch: Vec::new(), warnings: vec![warning] }
+            verdict(&what(request), &left.errors, vec![warning])
         })?;
-        on_thread(request, move |_, what| {
-            Ok(image::compare(&left.pools, &left.positions, &left.region, &profile, what, providers))
-        })
-        .await
+        on_thread(request, move |_, what| Ok(image::compare(left, &profile, what, providers))).await
     }
 }
 

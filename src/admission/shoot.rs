@@ -3,11 +3,12 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::image::pools_to_compare;
+use super::image::{ToCompare, pools_to_compare};
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::subject::{Subject, read, same};
-use crate::api::gardener::{OrderedShoot, OrderedShootSpec, ShootPools};
+use crate::api::gardener::{OrderedShoot, OrderedShootSpec};
+use crate::api::gotext::field::FieldErrors;
 use crate::provider::Providers;
 use crate::webhook::Verdict;
 
@@ -24,31 +25,22 @@ struct OutlineSpec<'a> {
     provider: Option<&'a RawValue>,
 }
 
-/// What is left to compare with the profile of a Shoot.
-#[derive(Debug)]
-pub(super) struct ToCompare {
-    pub(super) pools: ShootPools,
-    /// Those whose machines need an image that they did not need before.
-    pub(super) positions: Vec<usize>,
-    pub(super) region: String,
-    pub(super) profile: ProfileReference,
-}
-
 /// Judges the pools of a Shoot by themselves; a change elsewhere in the Shoot is not held up by pools that stay as they are.
-/// Returns what is left to compare with the profile, or the verdict.
+/// Returns what is left to compare with the profile, with what is wrong already; or the verdict. A provider whose Workers are
+/// not served has no rules of its own, but its images are compared.
 pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
     let shoot: OrderedShoot = subject.to_validate()?;
     let OrderedShootSpec { region, cloud_profile, cloud_profile_name, provider: pools } = shoot.spec;
-    let Ok(provider) = providers.for_worker_type(&pools.provider_type) else { return Err(Verdict::ALLOWED) };
+    if providers.profile_format(&pools.provider_type).is_none() {
+        return Err(Verdict::ALLOWED);
+    }
     if pools.workers.is_empty() || keeps_its_pools(subject) {
         return Err(Verdict::ALLOWED);
     }
     let old: Option<OrderedShoot> = subject.old.map(read).transpose()?;
     let old = old.as_ref().map(|old| &old.spec.provider);
-    let errors = provider.validate_shoot_pools(&pools, old);
-    if !errors.is_empty() {
-        return Err(verdict(what, &errors, Vec::new()));
-    }
+    let rules = providers.for_worker_type(&pools.provider_type);
+    let errors = rules.map_or_else(|_| FieldErrors::default(), |rules| rules.validate_shoot_pools(&pools, old));
     let positions = pools_to_compare(&pools, old);
     let namespace = shoot.metadata.namespace.unwrap_or_default();
     let profile = match (cloud_profile, cloud_profile_name) {
@@ -59,9 +51,9 @@ pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
         (None, name) => ProfileReference::CloudProfile(name.unwrap_or_default()),
     };
     if positions.is_empty() || !profile.is_a_name() {
-        return Err(Verdict::ALLOWED);
+        return Err(verdict(what, &errors, Vec::new()));
     }
-    Ok(ToCompare { pools, positions, region, profile })
+    Ok(ToCompare { errors, pools, positions, region, profile })
 }
 
 fn keeps_its_pools(subject: Subject<'_>) -> bool {

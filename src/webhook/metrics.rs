@@ -88,7 +88,7 @@ impl Observer for WebhookMetrics {
             Verdict::Allowed { .. } => "allowed",
             // The message may hold values of the object; they are for the person who wrote it.
             Verdict::Denied(Denial { code: 422, causes, .. }) => {
-                let fields: Vec<&str> = causes.iter().map(|(field, _)| field.as_str()).collect();
+                let fields: Vec<&str> = causes.iter().map(|cause| cause.field.as_str()).collect();
                 info!(webhook, resource, object, ?fields, "denied");
                 "denied"
             }

@@ -33,6 +33,6 @@ pub(crate) use live_certificate::LiveCertificate;
 pub(crate) use metrics::WebhookMetrics;
 pub(crate) use process::{Served, run};
 pub(crate) use registration::{Address, Registration, Webhook, WebhookKind, WebhookRule, publish};
-pub(crate) use review::{Denial, Operation, PatchOperation, ReviewRequest, Verdict};
+pub(crate) use review::{Denial, DenialCause, Operation, PatchOperation, ReviewRequest, Verdict};
 pub(crate) use rotation::Lifetimes;
 pub(crate) use server::{Observer, Reviewer, Routes, serve};

@@ -42,6 +42,8 @@ pub(crate) struct ReviewRequest {
     uid: String,
     /// Version of the review, for the answer.
     api_version: &'static str,
+    /// Kind of the object, such as `CloudProfile`.
+    kind: String,
     /// Group and plural name of the resource: `core.gardener.cloud`, `cloudprofiles`.
     pub(crate) group: String,
     /// Plural name of the resource.
@@ -74,6 +76,8 @@ struct Review<'a> {
 struct Request<'a> {
     uid: String,
     #[serde(default, deserialize_with = "null_as_default")]
+    kind: Kind,
+    #[serde(default, deserialize_with = "null_as_default")]
     resource: Resource,
     #[serde(default, deserialize_with = "null_as_default")]
     sub_resource: String,
@@ -86,6 +90,12 @@ struct Request<'a> {
     object: Option<&'a RawValue>,
     #[serde(borrow)]
     old_object: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct Kind {
+    #[serde(default, deserialize_with = "null_as_default")]
+    kind: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -102,6 +112,7 @@ impl Request<'_> {
         let Resource { group, resource } = &self.resource;
         let members = [
             ("uid", &self.uid),
+            ("kind.kind", &self.kind.kind),
             ("resource.group", group),
             ("resource.resource", resource),
             ("subResource", &self.sub_resource),
@@ -145,6 +156,7 @@ impl ReviewRequest {
         };
         Ok(Self {
             api_version,
+            kind: request.kind.kind,
             group: request.resource.group,
             resource: request.resource.resource,
             sub_resource: request.sub_resource,
@@ -160,6 +172,17 @@ impl ReviewRequest {
     /// The object for messages: `garden-dev/x` or `x`.
     pub(crate) fn object_name(&self) -> String {
         if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) }
+    }
+
+    /// The status of a denial. Where fields are wrong it has the details that the API server gives of objects that it
+    /// refuses itself.
+    fn status(&self, Denial { code, reason, message, causes }: Denial) -> Value {
+        let message = shortened(&message, MOST_OF_MESSAGE);
+        let mut status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
+        if !causes.is_empty() {
+            status["details"] = json!({"name": self.name, "group": self.group, "kind": self.kind, "causes": causes});
+        }
+        status
     }
 
     /// The answer as the API server wants it.
@@ -178,7 +201,7 @@ impl ReviewRequest {
             }
             Verdict::Denied(denial) => {
                 response["allowed"] = false.into();
-                response["status"] = denial.status();
+                response["status"] = self.status(denial);
             }
         }
         json!({"apiVersion": self.api_version, "kind": "AdmissionReview", "response": response})
@@ -246,8 +269,19 @@ pub(crate) struct Denial {
     /// Kubernetes' word for it: `Invalid`, `InternalError`, `Timeout`.
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// For programs: field and message of each problem.
-    pub(crate) causes: Vec<(String, String)>,
+    /// Each problem by its field, for programs and `kubectl`.
+    pub(crate) causes: Vec<DenialCause>,
+}
+
+/// One problem: a `StatusCause` of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct DenialCause {
+    /// Such as `FieldValueInvalid`.
+    pub(crate) reason: &'static str,
+    /// What is wrong, without the field.
+    pub(crate) message: String,
+    /// Its path.
+    pub(crate) field: String,
 }
 
 impl Denial {
@@ -259,16 +293,6 @@ impl Denial {
     /// No verdict came in time.
     pub(crate) fn timeout(message: String) -> Self {
         Self { code: 504, reason: "Timeout", message, causes: Vec::new() }
-    }
-
-    fn status(&self) -> Value {
-        let causes = self.causes.iter().map(|(field, message)| json!({"field": field, "message": message}));
-        let causes: Vec<Value> = causes.collect();
-        let mut status = json!({"status": "Failure", "code": self.code, "reason": self.reason, "message": shortened(&self.message, MOST_OF_MESSAGE)});
-        if !causes.is_empty() {
-            status["details"] = json!({"causes": causes});
-        }
-        status
     }
 }
 
@@ -334,7 +358,8 @@ mod tests {
 
     #[test]
     fn an_answer_speaks_the_version_of_the_question() {
-        let old = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","operation":"CREATE"}}"#;
+        let old = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","operation":"CREATE",
+            "kind":{"group":"g","version":"v1","kind":"K"},"resource":{"group":"g"},"namespace":"s","name":"n"}}"#;
         let patch = vec![PatchOperation::Remove { path: "/a".to_owned() }];
         let answer = parse(old).unwrap().answer(Verdict::Allowed { patch, warnings: vec!["w".to_owned()] });
         let answer: Value = serde_json::from_slice(&answer).unwrap();
@@ -348,13 +373,15 @@ mod tests {
             code: 422,
             reason: "Invalid",
             message: "m".to_owned(),
-            causes: vec![("f".to_owned(), "c".to_owned())],
+            causes: vec![DenialCause { reason: "FieldValueInvalid", message: "c".to_owned(), field: "f".to_owned() }],
         };
         let answer: Value = serde_json::from_slice(&parse(old).unwrap().answer(Verdict::Denied(denial))).unwrap();
         assert_eq!(
             answer["response"]["status"],
             json!({"status": "Failure", "code": 422, "reason": "Invalid", "message": "m",
-                "details": {"causes": [{"field": "f", "message": "c"}]}})
+            "details": {"name": "n", "group": "g", "kind": "K", "causes": [
+                {"reason": "FieldValueInvalid", "message": "c", "field": "f"},
+            ]}})
         );
     }
 

@@ -67,7 +67,9 @@ impl Chart {
                 "network": {"toPublicNetworks": true, "toPrivateNetworks": true},
                 "metrics": {
                     "serviceMonitor": {"enabled": true, "labels": {"prometheus": "seed"}, "interval": "1m"},
-                    "prometheusRule": {"enabled": true, "labels": {"prometheus": "seed"}},
+                    "prometheusRule": {
+                        "enabled": true, "labels": {"prometheus": "seed"}, "runbookUrl": "https://docs.example.org/runbooks",
+                    },
                     "dashboard": {"enabled": true, "labels": {"dashboard.monitoring.gardener.cloud/seed": "true"}},
                 },
             }),
@@ -78,6 +80,9 @@ impl Chart {
                     "enabled": true, "namespace": "extension-worker", "serviceAccount": {"name": "a", "namespace": "b"},
                 }},
                 "certificate": {"secretName": "certificate"},
+                "metrics": {"prometheusRule": {
+                    "enabled": true, "labels": {"prometheus": "garden"}, "runbookUrl": "https://docs.example.org/runbooks",
+                }},
                 "ports": {"webhook": 9443, "metrics": 9090, "health": 9091},
             }),
             Self::AdmissionApplication => json!({
@@ -133,7 +138,7 @@ fn of_pods() -> Value {
         "logging": {"level": "debug", "format": "text"},
         "garden": {"kubeconfigSecretName": "garden"},
         "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
-        "verticalPodAutoscaler": {"minAllowed": {"memory": "64Mi"}},
+        "verticalPodAutoscaler": {"minAllowed": {"memory": "64Mi"}, "maxAllowed": {"memory": "4Gi"}},
         "priorityClassName": "gardener-system-800",
         "podAnnotations": {"example.org/note": "true"},
         "podLabels": {"example.org/number": "1"},

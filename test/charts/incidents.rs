@@ -21,6 +21,7 @@ use crate::controller::metrics::Metrics;
 use crate::controller::reconcile_metrics::record;
 use crate::controller::result::ReconcileResult as Reconciled;
 use crate::process::endpoints::MetricsText;
+use crate::webhook::{Denial, Observer as _, ReviewRequest, Verdict, WebhookMetrics};
 use crate::worker::plan::Plan;
 use crate::worker::progress::{DeploymentProgress, Phase, Progress};
 use crate::worker::request::Operation;
@@ -37,8 +38,31 @@ const WORKERS: usize = 7;
 /// Looks at each of them within a minute.
 const LOOKS: usize = 8;
 
-/// What happens on the seed within a minute.
+/// What happens to the webhooks of a command within a minute.
+#[derive(Clone, Copy)]
+struct Reviews {
+    /// Whether the pod runs.
+    pod: bool,
+    /// Reviews without a verdict.
+    failed: usize,
+    /// Reviews that take long.
+    slow: usize,
+    /// When the certificate expires, in seconds since the beginning.
+    expires: i64,
+}
+
+/// Positions of the commands with webhooks, and the paths that are counted.
+const ADMISSION: usize = 0;
+const SIDECAR: usize = 1;
+const WEBHOOKS: [(&str, &str, &str); 2] = [
+    ("gardener_extension_worker_admission", "/webhooks/validate", "shoots"),
+    ("gardener_extension_worker_sidecar", "/sidecar/azure", "deployments"),
+];
+
+/// What happens on the seed, and in the garden, within a minute.
 struct Minute {
+    /// The webhooks of the garden and of the seed.
+    webhooks: [Reviews; 2],
     /// Whether the pods run.
     pods: bool,
     /// Which of the two processes lead.
@@ -68,7 +92,8 @@ impl Minute {
             rolls.extend([RollCause::ProviderConfig, RollCause::Infrastructure]);
             answers.push(("PATCH", STATUS, None, 40));
         }
-        Self { pods: true, leads: [true, false], failing: 0, slow: 0, rolls, answers }
+        let reviews = Reviews { pod: true, failed: 0, slow: 0, expires: 30 * 24 * 60 * 60 };
+        Self { webhooks: [reviews; 2], pods: true, leads: [true, false], failing: 0, slow: 0, rolls, answers }
     }
 }
 
@@ -82,7 +107,7 @@ struct Incident {
     changes: fn(usize, &mut Minute),
 }
 
-const INCIDENTS: [Incident; 10] = [
+const INCIDENTS: [Incident; 18] = [
     Incident {
         what: "The pods are evicted, and their image can't be pulled.",
         fires: "WorkerControllerDown",
@@ -147,13 +172,71 @@ const INCIDENTS: [Incident; 10] = [
         after: "90m",
         changes: |_, minute| minute.slow = LOOKS / 2,
     },
+    Incident {
+        what: "The runtime cluster has no node for the admission webhook.",
+        fires: "WorkerAdmissionDown",
+        after: "80m",
+        changes: |_, minute| minute.webhooks[ADMISSION].pod = false,
+    },
+    Incident {
+        what: "The garden gives the admission webhook no parent of a NamespacedCloudProfile.",
+        fires: "WorkerAdmissionReviewsFail",
+        after: "90m",
+        changes: |_, minute| minute.webhooks[ADMISSION].failed = 2,
+    },
+    Incident {
+        what: "Profiles of 1.5 MiB are written by a loop.",
+        fires: "WorkerAdmissionReviewsSlow",
+        after: "90m",
+        changes: |_, minute| minute.webhooks[ADMISSION].slow = 5,
+    },
+    Incident {
+        what: "The Secret of the admission webhook can't be written.",
+        fires: "WorkerAdmissionCertificateExpires",
+        after: "140m",
+        changes: |_, minute| minute.webhooks[ADMISSION].expires = 24 * 60 * 60,
+    },
+    Incident {
+        what: "The image of the webhook for the sidecar can't be pulled.",
+        fires: "WorkerSidecarDown",
+        after: "80m",
+        changes: |_, minute| minute.webhooks[SIDECAR].pod = false,
+    },
+    Incident {
+        what: "The webhook for the sidecar may not read Clusters.",
+        fires: "WorkerSidecarReviewsFail",
+        after: "90m",
+        changes: |_, minute| minute.webhooks[SIDECAR].failed = 2,
+    },
+    Incident {
+        what: "The seed answers the webhook for the sidecar slowly.",
+        fires: "WorkerSidecarReviewsSlow",
+        after: "90m",
+        changes: |_, minute| minute.webhooks[SIDECAR].slow = 5,
+    },
+    Incident {
+        what: "The Secret of the webhook for the sidecar can't be written.",
+        fires: "WorkerSidecarCertificateExpires",
+        after: "140m",
+        changes: |_, minute| minute.webhooks[SIDECAR].expires = 24 * 60 * 60,
+    },
 ];
 
-/// Both processes of the controller, each with its metrics.
-#[derive(Default)]
+/// Both processes of the controller, each with its metrics, and one of each command with webhooks.
 struct Processes {
     metrics: [Arc<Metrics>; 2],
     led: [bool; 2],
+    webhooks: [WebhookMetrics; 2],
+}
+
+impl Default for Processes {
+    fn default() -> Self {
+        let webhooks = WEBHOOKS.map(|(prefix, path, resource)| {
+            let resources: &'static [&'static str] = if resource == "shoots" { &["shoots"] } else { &["deployments"] };
+            WebhookMetrics::new(prefix, vec![path.to_owned()], resources)
+        });
+        Self { metrics: Default::default(), led: Default::default(), webhooks }
+    }
 }
 
 impl Processes {
@@ -192,6 +275,24 @@ impl Processes {
                 drop(client.ready().await.unwrap().call(request).await);
             }
         }
+    }
+}
+
+/// The server's calls for what is reviewed within a minute.
+fn review(metrics: &WebhookMetrics, (_, path, resource): (&str, &str, &str), reviews: Reviews) {
+    let request = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "u", "operation": "UPDATE", "resource": {"resource": resource}, "name": "s",
+    }});
+    let request = ReviewRequest::parse(&request.to_string().into()).unwrap();
+    metrics.certificate_expires(reviews.expires);
+    // Sums of these are exact.
+    let (quick, slow) = (Duration::from_micros(15_625), Duration::from_secs(5));
+    for number in 0..10 {
+        let took = if number < reviews.slow { slow } else { quick };
+        metrics.reviewed(path, &request, &Verdict::ALLOWED, took);
+    }
+    for _ in 0..reviews.failed {
+        metrics.reviewed(path, &request, &Verdict::Denied(Denial::internal(String::new())), quick);
     }
 }
 
@@ -248,6 +349,12 @@ async fn recorded(incident: Option<&Incident>) -> Series {
         let mut minute = Minute::healthy(at);
         if let (Some(incident), Some(since)) = (incident, at.checked_sub(LAST_HEALTHY + 1)) {
             (incident.changes)(since, &mut minute);
+        }
+        for (position, (metrics, reviews)) in processes.webhooks.iter().zip(minute.webhooks).enumerate() {
+            if reviews.pod {
+                review(metrics, WEBHOOKS[position], reviews);
+                scrape(&metrics.text(), ["v", "s"][position], at, &mut series);
+            }
         }
         if !minute.pods {
             continue;

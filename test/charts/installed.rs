@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
-use kube::discovery;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config, discovery};
 use serde_json::{Value, json};
 
 use crate::chart::Rendered;
@@ -92,6 +92,16 @@ pub(crate) async fn start(
         program = program.env(name, value);
     }
     Process::start(change(program), control_plane.folder())
+}
+
+/// A client that is a service account to the API server.
+pub(crate) async fn client(control_plane: &ControlPlane, namespace: &str, account: &str) -> Result<Client> {
+    let admin = control_plane.client(ADMIN).await?;
+    let folder = control_plane.folder().join(namespace);
+    std::fs::create_dir_all(&folder)?;
+    let file = kubeconfig(control_plane, &admin, namespace, account, &folder).await?;
+    let config = Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
 }
 
 /// Waits until `/readyz` of the pod says so.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Where a field stands: a chain that borrows from its parents, so that a path costs nothing until it is printed.
 #[derive(Clone, Copy, Debug)]
@@ -51,32 +51,45 @@ impl fmt::Display for FieldPath<'_> {
 }
 
 /// What is wrong with a field. The names are those of Kubernetes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldErrorType {
     /// It must be set.
-    #[serde(rename = "FieldValueRequired")]
     Required,
     /// Its value is wrong.
-    #[serde(rename = "FieldValueInvalid")]
     Invalid,
     /// Its value is none of the possible ones.
-    #[serde(rename = "FieldValueNotSupported")]
     NotSupported,
     /// It must not be set, or not like this.
-    #[serde(rename = "FieldValueForbidden")]
     Forbidden,
     /// Its value stands somewhere else already.
-    #[serde(rename = "FieldValueDuplicate")]
     Duplicate,
     /// A list is too long.
-    #[serde(rename = "FieldValueTooMany")]
     TooMany,
     /// A text is too long.
-    #[serde(rename = "FieldValueTooLong")]
     TooLong,
 }
 
+impl Serialize for FieldErrorType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.reason())
+    }
+}
+
 impl FieldErrorType {
+    /// The reason of a cause in the `details` of a status.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Required => "FieldValueRequired",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TooLong => "FieldValueTooLong",
+        }
+    }
+
     /// How messages name the type.
     fn words(self) -> &'static str {
         match self {
@@ -106,16 +119,19 @@ pub struct FieldError {
     pub detail: String,
 }
 
+impl FieldError {
+    /// What is wrong, without the field: the message of a cause in the `details` of a status.
+    #[must_use]
+    pub fn body(&self) -> String {
+        let parts = [Some(self.error_type.words()), self.value.as_deref(), Some(&*self.detail)];
+        let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        parts.join(": ")
+    }
+}
+
 impl fmt::Display for FieldError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.field, self.error_type.words())?;
-        if let Some(value) = &self.value {
-            write!(formatter, ": {value}")?;
-        }
-        if !self.detail.is_empty() {
-            write!(formatter, ": {}", self.detail)?;
-        }
-        Ok(())
+        write!(formatter, "{}: {}", self.field, self.body())
     }
 }
 

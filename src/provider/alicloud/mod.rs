@@ -6,7 +6,7 @@
 use super::explanation::ImageName;
 use super::image::{ImageEntry, ImageProvider, KeptImage, KeptImages};
 use super::{WorkerContext, WorkerError};
-use crate::api::gardener::{Capabilities, WorkerPool};
+use crate::api::gardener::Capabilities;
 
 pub mod documents;
 mod profile;
@@ -25,11 +25,6 @@ impl ImageProvider for AliCloud {
     fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
         let status: InfrastructureStatus = context.infrastructure_status()?;
         Ok(KeptImages::of_infrastructure(status.machine_images.iter().map(kept).collect()))
-    }
-
-    fn bypasses_profile(&self, pool: &WorkerPool) -> Option<&'static str> {
-        let encrypted = pool.volume.as_ref().and_then(|volume| volume.encrypted).unwrap_or_default();
-        encrypted.then_some("an encrypted root volume needs the encrypted copy in the account of the shoot")
     }
 }
 

@@ -33,6 +33,10 @@ impl ProfileFormat for AliCloud {
         false
     }
 
+    fn bypasses_profile(&self, encrypted_root_volume: bool) -> Option<&'static str> {
+        encrypted_root_volume.then_some("an encrypted root volume needs the encrypted copy in the account of the shoot")
+    }
+
     fn first_entry_counts(&self) -> bool {
         true
     }

@@ -37,11 +37,6 @@ pub trait ImageProvider: ProfileFormat {
     /// When the document that keeps them can't be read.
     fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError>;
 
-    /// Why the machines of a pool don't start from an image of the CloudProfile, whatever it lists.
-    fn bypasses_profile(&self, _pool: &WorkerPool) -> Option<&'static str> {
-        None
-    }
-
     /// The pool whose architecture counts for a machine type that lists capabilities, but no architecture.
     fn architecture_pool<'a>(&self, _worker: &'a Worker, pool: &'a WorkerPool, _machine_type: &str) -> &'a WorkerPool {
         pool

@@ -202,7 +202,7 @@ impl<'a> WorkerImages<'a> {
     /// The flavors of an image that a pool may start from, in the order of the CloudProfile.
     pub(super) fn flavors_for_pool(&self, pool: &WorkerPool, image: &MachineImage) -> Vec<ListedFlavor<'_>> {
         match &self.config {
-            Some(config) if self.provider.bypasses_profile(pool).is_none() => {
+            Some(config) if self.provider.bypasses_profile(has_encrypted_root_volume(pool)).is_none() => {
                 config.flavors(&image.name, &image.version, Some(&self.context.worker.spec.region))
             }
             _ => Vec::new(),
@@ -215,7 +215,7 @@ impl<'a> WorkerImages<'a> {
         machine: &Capabilities,
         explanation: &mut ImageExplanation,
     ) -> Result<Found<'_>, NotInProfile> {
-        if let Some(why) = self.provider.bypasses_profile(pool) {
+        if let Some(why) = self.provider.bypasses_profile(has_encrypted_root_volume(pool)) {
             return Err(NotInProfile::NotAsked { why });
         }
         let config = self.config.as_ref().ok_or(NotInProfile::NoConfig)?;
@@ -315,6 +315,10 @@ fn listed(flavor: &ListedFlavor<'_>, verdict: FlavorVerdict) -> ImageCandidate {
 fn image_name(flavor: &ListedFlavor<'_>) -> Option<ImageName> {
     let reference = flavor.references.first()?;
     ImageName::of(reference.member, reference.value)
+}
+
+fn has_encrypted_root_volume(pool: &WorkerPool) -> bool {
+    pool.volume.as_ref().and_then(|volume| volume.encrypted).unwrap_or_default()
 }
 
 #[cfg(test)]

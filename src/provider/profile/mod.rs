@@ -99,6 +99,11 @@ pub trait ProfileFormat: Send + Sync {
         true
     }
 
+    /// Why machines don't start from an image of the CloudProfile, whatever it lists.
+    fn bypasses_profile(&self, _encrypted_root_volume: bool) -> Option<&'static str> {
+        None
+    }
+
     /// Whether of several entries of a version only the first with an image for the region counts, not all of them
     /// together.
     fn first_entry_counts(&self) -> bool {

@@ -1,10 +1,11 @@
 //! Pools of Shoots are refused where no machine could be made for them; everything else about a Shoot stays possible.
 
-use anyhow::{Result, ensure};
-use serde_json::json;
+use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::gotext::yaml::documents;
+use serde_json::{Value, json};
 
 use crate::program;
-use test_support::garden::{Garden, refusal};
+use test_support::garden::{Garden, details, refusal};
 use test_support::garden_objects::{azure_profile, azure_shoot, labels, namespaced_profile};
 
 #[tokio::test]
@@ -130,5 +131,115 @@ async fn a_machine_type_that_no_image_fits_is_refused_with_both_sides_and_a_way_
     // Without its profile a Shoot is not held up.
     shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": "nobody"});
     garden.create(&shoot).await?;
+    Ok(())
+}
+
+/// A CloudProfile of `example/cloudprofiles`, as Gardener labels it.
+fn example_profile(provider: &str) -> Result<Value> {
+    let file = test_support::repository().join(format!("example/cloudprofiles/{provider}.yaml"));
+    let mut profile = documents(&std::fs::read_to_string(file)?)?.pop().context("a CloudProfile")?;
+    profile["metadata"]["labels"] = labels(provider);
+    Ok(profile)
+}
+
+/// A Shoot with one pool of that machine type, by the example's profile and image.
+fn shoot_of(provider: &str, namespace: &str, region: &str, machine_type: &str) -> Value {
+    let mut shoot = azure_shoot(namespace);
+    shoot["metadata"]["labels"] = labels(provider);
+    shoot["spec"]["region"] = region.into();
+    shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": provider});
+    let image = json!({"name": "gardenlinux", "version": "1877.3.0"});
+    let pool = json!({"name": "a", "machine": {"type": machine_type, "image": image}, "volume": {"size": "50Gi"}});
+    shoot["spec"]["provider"] = json!({"type": provider, "workers": [pool]});
+    shoot
+}
+
+#[tokio::test]
+async fn images_are_compared_for_every_cloud_whose_profiles_are_reviewed() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let namespace = control_plane.namespace("garden-clouds").await?;
+    for (provider, fits, misfit, problem) in [
+        (
+            "gcp",
+            ("europe-west1", "n1-standard-4"),
+            ("europe-west1", "c4a-virtio"),
+            "no image of gardenlinux@1877.3.0 fits machine type c4a-virtio",
+        ),
+        (
+            "openstack",
+            ("north", "legacy2"),
+            ("west", "legacy2"),
+            "capabilityFlavors[0]: machine type requires firmware=bios; image supports uefi",
+        ),
+        (
+            "alicloud",
+            ("eu-central-1", "ecs.g7.xlarge"),
+            ("us-east-1", "ecs.g7.xlarge"),
+            "gardenlinux@1877.3.0 has no image in region \"us-east-1\", only in cn-beijing, eu-central-1",
+        ),
+    ] {
+        let mut profile = example_profile(provider)?;
+        if provider == "gcp" {
+            let capabilities = json!({"architecture": ["arm64"], "network": ["virtio"]});
+            let machine_type =
+                json!({"name": "c4a-virtio", "cpu": "4", "gpu": "0", "memory": "16Gi", "capabilities": capabilities});
+            profile["spec"]["machineTypes"].as_array_mut().context("a list")?.push(machine_type);
+        }
+        garden.create(&profile).await?;
+        garden.try_create(&shoot_of(provider, &namespace, fits.0, fits.1)).await.with_context(|| provider)?;
+        let message = refusal(garden.try_create(&shoot_of(provider, &namespace, misfit.0, misfit.1)).await)?;
+        ensure!(message.contains(problem), "{provider}: {message}");
+    }
+    // An encrypted volume at AliCloud starts from a copy in the account, whatever the profile lists.
+    let mut encrypted = shoot_of("alicloud", &namespace, "us-east-1", "ecs.g7.xlarge");
+    encrypted["spec"]["provider"]["workers"][0]["volume"]["encrypted"] = true.into();
+    garden.try_create(&encrypted).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_invalid_pool_hides_no_image_error_of_another_pool() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let namespace = control_plane.namespace("garden-together").await?;
+    garden.create(&azure_profile("together")).await?;
+    let mut shoot = azure_shoot(&namespace);
+    shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": "together"});
+    shoot["spec"]["region"] = "westeurope".into();
+    let mut other = shoot["spec"]["provider"]["workers"][0].clone();
+    other["name"] = "b".into();
+    other["machine"] = json!({
+        "type": "Standard_D4s_v5", "architecture": "amd64", "image": {"name": "linux", "version": "1.0.0"},
+    });
+    shoot["spec"]["provider"]["workers"][0]["volume"]["encrypted"] = true.into();
+    shoot["spec"]["provider"]["workers"].as_array_mut().context("a list")?.push(other);
+    let mut misfit = azure_profile("together");
+    misfit["spec"]["machineTypes"][0]["capabilities"]["hypervisorType"] = json!(["gen1"]);
+    garden.patch(&misfit, &json!({"spec": misfit["spec"]})).await?;
+
+    let refused = garden.try_create(&shoot).await;
+    let details = details(&refused)?;
+    let message = refusal(refused)?;
+    for part in [
+        "has 2 problems",
+        "workers[0].volume.encrypted: Unsupported value: true",
+        "workers[1].machine.image.version: Invalid value: \"1.0.0\": no image of linux@1.0.0 fits",
+    ] {
+        ensure!(message.contains(part), "{part:?} is missing in: {message}");
+    }
+    // As the API server itself makes them, so that kubectl names each field once.
+    ensure!(details["kind"] == "Shoot" && details["name"] == "s", "{details}");
+    ensure!(details["group"] == "core.gardener.cloud", "{details}");
+    let encrypted = json!({
+        "reason": "FieldValueNotSupported", "message": "Unsupported value: true",
+        "field": "spec.provider.workers[0].volume.encrypted",
+    });
+    ensure!(details["causes"][0] == encrypted, "{details}");
+    let image = &details["causes"][1];
+    ensure!(image["reason"] == "FieldValueInvalid", "{image}");
+    ensure!(image["field"] == "spec.provider.workers[1].machine.image.version", "{image}");
+    let message = image["message"].as_str().unwrap_or_default();
+    ensure!(message.starts_with("Invalid value: \"1.0.0\": no image of linux@1.0.0 fits"), "{image}");
     Ok(())
 }

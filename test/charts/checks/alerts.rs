@@ -14,11 +14,19 @@ use crate::programs::{output, promtool};
 
 const PREFIX: &str = "gardener_extension_worker_";
 const METRICS: &str = include_str!("../../../docs/metrics.md");
+const RUNBOOKS: &str = include_str!("../../../docs/runbooks.md");
+const RUNBOOK_URL: &str = "https://docs.example.org/runbooks";
 
-/// The alert rules as the chart renders them.
+/// The alert rules as the charts render them.
 async fn rules() -> Result<Value> {
-    let rendered = render(Chart::Worker, &Chart::Worker.everything(), "extension").await?;
-    Ok(rendered.one("PrometheusRule", "")?["spec"].clone())
+    let mut groups = Vec::new();
+    for chart in [Chart::Worker, Chart::AdmissionRuntime] {
+        let rendered = render(chart, &chart.everything(), "extension").await?;
+        for rule in rendered.objects.iter().filter(|object| object["kind"] == "PrometheusRule") {
+            groups.extend(rule["spec"]["groups"].as_array().into_iter().flatten().cloned());
+        }
+    }
+    Ok(json!({ "groups": groups }))
 }
 
 fn alerts(rules: &Value) -> Result<Vec<&Value>> {
@@ -33,7 +41,9 @@ async fn each_incident_fires_its_alert_and_no_other() -> Result<()> {
     let healthy = file["healthy"].as_object().context("a healthy seed")?;
     let mut tests = Vec::new();
     for at in ["15m", "75m", "100m", "150m"] {
-        tests.push(test("a healthy seed", healthy, at, None));
+        for series in [healthy.clone(), scraped_twice(healthy)] {
+            tests.push(test("a healthy seed", &series, at, None));
+        }
     }
     let mut fired = BTreeSet::new();
     for incident in file["incidents"].as_array().context("there are incidents")? {
@@ -45,7 +55,9 @@ async fn each_incident_fires_its_alert_and_no_other() -> Result<()> {
                 values => drop(series.insert(name.clone(), values.clone())),
             }
         }
-        tests.push(test(text("what")?, &series, text("after")?, Some(text("fires")?)));
+        for series in [series.clone(), scraped_twice(&series)] {
+            tests.push(test(text("what")?, &series, text("after")?, Some(text("fires")?)));
+        }
         ensure!(fired.insert(text("fires")?), "two incidents fire {}", text("fires")?);
         for name in series.keys() {
             known(name)?;
@@ -60,6 +72,18 @@ async fn each_incident_fires_its_alert_and_no_other() -> Result<()> {
     std::fs::write(folder.path().join("tests.yaml"), document.to_string())?;
     check(folder.path(), &["check", "rules", "--lint-fatal", "rules.yaml"]).await?;
     check(folder.path(), &["test", "rules", "tests.yaml"]).await
+}
+
+/// The same as Gardener's PodMonitor and the chart's ServiceMonitor record it when both scrape the pods: neither keeps the
+/// program's own label `namespace`, as that of the target is in its place.
+fn scraped_twice(series: &Map<String, Value>) -> Map<String, Value> {
+    let of_job = |job: &'static str| {
+        series.iter().map(move |(name, values)| {
+            let name = name.replace("namespace=", "exported_namespace=");
+            (name.replacen('{', &format!("{{job=\"{job}\",namespace=\"extension-worker\","), 1), values.clone())
+        })
+    };
+    of_job("extensions").chain(of_job("gardener-extension-worker")).collect()
 }
 
 /// What fires is exactly this.
@@ -87,7 +111,14 @@ async fn every_alert_is_explained() -> Result<()> {
     let rules = rules().await?;
     for alert in alerts(&rules)? {
         let name = alert["alert"].as_str().context("an alert has a name")?;
-        ensure!(METRICS.contains(&format!("| `{name}` |")), "docs/metrics.md does not say what to do about {name}");
+        ensure!(METRICS.contains(&format!("| `{name}` |")), "docs/metrics.md does not list {name}");
+        let section = RUNBOOKS.split("\n## ").find(|section| section.lines().next() == Some(name));
+        let section = section.with_context(|| format!("docs/runbooks.md does not say what to do about {name}"))?;
+        for part in ["**Means**", "**Do**"] {
+            ensure!(section.contains(part), "docs/runbooks.md: {name} has no {part}");
+        }
+        let page = format!("{RUNBOOK_URL}#{}", name.to_lowercase());
+        ensure!(alert["annotations"]["runbook_url"] == page.as_str(), "{name}: {}", alert["annotations"]);
         for label in ["severity", "type", "visibility"] {
             ensure!(alert["labels"][label].is_string(), "{name} has no label {label}");
         }
@@ -111,6 +142,16 @@ async fn the_dashboard_queries_metrics_that_exist() -> Result<()> {
         }
     }
     ensure!(rules.len() > 10, "{} queries", rules.len());
+    // One shoot can be looked at by itself.
+    let variables = dashboard["templating"]["list"].as_array().context("there are variables")?;
+    let variable =
+        variables.iter().find(|variable| variable["name"] == "namespace").context("no variable namespace")?;
+    let query = variable["query"].as_str().and_then(|query| query.strip_prefix("query_result(")?.strip_suffix(')'));
+    rules.push(json!({"record": "variable:namespace", "expr": query.context("a query")?}));
+    for metric in ["pools", "failing_since_timestamp"] {
+        let selected = format!("{PREFIX}{metric}{{namespace=~\\\"$namespace\\\"}}");
+        ensure!(rules.iter().any(|rule| rule.to_string().contains(&selected)), "no panel has {selected}");
+    }
     // What a shadow tells is asked for as well.
     for name in documented().keys().filter(|name| name.starts_with("shadow_")) {
         ensure!(rules.iter().any(|rule| rule.to_string().contains(&format!("{PREFIX}{name})"))), "no panel has {name}");
@@ -122,11 +163,24 @@ async fn the_dashboard_queries_metrics_that_exist() -> Result<()> {
     check(folder.path(), &["check", "rules", "rules.yaml"]).await
 }
 
-/// Labels of the documented metrics, by name.
+/// Labels of the controller's documented metrics, by name.
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    in_section(METRICS.split("\n## ").next().unwrap_or_default())
+}
+
+/// Those of all programs, by name.
+fn documented_of_all() -> BTreeMap<String, BTreeSet<String>> {
+    let of_webhooks = METRICS.split("\n## ").find(|section| section.starts_with("Webhooks\n")).unwrap_or_default();
+    let of_webhooks = in_section(of_webhooks);
+    let named = ["admission", "sidecar"].into_iter().flat_map(|command| {
+        of_webhooks.iter().map(move |(name, labels)| (format!("{command}_{name}"), labels.clone()))
+    });
+    documented().into_iter().chain(named).collect()
+}
+
+fn in_section(section: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut metrics = BTreeMap::new();
-    let of_controller = METRICS.split("\n## ").next().unwrap_or_default();
-    for row in of_controller.lines().filter(|line| line.starts_with("| `")) {
+    for row in section.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         let ticked = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
         if let [_, name, _, labels, ..] = cells.as_slice() {
@@ -181,7 +235,8 @@ fn queries(query: &str) -> Result<()> {
     for part in query.split("by (").skip(1) {
         let labels = part.split(')').next().unwrap_or_default().split(',').map(str::trim);
         for label in labels {
-            let is_known = label == "le" || documented().values().any(|labels| labels.contains(label));
+            let is_of_prometheus = ["le", "pod", "exported_namespace"].contains(&label);
+            let is_known = is_of_prometheus || documented_of_all().values().any(|labels| labels.contains(label));
             ensure!(is_known, "no metric has a label {label}");
         }
     }
@@ -193,12 +248,14 @@ fn known(series: &str) -> Result<()> {
     let (name, labels) = series.trim_end_matches('}').split_once('{').unwrap_or((series, ""));
     let name = name.trim_start_matches(PREFIX);
     let of_histogram = ["_bucket", "_sum", "_count"].into_iter().find_map(|end| name.strip_suffix(end));
-    let documented = documented();
+    let documented = documented_of_all();
     let known = of_histogram.and_then(|name| documented.get(name)).or_else(|| documented.get(name));
     let known = known.with_context(|| format!("docs/metrics.md has no {name}"))?;
     for label in labels.split(',').filter_map(|label| label.split(['=', '!']).next()).map(str::trim) {
         // Those of the target and of histograms are Prometheus' own.
-        ensure!(label.is_empty() || ["pod", "le"].contains(&label) || known.contains(label), "{name} has no {label}");
+        let is_of_prometheus = ["", "pod", "le", "exported_namespace"].contains(&label);
+        let is_moved = label == "exported_namespace" && !known.contains("namespace");
+        ensure!(is_of_prometheus && !is_moved || known.contains(label), "{name} has no {label}");
     }
     Ok(())
 }

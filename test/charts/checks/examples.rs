@@ -21,6 +21,11 @@ fn read(file: &str) -> Result<Vec<Value>> {
 async fn charts_render_with_the_values_of_the_examples() -> Result<()> {
     let extension = read("extension.yaml")?.pop().context("an Extension")?;
     let registration = read("controller-registration.yaml")?;
+    // Gardener labels the namespaces of the pods, which meet that standard.
+    for registered in [&extension, &registration[1]] {
+        let standard = &registered["metadata"]["annotations"]["security.gardener.cloud/pod-security-enforce"];
+        ensure!(standard == "restricted", "{} has pod security {standard}", registered["kind"]);
+    }
     let deployment = &extension["spec"]["deployment"];
     for given in [&deployment["extension"]["values"], &registration[0]["helm"]["values"]] {
         let mut values = given.clone();

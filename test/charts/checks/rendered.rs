@@ -2,6 +2,7 @@
 //! know.
 
 use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::gotext::quantity::Quantity;
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, lint, merge, render};
@@ -58,8 +59,9 @@ async fn an_api_server_takes_every_object() -> Result<()> {
             let namespace = control_plane.namespace("applied").await?;
             for object in render(chart, &values, &namespace).await?.objects {
                 let of_cluster = object["metadata"]["namespace"].is_null();
+                let kind = object["kind"].as_str().unwrap_or_default();
                 ensure!(
-                    of_cluster == object["kind"].as_str().unwrap_or_default().starts_with("Cluster"),
+                    of_cluster == ["Cluster", "ValidatingAdmissionPolicy"].iter().any(|start| kind.starts_with(start)),
                     "namespace of {}",
                     object["kind"]
                 );
@@ -67,6 +69,29 @@ async fn an_api_server_takes_every_object() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// A recommendation between bounds that both are given: above what a node has, a pod is not scheduled again.
+#[tokio::test]
+async fn autoscalers_have_a_lower_and_an_upper_bound() -> Result<()> {
+    let mut found = 0;
+    for chart in [Chart::Worker, Chart::AdmissionRuntime] {
+        for (name, values) in chart.value_sets() {
+            let rendered = render(chart, &values, "extension").await?;
+            for object in rendered.objects.iter().filter(|object| object["kind"] == "VerticalPodAutoscaler") {
+                let policy = &object["spec"]["resourcePolicy"]["containerPolicies"][0];
+                let bound = |member: &str| {
+                    let text = policy[member]["memory"].as_str().unwrap_or_default();
+                    let quantity = Quantity::parse(text).with_context(|| format!("{name}, {member}"))?;
+                    anyhow::Ok(quantity.value_rounded_up())
+                };
+                ensure!(bound("minAllowed")? < bound("maxAllowed")?, "{chart:?} with {name}: {policy}");
+                found += 1;
+            }
+        }
+    }
+    ensure!(found >= 6, "{found} autoscalers");
     Ok(())
 }
 

@@ -129,9 +129,18 @@ async fn install_others(client: &kube::Client) -> Result<()> {
     install_files(client, &files.each_ref().map(String::as_str)).await
 }
 
+/// A shoot in a namespace that is labelled as gardenlet does: the policies of the chart let the controller write there only.
+async fn shoot_of(control_plane: &ControlPlane, prefix: &str) -> Result<Shoot> {
+    let shoot = Shoot::new(control_plane, prefix).await?;
+    let labels = json!({"gardener.cloud/role": "shoot"});
+    let metadata = json!({"name": shoot.namespace, "labels": labels});
+    apply(&shoot.client, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})).await?;
+    Ok(shoot)
+}
+
 /// A shoot from its creation to its deletion: made, changed, rolled, a pool less, put to sleep, woken, deleted.
 async fn lives(control_plane: &ControlPlane) -> Result<()> {
-    let shoot = Shoot::new(control_plane, "lives").await?;
+    let shoot = shoot_of(control_plane, "lives").await?;
     let _machines = shoot.fake_machines(control_plane, Duration::ZERO).await?;
     shoot.create(|_| {}).await?;
     shoot.succeeded().await?;
@@ -168,7 +177,7 @@ async fn lives(control_plane: &ControlPlane) -> Result<()> {
 
 /// A shoot that has moved here with a machine, and is deleted.
 async fn moves_here(control_plane: &ControlPlane) -> Result<()> {
-    let shoot = Shoot::new(control_plane, "moves").await?;
+    let shoot = shoot_of(control_plane, "moves").await?;
     shoot
         .create(|documents| {
             documents.of_kind("Deployment")["spec"]["replicas"] = json!(0);
@@ -210,7 +219,7 @@ async fn moves_here(control_plane: &ControlPlane) -> Result<()> {
 
 /// machine-controller-manager does nothing about a new class, for longer than it may.
 async fn is_stuck(control_plane: &ControlPlane) -> Result<()> {
-    let shoot = Shoot::new(control_plane, "stuck").await?;
+    let shoot = shoot_of(control_plane, "stuck").await?;
     shoot.create(|_| {}).await?;
     let deployment = eventually(SOON, "there is a machine deployment", async || {
         shoot.list(Kind::MachineDeployment).await?.pop().context("there is none")
@@ -253,7 +262,7 @@ async fn is_stuck(control_plane: &ControlPlane) -> Result<()> {
 
 /// A Worker that nobody can read.
 async fn is_undecodable(control_plane: &ControlPlane) -> Result<()> {
-    let shoot = Shoot::new(control_plane, "undecodable").await?;
+    let shoot = shoot_of(control_plane, "undecodable").await?;
     let autoscaler = json!({"maxNodeProvisionTime": "soon"});
     shoot.create(|documents| pool(documents.of_kind("Worker"), "stern")["clusterAutoscaler"] = autoscaler).await?;
     eventually(SOON, "an event says so", async || {
@@ -266,7 +275,7 @@ async fn is_undecodable(control_plane: &ControlPlane) -> Result<()> {
 
 /// A pool whose image does not exist.
 async fn fails(control_plane: &ControlPlane) -> Result<()> {
-    let shoot = Shoot::new(control_plane, "fails").await?;
+    let shoot = shoot_of(control_plane, "fails").await?;
     let _machines = shoot.fake_machines(control_plane, Duration::ZERO).await?;
     shoot.create(|documents| set_image(documents.of_kind("Worker"), "bow", "99.0.0")).await?;
     shoot.fails(|_| Ok(())).await?;

@@ -103,3 +103,11 @@ pub fn refusal(result: Result<Value, kube::Error>) -> Result<String> {
         Ok(stored) => anyhow::bail!("it was not refused: {stored}"),
     }
 }
+
+/// `details` of the status with which a request was refused.
+pub fn details(result: &Result<Value, kube::Error>) -> Result<Value> {
+    match result {
+        Err(kube::Error::Api(status)) => Ok(serde_json::to_value(&status.details)?),
+        other => anyhow::bail!("it was not refused: {other:?}"),
+    }
+}
