@@ -7,13 +7,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 
-use super::UNREADABLE;
+use super::exit::{self, Exit, wrong_usage};
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
-use crate::preview::{CloudProfiles, WorkerChange};
+use crate::preview::{CloudProfiles, FindingKind, Severity, Verdict, WorkerChange};
 use crate::provider::Providers;
 
 pub(super) mod json;
@@ -27,7 +27,7 @@ pub(super) mod words;
 use replacement::Replacement;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker preview before.yaml after.yaml
   gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
@@ -35,10 +35,8 @@ Examples:
   gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
 
 Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are updated), SCALE, CREATE, DELETE,
-METADATA (objects change, nodes stay), NONE.
-
-Exit codes: 0 nothing changes, 2 something changes and no node rolls, 3 nodes roll or are updated in place, 1 something
-can't be read, or becomes invalid.")]
+METADATA (objects change, nodes stay), NONE.",
+    &[(Exit::Findings, "something changes, and no node is touched"), (Exit::Hazard, ""), (Exit::Roll, ""), (Exit::Delete, ""), (Exit::Invalid, "a pool or a Worker becomes invalid")]))]
 pub(super) struct PreviewArguments {
     /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
     /// `-` is standard input. Workers are matched by namespace and name.
@@ -81,21 +79,21 @@ enum Sides<'a> {
 
 fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     if arguments.seed.is_named() && !arguments.live {
-        bail!("--kubeconfig is for --live");
+        return Err(wrong_usage("--kubeconfig is for --live"));
     }
     match (arguments.live, arguments.cloudprofile.is_some(), arguments.inputs.as_slice()) {
         (false, false, [old, new]) => Ok(Sides::Files { old, new }),
         (false, true, [old]) => Ok(Sides::Replaced { old }),
         (true, _, []) => Ok(Sides::Live { new: None }),
         (true, false, [new]) => Ok(Sides::Live { new: Some(new) }),
-        (false, false, _) => bail!("name OLD and NEW, or use --live or --cloudprofile (see --help)"),
-        (false, true, _) => bail!("--cloudprofile makes NEW itself: name only OLD"),
-        (true, true, _) => bail!("--cloudprofile makes NEW itself: with --live name no file"),
-        (true, false, _) => bail!("--live is OLD: name only NEW"),
+        (false, false, _) => return Err(wrong_usage("name OLD and NEW, or use --live or --cloudprofile (see --help)")),
+        (false, true, _) => return Err(wrong_usage("--cloudprofile makes NEW itself: name only OLD")),
+        (true, true, _) => return Err(wrong_usage("--cloudprofile makes NEW itself: with --live name no file")),
+        (true, false, _) => return Err(wrong_usage("--live is OLD: name only NEW")),
     }
 }
 
-pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Exit> {
     let sides = sides(arguments)?;
     let profiles = CloudProfiles::new(providers);
     let replacement = arguments
@@ -117,25 +115,34 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
     if let Some(note) = replacement.as_ref().and_then(Replacement::note) {
         complain(&note);
     }
-    let code = code_of(&comparison);
+    let exit = exit_of(&comparison);
     print(&match arguments.output {
         OutputFormat::Markdown => markdown::text(&comparison),
-        OutputFormat::Json => json::text(&comparison, code)?,
+        OutputFormat::Json => json::text(&comparison, exit.code())?,
         _ => table::text(&comparison, arguments.all, width()),
     })?;
-    Ok(code)
+    Ok(exit)
 }
 
-/// 1 wins: what can't be read or planned makes everything else incomplete.
-fn code_of(comparison: &Comparison) -> u8 {
-    let placements = || comparison.workers.iter().flat_map(|worker| &worker.placements);
-    if !comparison.errors.is_empty() || comparison.workers.iter().any(WorkerChange::breaks) {
-        UNREADABLE
-    } else if placements().any(|placement| placement.verdict.is_roll()) {
-        3
-    } else if placements().any(crate::preview::PlacementChange::is_change) {
-        2
-    } else {
-        0
-    }
+/// How a preview ends: the worst of what it has to tell.
+fn exit_of(comparison: &Comparison) -> Exit {
+    let of_workers = comparison.workers.iter().map(exit_of_worker).max().unwrap_or(Exit::Done);
+    if comparison.errors.is_empty() { of_workers } else { Exit::Failed }
+}
+
+fn exit_of_worker(worker: &WorkerChange) -> Exit {
+    let of_placements = worker.placements.iter().map(|placement| match placement.verdict {
+        Verdict::Delete => Exit::Delete,
+        verdict if verdict.is_roll() => Exit::Roll,
+        _ if placement.is_change() => Exit::Findings,
+        _ => Exit::Done,
+    });
+    let of_findings = worker.findings.iter().map(|finding| match (finding.kind, finding.severity) {
+        (FindingKind::CannotBeJudged, _) => Exit::Failed,
+        (FindingKind::CannotBePlanned, _) => Exit::Invalid,
+        (_, Severity::Hazard) => Exit::Hazard,
+        // A landscape always has some Workers that were invalid before.
+        (_, Severity::Error | Severity::Notice) => Exit::Done,
+    });
+    of_placements.chain(of_findings).max().unwrap_or(Exit::Done)
 }

@@ -2,7 +2,8 @@
 
 use super::survey::Survey;
 use super::worker::supported_versions;
-use super::{ROLLS, writers::Writers};
+use super::writers::Writers;
+use crate::cli::exit::Exit;
 use crate::cli::preview::table as preview;
 use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph};
@@ -13,7 +14,7 @@ use crate::preview::Verdict;
 const INDENT: usize = 2;
 
 /// What becomes of the pools, who else writes, what is allowed, and the answer.
-pub(super) fn text(survey: &Survey, code: u8, all: bool, width: usize) -> String {
+pub(super) fn text(survey: &Survey, exit: Exit, all: bool, width: usize) -> String {
     let mut text = preview::text(&survey.comparison, all, width);
     if survey.left_alone > 0 {
         let left = counted(survey.left_alone as u64, "Worker");
@@ -22,7 +23,7 @@ pub(super) fn text(survey: &Survey, code: u8, all: bool, width: usize) -> String
     text.push_str(&facts(survey, width));
     text.push_str(&writers(&survey.writers, width));
     text.push_str(&permissions(survey, width));
-    text.push_str(&answer(survey, code, width));
+    text.push_str(&answer(survey, exit, width));
     text
 }
 
@@ -99,15 +100,15 @@ fn permissions(survey: &Survey, width: usize) -> String {
     text
 }
 
-fn answer(survey: &Survey, code: u8, width: usize) -> String {
+fn answer(survey: &Survey, exit: Exit, width: usize) -> String {
     let mut text = heading("Answer");
     if survey.writers.both_write() {
         let both = "The Go extension reconciles Workers while ours leads: both write. Switch one off.";
         text.push_str(&paragraph(both, BAD, INDENT, width));
     }
-    let (line, style) = match code {
-        ROLLS => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
-        0 => ("No node would roll.".to_owned(), GOOD),
+    let (line, style) = match exit {
+        _ if survey.rolling().next().is_some() => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
+        Exit::Done => ("No node would roll.".to_owned(), GOOD),
         _ => ("No node rolls as far as is known, but the check is incomplete: see above.".to_owned(), CAREFUL),
     };
     text.push_str(&paragraph(&line, style, INDENT, width));
