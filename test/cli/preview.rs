@@ -75,6 +75,74 @@ fn exit_codes_follow_the_result() {
     }
 }
 
+/// The example without one of its pools.
+fn without_a_pool() -> String {
+    let text = example(&[]);
+    let start = text.find("    - name: database\n").unwrap();
+    let end = start + text[start..].find("---").unwrap();
+    format!("{}{}", &text[..start], &text[end..])
+}
+
+#[test]
+fn deleted_machines_are_a_hazard_with_a_code_above_that_of_a_roll() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (old, new) = (file("old.yaml", &example(&[])), file("new.yaml", &without_a_pool()));
+    let shown = run(&["preview", &old, &new]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (6, ""), "{shown:?}");
+    assert_same("test/cli/golden/preview-delete.txt", &shown.stdout);
+    let shown = run(&["preview", &old, &new, "-o", "json"]).json();
+    let findings = shown["workers"][0]["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|it| it["kind"] == "machines-deleted" && it["severity"] == "hazard"), "{shown:#}");
+    assert_eq!(shown["exitCode"], 6);
+
+    // A Worker that only OLD has goes with all its machines.
+    file("before/a.yaml", &example(&[]));
+    file("before/b.yaml", &example(&[("shoot--garden--prod", "shoot--garden--other")]));
+    file("after/a.yaml", &example(&[]));
+    let folders = ["before", "after"].map(|side| folder.path().join(side).to_str().unwrap().to_owned());
+    let shown = run(&["preview", &folders[0], &folders[1]]);
+    assert_eq!(shown.code, 6, "{shown:?}");
+}
+
+#[test]
+fn an_empty_input_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().to_str().unwrap();
+    for (arguments, side) in
+        [(["preview", "test/cli", empty], "NEW"), (["preview", empty, "test/cli/azure.yaml"], "OLD")]
+    {
+        let shown = run(&arguments);
+        assert_eq!((shown.code, shown.stdout.as_str()), (3, ""), "{shown:?}");
+        assert!(shown.stderr.contains(&format!("no Worker in {side}")), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_gate_names_what_it_fails_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.yaml");
+    std::fs::write(&path, without_a_pool()).unwrap();
+    let gone = path.to_str().unwrap();
+    let code = |new: &str, fail_on: &str| run(&["preview", "test/cli/azure.yaml", new, "--fail-on", fail_on]).code;
+    for (fail_on, wanted) in [("roll", 0), ("delete", 6), ("hazard", 6), ("error", 0), ("roll,delete,hazard,error", 6)]
+    {
+        assert_eq!(code(gone, fail_on), wanted, "{fail_on}");
+    }
+    let (roll, broken, scale) = (Pair::new(ROLL), Pair::new(UNPLANNABLE), Pair::new(SCALE));
+    for (fail_on, wanted) in [("roll", 5), ("delete", 0), ("error", 0)] {
+        assert_eq!(code(&roll.new, fail_on), wanted, "{fail_on}");
+    }
+    assert_eq!((code(&broken.new, "error"), code(&scale.new, "roll,delete,hazard,error")), (7, 0));
+    assert_eq!(code("no/such/file", "roll"), 3, "an incomplete preview passes no gate");
+    assert_eq!(code(gone, "rol"), 2);
+}
+
 #[test]
 fn what_can_not_be_read_is_no_change() {
     let kubeconfig = ["preview", "test/cli/azure.yaml", "test/cli/azure.yaml", "--kubeconfig", "seed"];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -49,6 +49,11 @@ pub(super) fn compare_live(
         .await
     };
     let Observed { loaded: mut observed, unreadable } = block_on(observed)?;
+    let (old_is_empty, files_are_read) = (observed.is_empty() && unreadable.is_empty(), comparison.errors.is_empty());
+    match &wanted {
+        Some(wanted) => ensure!(!wanted.is_empty() || !files_are_read, "no Worker in NEW"),
+        None => ensure!(!old_is_empty, "no Worker in the cluster, or in the namespace"),
+    }
     comparison.workers.extend(unreadable.iter().map(Unreadable::change));
     let Some(wanted) = wanted else {
         for old in observed.into_values() {

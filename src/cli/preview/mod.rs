@@ -8,12 +8,12 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::exit::{self, Exit, wrong_usage};
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
-use crate::preview::{CloudProfiles, FindingKind, Severity, Verdict, WorkerChange};
+use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange};
 use crate::provider::Providers;
 
 pub(super) mod json;
@@ -33,6 +33,7 @@ Examples:
   gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
   gardener-extension-worker preview --live after.yaml -o markdown
   gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
+  gardener-extension-worker preview --fail-on delete,hazard,error before/ after/     # a gate that lets rolls pass
 
 Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are updated), SCALE, CREATE, DELETE,
 METADATA (objects change, nodes stay), NONE.",
@@ -54,12 +55,28 @@ pub(super) struct PreviewArguments {
     /// Instead of NEW: OLD with this CloudProfile in every Cluster.
     #[arg(long, value_name = "FILE", alias = "cloud-profile")]
     cloudprofile: Option<PathBuf>,
+    /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
+    #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
+    fail_on: Vec<FailOn>,
     /// How to print.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
     output: OutputFormat,
     /// In tables: also the Workers of which nothing changes.
     #[arg(short, long)]
     all: bool,
+}
+
+/// What a gate fails on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// Nodes are replaced or updated in place.
+    Roll,
+    /// Machines are deleted without replacement.
+    Delete,
+    /// There is a hazard; a deletion is one.
+    Hazard,
+    /// A pool or a Worker becomes invalid.
+    Error,
 }
 
 /// What was compared, and what could not be read.
@@ -86,10 +103,10 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
         (false, true, [old]) => Ok(Sides::Replaced { old }),
         (true, _, []) => Ok(Sides::Live { new: None }),
         (true, false, [new]) => Ok(Sides::Live { new: Some(new) }),
-        (false, false, _) => return Err(wrong_usage("name OLD and NEW, or use --live or --cloudprofile (see --help)")),
-        (false, true, _) => return Err(wrong_usage("--cloudprofile makes NEW itself: name only OLD")),
-        (true, true, _) => return Err(wrong_usage("--cloudprofile makes NEW itself: with --live name no file")),
-        (true, false, _) => return Err(wrong_usage("--live is OLD: name only NEW")),
+        (false, false, _) => Err(wrong_usage("name OLD and NEW, or use --live or --cloudprofile (see --help)")),
+        (false, true, _) => Err(wrong_usage("--cloudprofile makes NEW itself: name only OLD")),
+        (true, true, _) => Err(wrong_usage("--cloudprofile makes NEW itself: with --live name no file")),
+        (true, false, _) => Err(wrong_usage("--live is OLD: name only NEW")),
     }
 }
 
@@ -115,7 +132,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
     if let Some(note) = replacement.as_ref().and_then(Replacement::note) {
         complain(&note);
     }
-    let exit = exit_of(&comparison);
+    let exit = exit_of(&comparison, &arguments.fail_on);
     print(&match arguments.output {
         OutputFormat::Markdown => markdown::text(&comparison),
         OutputFormat::Json => json::text(&comparison, exit.code())?,
@@ -124,15 +141,29 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
     Ok(exit)
 }
 
-/// How a preview ends: the worst of what it has to tell.
-fn exit_of(comparison: &Comparison) -> Exit {
-    let of_workers = comparison.workers.iter().map(exit_of_worker).max().unwrap_or(Exit::Done);
-    if comparison.errors.is_empty() { of_workers } else { Exit::Failed }
+/// What a preview ends with: the worst of what it has to tell, or of what a gate asks for.
+fn exit_of(comparison: &Comparison, fail_on: &[FailOn]) -> Exit {
+    let of_files = if comparison.errors.is_empty() { Exit::Done } else { Exit::Failed };
+    let exits = comparison.workers.iter().flat_map(exits_of_worker).chain([of_files]);
+    exits.filter(|exit| fail_on.is_empty() || counts(*exit, fail_on)).max().unwrap_or(Exit::Done)
 }
 
-fn exit_of_worker(worker: &WorkerChange) -> Exit {
+/// Whether a gate fails on this. An incomplete preview passes none.
+fn counts(exit: Exit, fail_on: &[FailOn]) -> bool {
+    let wanted: &[FailOn] = match exit {
+        Exit::Failed | Exit::Usage => return true,
+        Exit::Done | Exit::Findings => &[],
+        Exit::Roll => &[FailOn::Roll],
+        // That machines go is a hazard as well.
+        Exit::Delete => &[FailOn::Delete, FailOn::Hazard],
+        Exit::Hazard => &[FailOn::Hazard],
+        Exit::Invalid => &[FailOn::Error],
+    };
+    wanted.iter().any(|kind| fail_on.contains(kind))
+}
+
+fn exits_of_worker(worker: &WorkerChange) -> impl Iterator<Item = Exit> {
     let of_placements = worker.placements.iter().map(|placement| match placement.verdict {
-        Verdict::Delete => Exit::Delete,
         verdict if verdict.is_roll() => Exit::Roll,
         _ if placement.is_change() => Exit::Findings,
         _ => Exit::Done,
@@ -140,9 +171,10 @@ fn exit_of_worker(worker: &WorkerChange) -> Exit {
     let of_findings = worker.findings.iter().map(|finding| match (finding.kind, finding.severity) {
         (FindingKind::CannotBeJudged, _) => Exit::Failed,
         (FindingKind::CannotBePlanned, _) => Exit::Invalid,
+        (FindingKind::MachinesDeleted, _) => Exit::Delete,
         (_, Severity::Hazard) => Exit::Hazard,
         // A landscape always has some Workers that were invalid before.
         (_, Severity::Error | Severity::Notice) => Exit::Done,
     });
-    of_placements.chain(of_findings).max().unwrap_or(Exit::Done)
+    of_placements.chain(of_findings)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::{Comparison, Replacement};
@@ -37,6 +37,8 @@ struct Part {
     errors: Vec<String>,
     only_old: BTreeMap<Key, Loaded>,
     only_new: BTreeMap<Key, Loaded>,
+    workers_in_old: usize,
+    workers_in_new: usize,
 }
 
 /// Compares two files or folders; without the second one, with a replaced CloudProfile.
@@ -50,6 +52,7 @@ pub(super) fn compare_files(
     let mut parts = in_parallel(&units, |unit| compare_unit(unit, new.is_some(), replacement, profiles));
     let mut comparison = Comparison::default();
     let (mut only_old, mut only_new) = (BTreeMap::new(), BTreeMap::new());
+    refuse_empty(&parts, new.is_some())?;
     for part in &mut parts {
         comparison.workers.append(&mut part.workers);
         comparison.errors.append(&mut part.errors);
@@ -70,6 +73,15 @@ pub(super) fn compare_files(
         comparison.workers.push(compare(None, Some(&new.inputs), &new.live, Baseline::Rendered, profiles));
     }
     Ok(comparison)
+}
+
+/// A side without Workers would look as if everything were made or deleted.
+fn refuse_empty(parts: &[Part], has_new: bool) -> anyhow::Result<()> {
+    let is_read = parts.iter().all(|part| part.errors.is_empty());
+    let is_empty = |count: fn(&Part) -> usize| is_read && parts.iter().map(count).sum::<usize>() == 0;
+    ensure!(!is_empty(|part| part.workers_in_old), "no Worker in OLD");
+    ensure!(!has_new || !is_empty(|part| part.workers_in_new), "no Worker in NEW");
+    Ok(())
 }
 
 /// The machine objects that the old side knows, else those of the new one.
@@ -122,6 +134,8 @@ fn compare_unit(unit: &Unit, has_new: bool, replacement: Option<&Replacement>, p
         // One side alone would look as if everything were made or deleted.
         return part;
     }
+    part.workers_in_old = old.len();
+    part.workers_in_new = if is_same { old.len() } else { new.len() };
     for (key, old) in old {
         if is_same || !has_new {
             let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
@@ -190,7 +204,7 @@ pub(in crate::cli) fn load_text(
     if let Some(unreadable) = unreadable.into_iter().next() {
         anyhow::bail!(unreadable.reason);
     }
-    anyhow::ensure!(!(loaded.is_empty() && file.explicit), "no Worker in it");
+    ensure!(!(loaded.is_empty() && file.explicit), "no Worker in it");
     Ok(loaded)
 }
 

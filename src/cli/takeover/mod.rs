@@ -126,5 +126,5 @@ fn exit_of(survey: &Survey) -> Exit {
 
 /// Whether nodes of the placement would be replaced, updated or taken away.
 fn touches_nodes(placement: &PlacementChange) -> bool {
-    placement.verdict.is_roll() || (placement.verdict == Verdict::Delete && placement.nodes.before > 0)
+    placement.verdict.is_roll() || placement.deletes_machines()
 }
