@@ -25,6 +25,7 @@ mod table;
 mod takeover;
 mod terminal;
 mod why;
+mod worker_warnings;
 
 pub use reference::reference;
 

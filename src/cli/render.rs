@@ -91,6 +91,7 @@ pub struct RenderedError {
 
 pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::Result<Exit> {
     let (now, mut exit) = (now()?, Exit::Done);
+    let mut names = BTreeSet::new();
     for file in input::files(&arguments.inputs)? {
         let inputs = match input::workers_of_file(&file) {
             Ok(inputs) => inputs,
@@ -102,6 +103,11 @@ pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::
             }
         };
         for worker in inputs {
+            let name = (worker.worker.metadata.namespace.clone(), worker.worker.metadata.name.clone());
+            let warnings = worker.warnings.iter().map(String::as_str);
+            for warning in warnings.chain((!names.insert(name)).then_some("several Workers have this name")) {
+                complain(&format!("warning: {}: {warning}", worker.source));
+            }
             let rendered = match arguments.output {
                 OutputFormat::Result => render(worker, providers),
                 _ => render_at(worker, providers, now),

@@ -190,3 +190,34 @@ fn tables_fit_the_width() {
         }
     }
 }
+
+#[test]
+fn what_no_garden_lets_through_is_warned_of() {
+    let mistakes: Replacements<'_> = &[
+        ("maximum: 10", "maximum: 1"),
+        ("minimum: 3\n      maximum: 3", "minimum: -4\n      maximum: 3\n      maxSurg: 1"),
+        ("size: 20Gi", "size: 64GB"),
+        ("zones: [\"2\"]", "zones: [\"2\", \"2\"]"),
+    ];
+    let pair = Pair::new(mistakes);
+    let wanted = [
+        "spec.pools[workers].minimum: 4 is above the maximum 1",
+        "spec.pools[workers].dataVolumes[logs].size: \"64GB\" is no quantity such as \"50Gi\"",
+        "spec.pools[database].minimum: -4 is below 0",
+        "spec.pools[database].zones: \"2\" is in the list several times",
+        "spec.pools[database].maxSurg: no such field; it is ignored",
+    ];
+    for shown in [pair.preview(&[]), run(&["render", &pair.new])] {
+        for warning in wanted {
+            let is_named = |line: &str| line.starts_with("warning: ") && line.ends_with(warning);
+            assert!(shown.stderr.lines().any(is_named), "{warning}: {shown:?}");
+        }
+    }
+    // What is there already was let through.
+    assert_eq!(run(&["preview", &pair.new, &pair.old]).stderr, "");
+    let twice = format!("{}---\n{}", example(&[]), example(&[]));
+    for arguments in [&["render", "-"][..], &["preview", "test/cli/azure.yaml", "-"]] {
+        let shown = outcome(command(arguments), &twice);
+        assert!(shown.stderr.contains("several Workers have this name"), "{shown:?}");
+    }
+}

@@ -48,7 +48,7 @@ pub(super) fn compare_live(
         )
         .await
     };
-    let Observed { loaded: mut observed, unreadable } = block_on(observed)?;
+    let Observed { loaded: mut observed, unreadable, .. } = block_on(observed)?;
     let (old_is_empty, files_are_read) = (observed.is_empty() && unreadable.is_empty(), comparison.errors.is_empty());
     match &wanted {
         Some(wanted) => ensure!(!wanted.is_empty() || !files_are_read, "no Worker in NEW"),
@@ -80,7 +80,10 @@ fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> an
         let loaded = text_of_file(&file.path)
             .and_then(|text| load_text(&text, &file, profiles).with_context(|| file.path.display().to_string()));
         match loaded {
-            Ok(workers) => wanted.extend(workers),
+            Ok((workers, warnings)) => {
+                wanted.extend(workers);
+                comparison.warnings.extend(warnings);
+            }
             Err(error) => comparison.errors.push(format!("{error:#}")),
         }
     }

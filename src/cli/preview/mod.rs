@@ -85,6 +85,8 @@ pub(super) struct Comparison {
     pub(super) workers: Vec<WorkerChange>,
     /// Problems with files, each with its file.
     pub(super) errors: Vec<String>,
+    /// What Workers in files say that no garden would let through, each with its file.
+    pub(super) warnings: Vec<String>,
 }
 
 /// What is compared with what.
@@ -126,6 +128,9 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
             live::compare_live(&arguments.seed, namespace, new.map(PathBuf::as_path), replacement.as_ref(), &profiles)?
         }
     };
+    for warning in &comparison.warnings {
+        complain(&format!("warning: {warning}"));
+    }
     for error in &comparison.errors {
         complain(error);
     }
