@@ -102,6 +102,39 @@ fn a_table_names_what_rolls_and_who_writes() {
 }
 
 #[test]
+fn the_answer_ends_with_who_prevents_a_yes_and_what_to_do() {
+    let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
+    bundle["worker"]["spec"]["pools"][0]["machineImage"] = json!({"name": "unheard-of", "version": "1.0.0"});
+    bundle["worker"]["status"]["providerStatus"] = Value::Null;
+    bundle["worker"]["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Error"});
+    bundle["worker"]["status"]["lastError"] = json!({"description": "no quota"});
+    let files = Files::new(&[("bundle.json", &bundle)]);
+    let shown = files.check(&[]);
+    assert_eq!(shown.code, 7, "{shown:?}");
+    assert_same("test/cli/golden/takeover-invalid.txt", &shown.stdout);
+    let last = shown.stdout.lines().next_back().unwrap();
+    assert!(last.contains("shoot--core--prod"), "{last}");
+    assert!(!shown.stdout.contains("wait until"), "an error never ends: {shown:?}");
+    assert_eq!(files.check(&["-o", "json"]).json()["workers"][0]["failed"], "Reconcile is Error: no quota");
+}
+
+#[test]
+fn a_cause_never_goes_from_a_name_to_the_same_name() {
+    let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
+    for object in bundle["existing"].as_array_mut().unwrap() {
+        if object["kind"] == "MachineDeployment" {
+            object["spec"]["minReadySeconds"] = json!(1);
+        }
+    }
+    let shown = Files::new(&[("bundle.json", &bundle)]).check(&[]).stdout;
+    assert!(shown.contains("METADATA"), "{shown}");
+    assert!(shown.contains("differs from what the Worker leads to"), "{shown}");
+    for (before, after) in shown.lines().filter_map(|line| line.split_once(" -> ")) {
+        assert_ne!(before.split(' ').next_back(), after.split(' ').next(), "{shown}");
+    }
+}
+
+#[test]
 fn both_extensions_at_once_are_no_yes() {
     let bundle = left_by_go(find(CASE).unwrap()).unwrap();
     let ours = lease("gardener-extension-worker-leader-election");
