@@ -221,3 +221,29 @@ fn what_no_garden_lets_through_is_warned_of() {
         assert!(shown.stderr.contains("several Workers have this name"), "{shown:?}");
     }
 }
+
+#[test]
+fn many_workers_are_grouped_by_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let side = |side: &str, replacements: Replacements<'_>| {
+        let path = folder.path().join(side);
+        std::fs::create_dir_all(&path).unwrap();
+        for index in 0..60 {
+            let text = example(replacements).replace("shoot--garden--prod", &format!("shoot--p--{index:03}"));
+            std::fs::write(path.join(format!("{index:03}.yaml")), text).unwrap();
+        }
+        path.to_str().unwrap().to_owned()
+    };
+    let (old, new) = (side("old", &[]), side("new", ROLL));
+    let shown = run(&["preview", &old, &new]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
+    assert_same("test/cli/golden/preview-groups.txt", &shown.stdout);
+    assert!(shown.stdout.lines().count() < 40, "it fits a screen: {shown:?}");
+    let all = run(&["preview", &old, &new, "--all"]).stdout;
+    assert!((0..60).all(|index| all.contains(&format!("shoot--p--{index:03}/prod"))), "{all}");
+    let document = run(&["preview", &old, &new, "-o", "json"]).json();
+    assert_eq!(document["workers"].as_array().unwrap().len(), 60);
+    let group = &document["groups"][0];
+    assert_eq!((&group["verdict"], &group["workers"], &group["pools"]), (&"ROLL".into(), &60.into(), &60.into()));
+    assert_eq!(group["examples"].as_array().unwrap().len(), 5);
+}

@@ -2,6 +2,7 @@
 //!
 //! * [`pairs`]: which Workers are compared with which;
 //! * [`live`]: Workers of a cluster as the old side;
+//! * [`groups`]: what many Workers have in common;
 //! * [`words`]: causes and totals in words, for all outputs;
 //! * [`table`], [`markdown`], [`json`]: the outputs.
 
@@ -16,6 +17,7 @@ use crate::cluster::seed::Seed;
 use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange};
 use crate::provider::Providers;
 
+mod groups;
 pub(super) mod json;
 pub(super) mod live;
 mod markdown;
@@ -61,7 +63,7 @@ pub(super) struct PreviewArguments {
     /// How to print.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
     output: OutputFormat,
-    /// In tables: also the Workers of which nothing changes.
+    /// In tables: every Worker by itself, also those of which nothing changes. Without it, more than ten are grouped by cause.
     #[arg(short, long)]
     all: bool,
 }
@@ -138,11 +140,11 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
         complain(&note);
     }
     let exit = exit_of(&comparison, &arguments.fail_on);
-    print(&match arguments.output {
-        OutputFormat::Markdown => markdown::text(&comparison),
-        OutputFormat::Json => json::text(&comparison, exit.code())?,
-        _ => table::text(&comparison, arguments.all, width()),
-    })?;
+    match arguments.output {
+        OutputFormat::Markdown => print(&markdown::text(&comparison))?,
+        OutputFormat::Json => json::print_document(&comparison, exit.code())?,
+        _ => print(&table::text(&comparison, arguments.all, width()))?,
+    }
     Ok(exit)
 }
 

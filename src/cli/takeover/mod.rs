@@ -75,7 +75,7 @@ struct CheckArguments {
     /// How to print.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
-    /// In tables: also the Workers of which nothing changes.
+    /// In tables: every Worker by itself, also those of which nothing changes. Without it, more than ten are grouped by cause.
     #[arg(short, long)]
     all: bool,
 }
