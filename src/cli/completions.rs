@@ -3,23 +3,24 @@
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
+use super::exit::{self, Exit};
 use super::terminal::print;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker completions bash > /etc/bash_completion.d/gardener-extension-worker
-  source <(gardener-extension-worker completions zsh)")]
+  source <(gardener-extension-worker completions zsh)", &[]))]
 pub(super) struct CompletionsArguments {
     /// The shell.
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &CompletionsArguments) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &CompletionsArguments) -> anyhow::Result<Exit> {
     let mut command = super::Arguments::command();
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);
     print(&String::from_utf8_lossy(&script))?;
-    Ok(0)
+    Ok(Exit::Done)
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
+use super::exit::{self, Exit};
 use super::input::{self, WorkerInput};
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ErrorCode;
@@ -23,14 +24,14 @@ mod zones;
 pub(super) use image::mismatch_text;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker explain example/azure.yaml
   gardener-extension-worker explain example/azure.yaml --pool services
   gardener-extension-worker explain -o json bundle.yaml | jq '.workers[].pools[].hashes'
 
-Exit codes: 0 explained, 1 some pool is invalid (it is explained all the same), 2 wrong usage or unreadable input.
-Colours are shown on a terminal only, and never when NO_COLOR is set.")]
+Colours are shown on a terminal only, and never when NO_COLOR is set.",
+    &[(Exit::Invalid, "some pool is invalid; it is explained all the same")]))]
 pub(super) struct ExplainArguments {
     /// File of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundle or folder; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -62,7 +63,7 @@ struct Explained {
     explanation: Explanation,
 }
 
-pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Exit> {
     let mut explained = Vec::new();
     let mut unexplained = Vec::new();
     for file in input::files(std::slice::from_ref(&arguments.file))? {
@@ -94,7 +95,7 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
             print(&texts.collect::<Vec<_>>().join("\n"))?;
         }
     }
-    Ok(u8::from(failed || !unexplained.is_empty()))
+    Ok(if failed || !unexplained.is_empty() { Exit::Invalid } else { Exit::Done })
 }
 
 fn explain_worker(input: &WorkerInput, pool: Option<&str>, providers: Providers) -> Result<Explanation, WorkerError> {

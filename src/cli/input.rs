@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::worker_warnings::warnings;
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::gotext::json::{decode_lenient, decode_value, to_go_json};
 use crate::api::gotext::yaml;
@@ -30,6 +31,8 @@ pub struct WorkerInput {
     pub live: MachineObjects,
     /// The cloud as a bundle describes it; a bundle without a word about it has an empty cloud.
     pub cloud: Option<Value>,
+    /// What it says that no garden would let through, with paths.
+    pub warnings: Vec<String>,
 }
 
 impl WorkerInput {
@@ -173,11 +176,13 @@ pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Resul
     let cloud = documents.iter().find_map(described_cloud);
     let objects = flattened(documents);
     let of_kind = |kind: &str| objects.iter().filter(|object| object["kind"] == *kind).cloned().collect::<Vec<_>>();
-    let workers: Vec<Worker> = decode_all(of_kind("Worker"), "Worker")?;
+    let worker_documents = of_kind("Worker");
+    let warnings: Vec<Vec<String>> = worker_documents.iter().map(warnings).collect();
+    let workers: Vec<Worker> = decode_all(worker_documents, "Worker")?;
     let clusters: Vec<Cluster> = decode_all(of_kind("Cluster"), "Cluster")?;
     let several = workers.len() > 1;
     let mut inputs = Vec::with_capacity(workers.len());
-    for worker in workers {
+    for (worker, warnings) in workers.into_iter().zip(warnings) {
         let namespace = worker.metadata.namespace.clone().unwrap_or_default();
         let cluster = clusters.iter().find(|cluster| cluster.metadata.name.as_deref() == Some(&namespace)).cloned();
         let name = worker.metadata.name.as_deref().unwrap_or_default();
@@ -186,6 +191,7 @@ pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Resul
             secrets: secrets(&objects)?,
             live: live_objects(&objects, &namespace)?,
             cloud: cloud.clone(),
+            warnings,
             worker,
             cluster,
         });

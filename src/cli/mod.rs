@@ -1,7 +1,6 @@
 //! What a person types. Every command calls the same library as the controller.
 //!
-//! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 some pool failed, 2 wrong usage or unreadable
-//! input; commands with other codes say so in their help.
+//! Data goes to stdout, everything else to stderr. [`exit`] has the exit codes of all commands.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -9,11 +8,13 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::provider::Providers;
-use terminal::{complain, exit_code, print};
+use exit::{Exit, conclude};
+use terminal::{complain, print};
 
 mod cloudprofile;
 mod completions;
 mod configuration_file;
+mod exit;
 mod explain;
 pub mod input;
 pub mod json_fields;
@@ -24,15 +25,13 @@ mod table;
 mod takeover;
 mod terminal;
 mod why;
-
-/// Exit code of `preview`, `takeover` and `cloudprofile` where something can't be read: their 2 is a finding.
-const UNREADABLE: u8 = 1;
+mod worker_warnings;
 
 pub use reference::reference;
 
 /// A Gardener extension that turns Workers into machines.
 #[derive(Debug, Parser)]
-#[command(name = "gardener-extension-worker", version, about, propagate_version = true)]
+#[command(name = "gardener-extension-worker", version, about, propagate_version = true, after_help = exit::overview())]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -65,17 +64,14 @@ enum Command {
 /// Reads the arguments of the process.
 ///
 /// # Errors
-/// The exit code when there is nothing to run: 0 after help, else 2. For `preview`, `takeover` and `cloudprofile` that is 1,
-/// because their other codes report findings.
+/// The exit code when there is nothing to run: 0 after help, else that of wrong usage.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     configuration_file::with_file(&arguments).and_then(Arguments::try_parse_from).map_err(|refusal| {
         let text = refusal.render().ansi().to_string();
         if refusal.use_stderr() {
             complain(text.trim_end());
-            return ExitCode::from(failure(
-                &arguments.get(1).map(|command| command.to_string_lossy()).unwrap_or_default(),
-            ));
+            return Exit::Usage.into();
         }
         // Nothing is left to do when stdout is closed.
         let _ = print(&text);
@@ -83,25 +79,25 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
     })
 }
 
-/// The exit code of a command that could not do its work.
-fn failure(command: &str) -> u8 {
-    if ["preview", "takeover", "cloudprofile"].contains(&command) { UNREADABLE } else { 2 }
-}
-
 /// Runs the command that the arguments name, for Workers of these providers.
 #[must_use]
 pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
-    let (command, result) = match arguments.command {
-        Command::Controller(arguments) => return crate::controller::start::run(arguments, providers),
-        Command::Admission(arguments) => return crate::admission::run(arguments, providers),
-        Command::Sidecar(arguments) => return crate::sidecar::run(arguments, providers),
-        Command::Preview(arguments) => ("preview", preview::run(&arguments, providers)),
-        Command::Takeover(arguments) => ("takeover", takeover::run(&arguments, providers)),
-        Command::Render(arguments) => ("render", render::run(&arguments, providers)),
-        Command::Explain(arguments) => ("explain", explain::run(&arguments, providers)),
-        Command::Why(arguments) => ("why", why::run(&arguments)),
-        Command::Cloudprofile(arguments) => ("cloudprofile", cloudprofile::run(&arguments, providers)),
-        Command::Completions(arguments) => ("completions", completions::run(&arguments)),
+    let result = match arguments.command {
+        Command::Controller(arguments) => return process_exit(crate::controller::start::run(arguments, providers)),
+        Command::Admission(arguments) => return process_exit(crate::admission::run(arguments, providers)),
+        Command::Sidecar(arguments) => return process_exit(crate::sidecar::run(arguments, providers)),
+        Command::Preview(arguments) => preview::run(&arguments, providers),
+        Command::Takeover(arguments) => takeover::run(&arguments, providers),
+        Command::Render(arguments) => render::run(&arguments, providers),
+        Command::Explain(arguments) => explain::run(&arguments, providers),
+        Command::Why(arguments) => why::run(&arguments),
+        Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
+        Command::Completions(arguments) => completions::run(&arguments),
     };
-    exit_code(failure(command), result)
+    conclude(result).into()
+}
+
+/// A process that serves says only whether it has failed.
+fn process_exit(code: ExitCode) -> ExitCode {
+    if code == ExitCode::SUCCESS { code } else { Exit::Failed.into() }
 }

@@ -2,6 +2,7 @@
 
 use clap::{Arg, Command, CommandFactory};
 
+use super::exit::Exit;
 use super::json_fields::{Field, documents};
 
 /// The reference page.
@@ -18,6 +19,9 @@ pub fn reference() -> String {
          width, a log gets 120 columns). Colours are shown on a terminal only, and never when `NO_COLOR` is set. Values \
          of Secrets and boot scripts are never printed by `explain` and `why`.\n\n",
     );
+    page.push_str("The exit codes of all commands; where several apply it is 3, else the highest:\n\n| code | meaning |\n|---|---|\n");
+    page.extend(Exit::ALL.map(|exit| format!("| {} | {} |\n", exit.code(), exit.meaning())));
+    page.push('\n');
     let mut commands = Vec::new();
     collect(&command, "", &mut commands);
     for (name, command) in &commands {

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::exit::{self, Exit};
 use super::input::{self, WorkerInput};
 use super::terminal::{self, OutputFormat, complain, one_of, print, yaml};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
@@ -23,13 +24,12 @@ use crate::worker::orphans::{MachineController, orphans};
 use crate::worker::plan::Plan;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Example:
   gardener-extension-worker render example/azure.yaml
   gardener-extension-worker render -o result folder-of-bundles | jq .errors
-  SOURCE_DATE_EPOCH=0 gardener-extension-worker render example/azure.yaml   # the same bytes each time
-
-Exit codes: 0 rendered, 1 some pool failed, 2 wrong usage or unreadable input.")]
+  SOURCE_DATE_EPOCH=0 gardener-extension-worker render example/azure.yaml   # the same bytes each time",
+    &[(Exit::Invalid, "")]))]
 pub(super) struct RenderArguments {
     /// Files of objects (Worker, Cluster, Secrets, live MachineDeployments …) or bundles of them; folders are walked,
     /// `-` is standard input.
@@ -89,25 +89,31 @@ pub struct RenderedError {
     pub message: String,
 }
 
-pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::Result<u8> {
-    let (now, mut exit) = (now()?, 0);
+pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::Result<Exit> {
+    let (now, mut exit) = (now()?, Exit::Done);
+    let mut names = BTreeSet::new();
     for file in input::files(&arguments.inputs)? {
         let inputs = match input::workers_of_file(&file) {
             Ok(inputs) => inputs,
             // The other files are rendered all the same.
             Err(error) => {
                 complain(&format!("{error:#}"));
-                exit = 2;
+                exit = exit.max(Exit::Failed);
                 continue;
             }
         };
         for worker in inputs {
+            let name = (worker.worker.metadata.namespace.clone(), worker.worker.metadata.name.clone());
+            let warnings = worker.warnings.iter().map(String::as_str);
+            for warning in warnings.chain((!names.insert(name)).then_some("several Workers have this name")) {
+                complain(&format!("warning: {}: {warning}", worker.source));
+            }
             let rendered = match arguments.output {
                 OutputFormat::Result => render(worker, providers),
                 _ => render_at(worker, providers, now),
             };
             if !rendered.errors.is_empty() {
-                exit = exit.max(1);
+                exit = exit.max(Exit::Invalid);
             }
             if arguments.output != OutputFormat::Result {
                 rendered.errors.iter().for_each(|error| complain(&format!("{}: {}", rendered.input, error.message)));

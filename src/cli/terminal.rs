@@ -1,7 +1,6 @@
-//! What the commands print: formats, styles and width; and their exit codes.
+//! What the commands print: formats, styles and width.
 
 use std::io;
-use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
@@ -59,20 +58,8 @@ pub(super) fn yaml(document: &Value) -> anyhow::Result<String> {
     if text.contains(is_deceptive) { json(document) } else { Ok(text) }
 }
 
-/// The exit code of a command: its own, or `failed` where it could not do its work.
-pub(super) fn exit_code(failed: u8, result: anyhow::Result<u8>) -> ExitCode {
-    match result {
-        Ok(code) => ExitCode::from(code),
-        // A reader that has seen enough closes the pipe; that is no failure of ours.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&format!("{error:#}"));
-            ExitCode::from(failed)
-        }
-    }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+/// Whether the reader of stdout has gone.
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     kinds.any(|kind| kind == io::ErrorKind::BrokenPipe)
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use kube::api::{Api, ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
+use super::exit::{self, Exit};
 use super::input::machine_deployments_of_file;
 use super::table::{Cell, Table, printable};
 use super::terminal::{ASIDE, CAREFUL, HEADING, OutputFormat, complain, json, one_of, print, width};
@@ -16,18 +17,14 @@ use crate::process::threads::block_on;
 use crate::worker::class_inputs::{ANNOTATION, ClassChange, Difference, Generation, History, InputChange};
 use crate::worker::machine_objects::LiveDeployment;
 
-/// Exit code where nothing is recorded.
-const NOTHING_RECORDED: u8 = 4;
-
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker why shoot--garden--prod/shoot--garden--prod-workers-z1 --kubeconfig seed.yaml
   kubectl get machinedeployments -n shoot--garden--prod -o yaml | gardener-extension-worker why -
 
-The controller keeps digests of the inputs of the last three class names in an annotation; values are never kept.
-
-Exit codes: 0 shown, 2 wrong usage or unreadable input, 4 nothing is recorded for some machine deployment.")]
+The controller keeps digests of the inputs of the last three class names in an annotation; values are never kept.",
+    &[(Exit::Findings, "nothing is recorded for some machine deployment")]))]
 pub(super) struct WhyArguments {
     /// A machine deployment of the cluster as `namespace/name`, or a file that holds some; `-` is standard input.
     #[arg(value_name = "DEPLOYMENT|FILE")]
@@ -39,7 +36,7 @@ pub(super) struct WhyArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
     let deployments = match deployment_in_cluster(&arguments.target) {
         Some((namespace, name)) => vec![fetch(&arguments.seed, namespace, name)?],
         None => machine_deployments_of_file(Path::new(&arguments.target))?,
@@ -63,7 +60,7 @@ pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<u8> {
         }
     }
     let complete = histories.iter().all(|(_, history)| history.is_some());
-    Ok(if complete { 0 } else { NOTHING_RECORDED })
+    Ok(if complete { Exit::Done } else { Exit::Findings })
 }
 
 /// `namespace/name`, unless it is the name of a file.

@@ -30,6 +30,8 @@ pub enum FindingKind {
     SurgeAndUnavailableZero,
     /// Fewer machines are allowed than there are.
     MaximumBelowReplicas,
+    /// Machines go, and none come for them.
+    MachinesDeleted,
     /// Several zones of a pool roll at the same time.
     ZonesAtOnce,
     /// A person must select the machines that are updated.
@@ -114,6 +116,9 @@ pub(super) fn findings_of_placement(
                 change.class_differences.join(", ")
             ),
         );
+    }
+    if change.deletes_machines() {
+        find(FindingKind::MachinesDeleted, "all machines are deleted without replacement".to_owned());
     }
     if let (Some(old), Some(new)) = (old, new) {
         let maximum = new.bounds.map(|bounds| i64::from(bounds.maximum));

@@ -52,4 +52,10 @@ impl PlacementChange {
     pub fn is_change(&self) -> bool {
         self.verdict != Verdict::None || self.new_nodes_differ
     }
+
+    /// Whether machines go with their deployment. One that was seen without any takes none along.
+    #[must_use]
+    pub fn deletes_machines(&self) -> bool {
+        self.verdict == Verdict::Delete && (self.nodes.before > 0 || !self.nodes.seen)
+    }
 }

@@ -27,7 +27,7 @@ fn a_worker_of_a_cloud_with_images_only() {
     assert_eq!(shown.stderr, "");
     assert_same("test/cli/golden/explain-gcp.txt", &shown.stdout);
     let rendered = run(&["render", "test/cli/gcp.yaml"]);
-    assert_eq!(rendered.code, 1);
+    assert_eq!(rendered.code, 7);
     assert!(rendered.stderr.contains("no provider for type \"gcp\""), "{}", rendered.stderr);
 }
 
@@ -39,7 +39,7 @@ fn an_image_that_fits_no_machine() {
         ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
     ]);
     let shown = explain(&text, &["--pool", "workers"]);
-    assert_eq!(shown.code, 1, "{shown:?}");
+    assert_eq!(shown.code, 7, "{shown:?}");
     assert!(shown.stdout.contains("fails on 2 of 3 capabilities"), "{}", shown.stdout);
     assert!(shown.stdout.contains("Images for this machine type: gardenlinux 1877.3.0"), "{}", shown.stdout);
     assert!(shown.stdout.contains("Machine types for this image: Standard_D4s_v5"), "{}", shown.stdout);
@@ -53,7 +53,7 @@ fn a_tie_names_the_candidates() {
         "hypervisor: [gen2]}\n                    urn: sap:gardenlinux:greatest:1877",
     )]);
     let shown = explain(&text, &["--pool", "workers", "-o", "json"]);
-    assert_eq!(shown.code, 1);
+    assert_eq!(shown.code, 7);
     let verdicts: Vec<_> = shown.json()["workers"][0]["pools"][0]["image"]["candidates"]
         .as_array()
         .unwrap()
@@ -80,7 +80,7 @@ fn a_pool_that_fails_elsewhere_is_explained_all_the_same() {
     let text =
         example(&[("userDataSecretRef: {name: gardener-node-agent-workers,", "userDataSecretRef: {name: gone,")]);
     let shown = explain(&text, &["--pool", "workers"]);
-    assert_eq!(shown.code, 1);
+    assert_eq!(shown.code, 7);
     assert!(shown.stdout.contains("Secret \"gone\" does not exist"), "{}", shown.stdout);
     let healthy = run(&["explain", "test/cli/azure.yaml", "--pool", "workers"]).stdout;
     for line in healthy.lines().filter(|line| line.contains("chosen") || line.contains("shoot--garden--prod-workers-z"))
@@ -103,15 +103,15 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
-fn wrong_arguments_end_with_exit_code_2() {
-    for (arguments, message) in [
-        (&["explain", "no/such/file"][..], "no/such/file"),
-        (&["explain", "Cargo.toml"], "Cargo.toml"),
-        (&["explain", "test/cli/azure.yaml", "--pool", "none"], "no pool \"none\""),
-        (&["explain"], "<FILE>"),
+fn wrong_arguments_and_unreadable_input_have_their_exit_codes() {
+    for (arguments, message, code) in [
+        (&["explain", "no/such/file"][..], "no/such/file", 3),
+        (&["explain", "Cargo.toml"], "Cargo.toml", 3),
+        (&["explain", "test/cli/azure.yaml", "--pool", "none"], "no pool \"none\"", 3),
+        (&["explain"], "<FILE>", 2),
     ] {
         let shown = run(arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (2, ""), "{arguments:?}: {shown:?}");
+        assert_eq!((shown.code, shown.stdout.as_str()), (code, ""), "{arguments:?}: {shown:?}");
         assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
     }
 }
@@ -120,7 +120,7 @@ fn wrong_arguments_end_with_exit_code_2() {
 fn a_worker_that_can_not_be_explained_is_an_error_of_its_own() {
     let text = example(&[("name: shoot--garden--prod\nspec:\n  cloudProfile", "name: other\nspec:\n  cloudProfile")]);
     let shown = explain(&text, &[]);
-    assert_eq!((shown.code, shown.stdout.as_str()), (1, ""), "{shown:?}");
+    assert_eq!((shown.code, shown.stdout.as_str()), (7, ""), "{shown:?}");
     assert!(shown.stderr.contains("Cluster \"shoot--garden--prod\" does not exist"), "{shown:?}");
     assert_eq!(explain(&text, &["-o", "json"]).json()["errors"][0]["input"], "-");
 }

@@ -6,6 +6,7 @@ mod binary;
 mod cloudprofile;
 mod consistency;
 mod documents;
+mod exit_codes;
 mod explain;
 mod golden;
 mod json;

@@ -51,20 +51,20 @@ impl Pair {
 #[test]
 fn a_table() {
     let shown = Pair::new(ROLL).preview(&[]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (3, ""), "{shown:?}");
+    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
     assert_same("test/cli/golden/preview.txt", &shown.stdout);
 }
 
 #[test]
 fn markdown() {
     let shown = Pair::new(ROLL).preview(&["-o", "markdown"]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (3, ""), "{shown:?}");
+    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
     assert_same("test/cli/golden/preview.md", &shown.stdout);
 }
 
 #[test]
 fn exit_codes_follow_the_result() {
-    for (replacements, code) in [(&[][..], 0), (SCALE, 2), (ROLL, 3), (UNPLANNABLE, 1)] {
+    for (replacements, code) in [(&[][..], 0), (SCALE, 1), (ROLL, 5), (UNPLANNABLE, 7)] {
         let pair = Pair::new(replacements);
         for output in ["table", "markdown", "json"] {
             let shown = pair.preview(&["-o", output]);
@@ -75,25 +75,95 @@ fn exit_codes_follow_the_result() {
     }
 }
 
+/// The example without one of its pools.
+fn without_a_pool() -> String {
+    let text = example(&[]);
+    let start = text.find("    - name: database\n").unwrap();
+    let end = start + text[start..].find("---").unwrap();
+    format!("{}{}", &text[..start], &text[end..])
+}
+
+#[test]
+fn deleted_machines_are_a_hazard_with_a_code_above_that_of_a_roll() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (old, new) = (file("old.yaml", &example(&[])), file("new.yaml", &without_a_pool()));
+    let shown = run(&["preview", &old, &new]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (6, ""), "{shown:?}");
+    assert_same("test/cli/golden/preview-delete.txt", &shown.stdout);
+    let shown = run(&["preview", &old, &new, "-o", "json"]).json();
+    let findings = shown["workers"][0]["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|it| it["kind"] == "machines-deleted" && it["severity"] == "hazard"), "{shown:#}");
+    assert_eq!(shown["exitCode"], 6);
+
+    // A Worker that only OLD has goes with all its machines.
+    file("before/a.yaml", &example(&[]));
+    file("before/b.yaml", &example(&[("shoot--garden--prod", "shoot--garden--other")]));
+    file("after/a.yaml", &example(&[]));
+    let folders = ["before", "after"].map(|side| folder.path().join(side).to_str().unwrap().to_owned());
+    let shown = run(&["preview", &folders[0], &folders[1]]);
+    assert_eq!(shown.code, 6, "{shown:?}");
+}
+
+#[test]
+fn an_empty_input_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().to_str().unwrap();
+    for (arguments, side) in
+        [(["preview", "test/cli", empty], "NEW"), (["preview", empty, "test/cli/azure.yaml"], "OLD")]
+    {
+        let shown = run(&arguments);
+        assert_eq!((shown.code, shown.stdout.as_str()), (3, ""), "{shown:?}");
+        assert!(shown.stderr.contains(&format!("no Worker in {side}")), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_gate_names_what_it_fails_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.yaml");
+    std::fs::write(&path, without_a_pool()).unwrap();
+    let gone = path.to_str().unwrap();
+    let code = |new: &str, fail_on: &str| run(&["preview", "test/cli/azure.yaml", new, "--fail-on", fail_on]).code;
+    for (fail_on, wanted) in [("roll", 0), ("delete", 6), ("hazard", 6), ("error", 0), ("roll,delete,hazard,error", 6)]
+    {
+        assert_eq!(code(gone, fail_on), wanted, "{fail_on}");
+    }
+    let (roll, broken, scale) = (Pair::new(ROLL), Pair::new(UNPLANNABLE), Pair::new(SCALE));
+    for (fail_on, wanted) in [("roll", 5), ("delete", 0), ("error", 0)] {
+        assert_eq!(code(&roll.new, fail_on), wanted, "{fail_on}");
+    }
+    assert_eq!((code(&broken.new, "error"), code(&scale.new, "roll,delete,hazard,error")), (7, 0));
+    assert_eq!(code("no/such/file", "roll"), 3, "an incomplete preview passes no gate");
+    assert_eq!(code(gone, "rol"), 2);
+}
+
 #[test]
 fn what_can_not_be_read_is_no_change() {
     let kubeconfig = ["preview", "test/cli/azure.yaml", "test/cli/azure.yaml", "--kubeconfig", "seed"];
-    for (arguments, message) in [
-        (&["preview", "test/cli/azure.yaml"][..], "OLD and NEW"),
-        (&["preview", "--live", "--kubeconfig", "no-such-kubeconfig"], "kubeconfig no-such-kubeconfig can't be read"),
-        (&kubeconfig, "--kubeconfig is for --live"),
+    for (arguments, message, code) in [
+        (&["preview", "test/cli/azure.yaml"][..], "OLD and NEW", 2),
+        (
+            &["preview", "--live", "--kubeconfig", "no-such-kubeconfig"],
+            "kubeconfig no-such-kubeconfig can't be read",
+            3,
+        ),
+        (&kubeconfig, "--kubeconfig is for --live", 2),
     ] {
         let shown = run(arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (1, ""), "{arguments:?}: {shown:?}");
+        assert_eq!((shown.code, shown.stdout.as_str()), (code, ""), "{arguments:?}: {shown:?}");
         assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
     }
     let missing = run(&["preview", "test/cli/azure.yaml", "no/such/file"]);
-    assert_eq!(missing.code, 1, "{missing:?}");
+    assert_eq!(missing.code, 3, "{missing:?}");
     assert!(missing.stderr.contains("no/such/file"), "{missing:?}");
     let missing = run(&["preview", "no/such/file", "test/cli/azure.yaml"]);
     assert!(!missing.stdout.contains("CREATE"), "an unreadable side is no empty one: {missing:?}");
-    let misspelt = run(&["preview", "--lvie"]);
-    assert_eq!(misspelt.code, 1, "2 would say that something changes: {misspelt:?}");
 }
 
 #[test]
@@ -119,4 +189,61 @@ fn tables_fit_the_width() {
             assert!(line.chars().count() <= columns, "{columns}: {line}");
         }
     }
+}
+
+#[test]
+fn what_no_garden_lets_through_is_warned_of() {
+    let mistakes: Replacements<'_> = &[
+        ("maximum: 10", "maximum: 1"),
+        ("minimum: 3\n      maximum: 3", "minimum: -4\n      maximum: 3\n      maxSurg: 1"),
+        ("size: 20Gi", "size: 64GB"),
+        ("zones: [\"2\"]", "zones: [\"2\", \"2\"]"),
+    ];
+    let pair = Pair::new(mistakes);
+    let wanted = [
+        "spec.pools[workers].minimum: 4 is above the maximum 1",
+        "spec.pools[workers].dataVolumes[logs].size: \"64GB\" is no quantity such as \"50Gi\"",
+        "spec.pools[database].minimum: -4 is below 0",
+        "spec.pools[database].zones: \"2\" is in the list several times",
+        "spec.pools[database].maxSurg: no such field; it is ignored",
+    ];
+    for shown in [pair.preview(&[]), run(&["render", &pair.new])] {
+        for warning in wanted {
+            let is_named = |line: &str| line.starts_with("warning: ") && line.ends_with(warning);
+            assert!(shown.stderr.lines().any(is_named), "{warning}: {shown:?}");
+        }
+    }
+    // What is there already was let through.
+    assert_eq!(run(&["preview", &pair.new, &pair.old]).stderr, "");
+    let twice = format!("{}---\n{}", example(&[]), example(&[]));
+    for arguments in [&["render", "-"][..], &["preview", "test/cli/azure.yaml", "-"]] {
+        let shown = outcome(command(arguments), &twice);
+        assert!(shown.stderr.contains("several Workers have this name"), "{shown:?}");
+    }
+}
+
+#[test]
+fn many_workers_are_grouped_by_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let side = |side: &str, replacements: Replacements<'_>| {
+        let path = folder.path().join(side);
+        std::fs::create_dir_all(&path).unwrap();
+        for index in 0..60 {
+            let text = example(replacements).replace("shoot--garden--prod", &format!("shoot--p--{index:03}"));
+            std::fs::write(path.join(format!("{index:03}.yaml")), text).unwrap();
+        }
+        path.to_str().unwrap().to_owned()
+    };
+    let (old, new) = (side("old", &[]), side("new", ROLL));
+    let shown = run(&["preview", &old, &new]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
+    assert_same("test/cli/golden/preview-groups.txt", &shown.stdout);
+    assert!(shown.stdout.lines().count() < 40, "it fits a screen: {shown:?}");
+    let all = run(&["preview", &old, &new, "--all"]).stdout;
+    assert!((0..60).all(|index| all.contains(&format!("shoot--p--{index:03}/prod"))), "{all}");
+    let document = run(&["preview", &old, &new, "-o", "json"]).json();
+    assert_eq!(document["workers"].as_array().unwrap().len(), 60);
+    let group = &document["groups"][0];
+    assert_eq!((&group["verdict"], &group["workers"], &group["pools"]), (&"ROLL".into(), &60.into(), &60.into()));
+    assert_eq!(group["examples"].as_array().unwrap().len(), 5);
 }

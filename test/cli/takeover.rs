@@ -94,11 +94,44 @@ fn a_table_names_what_rolls_and_who_writes() {
     let (theirs, lease) = (go_extension(&[]), lease("provider-azure-leader-election"));
     let files = Files::new(&[("bundle.json", &bundle), ("deployment.json", &theirs), ("lease.json", &lease)]);
     let shown = files.check(&[]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (3, ""), "{shown:?}");
+    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
     assert_same("test/cli/golden/takeover.txt", &shown.stdout);
     let shown = files.check(&["-o", "json"]);
-    assert_eq!(shown.code, 3);
+    assert_eq!(shown.code, 5);
     assert_same("test/cli/golden/takeover.json", &shown.stdout);
+}
+
+#[test]
+fn the_answer_ends_with_who_prevents_a_yes_and_what_to_do() {
+    let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
+    bundle["worker"]["spec"]["pools"][0]["machineImage"] = json!({"name": "unheard-of", "version": "1.0.0"});
+    bundle["worker"]["status"]["providerStatus"] = Value::Null;
+    bundle["worker"]["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Error"});
+    bundle["worker"]["status"]["lastError"] = json!({"description": "no quota"});
+    let files = Files::new(&[("bundle.json", &bundle)]);
+    let shown = files.check(&[]);
+    assert_eq!(shown.code, 7, "{shown:?}");
+    assert_same("test/cli/golden/takeover-invalid.txt", &shown.stdout);
+    let last = shown.stdout.lines().next_back().unwrap();
+    assert!(last.contains("shoot--core--prod"), "{last}");
+    assert!(!shown.stdout.contains("wait until"), "an error never ends: {shown:?}");
+    assert_eq!(files.check(&["-o", "json"]).json()["workers"][0]["failed"], "Reconcile is Error: no quota");
+}
+
+#[test]
+fn a_cause_never_goes_from_a_name_to_the_same_name() {
+    let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
+    for object in bundle["existing"].as_array_mut().unwrap() {
+        if object["kind"] == "MachineDeployment" {
+            object["spec"]["minReadySeconds"] = json!(1);
+        }
+    }
+    let shown = Files::new(&[("bundle.json", &bundle)]).check(&[]).stdout;
+    assert!(shown.contains("METADATA"), "{shown}");
+    assert!(shown.contains("differs from what the Worker leads to"), "{shown}");
+    for (before, after) in shown.lines().filter_map(|line| line.split_once(" -> ")) {
+        assert_ne!(before.split(' ').next_back(), after.split(' ').next(), "{shown}");
+    }
 }
 
 #[test]
@@ -119,18 +152,22 @@ fn a_pool_that_can_not_be_planned_and_what_can_not_be_read_are_no_yes() {
     bundle["worker"]["spec"]["pools"][0]["machineImage"] = json!({"name": "unheard-of", "version": "1.0.0"});
     bundle["worker"]["status"]["providerStatus"] = Value::Null;
     let shown = Files::new(&[("a.json", &bundle)]).check(&[]);
-    assert_eq!(shown.code, 1, "{shown:?}");
+    assert_eq!(shown.code, 7, "{shown:?}");
     assert!(shown.stdout.contains("unheard-of"), "{shown:?}");
-    for (arguments, message) in [
-        (&["takeover", "check", "no/such/file"][..], "no/such/file"),
-        (&["takeover", "check", "docs"], "no Worker in the files"),
-        (&["takeover", "check", "--kubeconfig", "no-such-kubeconfig"], "kubeconfig no-such-kubeconfig can't be read"),
-        (&["takeover", "check", "x.yaml", "--kubeconfig", "y"], "name no file with it"),
-        (&["takeover", "check", "--worker-type", "unheard-of"], "no such provider"),
-        (&["takeover", "chekc"], "chekc"),
+    for (arguments, message, code) in [
+        (&["takeover", "check", "no/such/file"][..], "no/such/file", 3),
+        (&["takeover", "check", "docs"], "no Worker in the files", 3),
+        (
+            &["takeover", "check", "--kubeconfig", "no-such-kubeconfig"],
+            "kubeconfig no-such-kubeconfig can't be read",
+            3,
+        ),
+        (&["takeover", "check", "x.yaml", "--kubeconfig", "y"], "name no file with it", 2),
+        (&["takeover", "check", "--worker-type", "unheard-of"], "no such provider", 3),
+        (&["takeover", "chekc"], "chekc", 2),
     ] {
         let shown = run(arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (1, ""), "{arguments:?}: {shown:?}");
+        assert_eq!((shown.code, shown.stdout.as_str()), (code, ""), "{arguments:?}: {shown:?}");
         assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
     }
 }
@@ -160,7 +197,7 @@ fn undecodable_input_is_reported_with_its_field_and_stops_no_other() {
     deployment.unwrap()["spec"]["template"]["spec"]["drainTimeout"] = json!("hunter2");
     let files = Files::new(&[("a.json", &whole), ("b.json", &worker), ("c.json", &object_bundle)]);
     let shown = files.check(&["-o", "json"]);
-    assert_eq!(shown.code, 1, "{shown:?}");
+    assert_eq!(shown.code, 3, "{shown:?}");
     assert!(!shown.stdout.contains("hunter2") && !shown.stderr.contains("hunter2"), "{shown:?}");
     let document = shown.json();
     assert_eq!(document["errors"], json!([]), "{document:#}");
@@ -179,9 +216,9 @@ fn undecodable_input_is_reported_with_its_field_and_stops_no_other() {
 
     // The only Worker there is has an answer as well.
     let only = Files::new(&[("c.json", &object_bundle)]).check(&["-o", "json"]);
-    assert_eq!((only.code, only.json()["workers"].as_array().unwrap().len()), (1, 1), "{only:?}");
+    assert_eq!((only.code, only.json()["workers"].as_array().unwrap().len()), (3, 1), "{only:?}");
     // Where both sides are needed, the file is told instead.
     let file = files.path().join("c.json");
     let shown = run(&["preview", file.to_str().unwrap(), file.to_str().unwrap()]);
-    assert!(shown.code == 1 && shown.stderr.contains("c.json: MachineDeployment"), "{shown:?}");
+    assert!(shown.code == 3 && shown.stderr.contains("c.json: MachineDeployment"), "{shown:?}");
 }

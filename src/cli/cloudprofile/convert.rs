@@ -5,15 +5,13 @@ use clap::{Args, ValueEnum};
 
 use super::source::OneSource;
 use super::written::{say, say_differences, say_proof};
+use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use crate::offer::convert::{Conversion, ConvertError, Format, Knowledge, SuffixMeaning, TypeDecision, convert};
 use crate::provider::Providers;
 
-/// Exit code where a person has to decide something.
-const UNDECIDED: u8 = 2;
-
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker cloudprofile convert example/cloudprofiles/azure-legacy.yaml > azure.yaml
   gardener-extension-worker cloudprofile convert old.yaml --decide 'Standard_D*_v5=hypervisorType:gen2'
@@ -21,9 +19,8 @@ Examples:
   gardener-extension-worker cloudprofile convert --to old-format azure.yaml > azure-old.yaml
 
 The profile goes to stdout, what was compared and what is undecided to stderr. Nothing is printed when a machine type would
-get another image than before, or none, without --decide saying so. Comments of the file are lost.
-
-Exit codes: 0 converted, 2 converted and something is undecided, 1 it can't be read or converted.")]
+get another image than before, or none, without --decide saying so. Comments of the file are lost.",
+    &[(Exit::Findings, "converted, and something is undecided")]))]
 pub(super) struct ConvertArguments {
     #[command(flatten)]
     source: OneSource,
@@ -47,7 +44,7 @@ enum To {
     OldFormat,
 }
 
-pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<Exit> {
     let found = arguments.source.read()?;
     let format = match arguments.to {
         To::Capabilities => Format::Capabilities,
@@ -71,7 +68,7 @@ pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow:
             say_everything(&conversion, width());
         }
     }
-    Ok(if conversion.undecided.is_empty() { 0 } else { UNDECIDED })
+    Ok(if conversion.undecided.is_empty() { Exit::Done } else { Exit::Findings })
 }
 
 fn say_everything(conversion: &Conversion, width: usize) {

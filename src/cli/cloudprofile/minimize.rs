@@ -5,19 +5,19 @@ use clap::Args;
 
 use super::source::OneSource;
 use super::written::{say, say_proof};
+use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use crate::offer::minimize::{Bytes, Minimized, minimize};
 use crate::provider::Providers;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker cloudprofile minimize example/cloudprofiles/aws.yaml > shorter.yaml
   gardener-extension-worker cloudprofile minimize profile.yaml -o json | jq .steps
 
-The profile goes to stdout, what was done and compared to stderr. Comments of the file are lost.
-
-Exit codes: 0 done, 1 it can't be read.")]
+The profile goes to stdout, what was done and compared to stderr. Comments of the file are lost.",
+    &[]))]
 pub(super) struct MinimizeArguments {
     #[command(flatten)]
     source: OneSource,
@@ -26,7 +26,7 @@ pub(super) struct MinimizeArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<Exit> {
     let found = arguments.source.read()?;
     let minimized = minimize(&found.document, providers).context(found.source)?;
     match arguments.output {
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow
             say_everything(&minimized, width());
         }
     }
-    Ok(0)
+    Ok(Exit::Done)
 }
 
 fn say_everything(minimized: &Minimized, width: usize) {

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use crate::cli::exit::Exit;
 use crate::provider::Providers;
 
 mod convert;
@@ -36,7 +37,7 @@ enum CloudProfileCommand {
     Minimize(minimize::MinimizeArguments),
 }
 
-pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<Exit> {
     match &arguments.command {
         CloudProfileCommand::Lint(arguments) => lint::run(arguments, providers),
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),

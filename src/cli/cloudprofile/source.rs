@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::api::gotext::places::{Places, places};
 use crate::api::gotext::yaml;
+use crate::cli::exit::wrong_usage;
 use crate::cli::input::{files, text_of_file};
 use crate::cluster::garden_cluster::GardenCluster;
 use crate::process::threads::block_on;
@@ -85,7 +86,7 @@ impl Sources {
         let found = if self.garden.is_used()? {
             self.garden.read(&self.files)?
         } else if self.files.is_empty() {
-            bail!("name a file with a CloudProfile, or use --live (see --help)");
+            return Err(wrong_usage("name a file with a CloudProfile, or use --live (see --help)"));
         } else {
             let parent = self.parent.as_deref().map(parent).transpose()?;
             let of_files = self.files.iter().map(|file| of_file(file, parent.as_ref()));
@@ -102,7 +103,7 @@ impl Sources {
 impl GardenSource {
     fn is_used(&self) -> anyhow::Result<bool> {
         if self.garden.is_named() && !self.live {
-            bail!("--kubeconfig and --context are for --live");
+            return Err(wrong_usage("--kubeconfig and --context are for --live"));
         }
         Ok(self.live)
     }

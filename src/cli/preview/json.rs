@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Comparison;
+use super::groups::{Group, groups};
 use super::words::{self, Total};
-use crate::cli::terminal;
+use crate::cli::terminal::{self, print};
 use crate::preview::{
     Cause, ChangeKind, ChangedObject, Effect, Finding, Nodes, PlacementChange, Severity, SurgePlan, Verdict,
     WorkerChange,
 };
 
+/// Workers that are printed together.
+const AT_ONCE: usize = 100;
 /// Name and version of the schema. A new member does not change it; another meaning does.
 const SCHEMA: &str = "gardener-extension-worker/preview/v1";
 
@@ -23,7 +27,9 @@ struct Document<'a> {
     exit_code: u8,
     total: TotalDocument,
     errors: &'a [String],
-    workers: Vec<WorkerDocument<'a>>,
+    groups: Vec<Group>,
+    /// Printed one by one, so that a landscape need not be in memory as text.
+    workers: [(); 0],
 }
 
 #[derive(Serialize)]
@@ -84,7 +90,7 @@ struct CauseDocument<'a> {
 }
 
 /// Everything, also what doesn't change.
-pub(super) fn text(comparison: &Comparison, exit_code: u8) -> anyhow::Result<String> {
+pub(super) fn print_document(comparison: &Comparison, exit_code: u8) -> anyhow::Result<()> {
     let total = Total::of(comparison);
     let document = Document {
         schema: SCHEMA,
@@ -108,9 +114,23 @@ pub(super) fn text(comparison: &Comparison, exit_code: u8) -> anyhow::Result<Str
                 .collect(),
         },
         errors: &comparison.errors,
-        workers: comparison.workers.iter().map(worker_document).collect(),
+        groups: groups(&comparison.workers),
+        workers: [],
     };
-    terminal::json(&document)
+    let text = terminal::json(&document)?;
+    let (head, end) = text.rsplit_once("[]").context("the document does not end with its Workers")?;
+    print(&format!("{head}["))?;
+    for (index, workers) in comparison.workers.chunks(AT_ONCE).enumerate() {
+        let mut part = String::new();
+        for (place, worker) in workers.iter().enumerate() {
+            let separator = if index + place > 0 { "," } else { "" };
+            let worker = terminal::json(&worker_document(worker))?;
+            part.push_str(&format!("{separator}\n    {}", worker.trim_end().replace('\n', "\n    ")));
+        }
+        print(&part)?;
+    }
+    let close = if comparison.workers.is_empty() { "]" } else { "\n  ]" };
+    Ok(print(&format!("{close}{end}"))?)
 }
 
 pub(in crate::cli) fn worker_document(worker: &WorkerChange) -> WorkerDocument<'_> {

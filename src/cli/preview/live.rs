@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -48,7 +48,12 @@ pub(super) fn compare_live(
         )
         .await
     };
-    let Observed { loaded: mut observed, unreadable } = block_on(observed)?;
+    let Observed { loaded: mut observed, unreadable, .. } = block_on(observed)?;
+    let (old_is_empty, files_are_read) = (observed.is_empty() && unreadable.is_empty(), comparison.errors.is_empty());
+    match &wanted {
+        Some(wanted) => ensure!(!wanted.is_empty() || !files_are_read, "no Worker in NEW"),
+        None => ensure!(!old_is_empty, "no Worker in the cluster, or in the namespace"),
+    }
     comparison.workers.extend(unreadable.iter().map(Unreadable::change));
     let Some(wanted) = wanted else {
         for old in observed.into_values() {
@@ -75,7 +80,10 @@ fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> an
         let loaded = text_of_file(&file.path)
             .and_then(|text| load_text(&text, &file, profiles).with_context(|| file.path.display().to_string()));
         match loaded {
-            Ok(workers) => wanted.extend(workers),
+            Ok((workers, warnings)) => {
+                wanted.extend(workers);
+                comparison.warnings.extend(warnings);
+            }
             Err(error) => comparison.errors.push(format!("{error:#}")),
         }
     }

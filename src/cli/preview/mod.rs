@@ -2,20 +2,22 @@
 //!
 //! * [`pairs`]: which Workers are compared with which;
 //! * [`live`]: Workers of a cluster as the old side;
+//! * [`groups`]: what many Workers have in common;
 //! * [`words`]: causes and totals in words, for all outputs;
 //! * [`table`], [`markdown`], [`json`]: the outputs.
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
-use clap::Args;
+use anyhow::Context;
+use clap::{Args, ValueEnum};
 
-use super::UNREADABLE;
+use super::exit::{self, Exit, wrong_usage};
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
-use crate::preview::{CloudProfiles, WorkerChange};
+use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange};
 use crate::provider::Providers;
 
+mod groups;
 pub(super) mod json;
 pub(super) mod live;
 mod markdown;
@@ -27,18 +29,17 @@ pub(super) mod words;
 use replacement::Replacement;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker preview before.yaml after.yaml
   gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
   gardener-extension-worker preview --live after.yaml -o markdown
   gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
+  gardener-extension-worker preview --fail-on delete,hazard,error before/ after/     # a gate that lets rolls pass
 
 Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are updated), SCALE, CREATE, DELETE,
-METADATA (objects change, nodes stay), NONE.
-
-Exit codes: 0 nothing changes, 2 something changes and no node rolls, 3 nodes roll or are updated in place, 1 something
-can't be read, or becomes invalid.")]
+METADATA (objects change, nodes stay), NONE.",
+    &[(Exit::Findings, "something changes, and no node is touched"), (Exit::Hazard, ""), (Exit::Roll, ""), (Exit::Delete, ""), (Exit::Invalid, "a pool or a Worker becomes invalid")]))]
 pub(super) struct PreviewArguments {
     /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
     /// `-` is standard input. Workers are matched by namespace and name.
@@ -56,12 +57,28 @@ pub(super) struct PreviewArguments {
     /// Instead of NEW: OLD with this CloudProfile in every Cluster.
     #[arg(long, value_name = "FILE", alias = "cloud-profile")]
     cloudprofile: Option<PathBuf>,
+    /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
+    #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
+    fail_on: Vec<FailOn>,
     /// How to print.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
     output: OutputFormat,
-    /// In tables: also the Workers of which nothing changes.
+    /// In tables: every Worker by itself, also those of which nothing changes. Without it, more than ten are grouped by cause.
     #[arg(short, long)]
     all: bool,
+}
+
+/// What a gate fails on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// Nodes are replaced or updated in place.
+    Roll,
+    /// Machines are deleted without replacement.
+    Delete,
+    /// There is a hazard; a deletion is one.
+    Hazard,
+    /// A pool or a Worker becomes invalid.
+    Error,
 }
 
 /// What was compared, and what could not be read.
@@ -70,6 +87,8 @@ pub(super) struct Comparison {
     pub(super) workers: Vec<WorkerChange>,
     /// Problems with files, each with its file.
     pub(super) errors: Vec<String>,
+    /// What Workers in files say that no garden would let through, each with its file.
+    pub(super) warnings: Vec<String>,
 }
 
 /// What is compared with what.
@@ -81,21 +100,21 @@ enum Sides<'a> {
 
 fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     if arguments.seed.is_named() && !arguments.live {
-        bail!("--kubeconfig is for --live");
+        return Err(wrong_usage("--kubeconfig is for --live"));
     }
     match (arguments.live, arguments.cloudprofile.is_some(), arguments.inputs.as_slice()) {
         (false, false, [old, new]) => Ok(Sides::Files { old, new }),
         (false, true, [old]) => Ok(Sides::Replaced { old }),
         (true, _, []) => Ok(Sides::Live { new: None }),
         (true, false, [new]) => Ok(Sides::Live { new: Some(new) }),
-        (false, false, _) => bail!("name OLD and NEW, or use --live or --cloudprofile (see --help)"),
-        (false, true, _) => bail!("--cloudprofile makes NEW itself: name only OLD"),
-        (true, true, _) => bail!("--cloudprofile makes NEW itself: with --live name no file"),
-        (true, false, _) => bail!("--live is OLD: name only NEW"),
+        (false, false, _) => Err(wrong_usage("name OLD and NEW, or use --live or --cloudprofile (see --help)")),
+        (false, true, _) => Err(wrong_usage("--cloudprofile makes NEW itself: name only OLD")),
+        (true, true, _) => Err(wrong_usage("--cloudprofile makes NEW itself: with --live name no file")),
+        (true, false, _) => Err(wrong_usage("--live is OLD: name only NEW")),
     }
 }
 
-pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Exit> {
     let sides = sides(arguments)?;
     let profiles = CloudProfiles::new(providers);
     let replacement = arguments
@@ -111,31 +130,58 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
             live::compare_live(&arguments.seed, namespace, new.map(PathBuf::as_path), replacement.as_ref(), &profiles)?
         }
     };
+    for warning in &comparison.warnings {
+        complain(&format!("warning: {warning}"));
+    }
     for error in &comparison.errors {
         complain(error);
     }
     if let Some(note) = replacement.as_ref().and_then(Replacement::note) {
         complain(&note);
     }
-    let code = code_of(&comparison);
-    print(&match arguments.output {
-        OutputFormat::Markdown => markdown::text(&comparison),
-        OutputFormat::Json => json::text(&comparison, code)?,
-        _ => table::text(&comparison, arguments.all, width()),
-    })?;
-    Ok(code)
+    let exit = exit_of(&comparison, &arguments.fail_on);
+    match arguments.output {
+        OutputFormat::Markdown => print(&markdown::text(&comparison))?,
+        OutputFormat::Json => json::print_document(&comparison, exit.code())?,
+        _ => print(&table::text(&comparison, arguments.all, width()))?,
+    }
+    Ok(exit)
 }
 
-/// 1 wins: what can't be read or planned makes everything else incomplete.
-fn code_of(comparison: &Comparison) -> u8 {
-    let placements = || comparison.workers.iter().flat_map(|worker| &worker.placements);
-    if !comparison.errors.is_empty() || comparison.workers.iter().any(WorkerChange::breaks) {
-        UNREADABLE
-    } else if placements().any(|placement| placement.verdict.is_roll()) {
-        3
-    } else if placements().any(crate::preview::PlacementChange::is_change) {
-        2
-    } else {
-        0
-    }
+/// What a preview ends with: the worst of what it has to tell, or of what a gate asks for.
+fn exit_of(comparison: &Comparison, fail_on: &[FailOn]) -> Exit {
+    let of_files = if comparison.errors.is_empty() { Exit::Done } else { Exit::Failed };
+    let exits = comparison.workers.iter().flat_map(exits_of_worker).chain([of_files]);
+    exits.filter(|exit| fail_on.is_empty() || counts(*exit, fail_on)).max().unwrap_or(Exit::Done)
+}
+
+/// Whether a gate fails on this. An incomplete preview passes none.
+fn counts(exit: Exit, fail_on: &[FailOn]) -> bool {
+    let wanted: &[FailOn] = match exit {
+        Exit::Failed | Exit::Usage => return true,
+        Exit::Done | Exit::Findings => &[],
+        Exit::Roll => &[FailOn::Roll],
+        // That machines go is a hazard as well.
+        Exit::Delete => &[FailOn::Delete, FailOn::Hazard],
+        Exit::Hazard => &[FailOn::Hazard],
+        Exit::Invalid => &[FailOn::Error],
+    };
+    wanted.iter().any(|kind| fail_on.contains(kind))
+}
+
+fn exits_of_worker(worker: &WorkerChange) -> impl Iterator<Item = Exit> {
+    let of_placements = worker.placements.iter().map(|placement| match placement.verdict {
+        verdict if verdict.is_roll() => Exit::Roll,
+        _ if placement.is_change() => Exit::Findings,
+        _ => Exit::Done,
+    });
+    let of_findings = worker.findings.iter().map(|finding| match (finding.kind, finding.severity) {
+        (FindingKind::CannotBeJudged, _) => Exit::Failed,
+        (FindingKind::CannotBePlanned, _) => Exit::Invalid,
+        (FindingKind::MachinesDeleted, _) => Exit::Delete,
+        (_, Severity::Hazard) => Exit::Hazard,
+        // A landscape always has some Workers that were invalid before.
+        (_, Severity::Error | Severity::Notice) => Exit::Done,
+    });
+    of_placements.chain(of_findings)
 }

@@ -1,16 +1,17 @@
 //! Which Workers of two sides are compared with each other. Files at the same place in two folders are read together, so
 //! that a landscape need not be in memory as a whole; Workers that moved between files are matched at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::{Comparison, Replacement};
 use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
+use crate::cli::worker_warnings;
 use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
 use crate::worker::machine_objects::MachineObjects;
 
@@ -37,6 +38,9 @@ struct Part {
     errors: Vec<String>,
     only_old: BTreeMap<Key, Loaded>,
     only_new: BTreeMap<Key, Loaded>,
+    warnings: Vec<String>,
+    old_keys: Vec<Key>,
+    new_keys: Vec<Key>,
 }
 
 /// Compares two files or folders; without the second one, with a replaced CloudProfile.
@@ -50,9 +54,13 @@ pub(super) fn compare_files(
     let mut parts = in_parallel(&units, |unit| compare_unit(unit, new.is_some(), replacement, profiles));
     let mut comparison = Comparison::default();
     let (mut only_old, mut only_new) = (BTreeMap::new(), BTreeMap::new());
+    refuse_empty(&parts, new.is_some())?;
+    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.old_keys), "OLD"));
+    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.new_keys), "NEW"));
     for part in &mut parts {
         comparison.workers.append(&mut part.workers);
         comparison.errors.append(&mut part.errors);
+        comparison.warnings.append(&mut part.warnings);
         only_old.append(&mut part.only_old);
         only_new.append(&mut part.only_new);
     }
@@ -70,6 +78,21 @@ pub(super) fn compare_files(
         comparison.workers.push(compare(None, Some(&new.inputs), &new.live, Baseline::Rendered, profiles));
     }
     Ok(comparison)
+}
+
+/// A side without Workers would look as if everything were made or deleted.
+fn refuse_empty(parts: &[Part], has_new: bool) -> anyhow::Result<()> {
+    let is_read = parts.iter().all(|part| part.errors.is_empty());
+    ensure!(!is_read || parts.iter().any(|part| !part.old_keys.is_empty()), "no Worker in OLD");
+    ensure!(!is_read || !has_new || parts.iter().any(|part| !part.new_keys.is_empty()), "no Worker in NEW");
+    Ok(())
+}
+
+/// The Workers that several files of a side have.
+fn repeated<'a>(keys: impl Iterator<Item = &'a Key>, side: &str) -> impl Iterator<Item = String> {
+    let mut seen = BTreeSet::new();
+    let repeated: BTreeSet<&Key> = keys.filter(|key| !seen.insert(*key)).collect();
+    repeated.into_iter().map(move |key| format!("{}/{}: several files of {side} have this Worker", key.0, key.1))
 }
 
 /// The machine objects that the old side knows, else those of the new one.
@@ -112,16 +135,20 @@ fn compare_unit(unit: &Unit, has_new: bool, replacement: Option<&Replacement>, p
     let (old_text, new_text) = (text(&unit.old), text(&unit.new));
     let is_same = has_new && old_text.is_some() && old_text == new_text;
     let mut load = |file: &Option<NamedFile>, text: Option<String>| {
-        let (Some(file), Some(text)) = (file, text) else { return BTreeMap::new() };
+        let (Some(file), Some(text)) = (file, text) else { return (BTreeMap::new(), Vec::new()) };
         let loaded = load_text(&text, file, profiles).with_context(|| file.path.display().to_string());
         loaded.map_err(|error| part.errors.push(format!("{error:#}"))).unwrap_or_default()
     };
-    let old = load(&unit.old, old_text);
-    let mut new = if is_same { BTreeMap::new() } else { load(&unit.new, new_text) };
+    let (old, warnings_of_old) = load(&unit.old, old_text);
+    let (mut new, warnings_of_new) = if is_same { (BTreeMap::new(), Vec::new()) } else { load(&unit.new, new_text) };
+    // What goes out counts: what there is already was let through.
+    part.warnings = if is_same || !has_new { warnings_of_old } else { warnings_of_new };
     if !part.errors.is_empty() {
         // One side alone would look as if everything were made or deleted.
         return part;
     }
+    part.old_keys = old.keys().cloned().collect();
+    part.new_keys = if is_same { part.old_keys.clone() } else { new.keys().cloned().collect() };
     for (key, old) in old {
         if is_same || !has_new {
             let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
@@ -144,6 +171,8 @@ pub(in crate::cli) struct Observed {
     pub(in crate::cli) loaded: BTreeMap<Key, Loaded>,
     /// Those of which something can't be decoded.
     pub(in crate::cli) unreadable: Vec<Unreadable>,
+    /// Those that a text has several times; the last one counts.
+    repeated: Vec<Key>,
 }
 
 /// A Worker of which something can't be decoded.
@@ -174,24 +203,37 @@ pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow:
             Ok(Loaded { inputs, live })
         });
         match loaded {
-            Ok(loaded) => drop(observed.loaded.insert(key, loaded)),
+            Ok(loaded) => {
+                if observed.loaded.insert(key.clone(), loaded).is_some() {
+                    observed.repeated.push(key);
+                }
+            }
             Err(error) => observed.unreadable.push(Unreadable { key, worker, reason: format!("{error:#}") }),
         }
     }
     Ok(observed)
 }
 
-pub(in crate::cli) fn load_text(
+/// The Workers of a text, all of which must be readable; with what they say that no garden would let through.
+pub(super) fn load_text(
     text: &str,
     file: &NamedFile,
     profiles: &CloudProfiles,
-) -> anyhow::Result<BTreeMap<Key, Loaded>> {
-    let Observed { loaded, unreadable } = load_each(text, profiles)?;
+) -> anyhow::Result<(BTreeMap<Key, Loaded>, Vec<String>)> {
+    let Observed { loaded, unreadable, repeated } = load_each(text, profiles)?;
     if let Some(unreadable) = unreadable.into_iter().next() {
         anyhow::bail!(unreadable.reason);
     }
-    anyhow::ensure!(!(loaded.is_empty() && file.explicit), "no Worker in it");
-    Ok(loaded)
+    ensure!(!(loaded.is_empty() && file.explicit), "no Worker in it");
+    let at = |key: &Key| format!("{}: {}/{}", file.path.display(), key.0, key.1);
+    let repeated =
+        repeated.iter().map(|key| format!("{}: several Workers have this name; the last one counts", at(key)));
+    let mut warnings: Vec<String> = repeated.collect();
+    for (key, loaded) in &loaded {
+        let mistakes = worker_warnings::warnings(&loaded.inputs.worker.value);
+        warnings.extend(mistakes.into_iter().map(|mistake| format!("{}: {mistake}", at(key))));
+    }
+    Ok((loaded, warnings))
 }
 
 /// Runs the work on all processors; the results have the order of the items.

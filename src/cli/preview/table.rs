@@ -3,11 +3,17 @@
 use anstyle::Style;
 
 use super::Comparison;
+use super::groups::{finding_groups, groups};
 use super::words::{self, Total};
 use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, HEADING};
 use crate::preview::{Finding, PlacementChange, Severity, Verdict, WorkerChange};
 
+/// More Workers than this are grouped by cause.
+const MOST_WORKERS: usize = 10;
+/// Groups, and causes of each, that are shown.
+const MOST_GROUPS: usize = 8;
+const MOST_CAUSES: usize = 4;
 /// Indentation of what stands under a Worker, and once more of its causes.
 const INDENT: usize = 2;
 
@@ -16,13 +22,65 @@ pub(in crate::cli) fn text(comparison: &Comparison, all: bool, width: usize) -> 
     let only_one = comparison.workers.len() == 1;
     let (shown, hidden): (Vec<_>, Vec<_>) =
         comparison.workers.iter().partition(|worker| all || only_one || worker.is_worth_showing());
-    let mut text: String = shown.into_iter().map(|worker| worker_text(worker, width)).collect();
+    let mut text = if !all && shown.len() > MOST_WORKERS {
+        grouped(&comparison.workers, width)
+    } else {
+        shown.into_iter().map(|worker| worker_text(worker, width)).collect()
+    };
     if !hidden.is_empty() {
         let others = words::counted(hidden.len() as u64, "other Worker");
         text.push_str(&paragraph(&format!("Nothing changes in {others}."), ASIDE, 0, width));
     }
     text.push_str(&paragraph(&format!("Total: {}", Total::of(comparison).line()), HEADING, 0, width));
     text
+}
+
+/// What the Workers have in common.
+fn grouped(workers: &[WorkerChange], width: usize) -> String {
+    let groups = groups(workers);
+    let mut text = String::new();
+    for group in groups.iter().take(MOST_GROUPS) {
+        let style = verdict_style(group.verdict);
+        let differ = if group.new_nodes_differ { " (!)" } else { "" };
+        let least = if group.at_least { "at least " } else { "" };
+        let counts = [(group.workers, "Worker"), (group.pools, "pool")];
+        let [of_workers, pools] = counts.map(|(count, noun)| words::counted(count as u64, noun));
+        let nodes = match group.nodes {
+            0 if !group.at_least => String::new(),
+            nodes => format!(", {least}{}", words::counted(nodes.unsigned_abs(), "node")),
+        };
+        text.push_str(&format!("{style}{}{differ}{style:#}: {of_workers}, {pools}{nodes}\n", group.verdict));
+        for cause in group.causes.iter().take(MOST_CAUSES) {
+            text.push_str(&paragraph(&format!("because {cause}"), Style::new(), INDENT, width));
+        }
+        if let Some(more) = group.causes.len().checked_sub(MOST_CAUSES).filter(|more| *more > 0) {
+            text.push_str(&paragraph(
+                &format!("and {}", words::counted(more as u64, "more cause")),
+                ASIDE,
+                INDENT,
+                width,
+            ));
+        }
+        text.push_str(&examples(&group.examples, group.workers, width));
+    }
+    if let Some(more) = groups.len().checked_sub(MOST_GROUPS).filter(|more| *more > 0) {
+        text.push_str(&paragraph(&format!("… and {}", words::counted(more as u64, "more group")), ASIDE, 0, width));
+    }
+    for group in finding_groups(workers) {
+        let place = group.examples.first().map(String::as_str).unwrap_or_default();
+        let finding = finding_text(group.first, group.first.zone.as_deref().unwrap_or_default());
+        let count = words::counted(group.workers as u64, "Worker");
+        let style = severity_style(group.first.severity);
+        text.push_str(&paragraph(&format!("{count}, such as {place}: {finding}"), style, 0, width));
+    }
+    text.push('\n');
+    text.push_str(&paragraph("--all shows every Worker.", ASIDE, 0, width));
+    text
+}
+
+fn examples(names: &[String], all: usize, width: usize) -> String {
+    let others = if all > names.len() { " …" } else { "" };
+    paragraph(&format!("{}{others}", names.join(", ")), ASIDE, INDENT, width)
 }
 
 fn worker_text(worker: &WorkerChange, width: usize) -> String {

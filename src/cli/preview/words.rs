@@ -44,6 +44,9 @@ pub(super) fn step(change: &Change) -> String {
     if matches!(change.object, ChangedObject::Secret { .. }) {
         return "changed".to_owned();
     }
+    if change.object == ChangedObject::MachineDeployment && change.old == change.new {
+        return "differs from what the Worker leads to".to_owned();
+    }
     match change.kind {
         ChangeKind::Insert(_) => "added".to_owned(),
         ChangeKind::Remove => "removed".to_owned(),

@@ -11,14 +11,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::{Args, Subcommand};
 
-use super::UNREADABLE;
+use super::exit::{self, Exit, wrong_usage};
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
-use crate::preview::{CloudProfiles, PlacementChange, Verdict};
+use crate::preview::{CloudProfiles, FindingKind, PlacementChange, Severity, Verdict};
 use crate::provider::Providers;
 
 mod json;
@@ -30,9 +29,6 @@ mod worker;
 mod writers;
 
 use survey::Survey;
-
-/// Exit code where nodes would roll or go.
-const ROLLS: u8 = 3;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -50,15 +46,13 @@ enum TakeoverCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker takeover check --worker-type azure
   gardener-extension-worker takeover check --kubeconfig seed.yaml \\
     --as system:serviceaccount:extension-worker:gardener-extension-worker
-  gardener-extension-worker takeover check landscape/ -o json
-
-Exit codes: 0 no node would roll, 3 nodes would roll, be updated in place or go, with the pools named, 1 something can't be
-read or planned, is not allowed, or is written by both extensions.")]
+  gardener-extension-worker takeover check landscape/ -o json",
+    &[(Exit::Findings, "a permission is missing, or both extensions write"), (Exit::Roll, "nodes would be replaced or updated in place"), (Exit::Delete, "machines would be deleted"), (Exit::Invalid, "")]))]
 struct CheckArguments {
     /// Files of objects (Worker, Cluster, Secrets, machine objects, Deployments, Leases), bundles of them, or folders; `-` is
     /// standard input. Without any: the seed of the kubeconfig.
@@ -81,15 +75,15 @@ struct CheckArguments {
     /// How to print.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
-    /// In tables: also the Workers of which nothing changes.
+    /// In tables: every Worker by itself, also those of which nothing changes. Without it, more than ten are grouped by cause.
     #[arg(short, long)]
     all: bool,
 }
 
-pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<Exit> {
     let TakeoverCommand::Check(arguments) = &arguments.command;
     if arguments.seed.is_named() && !arguments.files.is_empty() {
-        bail!("--kubeconfig is for a seed: name no file with it");
+        return Err(wrong_usage("--kubeconfig is for a seed: name no file with it"));
     }
     let served = Served::new(providers, &arguments.worker_types, &arguments.extension_classes)?;
     let profiles = CloudProfiles::new(providers);
@@ -101,31 +95,36 @@ pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow
     for error in &survey.comparison.errors {
         complain(error);
     }
-    let code = code_of(&survey);
+    let exit = exit_of(&survey);
     print(&match arguments.output {
-        OutputFormat::Json => json::text(&survey, code)?,
-        _ => table::text(&survey, code, arguments.all, width()),
+        OutputFormat::Json => json::text(&survey, exit.code())?,
+        _ => table::text(&survey, exit, arguments.all, width()),
     })?;
-    Ok(code)
+    Ok(exit)
 }
 
-/// Nodes that roll are the worst; then what keeps the answer from being complete, or the takeover from working.
-fn code_of(survey: &Survey) -> u8 {
+/// The worst of what keeps the answer from being a yes.
+fn exit_of(survey: &Survey) -> Exit {
     let comparison = &survey.comparison;
-    if survey.rolling().next().is_some() {
-        return ROLLS;
-    }
-    let is_planned = |finding: &crate::preview::Finding| finding.severity != crate::preview::Severity::Error;
-    let all_planned = comparison.workers.iter().flat_map(|worker| &worker.findings).all(is_planned);
-    let is_allowed = survey.permissions.as_ref().is_none_or(|permissions| permissions.missing.is_empty());
-    if all_planned && is_allowed && comparison.errors.is_empty() && !survey.writers.both_write() {
-        0
-    } else {
-        UNREADABLE
-    }
+    let of_nodes = survey.rolling().map(|(_, placement)| match placement.verdict {
+        Verdict::Delete => Exit::Delete,
+        _ => Exit::Roll,
+    });
+    let errors = comparison.workers.iter().flat_map(|worker| &worker.findings);
+    let of_errors = errors.filter(|finding| finding.severity == Severity::Error).map(|finding| match finding.kind {
+        FindingKind::CannotBeJudged => Exit::Failed,
+        _ => Exit::Invalid,
+    });
+    let lacks_permissions = survey.permissions.as_ref().is_some_and(|permissions| !permissions.missing.is_empty());
+    let of_survey = [
+        (lacks_permissions || survey.writers.both_write(), Exit::Findings),
+        (!comparison.errors.is_empty(), Exit::Failed),
+    ];
+    let of_survey = of_survey.into_iter().filter(|(applies, _)| *applies).map(|(_, exit)| exit);
+    of_nodes.chain(of_errors).chain(of_survey).max().unwrap_or(Exit::Done)
 }
 
 /// Whether nodes of the placement would be replaced, updated or taken away.
 fn touches_nodes(placement: &PlacementChange) -> bool {
-    placement.verdict.is_roll() || (placement.verdict == Verdict::Delete && placement.nodes.before > 0)
+    placement.verdict.is_roll() || placement.deletes_machines()
 }

@@ -38,7 +38,7 @@ impl Survey {
         served: &Served,
         profiles: &CloudProfiles,
     ) -> Self {
-        let Observed { mut loaded, mut unreadable } = observed;
+        let Observed { mut loaded, mut unreadable, .. } = observed;
         let all = loaded.len() + unreadable.len();
         let is_served = |worker: &Value| {
             let spec = &worker["spec"];
@@ -55,7 +55,11 @@ impl Survey {
         Self {
             left_alone: all - loaded.len() - unreadable.len(),
             facts: loaded.values().map(WorkerFacts::of_loaded).chain(facts_of_unreadable).collect(),
-            comparison: Comparison { workers: loaded.values().map(change).chain(not_compared).collect(), errors },
+            comparison: Comparison {
+                workers: loaded.values().map(change).chain(not_compared).collect(),
+                errors,
+                warnings: Vec::new(),
+            },
             writers,
             permissions,
         }

@@ -1,19 +1,24 @@
 //! Tables for a terminal or a log.
 
+use std::collections::BTreeSet;
+
 use super::survey::Survey;
 use super::worker::supported_versions;
-use super::{ROLLS, writers::Writers};
+use super::writers::Writers;
+use crate::cli::exit::Exit;
 use crate::cli::preview::table as preview;
 use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
-use crate::preview::Verdict;
+use crate::preview::{FindingKind, Severity, Verdict};
 
+/// Workers that the answer names.
+const MOST_OBSTACLES: usize = 20;
 /// Indentation of what stands under a heading.
 const INDENT: usize = 2;
 
 /// What becomes of the pools, who else writes, what is allowed, and the answer.
-pub(super) fn text(survey: &Survey, code: u8, all: bool, width: usize) -> String {
+pub(super) fn text(survey: &Survey, exit: Exit, all: bool, width: usize) -> String {
     let mut text = preview::text(&survey.comparison, all, width);
     if survey.left_alone > 0 {
         let left = counted(survey.left_alone as u64, "Worker");
@@ -22,7 +27,7 @@ pub(super) fn text(survey: &Survey, code: u8, all: bool, width: usize) -> String
     text.push_str(&facts(survey, width));
     text.push_str(&writers(&survey.writers, width));
     text.push_str(&permissions(survey, width));
-    text.push_str(&answer(survey, code, width));
+    text.push_str(&answer(survey, exit, width));
     text
 }
 
@@ -41,6 +46,7 @@ fn facts(survey: &Survey, width: usize) -> String {
             words.push(format!("Gardener {version} is not supported; supported are {}", supported_versions()));
         }
         words.extend(facts.under_way.as_ref().map(|under_way| format!("{under_way}: wait until it has finished")));
+        words.extend(facts.failed.as_ref().map(|failed| format!("{failed}: solve it, it does not end by itself")));
         if !words.is_empty() {
             is_empty = false;
             let name = format!("{}/{}", worker.namespace, worker.name);
@@ -99,23 +105,71 @@ fn permissions(survey: &Survey, width: usize) -> String {
     text
 }
 
-fn answer(survey: &Survey, code: u8, width: usize) -> String {
+fn answer(survey: &Survey, exit: Exit, width: usize) -> String {
     let mut text = heading("Answer");
     if survey.writers.both_write() {
         let both = "The Go extension reconciles Workers while ours leads: both write. Switch one off.";
         text.push_str(&paragraph(both, BAD, INDENT, width));
     }
-    let (line, style) = match code {
-        ROLLS => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
-        0 => ("No node would roll.".to_owned(), GOOD),
-        _ => ("No node rolls as far as is known, but the check is incomplete: see above.".to_owned(), CAREFUL),
-    };
-    text.push_str(&paragraph(&line, style, INDENT, width));
-    text.push_str(&rolling(survey).render(2 * INDENT, width));
     for line in ROLLBACK {
         text.push_str(&paragraph(line, ASIDE, INDENT, width));
     }
+    let (line, style) = match exit {
+        _ if survey.rolling().next().is_some() => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
+        Exit::Done => ("No node would roll.".to_owned(), GOOD),
+        _ => ("No node rolls as far as is known, but the check is incomplete.".to_owned(), CAREFUL),
+    };
+    text.push_str(&paragraph(&line, style, INDENT, width));
+    text.push_str(&rolling(survey).render(2 * INDENT, width));
+    if survey.rolling().next().is_some() {
+        let advice = "A change that the Go extension has not written yet shows here as well: let it reconcile these \
+                      Workers, then check again.";
+        text.push_str(&paragraph(advice, ASIDE, INDENT, width));
+    }
+    let obstacles = obstacles(survey);
+    if !obstacles.is_empty() {
+        text.push_str(&paragraph("What prevents a yes, and what to do:", CAREFUL, INDENT, width));
+        let mut table = Table::new(["", ""]);
+        for (who, what) in obstacles.iter().take(MOST_OBSTACLES) {
+            table.row([who.into(), what.into()]);
+        }
+        if let Some(more) = obstacles.len().checked_sub(MOST_OBSTACLES).filter(|more| *more > 0) {
+            table.row(["…".into(), format!("{more} more; -o json lists all").into()]);
+        }
+        text.push_str(&table.render(2 * INDENT, width));
+    }
     text
+}
+
+/// Who keeps the answer from being a yes although no node of theirs is known to roll, each with what helps.
+fn obstacles(survey: &Survey) -> Vec<(String, String)> {
+    let mut obstacles = Vec::new();
+    if survey.permissions.as_ref().is_some_and(|permissions| !permissions.missing.is_empty()) {
+        obstacles.push(("permissions".to_owned(), "grant the controller what is MISSING above".to_owned()));
+    }
+    if survey.writers.both_write() {
+        obstacles.push(("writers".to_owned(), "stop one of the two extensions from reconciling Workers".to_owned()));
+    }
+    obstacles.extend(survey.comparison.errors.iter().map(|error| ("input".to_owned(), error.clone())));
+    for worker in &survey.comparison.workers {
+        let errors: Vec<_> = worker.findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
+        let name = format!("{}/{}", worker.namespace, worker.name);
+        if errors.iter().any(|finding| finding.kind == FindingKind::CannotBeJudged) {
+            obstacles.push((name, "correct the field that is named above, then check again".to_owned()));
+        } else if !errors.is_empty() {
+            let pools: BTreeSet<&str> = errors.iter().filter_map(|finding| finding.pool.as_deref()).collect();
+            let who = if pools.is_empty() {
+                "the Worker".to_owned()
+            } else {
+                format!("pool {}", Vec::from_iter(pools).join(", "))
+            };
+            obstacles.push((
+                name,
+                format!("correct {who}: invalid pools keep their machines, and nothing rolls until then"),
+            ));
+        }
+    }
+    obstacles
 }
 
 /// Where nodes would be touched, and what of their class differs.

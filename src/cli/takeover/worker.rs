@@ -3,10 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::api::bounded_text::shortened;
 use crate::cli::preview::pairs::Loaded;
 
 /// Gardener's minor versions whose worker API this program is written to: the first and the last of 1.x.
 const GARDENER: (u64, u64) = (144, 150);
+
+/// Bytes of an error of the status that are shown.
+const LONGEST_DESCRIPTION: usize = 300;
 
 /// What is to be said of one Worker.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +25,9 @@ pub(super) struct WorkerFacts {
     pub(super) is_supported: Option<bool>,
     /// What is under way, if anything is.
     pub(super) under_way: Option<String>,
+    /// How the last operation failed, if it did: that does not end by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) failed: Option<String>,
 }
 
 impl WorkerFacts {
@@ -37,6 +44,7 @@ impl WorkerFacts {
             is_supported: gardener.as_deref().and_then(is_supported),
             gardener,
             under_way: under_way(worker),
+            failed: failed(worker),
         }
     }
 }
@@ -61,9 +69,23 @@ fn under_way(worker: &Value) -> Option<String> {
     if let Some(request) = metadata.pointer("/annotations/gardener.cloud~1operation").and_then(Value::as_str) {
         return Some(format!("{request} is requested"));
     }
+    let (operation, state) = last_operation(worker)?;
+    (state != "Succeeded" && !FAILED.contains(&state)).then(|| format!("{operation} is {state}"))
+}
+
+/// States of an operation that has ended without success.
+const FAILED: [&str; 3] = ["Error", "Failed", "Aborted"];
+
+fn failed(worker: &Value) -> Option<String> {
+    let (operation, state) = last_operation(worker).filter(|(_, state)| FAILED.contains(state))?;
+    let description = worker.pointer("/status/lastError/description").and_then(Value::as_str);
+    let why = description.map(|description| format!(": {}", shortened(description, LONGEST_DESCRIPTION)));
+    Some(format!("{operation} is {state}{}", why.unwrap_or_default()))
+}
+
+fn last_operation(worker: &Value) -> Option<(&str, &str)> {
     let last = &worker["status"]["lastOperation"];
-    let (operation, state) = (last["type"].as_str()?, last["state"].as_str()?);
-    (state != "Succeeded").then(|| format!("{operation} is {state}"))
+    Some((last["type"].as_str()?, last["state"].as_str()?))
 }
 
 #[cfg(test)]
@@ -92,7 +114,9 @@ mod tests {
     fn what_is_under_way() {
         let last = |state: &str| json!({"status": {"lastOperation": {"type": "Reconcile", "state": state}}});
         assert_eq!(under_way(&last("Succeeded")), None);
-        assert_eq!(under_way(&last("Error")).as_deref(), Some("Reconcile is Error"));
+        assert_eq!(under_way(&last("Processing")).as_deref(), Some("Reconcile is Processing"));
+        assert_eq!((under_way(&last("Error")), failed(&last("Error")).as_deref()), (None, Some("Reconcile is Error")));
+        assert_eq!(failed(&last("Succeeded")), None);
         assert_eq!(under_way(&json!({})), None);
         let requested = json!({"metadata": {"annotations": {"gardener.cloud/operation": "migrate"}}});
         assert_eq!(under_way(&requested).as_deref(), Some("migrate is requested"));

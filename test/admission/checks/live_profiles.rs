@@ -32,7 +32,7 @@ async fn a_profile_is_read_by_its_name() -> Result<()> {
     ensure!(text(&matrix).contains("a:b:c:1") && text(&matrix).contains("Standard_D4s_v5"), "{}", text(&matrix));
     let nobody = cloudprofile(control_plane, &["matrix", "live-nobody"]).await?;
     let said = String::from_utf8_lossy(&nobody.stderr).into_owned();
-    ensure!(nobody.status.code() == Some(1) && said.contains("CloudProfile \"live-nobody\""), "{said}");
+    ensure!(nobody.status.code() == Some(3) && said.contains("CloudProfile \"live-nobody\""), "{said}");
     Ok(())
 }
 
@@ -47,7 +47,7 @@ async fn every_profile_of_the_garden_is_checked() -> Result<()> {
     }
     let lint = cloudprofile(control_plane, &["lint", "-o", "json"]).await?;
     let said = String::from_utf8_lossy(&lint.stderr).into_owned();
-    ensure!(lint.status.code() == Some(1) && said.contains("CloudProfile live-e: spec.type"), "{lint:?}");
+    ensure!(lint.status.code() == Some(3) && said.contains("CloudProfile live-e: spec.type"), "{lint:?}");
     let found: Value = serde_json::from_str(&text(&lint))?;
     let profiles = found["profiles"].as_array().context("no profiles")?;
     let of = |name: &str| profiles.iter().find(|found| found["profile"] == name);
@@ -71,7 +71,7 @@ async fn a_profile_of_a_project_is_read_as_it_is_merged() -> Result<()> {
     let name = format!("{namespace}/own");
     let early = cloudprofile(control_plane, &["matrix", &name]).await?;
     let said = String::from_utf8_lossy(&early.stderr).into_owned();
-    ensure!(early.status.code() == Some(1) && said.contains("no status.cloudProfileSpec"), "{said}");
+    ensure!(early.status.code() == Some(3) && said.contains("no status.cloudProfileSpec"), "{said}");
     // What Gardener's controller writes; the webhook adds the project's images.
     let mut spec = parent["spec"].clone();
     let of_project = profile["spec"]["machineImages"][0]["versions"][0].clone();

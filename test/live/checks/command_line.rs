@@ -32,7 +32,7 @@ async fn a_roll_is_seen_before_it_happens_and_explained_after_it() -> Result<()>
     let file = file.to_str().context("the folder's name is no text")?;
     let rolling = run(&kubeconfig, &[&live[..], &[file]].concat()).await?;
     let shown = String::from_utf8_lossy(&rolling.stdout);
-    ensure!(rolling.status.code() == Some(3), "another image rolls: {rolling:?}");
+    ensure!(rolling.status.code() == Some(5), "another image rolls: {rolling:?}");
     for word in ["bow", "ROLL", "nodeAgentSecretName"] {
         ensure!(shown.contains(word), "no {word} in {shown}");
     }

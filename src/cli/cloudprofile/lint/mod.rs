@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{Found, Sources};
-use crate::cli::UNREADABLE;
+use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
@@ -15,11 +15,8 @@ mod json;
 mod sarif;
 mod table;
 
-/// Exit code where there is something to look at.
-const FINDINGS: u8 = 2;
-
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker cloudprofile lint example/cloudprofiles/azure.yaml
   gardener-extension-worker cloudprofile lint --severity warning profiles/         # a gate: notes don't count
@@ -27,8 +24,8 @@ Examples:
   gardener-extension-worker cloudprofile lint --parent azure.yaml project.yaml     # a NamespacedCloudProfile before it is made
   gardener-extension-worker cloudprofile lint --live --context garden
 
-Exit codes: 0 nothing found, 2 something found, 1 something can't be read.
-docs/cloudprofiles.md explains every rule with an example.")]
+docs/cloudprofiles.md explains every rule with an example.",
+    &[(Exit::Findings, "something is found")]))]
 pub(super) struct LintArguments {
     #[command(flatten)]
     sources: Sources,
@@ -75,7 +72,7 @@ struct Linted {
     report: Report,
 }
 
-pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Result<Exit> {
     let settings = Settings {
         now: arguments.at.unwrap_or_else(Timestamp::now),
         soon: SignedDuration::from_hours(24 * i64::from(arguments.soon)),
@@ -110,9 +107,9 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
     })?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
     Ok(match (unknown, is_clean) {
-        (0, true) => 0,
-        (0, false) => FINDINGS,
-        _ => UNREADABLE,
+        (0, true) => Exit::Done,
+        (0, false) => Exit::Findings,
+        _ => Exit::Failed,
     })
 }
 

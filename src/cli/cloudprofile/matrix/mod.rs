@@ -5,6 +5,7 @@ use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 
 use super::source::OneSource;
+use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
 use crate::offer::matrix::matrix;
 use crate::offer::selection::Selection;
@@ -16,15 +17,14 @@ mod html;
 mod table;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker cloudprofile matrix profile.yaml --type 'Standard_D*' --image gardenlinux
   gardener-extension-worker cloudprofile matrix profile.yaml --html > matrix.html        # for a browser
   gardener-extension-worker cloudprofile matrix profile.yaml --reference ami-0abc         # who gets this image?
   gardener-extension-worker cloudprofile matrix profile.yaml --flavor azure-networking=basic
-  gardener-extension-worker cloudprofile matrix --live azure --context garden -o csv
-
-Exit codes: 0 shown, 1 the profile can't be read, or nothing in it is what was asked for.")]
+  gardener-extension-worker cloudprofile matrix --live azure --context garden -o csv",
+    &[]))]
 pub(super) struct MatrixArguments {
     #[command(flatten)]
     source: OneSource,
@@ -57,7 +57,7 @@ pub(super) struct MatrixArguments {
     html: bool,
 }
 
-pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<u8> {
+pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<Exit> {
     let selection = selection(arguments)?;
     let found = arguments.source.read()?;
     let profile = Profile::read(found.document, providers).with_context(|| found.source)?;
@@ -71,12 +71,14 @@ pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::
         OutputFormat::Json => json(&matrix)?,
         _ => table::text(&matrix, selection.asks_backwards(), width()),
     })?;
-    Ok(0)
+    Ok(Exit::Done)
 }
 
 fn selection(arguments: &MatrixArguments) -> anyhow::Result<Selection> {
     let flavor = arguments.flavor.iter().map(|text| {
-        let (name, value) = text.split_once('=').with_context(|| format!("--flavor {text}: NAME=VALUE is expected"))?;
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| exit::wrong_usage(format!("--flavor {text}: NAME=VALUE is expected")))?;
         Ok((name.to_owned(), value.to_owned()))
     });
     Ok(Selection {

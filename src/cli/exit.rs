@@ -1,0 +1,128 @@
+//! Exit codes: one table for all commands, from which `--help` and `docs/cli.md` are made.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use super::terminal::{complain, is_broken_pipe};
+
+/// How a command ended. Where several apply, the last one in this order is the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Exit {
+    Done,
+    Findings,
+    Hazard,
+    Roll,
+    Delete,
+    Invalid,
+    Failed,
+    Usage,
+}
+
+impl Exit {
+    /// All of them, by code.
+    pub(super) const ALL: [Self; 8] =
+        [Self::Done, Self::Findings, Self::Usage, Self::Failed, Self::Hazard, Self::Roll, Self::Delete, Self::Invalid];
+    /// Those that every command has.
+    const OF_EVERY_COMMAND: [Self; 3] = [Self::Done, Self::Usage, Self::Failed];
+
+    /// The number that a shell sees.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Findings => 1,
+            Self::Usage => 2,
+            Self::Failed => 3,
+            Self::Hazard => 4,
+            Self::Roll => 5,
+            Self::Delete => 6,
+            Self::Invalid => 7,
+        }
+    }
+
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "done, nothing to report",
+            Self::Findings => "done, and there is something to look at: a finding, a change that touches no node",
+            Self::Usage => "wrong usage",
+            Self::Failed => "an input can't be read or the work can't be done: the result is missing or incomplete",
+            Self::Hazard => "no node rolls, but something goes another way than a person expects",
+            Self::Roll => "nodes are replaced or updated in place",
+            Self::Delete => "machines are deleted without replacement",
+            Self::Invalid => "a pool or a Worker is invalid: it can't be planned",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// What follows the options in `--help`: the text, then the exit codes of the command. `special` says what those mean that
+/// not every command has; where it says nothing, the table of all commands does.
+pub(super) fn help(text: &str, special: &[(Exit, &'static str)]) -> String {
+    let mut help = format!("{text}\n\nExit codes:");
+    for exit in Exit::ALL {
+        let of_command = special.iter().find(|(other, _)| *other == exit);
+        let of_command = of_command.map(|(_, meaning)| if meaning.is_empty() { exit.meaning() } else { meaning });
+        let of_all = Exit::OF_EVERY_COMMAND.contains(&exit).then(|| exit.meaning());
+        if let Some(meaning) = of_command.or(of_all) {
+            help.push_str(&format!("\n  {}  {meaning}", exit.code()));
+        }
+    }
+    help
+}
+
+/// The table of all commands, for the program's own `--help`.
+pub(super) fn overview() -> String {
+    let rows = Exit::ALL.map(|exit| format!("\n  {}  {}", exit.code(), exit.meaning()));
+    format!("Exit codes of all commands; where several apply: 3, else the highest:{}", rows.concat())
+}
+
+/// Arguments that don't go together.
+#[derive(Debug)]
+struct WrongUsage(String);
+
+impl fmt::Display for WrongUsage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
+/// An error that ends a command as wrong arguments do.
+pub(super) fn wrong_usage(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(WrongUsage(message.into()))
+}
+
+/// The exit of a command: its own, or that of its error, which is printed.
+pub(super) fn conclude(result: anyhow::Result<Exit>) -> Exit {
+    match result {
+        Ok(exit) => exit,
+        // A reader that has seen enough closes the pipe; that is no failure of ours.
+        Err(error) if is_broken_pipe(&error) => Exit::Done,
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            if error.is::<WrongUsage>() { Exit::Usage } else { Exit::Failed }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_exit_has_its_code() {
+        let codes: Vec<u8> = Exit::ALL.iter().map(|exit| exit.code()).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn a_deletion_is_worse_than_a_roll() {
+        assert!(Exit::Delete > Exit::Roll && Exit::Delete.code() > Exit::Roll.code());
+        assert!(Exit::ALL.iter().all(|exit| *exit <= Exit::Failed || *exit == Exit::Usage), "incomplete beats all");
+    }
+}

@@ -1,0 +1,68 @@
+//! One table of exit codes for all commands.
+
+use crate::binary::{command, outcome, run};
+
+/// What each command is called with to read a file.
+const READERS: [&[&str]; 9] = [
+    &["preview", "test/cli/azure.yaml"],
+    &["takeover", "check"],
+    &["render"],
+    &["explain"],
+    &["why"],
+    &["cloudprofile", "lint"],
+    &["cloudprofile", "matrix"],
+    &["cloudprofile", "convert"],
+    &["cloudprofile", "minimize"],
+];
+
+#[test]
+fn wrong_usage_is_2() {
+    for reader in READERS {
+        let shown = run(&[reader, &["--no-such-option"]].concat());
+        assert_eq!((shown.code, shown.stdout.as_str()), (2, ""), "{reader:?}: {shown:?}");
+    }
+    for arguments in [
+        &["completions", "cobol"][..],
+        &["controller", "--no-such-option"],
+        &["preview", "test/cli/azure.yaml"],
+        &["preview", "--live", "a", "b"],
+        &["preview", "a", "b", "--kubeconfig", "seed"],
+        &["takeover", "check", "a", "--kubeconfig", "seed"],
+        &["cloudprofile", "lint"],
+        &["cloudprofile", "matrix"],
+        &["cloudprofile", "matrix", "a", "--kubeconfig", "garden"],
+        &["cloudprofile", "matrix", "a", "--flavor", "nonsense"],
+    ] {
+        let shown = run(arguments);
+        assert_eq!((shown.code, shown.stdout.as_str()), (2, ""), "{arguments:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn what_can_not_be_read_is_3() {
+    for reader in READERS {
+        let shown = run(&[reader, &["no/such/file.yaml"]].concat());
+        assert_eq!(shown.code, 3, "{reader:?}: {shown:?}");
+        assert!(shown.stderr.contains("no/such/file.yaml"), "{reader:?}: {shown:?}");
+        let garbage = outcome(command(&[reader, &["-"]].concat()), "a: [");
+        assert_eq!(garbage.code, 3, "{reader:?}: {garbage:?}");
+    }
+    let kubeconfig = run(&["controller", "--kubeconfig", "no-such-kubeconfig"]);
+    assert_eq!(kubeconfig.code, 3, "{kubeconfig:?}");
+}
+
+#[test]
+fn the_help_has_the_table() {
+    let all = run(&["--help"]).succeeded().stdout;
+    let page = std::fs::read_to_string(test_support::repository().join("docs/cli.md")).unwrap();
+    for code in 0..8 {
+        let row = all.lines().find(|line| line.starts_with(&format!("  {code}  "))).unwrap_or_else(|| panic!("{all}"));
+        let meaning = row.trim_start().trim_start_matches(|digit: char| digit.is_ascii_digit()).trim();
+        assert!(page.contains(&format!("| {code} | {meaning} |")), "{meaning}");
+    }
+    for reader in READERS {
+        let words: Vec<&str> = reader.iter().copied().filter(|word| !word.contains('.')).chain(["--help"]).collect();
+        let help = run(&words).succeeded().stdout;
+        assert!(help.contains("Exit codes:\n  0  "), "{help}");
+    }
+}
