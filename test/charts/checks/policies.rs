@@ -124,6 +124,33 @@ fn of_webhooks(namespace: &str, own: &'static str) -> Vec<Attempt> {
     ]
 }
 
+/// What a program with webhooks could do to webhook configurations. `wider` is said of those for other resources than the
+/// `resources` of that group.
+fn of_registration(own: &'static str, group: &str, resources: &[&str], wider: &'static str) -> Vec<Attempt> {
+    let create = |what, name: &str, groups: &[&str], resources: &[&str]| {
+        let rule = json!({
+            "apiGroups": groups, "apiVersions": ["*"], "operations": ["CREATE"], "resources": resources,
+        });
+        let webhook = json!({
+            "name": "one.example.org", "clientConfig": {"url": "https://example.org"}, "rules": [rule],
+            "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        });
+        let kind = "MutatingWebhookConfiguration";
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{}s", kind.to_lowercase());
+        let version = "admissionregistration.k8s.io/v1";
+        let body = json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "webhooks": [webhook]});
+        Attempt::new(what, "POST", path, body)
+    };
+    let foreign = "not the webhook configuration of this extension";
+    vec![
+        create("its registration", own, &[group], resources),
+        create("a registration of its own", "another", &[group], resources).refused(foreign),
+        create("a webhook that sees Secrets", own, &[""], &["secrets"]).refused(wider),
+        create("a webhook that sees everything", own, &["*"], &["*"]).refused(wider),
+        create("a webhook for other objects of the group", own, &[group], &["controllerrevisions"]).refused(wider),
+    ]
+}
+
 /// Objects that are there before.
 async fn install_objects(client: &Client) -> Result<()> {
     let labels = json!({"gardener.cloud/role": "shoot"});
@@ -157,7 +184,12 @@ async fn service_accounts_reach_only_what_their_programs_need() -> Result<()> {
     let (controller, sidecar, admission) =
         ("gardener-extension-worker", "gardener-extension-worker-sidecar", "gardener-extension-worker-admission");
     let images = json!({"sidecarWebhook": {"enabled": true, "images": {"azure": "registry.example.org/sidecar:v1"}}});
-    let charts = [(Chart::Worker, images), (Chart::AdmissionRuntime, json!({}))];
+    let charts =
+        [(Chart::Worker, images), (Chart::AdmissionRuntime, json!({})), (Chart::AdmissionApplication, json!({}))];
+    let (of_garden, of_seed) = (
+        "a webhook for other resources than profiles and Shoots",
+        "a webhook for other resources than Deployments and VerticalPodAutoscalers",
+    );
     for enabled in [false, true] {
         for (chart, values) in &charts {
             let mut given = chart.needed();
@@ -169,6 +201,8 @@ async fn service_accounts_reach_only_what_their_programs_need() -> Result<()> {
             (controller, of_the_controller()),
             (sidecar, of_webhooks(&namespace, sidecar)),
             (admission, of_webhooks(&namespace, admission)),
+            (admission, of_registration(admission, "core.gardener.cloud", &["cloudprofiles", "shoots"], of_garden)),
+            (sidecar, of_registration(sidecar, "apps", &["deployments"], of_seed)),
         ] {
             let program = installed::client(&control_plane, &namespace, account).await?;
             for attempt in attempts {
