@@ -1,5 +1,6 @@
 //! `explain`: why the machines of a pool are what they are.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -66,9 +67,11 @@ struct Explained {
 pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Exit> {
     let mut explained = Vec::new();
     let mut unexplained = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     for file in input::files(std::slice::from_ref(&arguments.file))? {
         for worker in input::workers_of_file(&file)? {
             let input = worker.source.to_string();
+            known.extend(worker.worker.spec.pools.iter().map(|pool| pool.name.clone()));
             match explain_worker(&worker, arguments.pool.as_deref(), providers) {
                 Ok(explanation) => explained.push(Explained { input, explanation }),
                 Err(error) => unexplained.push(Unexplained { input, code: error.code(), message: error.to_string() }),
@@ -78,7 +81,9 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
     if let Some(pool) = &arguments.pool {
         let found = explained.iter().any(|worker| !worker.explanation.pools.is_empty());
         if !found && unexplained.is_empty() {
-            bail!("{}: no pool {pool:?} in it", arguments.file.display());
+            let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { Vec::from_iter(known).join(", ") };
+            bail!("{}: no pool {pool:?} in it; pools there are: {known}", arguments.file.display());
         }
     }
     let failed = explained.iter().flat_map(|worker| &worker.explanation.pools).any(|pool| pool.error.is_some());

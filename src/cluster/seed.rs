@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 use crate::cluster::client_config::completed;
@@ -61,16 +61,23 @@ impl Seed {
     }
 }
 
+/// Why a kubeconfig is no use, once: the error names its causes itself. Only the first line, because the others show the
+/// content of the file.
+fn reason(error: &KubeconfigError) -> String {
+    let innermost = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source()).last();
+    let text = innermost.map(ToString::to_string).unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 /// How to reach the cluster of a kubeconfig, in one of its contexts.
 pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let config = match kubeconfig {
         Some(path) => {
-            let kubeconfig =
-                Kubeconfig::read_from(path).with_context(|| format!("kubeconfig {} can't be read", path.display()))?;
-            Config::from_custom_kubeconfig(kubeconfig, &options)
-                .await
-                .with_context(|| format!("kubeconfig {} can't be used", path.display()))?
+            let failed =
+                |what: &str, error| anyhow!("kubeconfig {} can't be {what}: {}", path.display(), reason(&error));
+            let kubeconfig = Kubeconfig::read_from(path).map_err(|error| failed("read", error))?;
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| failed("used", error))?
         }
         None if context.is_some() => Config::from_kubeconfig(&options).await.context("the kubeconfig can't be used")?,
         // The error names its causes itself; as a chain they would be told three times.

@@ -66,3 +66,15 @@ fn the_help_has_the_table() {
         assert!(help.contains("Exit codes:\n  0  "), "{help}");
     }
 }
+
+#[test]
+fn a_kubeconfig_that_is_no_use_is_told_once_and_not_shown() {
+    let missing = run(&["preview", "--live", "--kubeconfig", "no-such-kubeconfig"]).stderr;
+    assert_eq!(missing, "kubeconfig no-such-kubeconfig can't be read: No such file or directory (os error 2)\n");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    std::fs::write(&path, "users: [{name: a, user: {token: hunter2}\n").unwrap();
+    let broken = run(&["why", "a/b", "--kubeconfig", path.to_str().unwrap()]);
+    assert_eq!((broken.code, broken.stderr.lines().count()), (3, 1), "{broken:?}");
+    assert!(!broken.stderr.contains("hunter2"), "{broken:?}");
+}

@@ -107,7 +107,11 @@ fn wrong_arguments_and_unreadable_input_have_their_exit_codes() {
     for (arguments, message, code) in [
         (&["explain", "no/such/file"][..], "no/such/file", 3),
         (&["explain", "Cargo.toml"], "Cargo.toml", 3),
-        (&["explain", "test/cli/azure.yaml", "--pool", "none"], "no pool \"none\"", 3),
+        (
+            &["explain", "test/cli/azure.yaml", "--pool", "none"],
+            "no pool \"none\" in it; pools there are: database, workers",
+            3,
+        ),
         (&["explain"], "<FILE>", 2),
     ] {
         let shown = run(arguments);

@@ -247,3 +247,18 @@ fn many_workers_are_grouped_by_cause() {
     assert_eq!((&group["verdict"], &group["workers"], &group["pools"]), (&"ROLL".into(), &60.into(), &60.into()));
     assert_eq!(group["examples"].as_array().unwrap().len(), 5);
 }
+
+#[test]
+fn one_worker_is_no_plural() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, wanted) in [
+        ("azure", "note: 1 Worker uses a CloudProfile that is not called \"mine\""),
+        ("aws", "note: 1 Worker is of another type than the CloudProfile and keeps its own"),
+    ] {
+        let profile = folder.path().join("profile.yaml");
+        std::fs::write(&profile, format!("{{kind: CloudProfile, metadata: {{name: mine}}, spec: {{type: {kind}}}}}"))
+            .unwrap();
+        let shown = run(&["preview", "test/cli/azure.yaml", "--cloudprofile", profile.to_str().unwrap()]);
+        assert!(shown.stderr.contains(wanted), "{shown:?}");
+    }
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail};
 
+use super::words::counted;
 use crate::api::gotext::yaml;
 use crate::cli::input::text_of_file;
 use crate::preview::{CloudProfiles, Inputs, SharedCloudProfile};
@@ -49,12 +50,16 @@ impl Replacement {
         let mut notes = Vec::new();
         if names > 0 {
             let name = self.profile.name();
+            let verb = if names == 1 { "uses" } else { "use" };
+            let workers = counted(names as u64, "Worker");
             notes.push(format!(
-                "{names} Workers use a CloudProfile that is not called {name:?}; it is replaced all the same"
+                "{workers} {verb} a CloudProfile that is not called {name:?}; it is replaced all the same"
             ));
         }
         if types > 0 {
-            notes.push(format!("{types} Workers are of another type than the CloudProfile and keep theirs"));
+            let (verb, keeps) = if types == 1 { ("is", "keeps its own") } else { ("are", "keep theirs") };
+            let workers = counted(types as u64, "Worker");
+            notes.push(format!("{workers} {verb} of another type than the CloudProfile and {keeps}"));
         }
         (!notes.is_empty()).then(|| format!("note: {}", notes.join("; ")))
     }
