@@ -1,6 +1,7 @@
 //! CloudProfiles as Gardener itself treats them, the half that every provider has in common.
 //!
-//! * [`validation`]: what the API server refuses;
+//! * [`members`]: which members there are and of which type; [`validation`]: what the API server refuses;
+//! * [`creation`]: what of it is refused when a profile is created;
 //! * [`architecture_fields`]: defaults, and how the older architecture fields follow the capability;
 //! * [`namespaced`]: a NamespacedCloudProfile and its parent as one profile;
 //! * [`namespaced_rules`]: what Gardener refuses in a NamespacedCloudProfile, also compared with what it was before;
@@ -9,6 +10,8 @@
 //! Pure: the time is an argument. The rules are those of docs/contract.md#cloudprofiles.
 
 pub mod architecture_fields;
+pub mod creation;
+pub mod members;
 pub mod namespaced;
 pub mod namespaced_rules;
 pub mod shoot_defaults;

@@ -1,6 +1,5 @@
 //! `cloudprofile lint`: what is wrong with CloudProfiles, or will be.
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -82,8 +81,7 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
         gates: FeatureGates { lifecycle: arguments.lifecycle, ..FeatureGates::default() },
     };
     let mut linted = Vec::new();
-    let found = arguments.sources.read()?;
-    let (is_only, mut unknown) = (found.len() == 1, 0);
+    let (found, mut unread) = arguments.sources.read()?;
     for found in found {
         let checked = match &found.parent {
             None => lint(&found.document, settings, providers),
@@ -91,17 +89,20 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
         };
         let mut report = match checked {
             Ok(report) => report,
-            Err(error) if is_only => return Err(error).context(found.source),
-            // A garden may have clouds that nobody here knows; the others are checked all the same.
             Err(error) => {
                 let name = found.document["metadata"]["name"].as_str().unwrap_or_default();
-                complain(&format!("{}: CloudProfile {name}: {error}", found.source));
-                unknown += 1;
+                unread.push(anyhow::Error::new(error).context(format!("{}: CloudProfile {name}", found.source)));
                 continue;
             }
         };
         report.findings.retain(|finding| finding.severity <= arguments.severity.into());
         linted.push(Linted { found, report });
+    }
+    for error in &unread {
+        complain(&format!("{error:#}"));
+    }
+    if linted.is_empty() {
+        return Ok(UNREADABLE);
     }
     print(&match arguments.output {
         OutputFormat::Json => json::text(&linted)?,
@@ -109,17 +110,18 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
         _ => table::text(&linted, arguments.all, width()),
     })?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
-    Ok(match (unknown, is_clean) {
-        (0, true) => 0,
-        (0, false) => FINDINGS,
-        _ => UNREADABLE,
+    Ok(match (unread.is_empty(), is_clean) {
+        (true, true) => 0,
+        (true, false) => FINDINGS,
+        (false, _) => UNREADABLE,
     })
 }
 
 impl Linted {
     /// The line of a field in the file.
     fn line(&self, path: &str) -> Option<usize> {
-        self.found.places.as_ref()?.line_of(path)
+        let (places, prefix) = self.found.places.as_ref()?;
+        places.line_of(&format!("{prefix}{path}"))
     }
 }
 
