@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
+use k8s_openapi::jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
 use super::garden::{Garden, ProfileError};
@@ -100,7 +101,7 @@ impl GardenReviewer {
             Verdict::Allowed { patch: Vec::new(), warnings: vec![warning] }
         })?;
         on_thread(request, move |_, what| {
-            Ok(image::compare(&left.pools, &left.positions, &left.region, &profile, what, providers))
+            Ok(image::compare(&left.pools, &left.positions, &left.region, &profile, what, providers, Timestamp::now()))
         })
         .await
     }

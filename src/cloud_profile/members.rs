@@ -168,6 +168,14 @@ pub fn take_out_misfits(document: &mut Value) -> Vec<Misfit> {
     if !fits(document, Object(&[PROFILE]), "", &mut misfits) {
         *document = Value::Object(Map::new());
     }
+    if let Some(members) = document.as_object_mut() {
+        for member in ["metadata", "spec"] {
+            members
+                .entry(member)
+                .and_modify(|value| *value = empty_if_null(value))
+                .or_insert_with(|| Map::new().into());
+        }
+    }
     misfits
 }
 
@@ -191,7 +199,7 @@ fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<Misfit>) 
         }
         (List(of), Value::Array(items)) => {
             for (index, item) in items.iter_mut().enumerate() {
-                if !fits(item, *of, &format!("{path}[{index}]"), misfits) {
+                if !fits(item, *of, &format!("{path}[{index}]"), misfits) || item.is_null() {
                     *item = empty(*of, item);
                 }
             }
@@ -199,6 +207,10 @@ fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<Misfit>) 
         }
         (MapOf(of), Value::Object(members)) => {
             members.retain(|name, member| fits(member, *of, &format!("{path}.{name}"), misfits));
+            members
+                .values_mut()
+                .filter(|member| member.is_null())
+                .for_each(|member| *member = empty(*of, &Value::Null));
             None
         }
         (Object(groups), Value::Object(members)) => {
@@ -229,9 +241,14 @@ fn fit_members(members: &mut Map<String, Value>, groups: &[Members], path: &str,
     });
 }
 
+fn empty_if_null(value: &mut Value) -> Value {
+    if value.is_null() { Map::new().into() } else { value.take() }
+}
+
 /// What stands in the place of an item that does not fit.
 fn empty(shape: Shape, item: &Value) -> Value {
     match shape {
+        Text if item.is_null() => Value::String(String::new()),
         Text => shortened(&item.to_string(), SHOWN).into(),
         List(_) => Value::Array(Vec::new()),
         MapOf(_) | Object(_) => Value::Object(Map::new()),
@@ -337,6 +354,20 @@ mod tests {
             json!([{"name": "7", "memory": "16Gi", "capabilities": {"b": ["c"]}}, {}])
         );
         assert_eq!(document["spec"]["machineImages"], json!([{"versions": [{"version": "1.5"}]}]));
+    }
+
+    #[test]
+    fn null_is_the_empty_value_as_in_go() {
+        let mut document = json!({"metadata": {"labels": {"a": null}}, "spec": {
+            "machineTypes": [null, {"capabilities": {"a": null}}], "machineImages": [{"versions": [null]}]}});
+        assert_eq!(take_out_misfits(&mut document), []);
+        assert_eq!(
+            document,
+            json!({"metadata": {"labels": {"a": ""}}, "spec": {
+                "machineTypes": [{}, {"capabilities": {"a": []}}], "machineImages": [{"versions": [{}]}]}})
+        );
+        let mut empty = Value::Null;
+        assert_eq!(take_out_misfits(&mut empty), []);
     }
 
     #[test]

@@ -36,29 +36,14 @@ impl Lint<'_> {
         let named = self.named();
         let changed = validate_profile(spec, gates, now).0;
         let created = validate_creation(spec, gates, now).0;
-        let mut core: Vec<FieldError> = self.refused_object();
-        core.extend(created.iter().cloned());
-        let mut findings: Vec<Finding> = core.iter().map(|error| refused_by_gardener(error, &named)).collect();
-        for (position, error) in (core.len() - created.len()..).zip(&created) {
-            if let Some(finding) = findings.get_mut(position)
-                && !changed.contains(error)
-            {
-                finding
-                    .reason
-                    .push_str(" That is so when it is created: then Gardener leaves expired versions out first.");
-            }
-        }
+        let of_object = self.refused_object();
+        let mut findings: Vec<Finding> = of_object.iter().map(|error| refused_by_gardener(error, &named)).collect();
+        findings.extend(created.iter().map(|error| match changed.contains(error) {
+            true => refused_by_gardener(error, &named),
+            false => only_when_created(refused_by_gardener(error, &named)),
+        }));
         let only_changed = changed.iter().filter(|error| !created.contains(error));
-        findings.extend(
-            only_changed
-                .map(|error| Finding { severity: Severity::Warning, ..refused_by_gardener(error, &named) })
-                .map(|mut finding| {
-                    finding.reason.push_str(
-                    " That is so when it is changed; when it is created, Gardener leaves expired versions out first.",
-                );
-                    finding
-                }),
-        );
+        findings.extend(only_changed.map(|error| only_when_changed(refused_by_gardener(error, &named))));
         for finding in &mut findings {
             finding.path = in_document(&finding.path, spec);
         }
@@ -83,8 +68,10 @@ impl Lint<'_> {
         if document["apiVersion"] != API_VERSION {
             errors.not_supported(FieldPath::new("apiVersion"), &document["apiVersion"], [API_VERSION]);
         }
-        let metadata = decode_lenient(&to_go_json(&document["metadata"])).unwrap_or_default();
-        errors.extend(validate_metadata(&metadata));
+        match decode_lenient(&to_go_json(&document["metadata"])) {
+            Ok(metadata) => errors.extend(validate_metadata(&metadata)),
+            Err(error) => errors.invalid(FieldPath::new("metadata"), (), error.to_string()),
+        }
         errors.0
     }
 
@@ -130,6 +117,28 @@ fn refused(rule: Rule, by: &str, error: &FieldError, named: &Named<'_>) -> Findi
         reason: format!("Refused by {by}: {reason}."),
         advice: advice(rule, error),
         refusal: Some(error.error_type),
+    }
+}
+
+fn only_when_created(refused: Finding) -> Finding {
+    Finding {
+        reason: format!(
+            "{} That is so when it is created: then Gardener leaves expired versions out first.",
+            refused.reason
+        ),
+        advice: "Set a later expirationDate, or remove what needs the versions.".to_owned(),
+        ..refused
+    }
+}
+
+fn only_when_changed(refused: Finding) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        reason: format!(
+            "{} That is so when it is changed; when it is created, Gardener leaves expired versions out first.",
+            refused.reason
+        ),
+        ..refused
     }
 }
 
