@@ -3,6 +3,8 @@
 //! Gardener compares machine types and images by core's half of a profile. What it does not see are flavors that tie, and
 //! regions without an image; and its own refusal does not say what would fit.
 
+use jiff::Timestamp;
+
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use crate::api::gardener::{
@@ -10,6 +12,7 @@ use crate::api::gardener::{
 };
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{NoFlavor, architecture_of_machine_type, best_flavor};
+use crate::cloud_profile::selectable::selectable;
 use crate::provider::Providers;
 use crate::provider::profile::{ListedFlavor, ProfileConfig, ProfileFormat};
 use crate::webhook::Verdict;
@@ -46,7 +49,13 @@ pub(super) fn pools_to_compare(pools: &ShootPools, old: Option<&ShootPools>) -> 
 }
 
 /// Compares pools with the profile of their Shoot, and adds what is wrong to what was wrong before. `what` is the Shoot.
-pub(super) fn compare(left: ToCompare, profile: &ProfileSpec, what: &str, providers: Providers) -> Verdict {
+pub(super) fn compare(
+    left: ToCompare,
+    profile: &ProfileSpec,
+    what: &str,
+    providers: Providers,
+    now: Timestamp,
+) -> Verdict {
     let ToCompare { mut errors, pools, positions, region, profile: _ } = left;
     let mut warnings = Vec::new();
     let format = providers.profile_format(&profile.provider_type);
@@ -54,7 +63,7 @@ pub(super) fn compare(left: ToCompare, profile: &ProfileSpec, what: &str, provid
     let config = format.and_then(|format| format.open(profile.provider_config.as_deref()).ok());
     if let (Some(format), Some(config)) = (format, config) {
         let definitions = format.definitions(&profile.machine_capabilities);
-        let offer = Offer { profile, format, config: &*config, definitions: &definitions, region: &region };
+        let offer = Offer { profile, format, config: &*config, definitions: &definitions, region: &region, now };
         let path = FieldPath::new("spec.provider.workers");
         for position in positions {
             let Some(pool) = pools.workers.get(position) else { continue };
@@ -71,6 +80,7 @@ struct Offer<'a> {
     config: &'a dyn ProfileConfig,
     definitions: &'a [CapabilityDefinition],
     region: &'a str,
+    now: Timestamp,
 }
 
 impl Offer<'_> {
@@ -143,16 +153,21 @@ impl Offer<'_> {
         self.format.machine_capabilities(Some(&machine_type.capabilities), architecture, self.definitions)
     }
 
-    /// Other versions that would do, the last listed first.
+    /// Other versions that can be selected and would do, the best first.
     fn way_out(&self, image: &MachineImage, machine: &Capabilities, machine_type: &str) -> String {
         let versions = self.profile.machine_images.iter().filter(|known| known.name == image.name);
-        let versions = versions.flat_map(|known| known.versions.iter().rev()).take(LOOKED_AT);
+        let versions = versions.flat_map(|known| selectable(&known.versions, self.now)).take(LOOKED_AT);
         let fits = |version: &str| {
             let flavors = self.config.flavors(&image.name, version, Some(self.region));
             best_flavor(machine, self.definitions, &flavors, |flavor| &*flavor.capabilities).is_ok()
         };
-        let fitting = versions.map(|known| known.version.as_str()).filter(|version| fits(version)).take(NAMED);
-        let fitting: Vec<&str> = fitting.collect();
+        let fitting = versions.filter(|(known, _)| known.version != image.version && fits(&known.version)).take(NAMED);
+        let fitting: Vec<String> = fitting
+            .map(|(known, classification)| match classification.word() {
+                "" => known.version.clone(),
+                word => format!("{} ({word})", known.version),
+            })
+            .collect();
         match fitting[..] {
             [] => format!("No other checked version of {} fits: choose another image or machine type", image.name),
             _ => format!("Versions of {} that fit {machine_type}: {}", image.name, fitting.join(", ")),
@@ -182,12 +197,15 @@ mod tests {
             "type": "azure",
             "machineCapabilities": [{"name": "architecture", "values": ["amd64"]}, {"name": "hyper", "values": ["gen2", "gen1"]}],
             "machineTypes": [{"name": "old", "capabilities": {"hyper": ["gen1"]}}, {"name": "any"}],
-            "machineImages": [{"name": "os", "versions": [{"version": "1"}, {"version": "2"}, {"version": "3"}]}],
+            "machineImages": [{"name": "os", "versions": [{"version": "1"}, {"version": "2"}, {"version": "3"},
+                {"version": "4", "classification": "preview"}, {"version": "5", "expirationDate": "2001-01-01T00:00:00Z"}]}],
             "providerConfig": {"apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1", "kind": "CloudProfileConfig",
                 "machineImages": [{"name": "os", "versions": [
                     {"version": "1", "capabilityFlavors": [flavor("gen1", "a")]},
                     {"version": "2", "capabilityFlavors": [flavor("gen2", "b")]},
                     {"version": "3", "capabilityFlavors": [flavor("gen2", "c"), flavor("gen2", "d")]},
+                    {"version": "4", "capabilityFlavors": [flavor("gen1", "d")]},
+                    {"version": "5", "capabilityFlavors": [flavor("gen1", "e")]},
                 ]}]},
         })
     }
@@ -204,7 +222,8 @@ mod tests {
             region: "eu".to_owned(),
             profile: ProfileReference::CloudProfile("p".to_owned()),
         };
-        match compare(left, &profile, "Shoot a/b", Providers::SHIPPED) {
+        let now = "2026-06-01T00:00:00Z".parse().unwrap();
+        match compare(left, &profile, "Shoot a/b", Providers::SHIPPED, now) {
             Verdict::Denied(denial) => denial.message,
             Verdict::Allowed { warnings, .. } => warnings.concat(),
         }
@@ -217,11 +236,11 @@ mod tests {
             compared("old", "2"),
             "Shoot a/b: spec.provider.workers[0].machine.image.version: Invalid value: \"2\": no image of os@2 fits machine \
              type old: spec.providerConfig.machineImages[0].versions[1].capabilityFlavors[0]: machine type requires \
-             hyper=gen1; image supports gen2. Versions of os that fit old: 1"
+             hyper=gen1; image supports gen2. Versions of os that fit old: 1 (supported), 4 (preview)"
         );
         let tied = compared("any", "3");
         assert!(tied.contains("nothing tells the images of os@3 apart for machine type any"), "{tied}");
-        assert!(tied.ends_with("Versions of os that fit any: 2, 1"), "{tied}");
+        assert!(tied.ends_with("Versions of os that fit any: 2 (supported), 1 (supported), 4 (preview)"), "{tied}");
         assert_eq!(compared("unknown", "2"), "", "that is Gardener's to refuse");
         assert!(compared("any", "9").contains("has no image for os@9"));
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
+use k8s_openapi::jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
 use super::garden::{Garden, ProfileError};
@@ -99,7 +100,7 @@ impl GardenReviewer {
             let warning = format!("images of the pools were not compared with machine types: {error}");
             verdict(&what(request), &left.errors, vec![warning])
         })?;
-        on_thread(request, move |_, what| Ok(image::compare(left, &profile, what, providers))).await
+        on_thread(request, move |_, what| Ok(image::compare(left, &profile, what, providers, Timestamp::now()))).await
     }
 }
 

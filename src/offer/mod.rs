@@ -13,9 +13,10 @@
 //! * [`mod@lint`]: what is wrong with a profile, or will be;
 //! * [`convert`]: from the old format to capabilities and back; [`minimize`]: the same in fewer bytes;
 //! * [`equivalence`]: whether two profiles give the same machine types the same images;
-//! * `document`: the parts of the document that change; `suffix`: what version suffixes stand for.
+//! * `decoding`: what can't be read, in plain words; `document`: the parts of the document that change; `suffix`: what version suffixes stand for.
 
 pub mod convert;
+mod decoding;
 mod document;
 pub mod equivalence;
 pub mod lint;

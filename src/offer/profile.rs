@@ -7,6 +7,7 @@ use std::fmt;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
+use super::decoding::plain;
 use super::offered::{Defect, Offer, OfferedFlavor, OfferedType, OfferedVersion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
@@ -51,14 +52,21 @@ pub enum ProfileError {
 // Not as sources: the messages hold them already.
 impl From<DecodeError> for ProfileError {
     fn from(error: DecodeError) -> Self {
-        Self::Spec(error)
+        Self::Spec(in_plain_words(error))
     }
 }
 
 impl From<DocumentError> for ProfileError {
     fn from(error: DocumentError) -> Self {
-        Self::ProviderConfig(error)
+        Self::ProviderConfig(match error {
+            DocumentError::Decode(error) => DocumentError::Decode(in_plain_words(error)),
+            other => other,
+        })
     }
+}
+
+fn in_plain_words(error: DecodeError) -> DecodeError {
+    DecodeError { message: plain(&error.message), ..error }
 }
 
 impl Profile {
@@ -80,10 +88,14 @@ impl Profile {
     /// # Errors
     /// As [`Profile::read`].
     pub(super) fn read_completed(document: Value, providers: Providers) -> Result<Self, ProfileError> {
-        let mut profile = Self::read(document, providers)?;
-        apply_defaults(&mut profile.spec);
-        profile.fill_in_flavors();
-        Ok(profile)
+        Ok(Self::read(document, providers)?.completed())
+    }
+
+    /// As the API server would store it, with the flavors that the provider's webhook fills in.
+    pub(super) fn completed(mut self) -> Self {
+        apply_defaults(&mut self.spec);
+        self.fill_in_flavors();
+        self
     }
 
     /// `metadata.name`.

@@ -16,6 +16,9 @@ use crate::cli::input::{files, text_of_file};
 use crate::cluster::garden_cluster::GardenCluster;
 use crate::process::threads::block_on;
 
+/// Group and version of CloudProfiles.
+const API_VERSION: &str = "core.gardener.cloud/v1beta1";
+
 /// Where one CloudProfile comes from.
 #[derive(Debug, Args)]
 pub(super) struct OneSource {
@@ -53,11 +56,12 @@ pub(super) struct Sources {
 }
 
 /// A profile as it was found.
+#[derive(Clone)]
 pub(super) struct Found {
     /// The file, or the garden's name for it.
     pub(super) source: String,
-    /// The lines of its members in the file.
-    pub(super) places: Option<Places>,
+    /// The lines of its members in the file, and where it stands there: `items[2].` in a list.
+    pub(super) places: Option<(Places, String)>,
     /// The CloudProfile; of a NamespacedCloudProfile the merged one, unless it comes with its parent.
     pub(super) document: Value,
     /// The CloudProfile that it extends.
@@ -70,7 +74,7 @@ impl OneSource {
         let mut found = if self.garden.is_used()? {
             self.garden.read(std::slice::from_ref(&self.file))?
         } else {
-            of_file(&self.file, None)?
+            of_path(&self.file, None)?.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat()
         };
         match (found.pop(), found.is_empty()) {
             (Some(only), true) => Ok(only),
@@ -81,22 +85,30 @@ impl OneSource {
 }
 
 impl Sources {
-    /// Every profile of the sources.
-    pub(super) fn read(&self) -> anyhow::Result<Vec<Found>> {
-        let found = if self.garden.is_used()? {
-            self.garden.read(&self.files)?
+    /// Every profile of the sources, and what could not be read of them.
+    pub(super) fn read(&self) -> anyhow::Result<(Vec<Found>, Vec<anyhow::Error>)> {
+        let (mut found, mut unread) = (Vec::new(), Vec::new());
+        if self.garden.is_used()? {
+            found = self.garden.read(&self.files)?;
         } else if self.files.is_empty() {
             return Err(wrong_usage("name a file with a CloudProfile, or use --live (see --help)"));
         } else {
             let parent = self.parent.as_deref().map(parent).transpose()?;
-            let of_files = self.files.iter().map(|file| of_file(file, parent.as_ref()));
-            let of_files = of_files.collect::<anyhow::Result<Vec<_>>>()?;
-            of_files.into_iter().flatten().collect()
-        };
-        if found.is_empty() {
+            for file in &self.files {
+                // One that can't be read does not keep the others from being read.
+                match of_path(file, parent.as_ref()) {
+                    Ok(files) => files.into_iter().for_each(|of_file| match of_file {
+                        Ok(more) => found.extend(more),
+                        Err(error) => unread.push(error),
+                    }),
+                    Err(error) => unread.push(error),
+                }
+            }
+        }
+        if found.is_empty() && unread.is_empty() {
             bail!("no CloudProfile found");
         }
-        Ok(found)
+        Ok((found, unread))
     }
 }
 
@@ -139,6 +151,7 @@ impl GardenSource {
             // The items of a list need not say their kind.
             let document = |(kind, object): (&str, DynamicObject)| {
                 let mut document = serde_json::to_value(object)?;
+                document["apiVersion"] = API_VERSION.into();
                 document["kind"] = kind.into();
                 anyhow::Ok(document)
             };
@@ -149,25 +162,26 @@ impl GardenSource {
 
 /// The CloudProfile that others extend.
 fn parent(path: &Path) -> anyhow::Result<Rc<Value>> {
-    let mut found = of_file(path, None).context("--parent")?;
+    let found = of_path(path, None).and_then(|files| files.into_iter().collect::<anyhow::Result<Vec<_>>>());
+    let mut found = found.context("--parent")?.concat();
     match (found.pop(), found.is_empty()) {
         (Some(only), true) => Ok(Rc::new(only.document)),
         _ => bail!("--parent {}: exactly one CloudProfile is expected in it", path.display()),
     }
 }
 
-fn of_file(path: &Path, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<Found>> {
-    let mut found = Vec::new();
-    for file in files(&[path.to_owned()])? {
-        let name = file.path.display().to_string();
-        let text = text_of_file(&file.path)?;
+/// The profiles of each file of a path.
+fn of_path(path: &Path, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<anyhow::Result<Vec<Found>>>> {
+    let of_file = |path: &Path| {
+        let name = path.display().to_string();
+        let text = text_of_file(path)?;
         let documents = yaml::documents(&text).with_context(|| name.clone())?;
-        found.extend(profiles(&name, documents, &places(&text), parent).with_context(|| name.clone())?);
-    }
-    Ok(found)
+        profiles(&name, documents, &places(&text), parent).with_context(|| name.clone())
+    };
+    Ok(files(&[path.to_owned()])?.into_iter().map(|file| of_file(&file.path)).collect())
 }
 
-/// The profiles among documents, of which the places are known or not.
+/// The profiles among documents and in their lists, of which the places are known or not.
 fn profiles(
     source: &str,
     documents: Vec<Value>,
@@ -178,19 +192,39 @@ fn profiles(
     // Documents that are no mappings have no places.
     let mappings = documents.into_iter().filter(Value::is_object);
     for (position, document) in mappings.enumerate() {
-        let places = places.get(position).cloned();
-        let (document, places, parent) = match (document["kind"].as_str(), parent) {
-            (Some("CloudProfile"), _) => (document, places, None),
-            (Some("NamespacedCloudProfile"), Some(parent)) => {
-                is_parent(parent, &document)?;
-                (document, places, Some(Rc::clone(parent)))
-            }
-            (Some("NamespacedCloudProfile"), None) => (merged(&document)?, None, None),
-            _ => continue,
-        };
-        found.push(Found { source: source.to_owned(), places, document, parent });
+        for (prefix, document) in items(document) {
+            let places = places.get(position).cloned().map(|places| (places, prefix));
+            let (document, places, parent) = match (document["kind"].as_str(), parent) {
+                (Some("CloudProfile"), _) => (document, places, None),
+                (Some("NamespacedCloudProfile"), Some(parent)) => {
+                    is_parent(parent, &document)?;
+                    (document, places, Some(Rc::clone(parent)))
+                }
+                (Some("NamespacedCloudProfile"), None) => (merged(&document)?, None, None),
+                _ => continue,
+            };
+            found.push(Found { source: source.to_owned(), places, document, parent });
+        }
     }
     Ok(found)
+}
+
+/// The items of a list as `kubectl get` prints it, with the paths at which they stand; else the document itself.
+fn items(mut document: Value) -> Vec<(String, Value)> {
+    let kind = document["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
+    let (Some(kind), Some(Value::Array(items))) = (kind, document.get_mut("items").map(Value::take)) else {
+        return vec![(String::new(), document)];
+    };
+    let version = document["apiVersion"].clone();
+    let item = |(index, mut item): (usize, Value)| {
+        // The items of a typed list need not say what they are.
+        if let Some(members) = item.as_object_mut().filter(|_| !kind.is_empty()) {
+            members.entry("kind").or_insert_with(|| kind.as_str().into());
+            members.entry("apiVersion").or_insert_with(|| version.clone());
+        }
+        (format!("items[{index}]."), item)
+    };
+    items.into_iter().enumerate().map(item).filter(|(_, item)| item.is_object()).collect()
 }
 
 /// That it is the profile that a NamespacedCloudProfile names.
@@ -209,5 +243,5 @@ fn merged(namespaced: &Value) -> anyhow::Result<Value> {
     let spec = namespaced.pointer("/status/cloudProfileSpec").with_context(|| {
         format!("NamespacedCloudProfile {name:?} has no status.cloudProfileSpec; name its parent with `lint --parent`, or take it from the garden, where both are merged")
     })?;
-    Ok(json!({"kind": "CloudProfile", "metadata": namespaced["metadata"], "spec": spec}))
+    Ok(json!({"apiVersion": API_VERSION, "kind": "CloudProfile", "metadata": namespaced["metadata"], "spec": spec}))
 }

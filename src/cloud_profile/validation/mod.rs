@@ -4,8 +4,10 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::gardener::{Bastion, ProfileImageVersion, ProfileSpec, VolumeType};
+use crate::api::bounded_text::beginning;
+use crate::api::gardener::{Bastion, ProfileImageVersion, ProfileMachineType, ProfileSpec, VolumeType};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{
     Life, architecture_of_machine_type, architectures_of_version, not_a_name, validate_definitions,
@@ -13,10 +15,15 @@ use crate::capabilities::{
 };
 
 mod images;
+mod metadata;
+mod quantities;
 mod versions;
 
 pub use images::{ImageRules, validate_images};
 pub(super) use images::{validate_image, validate_image_version};
+
+/// Most characters of a text that a message shows.
+const SHOWN: usize = 64;
 
 /// Features of Gardener's API server that decide what it accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +68,31 @@ pub fn validate_profile(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp)
         validate_bastion(bastion, spec, now, path.child("bastion"), &mut errors);
     }
     validate_limits(spec, path.child("limits"), &mut errors);
+    if let Some(selector) = &spec.seed_selector {
+        metadata::validate_selector(selector, path.child("seedSelector"), &mut errors);
+    }
+    if let Some(bundle) = spec.ca_bundle.as_deref().filter(|bundle| !begins_with_certificate(bundle)) {
+        errors.invalid(
+            path.child("caBundle"),
+            beginning(bundle, SHOWN),
+            "caBundle is not a valid PEM-encoded certificate",
+        );
+    }
     errors
+}
+
+/// What is wrong with `metadata` of a CloudProfile, at `metadata`.
+#[must_use]
+pub fn validate_metadata(metadata: &ObjectMeta) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    metadata::validate_metadata(metadata, &mut errors);
+    errors
+}
+
+/// Whether the first block of a PEM text is a certificate. Gardener looks at no other.
+fn begins_with_certificate(bundle: &str) -> bool {
+    let Ok((_, block)) = x509_parser::pem::parse_x509_pem(bundle.as_bytes()) else { return false };
+    block.label == "CERTIFICATE" && block.parse_x509().is_ok()
 }
 
 fn validate_machine_types(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut FieldErrors) {
@@ -75,8 +106,19 @@ fn validate_machine_types(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut 
         if !names.insert(machine_type.name.as_str()) {
             errors.duplicate(path.child("name"), &machine_type.name);
         }
+        validate_amounts(machine_type, path, errors);
         let architecture = machine_type.architecture.as_deref();
         validate_machine_type(&machine_type.capabilities, architecture, &spec.machine_capabilities, path, errors);
+    }
+}
+
+fn validate_amounts(machine_type: &ProfileMachineType, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let ProfileMachineType { cpu, gpu, memory, storage, .. } = machine_type;
+    for (member, amount) in [("cpu", cpu), ("gpu", gpu), ("memory", memory)] {
+        quantities::validate_amount(amount, path.child(member), errors);
+    }
+    if let Some(storage) = storage {
+        quantities::validate_storage(storage, path.child("storage"), errors);
     }
 }
 
@@ -92,14 +134,19 @@ fn name(name: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
 fn validate_volume_types(volume_types: &[VolumeType], path: FieldPath<'_>, errors: &mut FieldErrors) {
     for (index, volume_type) in volume_types.iter().enumerate() {
         let path = path.index(index);
-        if volume_type.name.is_empty() {
-            errors.required(path.child("name"), "must provide a name");
-        }
+        name(&volume_type.name, path.child("name"), errors);
         if volume_types.iter().take(index).any(|earlier| earlier.name == volume_type.name) {
             errors.duplicate(path.child("name"), &volume_type.name);
+            // Gardener does not look at those behind it.
+            break;
         }
         if volume_type.class.is_empty() {
             errors.required(path.child("class"), "must provide a class");
+        } else if let Some(problem) = not_a_name(&volume_type.class) {
+            errors.invalid(path.child("class"), &volume_type.class, problem);
+        }
+        if let Some(size) = &volume_type.min_size {
+            quantities::validate_amount(size, path.child("minSize"), errors);
         }
     }
 }
@@ -126,6 +173,8 @@ fn validate_regions(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut FieldE
                 errors.duplicate(path.child("name"), &zone.name);
             }
         }
+        let labels = metadata::texts_by_name(region.labels.as_ref());
+        metadata::validate_labels(&labels, path.child("labels"), errors);
     }
 }
 

@@ -3,14 +3,16 @@
 //! * `decisions`: what only a person can say;
 //! * `to_capabilities`, `to_old_format`: the two ways.
 
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::document::without_status;
 use super::equivalence::{Difference, EquivalenceCheck, Lost, compare};
+use super::lint::{Finding, Settings, Severity, lint};
 use super::profile::{Profile, ProfileError};
 use super::{Offer, Resolution};
+use crate::cloud_profile::validation::FeatureGates;
 use crate::provider::Providers;
 
 mod decisions;
@@ -77,6 +79,14 @@ pub enum ConvertError {
     /// The result would not be the same, so there is none.
     #[error("the result would not be equivalent; nothing is printed")]
     NotEquivalent(Box<EquivalenceCheck>),
+    /// The result has errors that the profile does not have, so there is none.
+    #[error("the result would be refused; nothing is printed: {}", texts(.0))]
+    Refused(Vec<Finding>),
+}
+
+fn texts(findings: &[Finding]) -> String {
+    let text = |finding: &Finding| format!("{} {}: {}", finding.path, finding.rule, finding.reason);
+    findings.iter().take(NAMED).map(text).collect::<Vec<_>>().join(" ")
 }
 
 /// Converts the document of a CloudProfile.
@@ -95,6 +105,15 @@ pub fn convert(
         Format::Old => to_old_format::convert(&before, providers),
     }
 }
+
+/// As of a moment before every expiration: what has expired shall be converted as everything else.
+const SETTINGS: Settings = Settings {
+    now: Timestamp::UNIX_EPOCH,
+    soon: SignedDuration::ZERO,
+    gates: FeatureGates { capabilities: true, lifecycle: true },
+};
+/// Most errors that are named.
+const NAMED: usize = 5;
 
 /// The profile that is converted.
 struct Before {
@@ -120,5 +139,21 @@ impl Before {
     fn check(&self, converted: &Value, providers: Providers) -> Result<EquivalenceCheck, ProfileError> {
         let after = Profile::read_completed(converted.clone(), providers)?.offer(Timestamp::UNIX_EPOCH);
         Ok(compare(&Resolution::of(&self.offer), &Resolution::of(&after)))
+    }
+
+    /// That `lint` finds no error in the result that it does not find in the profile.
+    fn check_refusals(&self, converted: &Value, providers: Providers) -> Result<(), ConvertError> {
+        let errors = |document: &Value| -> Result<Vec<Finding>, ProfileError> {
+            let found = lint(document, SETTINGS, providers)?.findings.into_iter();
+            Ok(found.filter(|finding| finding.severity == Severity::Error).collect())
+        };
+        let (known, found) = (errors(&self.profile.document)?, errors(converted)?);
+        let number = |errors: &[Finding], rule| errors.iter().filter(|error| error.rule == rule).count();
+        let is_new = |error: &Finding| {
+            number(&found, error.rule) > number(&known, error.rule)
+                && !known.iter().any(|known| known.rule == error.rule && known.reason == error.reason)
+        };
+        let new: Vec<Finding> = found.iter().filter(|error| is_new(error)).cloned().collect();
+        if new.is_empty() { Ok(()) } else { Err(ConvertError::Refused(new)) }
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn convert(
         let sorted = SortedDifferences::of(check, &knowledge.machine_types);
         if sorted.unexpected.is_equal() {
             let SortedDifferences { intended, given_up, unexpected } = sorted;
+            before.check_refusals(&document, providers)?;
             return Ok(Conversion { profile: document, undecided, intended, given_up, proof: unexpected });
         }
         // Where a version and its variant can't be brought together, they stay apart.

@@ -23,6 +23,9 @@ use crate::provider::explanation::capabilities_text;
 use crate::provider::profile::Members;
 use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
 
+/// The classification that one version of a minor may have.
+const SUPPORTED: &str = "supported";
+
 /// The image that some machine types of an architecture get of a version: one flavor, or one for each region.
 struct Variant {
     architecture: String,
@@ -46,6 +49,7 @@ pub(super) fn convert(before: &Before, providers: Providers) -> Result<Conversio
     if !check.lost.is_empty() {
         return Err(ConvertError::NotEquivalent(Box::new(check)));
     }
+    before.check_refusals(&profile, providers)?;
     let intended = std::mem::take(&mut check.differences);
     Ok(Conversion { profile, undecided, intended, given_up: Vec::new(), proof: check })
 }
@@ -223,6 +227,10 @@ impl ToOldFormat<'_> {
             let becomes = written.get(&title).into_iter().flatten();
             let write = |becoming: &Written| {
                 let mut version = version.clone();
+                // Gardener refuses two that say that they are supported; one that says nothing is supported, too.
+                if becoming.version != text(&version, "version") && text(&version, "classification") == SUPPORTED {
+                    version.remove("classification");
+                }
                 version.remove("capabilityFlavors");
                 let architectures: BTreeSet<&String> =
                     becoming.entries.iter().map(|(architecture, _)| architecture).collect();

@@ -106,7 +106,9 @@ macro_rules! rules {
 
 rules! {
     /// The document can't be decoded.
-    Unreadable = Error "unreadable": "The profile can't be read",
+    Unreadable = Error "unreadable": "A member has the wrong type",
+    /// A member that nobody knows.
+    UnknownMember = Error "unknown-member": "A member that does not exist",
     /// Gardener refuses a field outside of images, machine types and capabilities.
     ProfileRefused = Error "profile-refused": "Gardener refuses the profile",
     /// Gardener refuses `machineCapabilities`.
@@ -133,6 +135,8 @@ rules! {
     ExpiresSoon = Warning "expires-soon": "A version expires soon",
     /// The object is near to the size that can be stored.
     Size = Warning "size": "The object becomes too large",
+    /// A capability has no effect, although its name or values suggest one.
+    WithoutEffect = Warning "without-effect": "A capability does not do what it says",
     /// Flavors can run the same.
     IdenticalFlavors = Warning "identical-flavors": "Flavors can run the same",
     /// No machine type can use a version.
@@ -153,6 +157,12 @@ rules! {
     VersionSuffix = Warning "version-suffix": "A version suffix stands for a capability",
     /// A version has expired.
     Expired = Note "expired": "A version has expired",
+    /// A capability has the values true and false.
+    TrueOrFalse = Note "true-or-false": "A capability is only true or false",
+    /// Gardener refuses what the provider's webhook fills in.
+    FilledIn = Note "filled-in": "The provider's webhook has to fill something in",
+    /// Nobody here knows the provider.
+    UnknownProvider = Note "unknown-provider": "The provider's half is not checked",
     /// The order of preference decides.
     OrderSensitive = Note "order-sensitive": "The order of preference decides",
 }

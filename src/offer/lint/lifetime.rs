@@ -48,12 +48,8 @@ impl Lint<'_> {
             .map(|other| other.offered)
             .any(|other| other.image == version.image && other.classification == Classification::Supported);
         let (severity, reason) = if stranded.is_empty() {
-            let moved = if successor {
-                "pools that have it are moved to another version then"
-            } else {
-                "the image has no supported version after it, so pools that have it can't be moved automatically"
-            };
-            (Severity::Warning, format!("{when}; {moved}."))
+            let after = if successor { "" } else { ", and no supported version of the image lasts longer" };
+            (Severity::Warning, format!("{when}; no new pool can select it then{after}."))
         } else {
             let lost = count(stranded.len(), "machine type");
             (Severity::Error, format!("{when}; then no image is left for {lost}: {}.", some_of(stranded)))
@@ -63,8 +59,7 @@ impl Lint<'_> {
     }
 
     fn expired(&mut self, version: &OfferedVersion, expires: Timestamp) {
-        let reason =
-            format!("It has expired on {}: nobody can select it, and pools that have it are moved away.", day(expires));
+        let reason = format!("It has expired on {}: no new pool can select it.", day(expires));
         let advice = "Remove it from both halves once no Shoot uses it; Gardener refuses that as long as one does.";
         self.find(Rule::Expired, &version.path, version.title(), reason, advice);
     }

@@ -1,7 +1,8 @@
 //! What is wrong with a CloudProfile, or will be: what Gardener and the provider refuse, and what they don't see.
 //!
-//! * `refusals`: what is refused; `mapping`: the two halves against each other;
+//! * `reading`: what can't be decoded; `refusals`: what is refused; `mapping`: the two halves against each other;
 //! * `namespaced`: the same for a NamespacedCloudProfile and the CloudProfile that it extends;
+//! * `capabilities`: definitions that don't do what they look like;
 //! * `flavors`, `machine_types`, `order`, `regions`: who gets which image;
 //! * `lifetime`, `size`: what will stop to work;
 //! * `finding`: how all of them say it.
@@ -15,6 +16,7 @@ use super::{Offer, Resolution};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::provider::Providers;
 
+mod capabilities;
 mod finding;
 mod flavors;
 mod lifetime;
@@ -22,6 +24,7 @@ mod machine_types;
 mod mapping;
 mod namespaced;
 mod order;
+mod reading;
 mod refusals;
 mod regions;
 mod size;
@@ -29,6 +32,7 @@ mod size;
 pub(super) use finding::some_of;
 pub use finding::{Finding, Rule, Severity};
 pub use namespaced::lint_namespaced;
+use reading::{Reading, is_told_by};
 pub(super) use size::stored_bytes;
 pub use size::{ImageCost, Prunable, Size};
 
@@ -62,29 +66,31 @@ struct Lint<'a> {
     findings: Vec<Finding>,
 }
 
-/// Judges the document of a CloudProfile of one of the providers.
+/// Judges the document of a CloudProfile, as far as it can be read: what can't is a finding, and so is a provider that nobody
+/// here knows.
 ///
 /// # Errors
-/// When nobody knows its type; what can't be read otherwise is a finding.
+/// When nothing can be decoded.
 pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Result<Report, ProfileError> {
-    // As it comes to validation.
-    let profile = match Profile::read_completed(document.clone(), providers) {
-        Ok(profile) => profile,
-        Err(error @ ProfileError::Type { .. }) => return Err(error),
-        Err(error) => return Ok(unreadable(document, &error)),
-    };
+    let Reading { profile, as_written, knows_images, findings: unreadable } = Reading::of(document, providers)?;
     let offer: Offer = profile.offer(settings.now);
     let resolution = Resolution::of(&offer);
     let mut lint = Lint { settings, profile: &profile, resolution: &resolution, findings: Vec::new() };
     lint.refusals();
-    lint.mapping();
-    lint.flavors();
-    lint.machine_types();
-    lint.order();
-    lint.regions();
+    lint.filled_in(&as_written);
+    if knows_images {
+        lint.mapping();
+        lint.flavors();
+        lint.machine_types();
+        lint.order();
+        lint.regions();
+        lint.capabilities();
+    }
     lint.lifetime();
     let size = lint.size();
     let mut findings = lint.findings;
+    findings.retain(|finding| !is_told_by(&unreadable, &finding.path));
+    findings.extend(unreadable);
     findings.sort_by_cached_key(Finding::place);
     findings.dedup();
     Ok(Report { profile: profile.name().to_owned(), findings, size })

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Rule, Severity};
-use super::refusals::{Named, refused_by_gardener, refused_by_provider};
+use super::refusals::{API_VERSION, Named, refused_by_gardener, refused_by_provider};
 use super::{Report, Settings, Size, lint, unreadable};
 use crate::api::gardener::{NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::json::{decode_lenient, to_go_json};
@@ -113,7 +113,7 @@ fn merged_document(
     if let Some(config) = config {
         merged["providerConfig"] = config;
     }
-    Ok(json!({"kind": "CloudProfile", "metadata": document["metadata"], "spec": merged}))
+    Ok(json!({"apiVersion": API_VERSION, "kind": "CloudProfile", "metadata": document["metadata"], "spec": merged}))
 }
 
 /// Whether the parent has the same; positions may have moved.

@@ -1,28 +1,78 @@
 //! What Gardener's API server and the provider's admission refuse.
 
-use super::Lint;
 use super::finding::{Finding, Rule, Severity};
-use crate::api::gardener::{ProfileImage, ProfileMachineType};
-use crate::api::gotext::field::{FieldError, FieldErrorType};
-use crate::cloud_profile::validation::validate_profile;
+use super::{Lint, Settings};
+use crate::api::gardener::{ProfileImage, ProfileMachineType, ProfileSpec};
+use crate::api::gotext::field::{FieldError, FieldErrorType, FieldErrors, FieldPath};
+use crate::api::gotext::json::{decode_lenient, to_go_json};
+use crate::api::gotext::version::Version;
+use crate::cloud_profile::creation::validate_creation;
+use crate::cloud_profile::validation::{validate_metadata, validate_profile};
 use crate::provider::profile::ProfileConfig;
+
+/// Group and version in which Gardener has CloudProfiles.
+pub(super) const API_VERSION: &str = "core.gardener.cloud/v1beta1";
 
 impl Lint<'_> {
     pub(super) fn refusals(&mut self) {
-        let core = validate_profile(&self.profile.spec, self.settings.gates, self.settings.now);
         let provider = self.profile.config.validate(&self.profile.spec);
-        let named = self.named();
+        let core = self.refused_by_core();
         // A flavor that Gardener refuses has no counterpart in the provider's half; it need not be said.
         let is_of_refused = |error: &&FieldError| {
             let flavor = format!("{}.", error.field);
             let is_flavor = error.field.ends_with(']') && error.field.contains(".capabilityFlavors[");
-            is_flavor && core.0.iter().any(|core| core.field == error.field || core.field.starts_with(&flavor))
+            is_flavor && core.iter().any(|core| core.path == error.field || core.path.starts_with(&flavor))
         };
+        let named = self.named();
         let provider = provider.0.iter().filter(|error| !is_of_refused(error));
-        let refusals = core.0.iter().map(|error| refused_by_gardener(error, &named));
-        let refusals = refusals.chain(provider.map(|error| refused_by_provider(error, &named)));
-        let refusals: Vec<Finding> = refusals.collect();
-        self.findings.extend(refusals);
+        let provider: Vec<Finding> = provider.map(|error| refused_by_provider(error, &named)).collect();
+        self.findings.extend(core);
+        self.findings.extend(provider);
+    }
+
+    /// What Gardener refuses when the profile is created, or when it is changed.
+    fn refused_by_core(&self) -> Vec<Finding> {
+        let (spec, Settings { gates, now, .. }) = (&self.profile.spec, self.settings);
+        let named = self.named();
+        let changed = validate_profile(spec, gates, now).0;
+        let created = validate_creation(spec, gates, now).0;
+        let of_object = self.refused_object();
+        let mut findings: Vec<Finding> = of_object.iter().map(|error| refused_by_gardener(error, &named)).collect();
+        findings.extend(created.iter().map(|error| match changed.contains(error) {
+            true => refused_by_gardener(error, &named),
+            false => only_when_created(refused_by_gardener(error, &named)),
+        }));
+        let only_changed = changed.iter().filter(|error| !created.contains(error));
+        findings.extend(only_changed.map(|error| only_when_changed(refused_by_gardener(error, &named))));
+        for finding in &mut findings {
+            finding.path = in_document(&finding.path, spec);
+        }
+        findings
+    }
+
+    /// What Gardener would refuse if the provider's webhook had not filled in flavors.
+    pub(super) fn filled_in(&mut self, as_written: &ProfileSpec) {
+        let Settings { gates, now, .. } = self.settings;
+        let stored = validate_creation(&self.profile.spec, gates, now).0;
+        let written = validate_creation(as_written, gates, now).0;
+        let named = self.named();
+        let only_written = written.iter().filter(|error| !stored.contains(error));
+        let findings: Vec<Finding> = only_written.map(|error| filled_in(refused_by_gardener(error, &named))).collect();
+        self.findings.extend(findings);
+    }
+
+    /// What is wrong outside of `spec`.
+    fn refused_object(&self) -> Vec<FieldError> {
+        let document = &self.profile.document;
+        let mut errors = FieldErrors::default();
+        if document["apiVersion"] != API_VERSION {
+            errors.not_supported(FieldPath::new("apiVersion"), &document["apiVersion"], [API_VERSION]);
+        }
+        match decode_lenient(&to_go_json(&document["metadata"])) {
+            Ok(metadata) => errors.extend(validate_metadata(&metadata)),
+            Err(error) => errors.invalid(FieldPath::new("metadata"), (), error.to_string()),
+        }
+        errors.0
     }
 
     fn named(&self) -> Named<'_> {
@@ -58,7 +108,7 @@ pub(super) fn refused_by_provider(error: &FieldError, named: &Named<'_>) -> Find
 
 fn refused(rule: Rule, by: &str, error: &FieldError, named: &Named<'_>) -> Finding {
     let text = error.to_string();
-    let reason = text.strip_prefix(&error.field).unwrap_or(&text).trim_start_matches(": ");
+    let reason = text.strip_prefix(&error.field).unwrap_or(&text).trim_start_matches(": ").trim_end_matches('.');
     Finding {
         severity: Severity::Error,
         rule,
@@ -67,6 +117,42 @@ fn refused(rule: Rule, by: &str, error: &FieldError, named: &Named<'_>) -> Findi
         reason: format!("Refused by {by}: {reason}."),
         advice: advice(rule, error),
         refusal: Some(error.error_type),
+    }
+}
+
+fn only_when_created(refused: Finding) -> Finding {
+    Finding {
+        reason: format!(
+            "{} That is so when it is created: then Gardener leaves expired versions out first.",
+            refused.reason
+        ),
+        advice: "Set a later expirationDate, or remove what needs the versions.".to_owned(),
+        ..refused
+    }
+}
+
+fn only_when_changed(refused: Finding) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        reason: format!(
+            "{} That is so when it is changed; when it is created, Gardener leaves expired versions out first.",
+            refused.reason
+        ),
+        ..refused
+    }
+}
+
+fn filled_in(refused: Finding) -> Finding {
+    Finding {
+        severity: Rule::FilledIn.severity(),
+        rule: Rule::FilledIn,
+        reason: format!(
+            "{} The provider's webhook fills it in from spec.providerConfig before; where it is not installed, the profile is \
+             refused.",
+            refused.reason
+        ),
+        advice: "List in spec.machineImages what spec.providerConfig has.".to_owned(),
+        ..refused
     }
 }
 
@@ -96,6 +182,26 @@ impl Named<'_> {
     }
 }
 
+/// Where a field stands in the document: some of Gardener's paths exist in none.
+fn in_document(path: &str, spec: &ProfileSpec) -> String {
+    if let Some(rest) = path.strip_prefix("spec.kubernetes.versions[].") {
+        let versions = spec.kubernetes.versions.iter().enumerate();
+        let latest = versions.max_by_key(|(_, version)| Version::parse(&version.version).ok());
+        return latest
+            .map_or_else(|| path.to_owned(), |(index, _)| format!("spec.kubernetes.versions[{index}].{rest}"));
+    }
+    if let Some(version) = path.strip_suffix(".minVersionForInPlaceUpdate") {
+        return format!("{version}.inPlaceUpdates.minVersionForUpdate");
+    }
+    let of_definition = path.strip_prefix("spec.machineCapabilities.").and_then(|rest| {
+        let (name, value) =
+            rest.split_once('[').map_or((rest, String::new()), |(name, value)| (name, format!("[{value}")));
+        let position = spec.machine_capabilities.iter().rposition(|definition| definition.name == name)?;
+        Some(format!("spec.machineCapabilities[{position}].values{value}"))
+    });
+    of_definition.unwrap_or_else(|| path.to_owned())
+}
+
 /// The index that a path has behind a member.
 fn index(path: &str, member: &str) -> Option<usize> {
     let (_, rest) = path.split_once(member)?;
@@ -107,7 +213,9 @@ fn advice(rule: Rule, error: &FieldError) -> String {
         (Rule::MappingMissing, _) => {
             "Add the image to spec.providerConfig.machineImages, or take the version (or flavor) out of spec.machineImages."
         }
-        (Rule::ImageRefused | Rule::MachineTypeRefused, FieldErrorType::NotSupported) => {
+        (Rule::ImageRefused | Rule::MachineTypeRefused, FieldErrorType::NotSupported)
+            if error.field.contains(".capabilit") =>
+        {
             "Use one of the supported values, or add it to spec.machineCapabilities."
         }
         (_, FieldErrorType::Required) => "Set the field.",

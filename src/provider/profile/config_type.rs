@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{ImageDocument, ProfileConfig};
+use super::{ImageDocument, ProfileConfig, UnknownConfig};
 use crate::api::gotext::json::decode_lenient;
 use crate::provider::document::{Document, DocumentError, decode_document};
 
@@ -36,6 +36,11 @@ impl ConfigType {
             Ok(Box::new(config.unwrap_or_default()) as Box<dyn ProfileConfig>)
         };
         Self { open, same_version, complete: |_| {} }
+    }
+
+    /// Documents of which nothing is known.
+    pub(super) fn unknown() -> Self {
+        Self { open: |_| Ok(Box::new(UnknownConfig)), same_version: SameVersion::Added, complete: |_| {} }
     }
 
     /// With what the decoder only adds in memory, but merged documents say.

@@ -36,6 +36,7 @@ mod namespaced;
 pub mod old_format;
 mod regional;
 mod repeated;
+mod unknown;
 
 pub use config_type::{ConfigType, SameVersion};
 pub use images::{
@@ -48,6 +49,7 @@ pub use regional::{
     ArchitectureOf, RegionImage, RegionalFlavor, RegionalVersion, architectures, flavors_by_architecture, references,
     validate_regions,
 };
+pub use unknown::{UnknownConfig, UnknownFormat};
 
 /// How a provider writes its half of CloudProfiles.
 pub trait ProfileFormat: Send + Sync {

@@ -86,11 +86,14 @@ fn flavor(architecture: &str, mut members: Members) -> Members {
     members
 }
 
-/// What a flavor document says that machines must be able to do. The document has been decoded before, so what can't be
-/// read here was an error there.
+/// What a flavor document says that machines must be able to do. As for the decoder, null is empty; the document has been
+/// decoded before, so that every value is text.
 #[must_use]
 pub fn capabilities_of(flavor: &Members) -> Capabilities {
-    flavor.get("capabilities").and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
+    let listed = flavor.get("capabilities").and_then(Value::as_object).into_iter().flatten();
+    let values =
+        |values: &Value| values.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    Capabilities(listed.map(|(name, listed)| (name.clone(), values(listed))).collect())
 }
 
 /// Writes what machines must be able to do into a flavor document; nothing means everything.

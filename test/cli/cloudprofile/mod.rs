@@ -1,5 +1,6 @@
 //! `cloudprofile` as a person reads it.
 
+mod broken;
 mod convert;
 mod documentation;
 mod lint;

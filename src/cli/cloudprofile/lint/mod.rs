@@ -1,6 +1,5 @@
 //! `cloudprofile lint`: what is wrong with CloudProfiles, or will be.
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -79,8 +78,7 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
         gates: FeatureGates { lifecycle: arguments.lifecycle, ..FeatureGates::default() },
     };
     let mut linted = Vec::new();
-    let found = arguments.sources.read()?;
-    let (is_only, mut unknown) = (found.len() == 1, 0);
+    let (found, mut unread) = arguments.sources.read()?;
     for found in found {
         let checked = match &found.parent {
             None => lint(&found.document, settings, providers),
@@ -88,17 +86,20 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
         };
         let mut report = match checked {
             Ok(report) => report,
-            Err(error) if is_only => return Err(error).context(found.source),
-            // A garden may have clouds that nobody here knows; the others are checked all the same.
             Err(error) => {
                 let name = found.document["metadata"]["name"].as_str().unwrap_or_default();
-                complain(&format!("{}: CloudProfile {name}: {error}", found.source));
-                unknown += 1;
+                unread.push(anyhow::Error::new(error).context(format!("{}: CloudProfile {name}", found.source)));
                 continue;
             }
         };
         report.findings.retain(|finding| finding.severity <= arguments.severity.into());
         linted.push(Linted { found, report });
+    }
+    for error in &unread {
+        complain(&format!("{error:#}"));
+    }
+    if linted.is_empty() {
+        return Ok(Exit::Failed);
     }
     print(&match arguments.output {
         OutputFormat::Json => json::text(&linted)?,
@@ -106,17 +107,18 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
         _ => table::text(&linted, arguments.all, width()),
     })?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
-    Ok(match (unknown, is_clean) {
-        (0, true) => Exit::Done,
-        (0, false) => Exit::Findings,
-        _ => Exit::Failed,
+    Ok(match (unread.is_empty(), is_clean) {
+        (true, true) => Exit::Done,
+        (true, false) => Exit::Findings,
+        (false, _) => Exit::Failed,
     })
 }
 
 impl Linted {
     /// The line of a field in the file.
     fn line(&self, path: &str) -> Option<usize> {
-        self.found.places.as_ref()?.line_of(path)
+        let (places, prefix) = self.found.places.as_ref()?;
+        places.line_of(&format!("{prefix}{path}"))
     }
 }
 

@@ -48,7 +48,12 @@ fn folded(findings: &[Finding], all: bool) -> Vec<Vec<&Finding>> {
 fn finding_text(linted: &Linted, same: &[&Finding], width: usize) -> String {
     let Some(first) = same.first() else { return String::new() };
     let style = style(first.severity);
-    let subjects: Vec<&str> = same.iter().take(NAMED).map(|finding| finding.subject.as_str()).collect();
+    // What has no name is named by its path, which a finding of its own has in the next line.
+    let subject = |finding: &&Finding| match finding.subject.as_str() {
+        "" if same.len() > 1 => finding.path.clone(),
+        subject => subject.to_owned(),
+    };
+    let subjects: Vec<String> = same.iter().take(NAMED).map(subject).collect();
     let more = same.len() - subjects.len();
     let more = if more > 0 { format!(" and {more} more (--all lists them)") } else { String::new() };
     let subject = subjects.join(", ");

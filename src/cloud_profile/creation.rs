@@ -1,0 +1,56 @@
+//! What is refused when a profile is created. Gardener leaves versions out before it validates: of Kubernetes those that can't
+//! be used any more or not yet, of images those that have expired. So a new profile is refused for other things than a change.
+
+use jiff::Timestamp;
+
+use super::validation::{FeatureGates, validate_profile};
+use crate::api::gardener::ProfileSpec;
+use crate::api::gotext::field::{FieldError, FieldErrors};
+use crate::capabilities::{Classification, Life};
+
+/// What is wrong with core's half when it is created, at the positions that the fields have in `spec`.
+#[must_use]
+pub fn validate_creation(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp) -> FieldErrors {
+    let mut stored = spec.clone();
+    let kept = leave_out(&mut stored, now);
+    let errors = validate_profile(&stored, gates, now).0.into_iter();
+    FieldErrors(errors.map(|error| FieldError { field: kept.original(&error.field), ..error }).collect())
+}
+
+/// The positions of the versions that were not left out.
+struct Kept {
+    kubernetes: Vec<usize>,
+    images: Vec<Vec<usize>>,
+}
+
+fn leave_out(spec: &mut ProfileSpec, now: Timestamp) -> Kept {
+    let kubernetes = retain(&mut spec.kubernetes.versions, |version| Life::from(version).at(now).is_active());
+    let images = spec
+        .machine_images
+        .iter_mut()
+        .map(|image| retain(&mut image.versions, |version| Life::from(version).at(now) != Classification::Expired));
+    Kept { kubernetes, images: images.collect() }
+}
+
+/// Keeps some items; the positions that they had.
+fn retain<Item>(items: &mut Vec<Item>, is_kept: impl Fn(&Item) -> bool) -> Vec<usize> {
+    let kept = items.iter().enumerate().filter(|(_, item)| is_kept(item)).map(|(position, _)| position).collect();
+    items.retain(is_kept);
+    kept
+}
+
+impl Kept {
+    fn original(&self, field: &str) -> String {
+        let moved = |prefix: &str, positions: &[usize]| -> Option<String> {
+            let (index, rest) = field.strip_prefix(prefix)?.split_once(']')?;
+            let position = positions.get(index.parse::<usize>().ok()?)?;
+            Some(format!("{prefix}{position}]{rest}"))
+        };
+        let of_images = self.images.iter().enumerate();
+        let mut of_images =
+            of_images.filter_map(|(image, kept)| moved(&format!("spec.machineImages[{image}].versions["), kept));
+        moved("spec.kubernetes.versions[", &self.kubernetes)
+            .or_else(|| of_images.next())
+            .unwrap_or_else(|| field.to_owned())
+    }
+}

@@ -1,0 +1,378 @@
+//! The members of a CloudProfile and their types (docs/contract.md#shape-of-a-cloudprofile): what an API server can't decode,
+//! and members that it does not know. Everything else of the document can still be judged.
+
+use serde_json::{Map, Value};
+
+use crate::api::bounded_text::shortened;
+use crate::api::gotext::duration::Duration;
+use crate::api::gotext::quantity::Quantity;
+use crate::api::gotext::time::go_time_text;
+
+/// Most bytes of a value that a message shows.
+const SHOWN: usize = 64;
+
+/// A member that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// Where: `spec.machineTypes[0].memory`.
+    pub path: String,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// Why a member does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// There is no such member. Clients that ask for strict validation, as kubectl does, get an error; others lose it.
+    Unknown {
+        /// What it may have been meant to be.
+        nearest: Option<&'static str>,
+        /// The members that there are.
+        known: Vec<&'static str>,
+    },
+    /// It has another type, so that the object can't be decoded.
+    Type {
+        /// The type that it must have.
+        wanted: &'static str,
+        /// What it is, or why it is not of the type.
+        found: String,
+    },
+}
+
+/// The type of a member.
+#[derive(Clone, Copy)]
+enum Shape {
+    Text,
+    Flag,
+    Number,
+    Quantity,
+    Time,
+    Duration,
+    /// Whatever somebody else decodes.
+    Document,
+    Map(&'static Shape),
+    List(&'static Shape),
+    /// Its members, in groups that several objects share.
+    Object(&'static [Members]),
+}
+
+type Members = &'static [(&'static str, Shape)];
+
+use Shape::{Document, Flag, List, Map as MapOf, Number, Object, Text, Time};
+
+const TEXTS: Shape = List(&Text);
+const LABELS: Shape = MapOf(&Text);
+const CAPABILITIES: Shape = MapOf(&TEXTS);
+
+const PROFILE: Members = &[
+    ("apiVersion", Text),
+    ("kind", Text),
+    ("metadata", Object(&[METADATA])),
+    ("spec", Object(&[SPEC])),
+    ("status", Document),
+];
+
+const METADATA: Members = &[
+    ("name", Text),
+    ("generateName", Text),
+    ("namespace", Text),
+    ("selfLink", Text),
+    ("uid", Text),
+    ("resourceVersion", Text),
+    ("generation", Number),
+    ("creationTimestamp", Time),
+    ("deletionTimestamp", Time),
+    ("deletionGracePeriodSeconds", Number),
+    ("labels", LABELS),
+    ("annotations", LABELS),
+    ("ownerReferences", Document),
+    ("finalizers", TEXTS),
+    ("managedFields", Document),
+];
+
+const SPEC: Members = &[
+    ("caBundle", Text),
+    ("kubernetes", Object(&[&[("versions", List(&Object(&[VERSION])))]])),
+    ("machineImages", List(&Object(&[IMAGE]))),
+    ("machineTypes", List(&Object(&[MACHINE_TYPE]))),
+    ("providerConfig", Document),
+    ("regions", List(&Object(&[REGION]))),
+    ("seedSelector", Object(&[SEED_SELECTOR])),
+    ("type", Text),
+    ("volumeTypes", List(&Object(&[VOLUME_TYPE]))),
+    ("bastion", Object(&[BASTION])),
+    ("limits", Object(&[&[("maxNodesTotal", Number)]])),
+    ("machineCapabilities", List(&Object(&[&[("name", Text), ("values", TEXTS)]]))),
+    ("controlPlane", Object(&[&[("allowZonePinning", Flag)]])),
+];
+
+const VERSION: Members = &[
+    ("version", Text),
+    ("expirationDate", Time),
+    ("classification", Text),
+    ("lifecycle", List(&Object(&[&[("classification", Text), ("startTime", Time)]]))),
+];
+
+const IMAGE: Members =
+    &[("name", Text), ("versions", List(&Object(&[VERSION, IMAGE_VERSION]))), ("updateStrategy", Text)];
+
+const IMAGE_VERSION: Members = &[
+    ("cri", List(&Object(&[&[("name", Text), ("containerRuntimes", List(&Object(&[RUNTIME])))]]))),
+    ("architectures", TEXTS),
+    ("kubeletVersionConstraint", Text),
+    ("inPlaceUpdates", Object(&[&[("supported", Flag), ("minVersionForUpdate", Text)]])),
+    ("capabilityFlavors", List(&CAPABILITIES)),
+];
+
+const RUNTIME: Members = &[("type", Text), ("providerConfig", Document)];
+
+const MACHINE_TYPE: Members = &[
+    ("cpu", Shape::Quantity),
+    ("gpu", Shape::Quantity),
+    ("memory", Shape::Quantity),
+    ("name", Text),
+    ("storage", Object(&[STORAGE])),
+    ("usable", Flag),
+    ("architecture", Text),
+    ("capabilities", CAPABILITIES),
+    ("machineControllerManager", Object(&[&[("machineCreationTimeout", Shape::Duration)]])),
+];
+
+const STORAGE: Members = &[("class", Text), ("size", Shape::Quantity), ("type", Text), ("minSize", Shape::Quantity)];
+
+const REGION: Members = &[
+    ("name", Text),
+    ("zones", List(&Object(&[ZONE]))),
+    ("labels", LABELS),
+    ("accessRestrictions", List(&Object(&[&[("name", Text)]]))),
+];
+
+const ZONE: Members = &[("name", Text), ("unavailableMachineTypes", TEXTS), ("unavailableVolumeTypes", TEXTS)];
+
+const SEED_SELECTOR: Members = &[
+    ("matchLabels", LABELS),
+    ("matchExpressions", List(&Object(&[&[("key", Text), ("operator", Text), ("values", TEXTS)]]))),
+    ("providerTypes", TEXTS),
+];
+
+const VOLUME_TYPE: Members = &[("class", Text), ("name", Text), ("usable", Flag), ("minSize", Shape::Quantity)];
+
+const BASTION: Members =
+    &[("machineImage", Object(&[&[("name", Text), ("version", Text)]])), ("machineType", Object(&[&[("name", Text)]]))];
+
+/// Takes everything out of the document of a CloudProfile that does not fit, so that the rest can be decoded. Items of lists
+/// stay, empty, and so do their positions; a number where text is wanted becomes text.
+#[must_use]
+pub fn take_out_misfits(document: &mut Value) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    if !fits(document, Object(&[PROFILE]), "", &mut misfits) {
+        *document = Value::Object(Map::new());
+    }
+    if let Some(members) = document.as_object_mut() {
+        for member in ["metadata", "spec"] {
+            members
+                .entry(member)
+                .and_modify(|value| *value = empty_if_null(value))
+                .or_insert_with(|| Map::new().into());
+        }
+    }
+    misfits
+}
+
+/// Whether a value has the shape, after what does not fit in it has been taken out.
+fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<Misfit>) -> bool {
+    // As in Go, null is the zero value of every type.
+    if value.is_null() {
+        return true;
+    }
+    let problem = match (shape, &mut *value) {
+        (Document, _) | (Text, Value::String(_)) | (Flag, Value::Bool(_)) => None,
+        (Number, Value::Number(number)) if number.is_i64() => None,
+        (Shape::Quantity, value @ (Value::String(_) | Value::Number(_))) => {
+            serde_json::from_value::<Quantity>(value.clone()).err().map(|error| not(value, &error.to_string()))
+        }
+        (Time, Value::String(text)) => {
+            go_time_text(text).err().map(|error| not(&text.as_str().into(), &error.to_string()))
+        }
+        (Shape::Duration, Value::String(text)) => {
+            Duration::parse(text).err().map(|error| not(&text.as_str().into(), &error.to_string()))
+        }
+        (List(of), Value::Array(items)) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                if !fits(item, *of, &format!("{path}[{index}]"), misfits) || item.is_null() {
+                    *item = empty(*of, item);
+                }
+            }
+            None
+        }
+        (MapOf(of), Value::Object(members)) => {
+            members.retain(|name, member| fits(member, *of, &format!("{path}.{name}"), misfits));
+            members
+                .values_mut()
+                .filter(|member| member.is_null())
+                .for_each(|member| *member = empty(*of, &Value::Null));
+            None
+        }
+        (Object(groups), Value::Object(members)) => {
+            fit_members(members, groups, path, misfits);
+            None
+        }
+        (_, other) => Some(found(other).to_owned()),
+    };
+    let Some(found) = problem else { return true };
+    misfits.push(Misfit { path: path.to_owned(), problem: Problem::Type { wanted: words(shape), found } });
+    if matches!(shape, Text) && matches!(value, Value::Number(_) | Value::Bool(_)) {
+        *value = value.to_string().into();
+        return true;
+    }
+    false
+}
+
+fn fit_members(members: &mut Map<String, Value>, groups: &[Members], path: &str, misfits: &mut Vec<Misfit>) {
+    let known = || groups.iter().flat_map(|group| group.iter());
+    members.retain(|name, member| {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        if let Some((_, shape)) = known().find(|(known, _)| known == name) {
+            return fits(member, *shape, &path, misfits);
+        }
+        let known: Vec<&'static str> = known().map(|(known, _)| *known).collect();
+        misfits.push(Misfit { path, problem: Problem::Unknown { nearest: nearest(name, &known), known } });
+        false
+    });
+}
+
+fn empty_if_null(value: &mut Value) -> Value {
+    if value.is_null() { Map::new().into() } else { value.take() }
+}
+
+/// What stands in the place of an item that does not fit.
+fn empty(shape: Shape, item: &Value) -> Value {
+    match shape {
+        Text if item.is_null() => Value::String(String::new()),
+        Text => shortened(&item.to_string(), SHOWN).into(),
+        List(_) => Value::Array(Vec::new()),
+        MapOf(_) | Object(_) => Value::Object(Map::new()),
+        Flag | Number | Shape::Quantity | Time | Shape::Duration | Document => Value::Null,
+    }
+}
+
+fn words(shape: Shape) -> &'static str {
+    match shape {
+        Text => "text",
+        Flag => "true or false",
+        Number => "a whole number",
+        Shape::Quantity => "a quantity such as 16Gi",
+        Time => "a time such as 2027-03-31T23:59:59Z",
+        Shape::Duration => "a duration such as 20m",
+        Document => "a document",
+        MapOf(of) => match of {
+            List(_) => "lists of values by name",
+            _ => "values by name",
+        },
+        List(_) => "a list",
+        Object(_) => "an object",
+    }
+}
+
+fn not(value: &Value, why: &str) -> String {
+    format!("{}: {why}", shortened(&value.to_string(), SHOWN))
+}
+
+fn found(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The known name that an unknown one is a slip of: at most a third of its characters differ.
+#[must_use]
+pub fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let distances = known.iter().map(|known| (distance(&lower, &known.to_lowercase()), *known));
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance * 3 <= nearest.len()).then_some(nearest)
+}
+
+/// How many characters have to be put in, taken out or changed.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (position, left) in one.chars().take(SHOWN).enumerate() {
+        let mut next = vec![position + 1];
+        for (right, (above, beside)) in other.iter().zip(row.iter().zip(row.iter().skip(1))) {
+            let changed = above + usize::from(left != *right);
+            let before = next.last().copied().unwrap_or_default();
+            next.push(changed.min(beside + 1).min(before + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_taken_out_and_told() {
+        let mut document = json!({"kind": "CloudProfile", "spec": {
+            "machineTyps": [], "type": "x", "limits": {"maxNodesTotal": "many"},
+            "machineTypes": [{"name": 7, "cpu": "four", "memory": "16Gi", "capabilities": {"a": true, "b": ["c"]}}, "t"],
+            "machineImages": [{"versions": [{"version": 1.5, "expirationDate": "2027-01-01", "cri": "containerd"}]}],
+        }});
+        let misfits = take_out_misfits(&mut document);
+        let mut paths: Vec<&str> = misfits.iter().map(|misfit| misfit.path.as_str()).collect();
+        paths.sort_unstable();
+        assert_eq!(
+            paths,
+            [
+                "spec.limits.maxNodesTotal",
+                "spec.machineImages[0].versions[0].cri",
+                "spec.machineImages[0].versions[0].expirationDate",
+                "spec.machineImages[0].versions[0].version",
+                "spec.machineTypes[0].capabilities.a",
+                "spec.machineTypes[0].cpu",
+                "spec.machineTypes[0].name",
+                "spec.machineTypes[1]",
+                "spec.machineTyps",
+            ]
+        );
+        let nearest = misfits.iter().find_map(|misfit| match misfit.problem {
+            Problem::Unknown { nearest, .. } => nearest,
+            Problem::Type { .. } => None,
+        });
+        assert_eq!(nearest, Some("machineTypes"));
+        assert_eq!(
+            document["spec"]["machineTypes"],
+            json!([{"name": "7", "memory": "16Gi", "capabilities": {"b": ["c"]}}, {}])
+        );
+        assert_eq!(document["spec"]["machineImages"], json!([{"versions": [{"version": "1.5"}]}]));
+    }
+
+    #[test]
+    fn null_is_the_empty_value_as_in_go() {
+        let mut document = json!({"metadata": {"labels": {"a": null}}, "spec": {
+            "machineTypes": [null, {"capabilities": {"a": null}}], "machineImages": [{"versions": [null]}]}});
+        assert_eq!(take_out_misfits(&mut document), []);
+        assert_eq!(
+            document,
+            json!({"metadata": {"labels": {"a": ""}}, "spec": {
+                "machineTypes": [{}, {"capabilities": {"a": []}}], "machineImages": [{"versions": [{}]}]}})
+        );
+        let mut empty = Value::Null;
+        assert_eq!(take_out_misfits(&mut empty), []);
+    }
+
+    #[test]
+    fn only_slips_have_a_nearest_name() {
+        assert_eq!(nearest("expirationdate", &["version", "expirationDate"]), Some("expirationDate"));
+        assert_eq!(nearest("useOctavia", &["useSNAT", "constraints"]), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! Capabilities that are defined and don't do what their author expects.
+
+use super::Lint;
+use super::finding::Rule;
+use crate::api::bounded_text::enumerated;
+use crate::api::gardener::CapabilityDefinition;
+use crate::capabilities::ARCHITECTURE;
+
+impl Lint<'_> {
+    pub(super) fn capabilities(&mut self) {
+        for (index, definition) in self.profile.spec.machine_capabilities.iter().enumerate() {
+            let path = format!("spec.machineCapabilities[{index}]");
+            self.without_effect(definition, &path);
+            if is_true_or_false(definition) {
+                let reason = "true and false say whether machines can do something, not what: a machine type that lists both \
+                              gets the image for the first value, and a third value has no place later.";
+                let advice = "Name what there is, such as secureBoot: [signed, unsigned].";
+                self.find(Rule::TrueOrFalse, path, &definition.name, reason, advice);
+            }
+        }
+    }
+
+    /// A name like that of a capability that changes machines, which the provider does not know by it.
+    fn without_effect(&mut self, definition: &CapabilityDefinition, path: &str) {
+        let declared = &self.profile.spec.machine_capabilities;
+        let effects =
+            self.profile.format.old_format_definitions().into_iter().filter(|effect| effect.name != ARCHITECTURE);
+        for effect in effects.filter(|effect| !declared.iter().any(|known| known.name == effect.name)) {
+            let shares_value = effect.values.iter().any(|value| definition.values.contains(value));
+            let (short, long) = (definition.name.to_lowercase(), effect.name.to_lowercase());
+            let alike = !short.is_empty() && (long.contains(&short) || short.contains("networking"));
+            if !shares_value && !alike {
+                continue;
+            }
+            let reason = format!(
+                "The provider does not know {}: what it turns on at machines is decided by {} alone. As long as the profile \
+                 defines no {}, it stays off for every machine type.",
+                definition.name, effect.name, effect.name
+            );
+            let advice = format!("Call it {}, with the values {}.", effect.name, enumerated(&effect.values));
+            self.find(Rule::WithoutEffect, path, &definition.name, reason, advice);
+        }
+    }
+}
+
+fn is_true_or_false(definition: &CapabilityDefinition) -> bool {
+    let words = ["true", "false", "yes", "no"];
+    !definition.values.is_empty()
+        && definition.values.iter().all(|value| words.contains(&value.to_lowercase().as_str()))
+}

@@ -1,0 +1,53 @@
+//! A provider that nobody here knows: its half of CloudProfiles is not looked into.
+
+use super::{
+    ConfigType, CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, ProfileFormat, RepeatedFlavor, UncoveredRegion,
+};
+use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region};
+use crate::api::gotext::field::FieldErrors;
+
+/// The format of a provider that nobody here knows.
+pub struct UnknownFormat;
+
+impl ProfileFormat for UnknownFormat {
+    fn provider_type(&self) -> &'static str {
+        ""
+    }
+
+    fn config_type(&self) -> ConfigType {
+        ConfigType::unknown()
+    }
+}
+
+/// A document that nobody here can read.
+pub struct UnknownConfig;
+
+impl ProfileConfig for UnknownConfig {
+    fn images(&self) -> Vec<ListedVersion<'_>> {
+        Vec::new()
+    }
+
+    fn flavors(&self, _: &str, _: &str, _: Option<&str>) -> Vec<ListedFlavor<'_>> {
+        Vec::new()
+    }
+
+    fn validate(&self, _: &ProfileSpec) -> FieldErrors {
+        FieldErrors::default()
+    }
+
+    fn validate_namespaced(&self, _: &NamespacedProfileSpec, _: &ProfileSpec) -> FieldErrors {
+        FieldErrors::default()
+    }
+
+    fn core_flavors(&self, _: &[ProfileImage]) -> Vec<CoreFlavors<'_>> {
+        Vec::new()
+    }
+
+    fn uncovered_regions<'a>(&self, _: &'a [Region]) -> Vec<UncoveredRegion<'a>> {
+        Vec::new()
+    }
+
+    fn repeated_flavors(&self, _: &[CapabilityDefinition]) -> Vec<RepeatedFlavor<'_>> {
+        Vec::new()
+    }
+}
