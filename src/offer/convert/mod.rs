@@ -149,10 +149,13 @@ impl Before {
         };
         let (known, found) = (errors(&self.profile.document)?, errors(converted)?);
         let number = |errors: &[Finding], rule| errors.iter().filter(|error| error.rule == rule).count();
-        let is_new = |error: &Finding| {
-            number(&found, error.rule) > number(&known, error.rule)
-                && !known.iter().any(|known| known.rule == error.rule && known.reason == error.reason)
+        // What is wrong with a version may be another rule's in the other format.
+        let is_known = |error: &Finding| {
+            let is_same = |known: &Finding| known.rule == error.rule && known.reason == error.reason;
+            let is_of_same = |known: &Finding| !known.subject.is_empty() && known.subject == error.subject;
+            known.iter().any(|known| is_same(known) || is_of_same(known))
         };
+        let is_new = |error: &Finding| number(&found, error.rule) > number(&known, error.rule) && !is_known(error);
         let new: Vec<Finding> = found.iter().filter(|error| is_new(error)).cloned().collect();
         if new.is_empty() { Ok(()) } else { Err(ConvertError::Refused(new)) }
     }
