@@ -1,6 +1,6 @@
 //! What a person types. Every command calls the same library as the controller.
 //!
-//! Data goes to stdout, everything else to stderr. [`exit`] has the exit codes of all commands.
+//! Data goes to stdout, everything else to stderr. `exit` has the exit codes of all commands.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -8,14 +8,14 @@
 //!      └─ difference: every input that changed ──► cause: what would be without it? ─► who is to blame for what
 //! ```
 //!
-//! * [`inputs`], [`cloud_profile`]: what a Worker is planned from, as documents; CloudProfiles are shared by content;
-//! * [`rendered_pools`], [`placement`]: the rendered objects of a plan, by placement;
-//! * [`rule`]: when machine-controller-manager replaces or updates machines;
-//! * [`difference`]: two documents as a list of named changes that can be applied one by one;
-//! * [`trials`], [`cause`]: which of these changes are to blame;
-//! * [`surge`], [`finding`]: how a roll proceeds, and what a person should know before;
-//! * [`compare()`], [`placement_change`]: all of it for one Worker;
-//! * [`dry_run`]: what a reconcile would write now, for a controller that only watches.
+//! * `inputs`, `cloud_profile`: what a Worker is planned from, as documents; CloudProfiles are shared by content;
+//! * `rendered_pools`, `placement`: the rendered objects of a plan, by placement;
+//! * `rule`: when machine-controller-manager replaces or updates machines;
+//! * `difference`: two documents as a list of named changes that can be applied one by one;
+//! * `trials`, `cause`: which of these changes are to blame;
+//! * `surge`, `finding`: how a roll proceeds, and what a person should know before;
+//! * [`compare()`], `placement_change`: all of it for one Worker;
+//! * `dry_run`: what a reconcile would write now, for a controller that only watches.
 
 mod cause;
 mod cloud_profile;
