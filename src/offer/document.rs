@@ -58,6 +58,21 @@ pub(super) fn append_regions(flavor: &mut Members, other: &mut Members) {
     }
 }
 
+/// Moves the regions of a flavor to another one that has no image there.
+pub(super) fn append_new_regions(flavor: &mut Members, other: &mut Members) {
+    let known = region_names(flavor);
+    if let Some(Value::Array(regions)) = other.get_mut("regions") {
+        regions.retain(|region| !known.contains(&region["name"]));
+    }
+    append_regions(flavor, other);
+}
+
+/// The names of the regions of a flavor.
+pub(super) fn region_names(flavor: &Members) -> Vec<Value> {
+    let regions = flavor.get("regions").and_then(Value::as_array).into_iter().flatten();
+    regions.map(|region| region["name"].clone()).collect()
+}
+
 /// What a flavor says besides its capabilities: which image it is.
 pub(super) fn without_capabilities(flavor: &Members) -> Members {
     let mut image = flavor.clone();

@@ -11,7 +11,6 @@ use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::cli::input::workers_of_documents;
 use gardener_extension_worker::cli::render::render;
 use gardener_extension_worker::offer::convert::{ConvertError, Format, Knowledge, convert};
-use gardener_extension_worker::offer::lint::{Finding, Rule};
 use gardener_extension_worker::offer::minimize::minimize;
 use gardener_extension_worker::provider::Providers;
 use proptest::prelude::*;
@@ -345,37 +344,23 @@ fn check_new(profile: &Value, surroundings: &[Value]) -> Result<(), TestCaseErro
             assert_reachable(&untold.collect(), &after)?;
         }
         Err(ConvertError::NotEquivalent(proof)) => prop_assert!(!proof.lost.is_empty()),
-        Err(error) if lacks_images(&error) => {}
         Err(error) => return Err(TestCaseError::fail(error.to_string())),
     }
     Ok(())
-}
-
-/// Whether there is no result because lint would call it wrong: images that no machine type gets have no place in it, and what
-/// is left of a version, of its images in a region, or of all of them, may be nothing.
-fn lacks_images(error: &ConvertError) -> bool {
-    let is_empty = |finding: &Finding| match finding.rule {
-        Rule::ProviderConfigRefused | Rule::MappingMissing => finding.reason.contains("Required value"),
-        rule => matches!(rule, Rule::MissingRegion | Rule::AdmittedWithoutImage),
-    };
-    matches!(error, ConvertError::Refused(findings) if findings.iter().all(is_empty))
 }
 
 /// There, back, and shorter: each time the same machines.
 fn check_old(old: &Value, surroundings: &[Value]) -> Result<(), TestCaseError> {
     let knowledge = Knowledge::default();
     let before = machines(old, surroundings);
-    let new = match convert(old, Format::Capabilities, &knowledge, Providers::SHIPPED) {
-        Err(error) if lacks_images(&error) => return Ok(()),
-        new => new.map_err(|error| TestCaseError::fail(format!("{error}: {error:?}")))?,
-    };
+    let new = convert(old, Format::Capabilities, &knowledge, Providers::SHIPPED)
+        .map_err(|error| TestCaseError::fail(format!("{error}: {error:?}")))?;
     prop_assert!(new.given_up.is_empty());
     let converted = machines(&new.profile, surroundings);
     assert_kept(&before, &converted)?;
-    match convert(&new.profile, Format::Old, &knowledge, Providers::SHIPPED) {
-        Ok(back) => assert_reachable(&converted, &machines(&back.profile, surroundings))?,
-        Err(error) => prop_assert!(lacks_images(&error), "{error}: {error:?}"),
-    }
+    let back = convert(&new.profile, Format::Old, &knowledge, Providers::SHIPPED)
+        .map_err(|error| TestCaseError::fail(format!("{error}: {error:?}")))?;
+    assert_reachable(&converted, &machines(&back.profile, surroundings))?;
     for profile in [old, &new.profile] {
         let shorter = minimize(profile, Providers::SHIPPED).unwrap();
         prop_assert!(shorter.bytes.after <= shorter.bytes.before);

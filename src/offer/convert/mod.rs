@@ -143,20 +143,36 @@ impl Before {
 
     /// That `lint` finds no error in the result that it does not find in the profile.
     fn check_refusals(&self, converted: &Value, providers: Providers) -> Result<(), ConvertError> {
-        let errors = |document: &Value| -> Result<Vec<Finding>, ProfileError> {
-            let found = lint(document, SETTINGS, providers)?.findings.into_iter();
-            Ok(found.filter(|finding| finding.severity == Severity::Error).collect())
+        let lint = |document: &Value| lint(document, SETTINGS, providers).map(|report| report.findings);
+        let (known, found) = (lint(&self.profile.document)?, lint(converted)?);
+        let number = |findings: &[Finding], rule| {
+            findings.iter().filter(|known| known.severity == Severity::Error && known.rule == rule).count()
         };
-        let (known, found) = (errors(&self.profile.document)?, errors(converted)?);
-        let number = |errors: &[Finding], rule| errors.iter().filter(|error| error.rule == rule).count();
-        // What is wrong with a version may be another rule's in the other format.
-        let is_known = |error: &Finding| {
-            let is_same = |known: &Finding| known.rule == error.rule && known.reason == error.reason;
-            let is_of_same = |known: &Finding| !known.subject.is_empty() && known.subject == error.subject;
-            known.iter().any(|known| is_same(known) || is_of_same(known))
+        let is_known = |error: &Finding| known.iter().any(|known| is_same(known, error));
+        let is_new = |error: &&Finding| {
+            error.severity == Severity::Error
+                && number(&found, error.rule) > number(&known, error.rule)
+                && !is_known(error)
         };
-        let is_new = |error: &Finding| number(&found, error.rule) > number(&known, error.rule) && !is_known(error);
-        let new: Vec<Finding> = found.iter().filter(|error| is_new(error)).cloned().collect();
+        let new: Vec<Finding> = found.iter().filter(is_new).cloned().collect();
         if new.is_empty() { Ok(()) } else { Err(ConvertError::Refused(new)) }
     }
+}
+
+/// Whether a finding of the profile says what an error of the result says.
+fn is_same(known: &Finding, error: &Finding) -> bool {
+    if known.severity == Severity::Error {
+        // What is wrong with a version may be another rule's in the other format.
+        let is_of_same = !known.subject.is_empty() && known.subject == error.subject;
+        return is_of_same || (known.rule == error.rule && known.reason == error.reason);
+    }
+    // A flavor that a machine type lacks somewhere is a warning. The same lack is an error where a version of the old format
+    // has only that flavor. What Gardener refuses is never known by a warning.
+    known.rule == error.rule && error.refusal.is_none() && is_of_version(&known.subject, &error.subject)
+}
+
+/// Whether a subject is that version, or one with a suffix that was made of it.
+fn is_of_version(version: &str, subject: &str) -> bool {
+    let rest = subject.strip_prefix(version).filter(|_| !version.is_empty());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

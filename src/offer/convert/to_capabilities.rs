@@ -13,7 +13,8 @@ use super::{Before, Conversion, ConvertError, Knowledge, Undecided};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, DEFAULT_ARCHITECTURE};
 use crate::offer::document::{
-    CORE_IMAGES, PROVIDER_IMAGES, append_regions, each_version_mut, flavors, objects, objects_mut, text, versions,
+    CORE_IMAGES, PROVIDER_IMAGES, append_regions, each_version_mut, flavors, objects, objects_mut, region_names, text,
+    versions,
 };
 use crate::offer::equivalence::{Difference, EquivalenceCheck, Lost};
 use crate::offer::lint::some_of;
@@ -144,7 +145,7 @@ impl ToCapabilities<'_> {
             self.define(&meaning);
             let Some((_, variants)) = listed.get_mut(position) else { continue };
             variants.iter_mut().for_each(|flavor| name_value(flavor, &meaning.capability, &meaning.value));
-            let variants = variants.clone();
+            let mut variants = variants.clone();
             self.suffixed.extend(variants.iter().flat_map(architectures));
             let base = names.iter().position(|known| *known == base).and_then(|base| listed.get_mut(base));
             let Some((_, own)) = base else { continue };
@@ -158,6 +159,8 @@ impl ToCapabilities<'_> {
                 });
                 continue;
             }
+            // Where nobody can have them, they would only let machine types select the version without a suffix.
+            variants.retain(|flavor| self.is_somewhere(flavor));
             join(own, &variants, &meaning);
         }
         for (suffix, versions) in unknown {
@@ -168,6 +171,13 @@ impl ToCapabilities<'_> {
             });
         }
         listed
+    }
+
+    /// Whether a flavor has an image in a region of the profile.
+    fn is_somewhere(&self, flavor: &Members) -> bool {
+        let known = &self.before.profile.spec.regions;
+        !flavor.contains_key("regions")
+            || region_names(flavor).iter().any(|region| known.iter().any(|known| region == known.name.as_str()))
     }
 
     /// What a suffix means, if the profile may say so: one that has capabilities already must have this one.
@@ -294,16 +304,12 @@ impl ToCapabilities<'_> {
 
 /// Adds the flavors of a later entry, with the regions that no earlier one has an image for.
 fn add_regions(known: &mut Vec<Members>, later: Vec<Members>) {
-    let names = |flavor: &Members| -> Vec<Value> {
-        let regions = flavor.get("regions").and_then(Value::as_array).into_iter().flatten();
-        regions.map(|region| region["name"].clone()).collect()
-    };
-    let taken: Vec<Value> = known.iter().flat_map(names).collect();
+    let taken: Vec<Value> = known.iter().flat_map(region_names).collect();
     for mut flavor in later {
         if let Some(regions) = flavor.get_mut("regions").and_then(Value::as_array_mut) {
             regions.retain(|region| !taken.contains(&region["name"]));
         }
-        if names(&flavor).is_empty() {
+        if region_names(&flavor).is_empty() {
             continue;
         }
         match known.iter_mut().find(|known| capabilities_of(known) == capabilities_of(&flavor)) {

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::{Before, Conversion, ConvertError, Undecided};
 use crate::api::gardener::Capabilities;
-use crate::capabilities::{ARCHITECTURE, with_defaults};
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, with_defaults};
 use crate::offer::Resolution;
 use crate::offer::document::{
-    CORE_IMAGES, PROVIDER_IMAGES, append_regions, at_path, flavors, objects, objects_mut, text, title, versions,
-    without_capabilities,
+    CORE_IMAGES, PROVIDER_IMAGES, append_new_regions, append_regions, at_path, flavors, objects, objects_mut, text,
+    title, versions, without_capabilities,
 };
 use crate::offer::lint::some_of;
 use crate::offer::offered::OfferedVersion;
@@ -133,7 +133,35 @@ impl ToOldFormat<'_> {
                 None => variants.push(Variant { architecture: group.architecture.to_owned(), flavor, types }),
             }
         }
+        self.add_architectures_of_nobody(version.offered, &mut variants);
         variants
+    }
+
+    /// The images of an architecture that no machine type gets, as one flavor: in each region the first. Without them a
+    /// version, an image or a region could be left without any, which Gardener refuses.
+    fn add_architectures_of_nobody(&self, version: &OfferedVersion, variants: &mut Vec<Variant>) {
+        let had: BTreeSet<String> = variants.iter().map(|variant| variant.architecture.clone()).collect();
+        for mut flavor in self.documents_of(version) {
+            let architecture = architecture_of(&flavor);
+            if had.contains(&architecture) {
+                continue;
+            }
+            match variants.iter_mut().find(|known| known.architecture == architecture) {
+                Some(known) => append_new_regions(&mut known.flavor, &mut flavor),
+                None => variants.push(Variant { architecture, flavor, types: 0 }),
+            }
+        }
+    }
+
+    /// All flavors of a version as they stand in the provider's half, also those of regions that the profile does not have.
+    fn documents_of(&self, version: &OfferedVersion) -> impl Iterator<Item = Members> {
+        let images = objects(&self.before.profile.document, PROVIDER_IMAGES);
+        let entries = images.filter(|image| text(image, "name") == version.image).flat_map(versions);
+        let entries = entries.filter(|entry| text(entry, "version") == version.version);
+        entries.flat_map(|entry| match flavors(entry) {
+            none if none.is_empty() => self.before.profile.format.flavors_of_old_format(entry, &version.architectures),
+            listed => listed,
+        })
     }
 
     /// What a group gets of a version, as one flavor: in each region its image there.
@@ -144,6 +172,10 @@ impl ToOldFormat<'_> {
             let mut flavor = self.document_of(version.offered, chosen)?;
             if let Some(Value::Array(regions)) = flavor.get_mut("regions") {
                 regions.retain(|region| region["name"].as_str().is_some_and(|name| available.regions.contains(&name)));
+                if regions.is_empty() {
+                    // It has images only in regions that the profile does not have.
+                    continue;
+                }
             }
             match &mut joined {
                 None => joined = Some(flavor),
@@ -319,4 +351,10 @@ fn is_part(whole: &Members, part: &Members) -> bool {
     let regions = |members: &Members| members.get("regions").and_then(Value::as_array).cloned().unwrap_or_default();
     let whole = regions(whole);
     regions(part).iter().all(|region| whole.contains(region))
+}
+
+/// The architecture of a flavor; where it names none, Gardener's default.
+fn architecture_of(flavor: &Members) -> String {
+    let named = capabilities_of(flavor).0.remove(ARCHITECTURE).and_then(|values| values.into_iter().next());
+    named.unwrap_or_else(|| DEFAULT_ARCHITECTURE.to_owned())
 }

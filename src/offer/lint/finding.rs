@@ -48,7 +48,7 @@ pub struct Finding {
     pub advice: String,
     /// What is wrong with the field, where it is refused.
     #[serde(skip)]
-    pub(super) refusal: Option<FieldErrorType>,
+    pub(in crate::offer) refusal: Option<FieldErrorType>,
 }
 
 impl Finding {

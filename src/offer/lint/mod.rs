@@ -32,7 +32,7 @@ mod size;
 pub(super) use finding::some_of;
 pub use finding::{Finding, Rule, Severity};
 pub use namespaced::lint_namespaced;
-use reading::{Reading, is_told_by};
+use reading::{Reading, is_below_one_of};
 pub(super) use size::stored_bytes;
 pub use size::{ImageCost, Prunable, Size};
 
@@ -89,7 +89,7 @@ pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Resul
     lint.lifetime();
     let size = lint.size();
     let mut findings = lint.findings;
-    findings.retain(|finding| !is_told_by(&unreadable, &finding.path));
+    findings.retain(|finding| !is_below_one_of(&unreadable, &finding.path));
     findings.extend(unreadable);
     findings.sort_by_cached_key(Finding::place);
     findings.dedup();

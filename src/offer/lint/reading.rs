@@ -1,4 +1,4 @@
-//! A profile as far as it can be read: what can't be decoded is told and taken out, so that everything else is judged.
+//! A profile as far as it can be read: what can't be decoded is reported and taken out, so that everything else is judged.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -71,7 +71,7 @@ fn opened(
     let Some(config) = document.pointer_mut("/spec/providerConfig").filter(|config| !config.is_null()) else {
         return format.open(None).ok();
     };
-    let mut told: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     for _ in 0..MOST_REPAIRS {
         let raw = RawValue::from_string(to_go_json(config)).ok()?;
         let error = match format.open(Some(&raw)) {
@@ -82,15 +82,15 @@ fn opened(
                 return None;
             }
         };
-        // A value that was replaced once and is wrong still is told once.
-        let is_told = told.contains(&error.path);
-        if !repair(config, &error.path, is_told) {
+        // A value that was replaced once and is wrong still is reported once.
+        let is_reported = reported.contains(&error.path);
+        if !repair(config, &error.path, is_reported) {
             findings.push(refused_member(&error));
             return None;
         }
-        if !is_told {
+        if !is_reported {
             findings.push(refused_member(&error));
-            told.push(error.path);
+            reported.push(error.path);
         }
     }
     None
@@ -200,7 +200,7 @@ fn finding(rule: Rule, path: String, reason: String, advice: String) -> Finding 
 }
 
 /// Whether a finding only says again that something was taken out: it is about the same field, or one in it.
-pub(super) fn is_told_by(findings: &[Finding], path: &str) -> bool {
+pub(super) fn is_below_one_of(findings: &[Finding], path: &str) -> bool {
     findings.iter().filter(|known| matches!(known.rule, Rule::Unreadable)).any(|known| {
         path.strip_prefix(known.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     })

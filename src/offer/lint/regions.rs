@@ -62,21 +62,26 @@ impl Lint<'_> {
         if sentences.is_empty() { "No machine type gets it elsewhere either.".to_owned() } else { sentences.join(" ") }
     }
 
-    /// Versions whose provider half knows no region of the profile at all have no flavors in the offer.
+    /// Versions that Gardener admits in regions for which the provider's half has no image.
     fn regions_without_images(&mut self, version: &ResolvedVersion<'_>) {
-        // A version without any image is told by what it lacks in the provider's half.
-        if version.offered.flavors.is_empty() {
-            return;
-        }
+        let offered = version.offered;
         let none = version.availability.iter().find(|available| available.flavors.is_empty());
-        let Some(none) = none.filter(|none| none.regions.len() < self.offer().regions.len()) else { return };
-        let reason = format!(
-            "It has no image at all in {}, but Gardener lets Shoots there select it.",
-            some_of(none.regions.iter().copied())
-        );
-        let advice = "Add images of these regions, or take the regions out of spec.regions if nobody uses them.";
-        let (path, title) = (&version.offered.path, version.offered.title());
-        self.find_as(Severity::Error, Rule::MissingRegion, path, title, reason, advice);
+        let (reason, advice) = if offered.flavors.is_empty() {
+            // A version that the provider's half does not list at all lacks its mapping, which is another rule.
+            if self.profile.config.flavors(&offered.image, &offered.version, None).is_empty() {
+                return;
+            }
+            let reason =
+                "It has images only in regions that spec.regions does not have, but Gardener lets Shoots select it.";
+            (reason.to_owned(), "Add images of the regions in spec.regions, or remove the version.")
+        } else if let Some(none) = none {
+            let regions = some_of(none.regions.iter().copied());
+            let reason = format!("It has no image at all in {regions}, but Gardener lets Shoots there select it.");
+            (reason, "Add images of these regions, or take the regions out of spec.regions if nobody uses them.")
+        } else {
+            return;
+        };
+        self.find_as(Severity::Error, Rule::MissingRegion, &offered.path, offered.title(), reason, advice);
     }
 
     fn uncovered_regions(&mut self) {

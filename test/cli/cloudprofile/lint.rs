@@ -331,6 +331,17 @@ fn a_version_without_mapping_names_what_it_lacks() {
 }
 
 #[test]
+fn a_version_with_images_only_in_regions_that_nobody_has_is_an_error() {
+    let aws = example("aws");
+    let elsewhere = aws.replace("          - {name: eu-central-1,", "          - {name: ap-east-1,");
+    let elsewhere = elsewhere.replace("          - {name: eu-west-1,", "          - {name: us-east-1,");
+    let shown = lint(&elsewhere, &[]);
+    assert_eq!(shown.code, 1, "{}", shown.stdout);
+    assert!(shown.stdout.contains("error missing-region: gardenlinux"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("It has images only in regions that spec.regions does not have"), "{}", shown.stdout);
+}
+
+#[test]
 fn a_profile_without_a_version_to_select_is_no_fault_of_its_machine_types() {
     let expired = |version: &str| {
         (
