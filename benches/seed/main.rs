@@ -9,7 +9,7 @@
 //! digest      what was made, in 16 digits
 //! fleet       100 Workers × 3 pools × 3 zones: create, no-op, roll
 //! wide        one Worker with 300 pools, each request takes 200 ms
-//! crowd       500 Workers that roll at once, and one more
+//! rolling     500 Workers that roll at once, and one more
 //! machines    one Worker with the real machine-controller-manager
 //! ```
 
@@ -23,12 +23,12 @@
 )]
 
 mod controller;
-mod crowd;
 mod digest;
 mod figures;
 mod fleet;
 mod load;
 mod machines;
+mod rolling;
 mod wide;
 mod workers;
 
@@ -48,8 +48,8 @@ fn main() -> Result<()> {
         if is_wanted("wide") {
             wide::run().await.context("wide")?;
         }
-        if is_wanted("crowd") {
-            crowd::run().await.context("crowd")?;
+        if is_wanted("rolling") {
+            rolling::run().await.context("rolling")?;
         }
         if is_wanted("machines") {
             machines::run().await.context("machines")?;

@@ -11,10 +11,10 @@ const LEFT_OUT: &str = " … ";
 /// The least that is said of each item of a list before items are only counted.
 const LEAST_OF_ITEM: usize = 1024;
 
-/// How much of a list is told.
+/// How much of a list is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Most items that are told.
+    /// Most items that are printed.
     pub items: usize,
     /// Most bytes of the whole text.
     pub bytes: usize,
@@ -123,19 +123,19 @@ pub fn joined<T>(
     text_of: impl Fn(&T, usize) -> String,
     rest: impl Fn(&[T]) -> String,
 ) -> String {
-    let told = items.len().min(bound.items);
-    let reserved = if items.len() > told { size(&rest(items)) } else { 0 };
+    let listed = items.len().min(bound.items);
+    let reserved = if items.len() > listed { size(&rest(items)) } else { 0 };
     let whole = bound.bytes.saturating_sub(reserved);
-    let (text, count) = joined_within(&items[..told], separator, whole, whole, &text_of);
+    let (text, count) = joined_within(&items[..listed], separator, whole, whole, &text_of);
     if count == items.len() {
         return text;
     }
-    if count == told {
+    if count == listed {
         return text + &rest(&items[count..]);
     }
     let whole = bound.bytes.saturating_sub(size(&rest(items)));
-    let share = (whole / told).saturating_sub(size(separator)).max(LEAST_OF_ITEM.min(whole / 2));
-    let (text, count) = joined_within(&items[..told], separator, whole, share, &text_of);
+    let share = (whole / listed).saturating_sub(size(separator)).max(LEAST_OF_ITEM.min(whole / 2));
+    let (text, count) = joined_within(&items[..listed], separator, whole, share, &text_of);
     if count == items.len() { text } else { text + &rest(&items[count..]) }
 }
 

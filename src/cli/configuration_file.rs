@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_nobody_says_and_what_is_wrong_is_told() {
-        for (file, typed, told) in [
+        for (file, typed, expected) in [
             ("webhook-config-namespace: ns", &["sidecar"][..], "--image <TYPE=IMAGE>"),
             ("image: azure", &["sidecar"], "a provider type and an image"),
             ("image: azure=a:v1\nwebhook-config-mode: url", &["sidecar"], "--webhook-config-url"),
@@ -127,7 +127,7 @@ mod tests {
             ("unheard-of: 1", &["sidecar"], "unheard-of: no such argument"),
         ] {
             let refusal = read_with(file, typed).unwrap_err();
-            assert!(refusal.contains(told), "{told:?} is missing: {refusal}");
+            assert!(refusal.contains(expected), "{expected:?} is missing: {refusal}");
         }
     }
 }

@@ -65,14 +65,14 @@ impl Candidate {
     /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
     /// process has to end then, because its caches and reconciles belong to a leader.
     pub(crate) async fn lead(&mut self, won: impl FnOnce()) -> anyhow::Error {
-        let mut told: Option<String> = None;
+        let mut logged: Option<String> = None;
         loop {
             match self.attempt().await {
                 Ok(None) => break,
                 Ok(Some(holder)) => {
-                    if told.as_deref() != Some(&holder) {
+                    if logged.as_deref() != Some(&holder) {
                         info!(holder, "another process leads; standing by");
-                        told = Some(holder);
+                        logged = Some(holder);
                     }
                 }
                 Err(AttemptError::Lost) => debug!("another candidate was faster"),

@@ -27,7 +27,7 @@ impl CertificateFiles {
         self.present(live, &self.read()?)
     }
 
-    /// Presents what the files hold whenever that changes. What can't be used is told and left aside.
+    /// Presents what the files hold whenever that changes. What cannot be used is logged and left aside.
     pub(crate) async fn follow(&self, live: &LiveCertificate) {
         let mut seen = self.read().ok();
         loop {

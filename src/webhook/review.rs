@@ -213,12 +213,12 @@ impl ReviewRequest {
 /// As many warnings, and as much of each, as a person reads.
 fn bounded(warnings: Vec<String>) -> Vec<String> {
     let count = warnings.len();
-    let mut told: Vec<String> =
+    let mut shown: Vec<String> =
         warnings.iter().take(MOST_WARNINGS).map(|warning| shortened(warning, MOST_OF_WARNING)).collect();
     if count > MOST_WARNINGS {
-        told.push(format!("and {} more warnings", count - MOST_WARNINGS));
+        shown.push(format!("and {} more warnings", count - MOST_WARNINGS));
     }
-    told
+    shown
 }
 
 /// What becomes of a request.

@@ -52,7 +52,7 @@ struct Endpoint {
     bodies: Arc<BodyMemory>,
 }
 
-/// Serves until told to stop; then open requests get to end.
+/// Serves until stopped; then open requests get to end.
 pub(crate) async fn serve(
     listener: TcpListener,
     live: &LiveCertificate,
@@ -118,6 +118,6 @@ async fn read(endpoint: &Endpoint, request: Request) -> Result<(Arc<ReviewReques
 
 /// The API server tells in the query how long it waits: `timeout=10s`, in whole seconds and at most 30.
 fn deadline(query: &str) -> Duration {
-    let told = query.split('&').find_map(|pair| pair.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok());
-    told.map_or(DEADLINE, |seconds| Duration::from_secs(seconds).saturating_sub(MARGIN).min(DEADLINE))
+    let timeout = query.split('&').find_map(|pair| pair.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok());
+    timeout.map_or(DEADLINE, |seconds| Duration::from_secs(seconds).saturating_sub(MARGIN).min(DEADLINE))
 }

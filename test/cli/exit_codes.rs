@@ -68,7 +68,7 @@ fn the_help_has_the_table() {
 }
 
 #[test]
-fn a_kubeconfig_that_is_no_use_is_told_once_and_not_shown() {
+fn an_unusable_kubeconfig_is_reported_once_and_not_printed() {
     let missing = run(&["preview", "--live", "--kubeconfig", "no-such-kubeconfig"]).stderr;
     assert_eq!(missing, "kubeconfig no-such-kubeconfig can't be read: No such file or directory (os error 2)\n");
     let folder = tempfile::tempdir().unwrap();

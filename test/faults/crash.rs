@@ -23,7 +23,7 @@ use test_support::proxy::{Call, Treatment};
 /// So many undisturbed goes show the points of a flow.
 const LESSONS: usize = 3;
 /// After so many goes in a row in which no open point came, those that are left are rare: e.g. a status on the way that is
-/// not told each time.
+/// not reported each time.
 const TRIES: u32 = 3;
 /// After so many violations nobody needs more.
 const ENOUGH: usize = 10;

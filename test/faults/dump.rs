@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::observer::Objects;
 use test_support::shoot::Kind;
 
-/// Differences that are told; the others are only counted.
+/// Differences that are reported; the others are only counted.
 const TOLD: usize = 6;
 
 /// What is remembered of the classes of a deployment, the present one first.
@@ -81,7 +81,7 @@ fn canonical(namespace: &str, object: &Value) -> Value {
         *observed = json!(if *observed == generation { "the last" } else { "an older one" });
     }
     for member in ["apiVersion", "kind"] {
-        // Not told of objects in a list.
+        // Not reported of objects in a list.
         object[member].take();
     }
     for member in ["uid", "resourceVersion", "creationTimestamp"] {

@@ -144,8 +144,8 @@ fn has_begun(versions: &[Version], since: u64) -> bool {
 fn is_answered(worker: &Value) -> bool {
     let annotations = &worker["metadata"]["annotations"];
     let requested = seconds(&annotations["gardener.cloud/timestamp"]);
-    let told = seconds(&worker["status"]["lastOperation"]["lastUpdateTime"]);
-    annotations["gardener.cloud/operation"].is_null() && requested.is_some() && told >= requested
+    let answered = seconds(&worker["status"]["lastOperation"]["lastUpdateTime"]);
+    annotations["gardener.cloud/operation"].is_null() && requested.is_some() && answered >= requested
 }
 
 fn seconds(time: &Value) -> Option<i64> {

@@ -61,9 +61,9 @@ impl Check {
         }
         if version.kind != Kind::Secret
             && let Some(object) = after
-            && let Err(told) = leaks::nothing_in(&format!("{:?} {}", version.kind, version.name), &object.to_string())
+            && let Err(leak) = leaks::nothing_in(&format!("{:?} {}", version.kind, version.name), &object.to_string())
         {
-            self.found.push(told.to_string());
+            self.found.push(leak.to_string());
         }
         for found in &mut self.found[count..] {
             *found = format!("{}, revision {}: {found}", flow.name(), version.revision);

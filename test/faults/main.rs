@@ -9,14 +9,14 @@
 //! invariants   what must hold at every moment
 //! dump         what a namespace holds, in a form that can be compared
 //! crash        killed before and after each write
-//! weather      lost answers, refusals, broken watches
+//! network      lost answers, refusals, broken watches
 //! secrets      user data or credentials missing for a while
 //! edits        objects edited and deleted by hand
 //! autoscaler   replicas written ten times a second
-//! rivals       two controllers at once
+//! two_controllers  two controllers at once
 //! second_request  asked again while the answer is on its way
 //! outage       the API server killed and back
-//! silence      a fault is over, and only one object changes
+//! recovery     a fault is over, and only one object changes
 //! report       the table
 //! ```
 
@@ -31,15 +31,15 @@ mod edits;
 mod flow;
 mod invariants;
 mod life;
+mod network;
 mod observer;
 mod outage;
 mod random;
+mod recovery;
 mod report;
-mod rivals;
 mod second_request;
 mod secrets;
-mod silence;
-mod weather;
+mod two_controllers;
 mod world;
 
 use std::process::ExitCode;
@@ -51,9 +51,9 @@ use futures::future::{LocalBoxFuture, try_join_all};
 
 use flow::Flow;
 use life::{Ends, Life};
+use network::NetworkFault;
+use recovery::WatchFault;
 use report::{Row, table};
-use silence::Fault;
-use weather::Weather;
 use world::World;
 
 /// Lives that go on at the same time; more of them only wait for the processor.
@@ -94,9 +94,9 @@ fn run() -> Result<Vec<Row>> {
         undisturbed(&world, &ends).await.context("a life without faults")?;
         if is_wanted("crash") {
             let most_kills = if named.is_empty() { MOST_KILLS } else { 1 };
-            rows.extend(told("crash", crash::run(&world, &ends, SIDE_BY_SIDE, most_kills)).await?);
+            rows.extend(timed("crash", crash::run(&world, &ends, SIDE_BY_SIDE, most_kills)).await?);
         }
-        rows.extend(told("side by side", beside_each_other(&world, &ends, is_wanted)).await?);
+        rows.extend(timed("side by side", beside_each_other(&world, &ends, is_wanted)).await?);
         Ok(rows)
     })
 }
@@ -104,9 +104,9 @@ fn run() -> Result<Vec<Row>> {
 /// The cases that mostly wait, all at once.
 async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Row>> {
     let mut cases: Vec<LocalBoxFuture<'_, Result<Row>>> = Vec::new();
-    for weather in Weather::ALL {
-        if is_wanted(&format!("weather {weather:?}")) {
-            cases.push(weather::run(world, ends, weather, SEED).boxed_local());
+    for fault in NetworkFault::ALL {
+        if is_wanted(&format!("network {fault:?}")) {
+            cases.push(network::run(world, ends, fault, SEED).boxed_local());
         }
     }
     if is_wanted("secrets") {
@@ -121,12 +121,12 @@ async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) 
     if is_wanted("second request") {
         cases.push(second_request::run(world, ends).boxed_local());
     }
-    if is_wanted("rivals") {
-        cases.push(rivals::run(world, ends).boxed_local());
+    if is_wanted("two controllers") {
+        cases.push(two_controllers::run(world, ends).boxed_local());
     }
-    for fault in Fault::ALL {
-        if is_wanted(&format!("silence {fault:?}")) {
-            cases.push(silence::run(world, ends, fault).boxed_local());
+    for fault in WatchFault::ALL {
+        if is_wanted(&format!("recovery {fault:?}")) {
+            cases.push(recovery::run(world, ends, fault).boxed_local());
         }
     }
     if is_wanted("outage") {
@@ -146,8 +146,8 @@ async fn undisturbed(world: &World, ends: &Ends) -> Result<()> {
     Ok(())
 }
 
-/// Tells how long a case takes.
-async fn told<T>(case: &str, run: impl Future<Output = Result<T>>) -> Result<T> {
+/// Prints how long a case takes.
+async fn timed<T>(case: &str, run: impl Future<Output = Result<T>>) -> Result<T> {
     let start = Instant::now();
     let outcome = run.await.with_context(|| case.to_owned())?;
     println!("{case}: {:.0} s", start.elapsed().as_secs_f64());

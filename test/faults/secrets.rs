@@ -15,7 +15,7 @@ use test_support::shoot::{Kind, ensure_says};
 const CREDENTIALS: &str = "cloudprovider";
 const USER_DATA: &str = "boot";
 
-/// Both are missing in turn: it is told, nothing is harmed, and it goes on when they are back. A deletion needs neither.
+/// Both are missing in turn: it is reported, nothing is harmed, and it goes on when they are back. A deletion needs neither.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     let mut life = Life::begin(world, "secrets", ends).await?;
     let (mut times, mut violations) = (Vec::new(), Vec::new());
@@ -71,10 +71,10 @@ async fn put_back(life: &Life<'_>, mut secret: Value) -> Result<()> {
 /// Waits until the Worker names the missing Secret.
 async fn tells(life: &Life<'_>, name: &str) -> Result<()> {
     let what = format!("the Worker tells that {name} is missing");
-    let told = |seen: &crate::observer::Seen| {
+    let reported = |seen: &crate::observer::Seen| {
         let worker = seen.now.get(&(Kind::Worker, "fleet".to_owned())).context("there is no Worker")?;
         ensure!(worker["status"]["lastOperation"]["state"] == "Error", "it is {}", worker["status"]["lastOperation"]);
         ensure_says(&worker["status"]["lastError"]["description"], &[name])
     };
-    life.world.observer.until(&life.shoot.namespace, LONG, &what, told).await
+    life.world.observer.until(&life.shoot.namespace, LONG, &what, reported).await
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// The member under which WebDriver hands out elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// Nothing here takes longer, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A browser with one window.
 pub(crate) struct Browser {
@@ -128,7 +128,7 @@ impl Browser {
     fn exchange(&self, method: &str, path: &str, body: &Value) -> std::io::Result<Value> {
         let body = if method == "POST" { body.to_string() } else { String::new() };
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
              Connection: close\r\n\r\n",

@@ -85,8 +85,8 @@ async fn measured(shadow: &Controller, lines: &[&str]) -> Result<()> {
         let metrics = shadow.metrics().await?;
         for line in lines {
             let line = format!("gardener_extension_worker_shadow_{line}");
-            let told: Vec<&str> = metrics.lines().filter(|line| line.contains("_shadow_")).collect();
-            ensure!(metrics.lines().any(|told| told == line), "{told:#?}");
+            let shadow: Vec<&str> = metrics.lines().filter(|line| line.contains("_shadow_")).collect();
+            ensure!(metrics.lines().any(|known| known == line), "{shadow:#?}");
         }
         Ok(())
     })
@@ -140,7 +140,7 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     let shown = String::from_utf8_lossy(&checked.stdout);
     ensure!(checked.status.code() == Some(0) && shown.contains("No node would roll"), "{checked:?}");
 
-    // A seeded difference is told by name, place and cause.
+    // A seeded difference is reported by name, place and cause.
     let spec = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?["spec"].take();
     let mut other = spec.clone();
     other["pools"][0]["volume"]["size"] = json!("99Gi");
@@ -159,11 +159,17 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     )
     .await?;
     let log = std::fs::read_to_string(shadow.process.log())?;
-    let told = format!("MachineDeployment {}-a-z1 would be changed, and its machines replaced", shoot.namespace);
+    let reported = format!("MachineDeployment {}-a-z1 would be changed, and its machines replaced", shoot.namespace);
     let place = "providerSpec.properties.storageProfile.osDisk.diskSizeGB";
-    ensure!(log.lines().any(|line| line.contains(&told) && line.contains(place)), "{told:?} is missing:\n{log}");
-    let told = format!("MachineDeployment {}-{}-", shoot.namespace, gone["name"].as_str().unwrap_or_default());
-    ensure!(log.lines().any(|line| line.contains(&told) && line.contains("would be deleted")), "{told:?}:\n{log}");
+    ensure!(
+        log.lines().any(|line| line.contains(&reported) && line.contains(place)),
+        "{reported:?} is missing:\n{log}"
+    );
+    let reported = format!("MachineDeployment {}-{}-", shoot.namespace, gone["name"].as_str().unwrap_or_default());
+    ensure!(
+        log.lines().any(|line| line.contains(&reported) && line.contains("would be deleted")),
+        "{reported:?}:\n{log}"
+    );
     let checked = check(&kubeconfig, &shoot.namespace, &["-o", "json"]).await?;
     let shown: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
     // A pool has gone from the Worker.

@@ -99,8 +99,8 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
             ("worker_type", "azure"),
             ("outcome", "waiting"),
         ] {
-            let told = attribute(first, key);
-            ensure!(told.as_deref() == Some(wanted), "{key}: {told:?} of {first:?}");
+            let value = attribute(first, key);
+            ensure!(value.as_deref() == Some(wanted), "{key}: {value:?} of {first:?}");
         }
         ensure!(first.parent_span_id.is_empty(), "it is a trace of its own: {first:?}");
         let within = |parent: &Span, name: &str| {
@@ -153,10 +153,10 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
     patient.ready("ready\n").await?;
     shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
-    let told = Instant::now();
+    let began = Instant::now();
     patient.process.signal("TERM")?;
     let status = patient.process.wait(SOON).await?;
-    let took = told.elapsed();
+    let took = began.elapsed();
     ensure!(status.success(), "{status}\n{}", patient.process.last_lines(15));
     // The process ends within a second; the rest is what a busy machine adds. A request to a collector may take five.
     ensure!(took < Duration::from_secs(4), "it took {took:?}");

@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 
 use crate::command::{Command, Running};
-use crate::crowd::{Stopwatch, alone, good_clients_beside};
+use crate::flood::{Stopwatch, alone, good_clients_beside};
 use crate::good::{self, ApiServer, JSON};
 use crate::stage;
 use test_support::https::Connection;
@@ -21,19 +21,19 @@ const EVERY_WAIT: Duration = Duration::from_secs(30);
 const LARGEST_BODY: usize = 7 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_and_metrics_answer_beside_a_crowd_at_any_stage() -> Result<()> {
+async fn health_and_metrics_answer_beside_a_flood_at_any_stage() -> Result<()> {
     let _alone = alone().await;
     for command in EVERY_COMMAND {
         let running = Running::start(command).await?;
         for stage in stage::plain() {
             for (port, path) in [(running.health, "/healthz"), (running.metrics, "/metrics")] {
-                // Descriptors are shared: the port of health must answer whoever's port they crowd.
+                // Descriptors are shared: the port of health must answer whoever's port they flood.
                 let ask = async |stopwatch: &mut Stopwatch| {
                     stopwatch.ask(good::get(running.health, "/healthz")).await?;
                     stopwatch.ask(good::get(port, path)).await
                 };
                 let longest = good_clients_beside(port, std::slice::from_ref(&stage), ask).await;
-                let longest = longest.with_context(|| format!("{command:?}, a crowd at the port of {path}"))?;
+                let longest = longest.with_context(|| format!("{command:?}, a flood at the port of {path}"))?;
                 println!("{command:?} {path}, {}: {longest:?}", stage.name);
             }
         }
@@ -42,29 +42,29 @@ async fn health_and_metrics_answer_beside_a_crowd_at_any_stage() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reviews_are_answered_beside_a_crowd_at_any_stage() -> Result<()> {
+async fn reviews_are_answered_beside_a_flood_at_any_stage() -> Result<()> {
     let _alone = alone().await;
     let running = Running::start(Command::Admission).await?;
     let path = running.command.review_path().context("it has webhooks")?;
     for stage in stage::webhooks(path) {
-        let longest = beside_crowd_at_webhooks(&running, std::slice::from_ref(&stage)).await?;
+        let longest = beside_flood_at_webhooks(&running, std::slice::from_ref(&stage)).await?;
         println!("reviews, {}: {longest:?}", stage.name);
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reviews_of_the_sidecar_are_answered_beside_a_crowd_at_all_stages() -> Result<()> {
+async fn reviews_of_the_sidecar_are_answered_beside_a_flood_at_all_stages() -> Result<()> {
     let _alone = alone().await;
     let running = Running::start(Command::Sidecar).await?;
     let path = running.command.review_path().context("it has webhooks")?;
-    let longest = beside_crowd_at_webhooks(&running, &stage::webhooks(path)).await?;
+    let longest = beside_flood_at_webhooks(&running, &stage::webhooks(path)).await?;
     println!("sidecar, all stages: {longest:?}");
     Ok(())
 }
 
 /// A review with a new connection each time, one as an API server asks, and a probe of kubelet.
-async fn beside_crowd_at_webhooks(running: &Running, stages: &[stage::Stage]) -> Result<Duration> {
+async fn beside_flood_at_webhooks(running: &Running, stages: &[stage::Stage]) -> Result<Duration> {
     let path = running.command.review_path().context("it has webhooks")?;
     let api_server = ApiServer::new(running.webhooks, path)?;
     good_clients_beside(running.webhooks, stages, async |stopwatch| {

@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! command   a process of the binary, with its ports and few descriptors
-//! stage     how far clients of the crowd go before they say no more
-//! crowd     many of them at once, and how long a good client waits beside them
+//! stage     how far clients of the flood go before they say no more
+//! flood     many of them at once, and how long a good client waits beside them
 //! good      the good client: a review, /healthz, /metrics
 //! checks    what a user would notice
 //! ```
@@ -15,6 +15,6 @@
 
 mod checks;
 mod command;
-mod crowd;
+mod flood;
 mod good;
 mod stage;

@@ -27,13 +27,13 @@ pub(crate) struct Stage {
     pub(crate) is_answered: bool,
 }
 
-/// The longest that a client of the crowd tries to get to its stage.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest that a client of the flood tries to get to its stage.
+const STAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Stage {
     /// Goes there.
     pub(crate) async fn reach(&self, port: u16) -> Result<Held> {
-        timeout(PATIENCE, self.go(port)).await.context("not let in")?
+        timeout(STAGE_TIMEOUT, self.go(port)).await.context("not let in")?
     }
 
     async fn go(&self, port: u16) -> Result<Held> {

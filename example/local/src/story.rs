@@ -19,7 +19,7 @@ use super::sentence::Kind;
 use super::ticker::{Ticker, Voice};
 
 /// How long each part may take; on an idle machine it takes some seconds, unhurried a minute or two.
-const PATIENCE: Duration = Duration::from_secs(300);
+const STEP_TIMEOUT: Duration = Duration::from_secs(300);
 /// The status of a program that a signal has ended, as shells count.
 const INTERRUPTED: u8 = 130;
 
@@ -91,7 +91,7 @@ async fn wait_for_nodes(client: &Client, example: &Example, version: &str) -> Re
     let class = resource(Kind::MachineClass.group_version(), Kind::MachineClass.name());
     let classes: Api<DynamicObject> = Api::namespaced_with(client.clone(), &example.namespace, &class);
     let what = format!("the Worker is Succeeded, and all its classes are of image {version}");
-    eventually(PATIENCE, &what, async || {
+    eventually(STEP_TIMEOUT, &what, async || {
         let worker = workers.get(&example.name).await?;
         let last = &worker.data["status"]["lastOperation"];
         ensure!(!worker.annotations().contains_key("gardener.cloud/operation"), "the request has not been seen");

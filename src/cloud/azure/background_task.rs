@@ -15,9 +15,9 @@ use crate::provider::DependencyFailure;
 /// The first wait for something else that goes on with a scale set, and the longest.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// How long something else may go on with a scale set.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);
+pub(super) const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// An task; it ends when this is dropped.
+/// A task; it ends when this is dropped.
 pub(super) struct BackgroundTask<T> {
     state: watch::Receiver<TaskState<T>>,
     task: JoinHandle<()>,

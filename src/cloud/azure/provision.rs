@@ -7,7 +7,7 @@ use futures::FutureExt;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tracing::info;
 
-use super::background_task::{PATIENCE, PAUSES, Report};
+use super::background_task::{OPERATION_TIMEOUT, PAUSES, Report};
 use super::client::ScaleSets;
 use super::error::AzureError;
 use super::operation::{Begun, Operation};
@@ -96,7 +96,7 @@ impl Provision {
                 Err(Failed::AtAzure(error)) if error.is_conflict() => error.to_string(),
                 Err(failed) => return Err(failed.into()),
             };
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > OPERATION_TIMEOUT {
                 return Err(DependencyFailure { message: reason, code: None });
             }
             report.delayed(reason, None);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures::future::join_all;
 use tracing::info;
 
-use super::background_task::{PATIENCE, PAUSES, Report};
+use super::background_task::{OPERATION_TIMEOUT, PAUSES, Report};
 use super::client::ScaleSets;
 use super::error::AzureError;
 use super::operation::Begun;
@@ -78,7 +78,7 @@ async fn gone(
             Err(error) => Err(error),
         };
         match end {
-            Err(error) if error.is_conflict() && since.elapsed() < PATIENCE => {
+            Err(error) if error.is_conflict() && since.elapsed() < OPERATION_TIMEOUT => {
                 info!(scale_set = name, %error, "the scale set can't be deleted yet");
                 report.delayed("another operation of Azure is in progress there", None);
             }

@@ -12,7 +12,7 @@ use super::addresses::Addresses;
 use crate::cloud::{WriteAccess, WriteCheck};
 
 /// How long an answer may take to begin.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 struct FencedTransport {
     addresses: Addresses,
@@ -50,7 +50,7 @@ impl HttpClient for FencedTransport {
                 }
             }
         };
-        let late = |_| azure_core::Error::with_message(ErrorKind::Io, format!("no answer within {PATIENCE:?}"));
-        tokio::time::timeout(PATIENCE, send).await.map_err(late)?
+        let late = |_| azure_core::Error::with_message(ErrorKind::Io, format!("no answer within {REQUEST_TIMEOUT:?}"));
+        tokio::time::timeout(REQUEST_TIMEOUT, send).await.map_err(late)?
     }
 }

@@ -1,5 +1,5 @@
 //! The open connections of a port, and which of them are closed: those that stay at a stage for longer than it may take, and, when
-//! there is no room for another one, the oldest at the stage where most of them are. So a crowd keeps nobody out, and makes
+//! there is no room for another one, the oldest at the stage where most of them are. So a flood keeps nobody out, and makes
 //! room at its own expense.
 
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(8);
 /// What an idle client gets to hear that it should connect again, so that no request of its gets lost.
 const GOAWAY_GRACE: Duration = Duration::from_millis(500);
-/// How many get that at a time. Where more are closed, it is a crowd, and they are closed at once.
+/// How many get that at a time. Where more are closed, it is a flood, and they are closed at once.
 const MAX_CLOSING: usize = 16;
-/// How long nobody is closed to make room: whoever does at once what it came for gets to do it, also in a crowd.
+/// How long nobody is closed to make room: whoever does at once what it came for gets to do it, also in a flood.
 const MIN_AGE: Duration = Duration::from_millis(50);
 /// How soon it is tried again to make room.
 const EVICTION_RETRY: Duration = Duration::from_millis(10);
@@ -121,8 +121,8 @@ impl State {
             *oldest = Some(oldest.map_or((since, *id), |oldest| oldest.min((since, *id))));
         }
         stages.remove(&Stage::Answering);
-        let crowd = stages.into_values().max_by_key(|(count, _)| *count);
-        let Some((since, id)) = crowd.and_then(|(_, oldest)| oldest) else { return false };
+        let flood = stages.into_values().max_by_key(|(count, _)| *count);
+        let Some((since, id)) = flood.and_then(|(_, oldest)| oldest) else { return false };
         if now.saturating_duration_since(since) < MIN_AGE {
             return false;
         }
@@ -196,7 +196,7 @@ impl Connections {
         Arc::new(Self { most, state: Mutex::default(), ended: Notify::new() })
     }
 
-    /// Waits until another one may be opened. Only requests that are being answered, and a crowd that comes at once, make it
+    /// Waits until another one may be opened. Only requests that are being answered, and a flood that comes at once, make it
     /// wait.
     pub(super) async fn room(&self) {
         while !self.state().make_room(self.most, Instant::now()) {
@@ -345,18 +345,18 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_makes_room_at_its_own_expense() {
+    fn a_flood_makes_room_at_its_own_expense() {
         type Open = fn(&mut Opened) -> (u64, oneshot::Receiver<Duration>);
-        for crowd in [Opened::open as Open, Opened::idle, Opened::transferring] {
+        for flood in [Opened::open as Open, Opened::idle, Opened::transferring] {
             let mut opened = Opened::new();
             let mut others = [opened.open().1, opened.idle().1, opened.transferring().1, opened.answering().1];
-            let mut crowd: Vec<_> = (0..20).map(|_| crowd(&mut opened).1).collect();
+            let mut flood: Vec<_> = (0..20).map(|_| flood(&mut opened).1).collect();
             assert!(opened.state.make_room(25, opened.now + IDLE_TIMEOUT), "there is room without it");
             for _ in 0..8 {
                 assert!(opened.state.make_room(24, opened.now + MIN_AGE));
                 opened.open();
             }
-            let closed = crowd.iter_mut().filter_map(|close| close.try_recv().ok()).count();
+            let closed = flood.iter_mut().filter_map(|close| close.try_recv().ok()).count();
             // The one at the same stage came before.
             let others = others.iter_mut().filter_map(|close| close.try_recv().ok()).count();
             assert_eq!((closed, others), (7, 1));
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_that_is_closed_gets_no_time_to_keep_descriptors() {
+    fn a_flood_that_is_closed_gets_no_time_to_keep_descriptors() {
         let mut opened = Opened::new();
         let mut held: Vec<_> = (0..40).map(|_| opened.idle().1).collect();
         assert!(!opened.state.make_room(1, opened.now + IDLE_TIMEOUT), "40 are open although 1 may be");

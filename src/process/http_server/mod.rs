@@ -3,10 +3,10 @@
 //! ```text
 //!  accept ──► connections: is there room? ──► TLS, HTTP/1.1 or HTTP/2 ──► requests ──► Router
 //!                 │ closes whoever is overdue or                            │ notes what is under way;
-//!                 │ the oldest of a crowd        ◄──────────────────────────┘ body: bytes of each, and of all
+//!                 │ the oldest of a flood        ◄──────────────────────────┘ body: bytes of each, and of all
 //! ```
 //!
-//! Each port has a number of connections of its own, so that a crowd at one takes nothing from another. All of them together stay
+//! Each port has a number of connections of its own, so that a flood at one takes nothing from another. All of them together stay
 //! far below the descriptors that a process has.
 
 mod body;
@@ -43,7 +43,7 @@ const BACKLOG: u32 = 4096;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often connections are looked at that may be overdue.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// How often it is told that connections were closed to make room.
+/// How often it is logged that connections were closed to make room.
 const EVICTION_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Memory that a connection may hold before it is read: for the head over HTTP/1.1, for bodies over HTTP/2.
@@ -97,7 +97,7 @@ impl Server {
         Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self }
     }
 
-    /// Serves until told to stop; then requests that are under way get to end.
+    /// Serves until stopped; then requests that are under way get to end.
     pub(crate) async fn serve(self, listener: TcpListener, stopped: impl Future<Output = ()>) {
         let server = Arc::new(self);
         tokio::select! {
@@ -132,18 +132,18 @@ impl Server {
         }
     }
 
-    /// Closes what is overdue, and tells of crowds.
+    /// Closes what is overdue, and tells of floods.
     async fn sweep(&self) {
         let mut ticks = interval(SWEEP_INTERVAL);
-        let mut told: Option<Instant> = None;
+        let mut logged: Option<Instant> = None;
         let mut closed = 0;
         loop {
             ticks.tick().await;
             self.connections.close_overdue();
             closed += self.connections.take_evicted();
-            if closed > 0 && told.is_none_or(|told| told.elapsed() > EVICTION_LOG_INTERVAL) {
+            if closed > 0 && logged.is_none_or(|logged| logged.elapsed() > EVICTION_LOG_INTERVAL) {
                 warn!(port = self.name, closed, "connections were closed to make room for others");
-                (told, closed) = (Some(Instant::now()), 0);
+                (logged, closed) = (Some(Instant::now()), 0);
             }
         }
     }

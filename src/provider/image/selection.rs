@@ -408,7 +408,7 @@ mod tests {
     }
 
     /// What the pool gets: the reference with the place where it was found, or the problem.
-    fn look_up(provider: &str, row: &Row) -> Result<(Value, String), String> {
+    fn select(provider: &str, row: &Row) -> Result<(Value, String), String> {
         let kept = |kind| document(provider, kind, json!({"machineImages": row.kept}));
         let worker = json!({
             "metadata": {"name": "w", "namespace": "n"},
@@ -461,13 +461,13 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_of_looking_images_up() {
+    fn every_rule_of_image_selection() {
         let mut wrong = Vec::new();
         for (provider, text) in TABLES {
             let rows = table(text).lookups;
             assert!(rows.len() >= if provider == "aws" { 5 } else { 11 }, "{provider}");
             for row in rows {
-                let found = look_up(provider, &row);
+                let found = select(provider, &row);
                 let is_right = match (&found, &row.chosen) {
                     (Ok((reference, origin)), Some(chosen)) => {
                         reference == chosen && origin == row.from.as_deref().unwrap_or("cloudProfile")

@@ -169,12 +169,12 @@ pub(super) fn missing_flavors<Version: VersionEntry>(
         None => Offered::Architectures(architectures.iter().map(|&listed| listed.to_owned()).collect()),
     };
     let missing = wanted.iter().enumerate().filter(|(_, wanted)| is_missing(wanted));
-    let told = missing.map(|(position, wanted)| MissingFlavor {
+    let flavors = missing.map(|(position, wanted)| MissingFlavor {
         position,
         wanted: with_defaults(wanted, definitions),
         offered: offered(),
     });
-    told.collect()
+    flavors.collect()
 }
 
 /// The flavor that differs in the fewest capabilities.

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
 /// The longest that any answer takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A connection with HTTP/1.1.
 pub struct Connection {
@@ -124,7 +124,7 @@ impl Connection {
 
     /// Reads one answer.
     pub async fn answer(&mut self) -> Result<Answer> {
-        timeout(PATIENCE, self.read_answer()).await.context("no answer")?
+        timeout(ANSWER_TIMEOUT, self.read_answer()).await.context("no answer")?
     }
 
     async fn read_answer(&mut self) -> Result<Answer> {

@@ -95,12 +95,12 @@ impl ImageDocument for CloudProfileConfig {
     fn uncovered_regions<'a>(&self, regions: &'a [Region]) -> Vec<UncoveredRegion<'a>> {
         let is_counted = |region: &Region| self.count_fault_domains.iter().any(|count| count.region == region.name);
         let uncovered = regions.iter().filter(|region| region.zones.is_empty() && !is_counted(region));
-        let told = uncovered.map(|region| UncoveredRegion {
+        let regions = uncovered.map(|region| UncoveredRegion {
             region: &region.name,
             member: "countFaultDomains",
             consequence: "it has no zones, so its machines need a scale set with a number of fault domains; pools there fail",
         });
-        told.collect()
+        regions.collect()
     }
 
     fn validate_namespaced_settings(

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn no_node_rolls_because_azure_says_too_little_or_is_still_at_it() {
+    fn no_node_rolls_while_azure_answers_incompletely_or_is_still_working() {
         let step = |shown: ScaleSet| step(&place(), &need(), Some("vmo-a-AbCd1234"), Some(&shown));
         let old = shown("vmo-a-AbCd1234", "a");
         let going = ScaleSet { provisioning_state: Some("deleting".to_owned()), ..old.clone() };

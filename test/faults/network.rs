@@ -1,4 +1,4 @@
-//! Bad weather between controller and API server, through all flows of a life: answers that get lost, refusals, watches that
+//! Network faults between controller and API server, through all flows of a life: answers that get lost, refusals, watches that
 //! break, answers that stop on their way or come from something else, a slow network.
 
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use test_support::proxy::{Call, Refusal, Treatment};
 
 /// What goes wrong all the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weather {
+pub(crate) enum NetworkFault {
     /// Each write is done, and the first time nobody hears of it.
     AnswersLost,
     /// Each change of an object is refused three times, as if somebody else were always faster.
@@ -39,7 +39,7 @@ pub(crate) enum Weather {
     WatchesCut,
 }
 
-impl Weather {
+impl NetworkFault {
     pub(crate) const ALL: [Self; 9] = [
         Self::AnswersLost,
         Self::ConflictStorm,
@@ -113,7 +113,7 @@ fn stopped(flow: Flow) -> Treatment {
 }
 
 /// What is no answer of an API server. Good words about a write that was not done are left out, but for deletions
-/// ([`Weather::DeletionsLie`]): they can't be told from true ones.
+/// ([`NetworkFault::DeletionsLie`]): they can't be told from true ones.
 fn foreign(random: &mut Random, call: &Call) -> Treatment {
     let answer = match random.percent(50) {
         true if !call.watches => return Treatment::Truncate,
@@ -126,13 +126,13 @@ fn foreign(random: &mut Random, call: &Call) -> Treatment {
 }
 
 /// One life through all flows.
-pub(crate) async fn run(world: &World, ends: &Ends, weather: Weather, seed: u64) -> Result<Row> {
-    let mut life = Life::begin(world, "weather", ends).await?;
+pub(crate) async fn run(world: &World, ends: &Ends, fault: NetworkFault, seed: u64) -> Result<Row> {
+    let mut life = Life::begin(world, "network", ends).await?;
     let (requests, troubled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (mut times, mut violations) = (Vec::new(), Vec::new());
     for flow in Flow::ALL {
         // Anew for each flow: what comes once comes once in each.
-        let mut faults = weather.faults(flow, seed.wrapping_add(flow as u64));
+        let mut faults = fault.faults(flow, seed.wrapping_add(flow as u64));
         let (requests, troubled) = (Arc::clone(&requests), Arc::clone(&troubled));
         life.set_faults(move |call| {
             let treatment = faults(call);
@@ -143,14 +143,14 @@ pub(crate) async fn run(world: &World, ends: &Ends, weather: Weather, seed: u64)
         match life.go(flow).await {
             Ok(went) => times.push(went.took),
             Err(error) => {
-                violations.push(format!("{}, seed {seed}: {error:#}", weather.name()));
+                violations.push(format!("{}, seed {seed}: {error:#}", fault.name()));
                 break;
             }
         }
     }
     violations.extend(life.judge().await?);
     Ok(Row {
-        what: weather.name().to_owned(),
+        what: fault.name().to_owned(),
         covered: format!(
             "{} flows, {} of {} requests",
             times.len(),

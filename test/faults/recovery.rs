@@ -1,4 +1,4 @@
-//! Silence after recovery: a fault is over, and then nothing changes but the one object under test. A cache that
+//! Recovery from a fault without further events: the fault is over, and then nothing changes but the one object under test. A cache that
 //! needs another event to catch up is stale by now. The Worker is steady, and some kinds have no objects: its pools have no
 //! machines.
 
@@ -22,19 +22,19 @@ use test_support::shoot::{Documents, Kind, pool};
 
 /// Watches of a controller.
 const WATCHES: usize = 8;
-/// A failed machine is told when it has failed for half a minute; the rest is what a busy machine adds.
-const TOLD: Duration = Duration::from_secs(30 + 30);
+/// A failed machine is reported when it has failed for half a minute; the rest is what a busy machine adds.
+const REPORTED_WITHIN: Duration = Duration::from_secs(30 + 30);
 
 /// What happens to all watches at the same time, and is over then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum WatchFault {
     /// The only connection is reset.
     Reset,
     /// And the watches that begin anew fail at first.
     Refused,
-    /// They begin, and tell of an error.
+    /// They begin, and end with an error.
     Error,
-    /// They begin, and tell that they are too far behind.
+    /// They begin, and end because they are too far behind.
     TooOld,
     /// They can't begin, because they are too far behind.
     TooOldToBegin,
@@ -42,7 +42,7 @@ pub(crate) enum Fault {
     EndsAtOnce,
 }
 
-impl Fault {
+impl WatchFault {
     pub(crate) const ALL: [Self; 6] =
         [Self::Reset, Self::Refused, Self::Error, Self::TooOld, Self::TooOldToBegin, Self::EndsAtOnce];
 
@@ -72,13 +72,13 @@ impl Fault {
 }
 
 /// A Worker at rest, each fault before each kind of change.
-pub(crate) async fn run(world: &World, ends: &Ends, fault: Fault) -> Result<Row> {
-    let resting = Resting::begin(world, ends).await?;
-    let outcome = resting.sees_what_changes_after(async || resting.suffer(fault).await).await;
-    let mut violations = resting.life.end().await?;
-    violations.extend(outcome.err().map(|error| format!("silence after {}: {error:#}", fault.name())));
+pub(crate) async fn run(world: &World, ends: &Ends, fault: WatchFault) -> Result<Row> {
+    let steady = SteadyWorker::begin(world, ends).await?;
+    let outcome = steady.reports_changes_after(async || steady.inflict(fault).await, 1).await;
+    let mut violations = steady.life.end().await?;
+    violations.extend(outcome.err().map(|error| format!("recovery from {}: {error:#}", fault.name())));
     Ok(Row {
-        what: format!("silence after {}", fault.name()),
+        what: format!("recovery from {}", fault.name()),
         covered: "3 changes".to_owned(),
         recovery: Times::of(Vec::new()),
         violations,
@@ -87,7 +87,7 @@ pub(crate) async fn run(world: &World, ends: &Ends, fault: Fault) -> Result<Row>
 }
 
 /// A Worker to which nothing happens.
-pub(crate) struct Resting<'a> {
+pub(crate) struct SteadyWorker<'a> {
     pub(crate) life: Life<'a>,
     /// Requests about the shoot. A watch that begins anew with a list of everything is none of them.
     requests: Arc<AtomicUsize>,
@@ -95,28 +95,29 @@ pub(crate) struct Resting<'a> {
     watches: Arc<AtomicUsize>,
 }
 
-impl<'a> Resting<'a> {
+impl<'a> SteadyWorker<'a> {
     pub(crate) async fn begin(world: &'a World, ends: &Ends) -> Result<Self> {
-        let life = Life::begin(world, "silence", ends).await?;
-        let resting = Self { life, requests: Arc::default(), watches: Arc::default() };
-        resting.count(|_| Treatment::Forward);
-        resting.life.shoot.create(without_machines).await?;
+        let life = Life::begin(world, "recovery", ends).await?;
+        let steady = Self { life, requests: Arc::default(), watches: Arc::default() };
+        steady.count(|_| Treatment::Forward);
+        steady.life.shoot.create(without_machines).await?;
         let seen = |seen: &Seen| Flow::Create.ensure_over(seen, 0);
-        resting.until(LONG, "the Worker is created", seen).await?;
-        Ok(resting)
+        steady.until(LONG, "the Worker is created", seen).await?;
+        Ok(steady)
     }
 
-    /// What one object tells, is heard when nothing else is told after the fault.
-    pub(crate) async fn sees_what_changes_after(&self, fault: impl AsyncFn() -> Result<()>) -> Result<()> {
+    /// A change of one object is reported although nothing else changes after the fault. A no-op costs what it did before, at the
+    /// latest at the given try.
+    pub(crate) async fn reports_changes_after(&self, fault: impl AsyncFn() -> Result<()>, no_ops: usize) -> Result<()> {
         // The first one writes what later ones find.
         self.no_op().await?;
         let before = self.no_op().await?;
 
         fault().await.context("the fault")?;
-        self.no_op_costs_again(before).await?;
+        self.no_op_costs_again(before, no_ops).await?;
 
         fault().await.context("the fault")?;
-        self.failed_machine_is_told().await?;
+        self.failed_machine_is_reported().await?;
 
         self.old_machine_by_hand().await?;
         fault().await.context("the fault")?;
@@ -124,7 +125,7 @@ impl<'a> Resting<'a> {
     }
 
     /// Lets a fault happen to all watches. Returns when all have begun anew.
-    async fn suffer(&self, fault: Fault) -> Result<()> {
+    async fn inflict(&self, fault: WatchFault) -> Result<()> {
         let mut left: HashMap<(String, String), usize> = HashMap::new();
         self.count(move |call| match fault.refusal() {
             Some((refusal, times)) if call.watches => {
@@ -141,7 +142,7 @@ impl<'a> Resting<'a> {
         self.watches_begin().await
     }
 
-    /// Returns when all watches have begun since [`Resting::count`].
+    /// Returns when all watches have begun since [`SteadyWorker::count`].
     pub(crate) async fn watches_begin(&self) -> Result<()> {
         eventually(LONG, "the watches begin anew", async || {
             let watches = self.watches.load(Ordering::Relaxed);
@@ -174,25 +175,25 @@ impl<'a> Resting<'a> {
         Ok(self.requests.load(Ordering::Relaxed) - before)
     }
 
-    /// The cost of a request that finds everything done is what it was. An API server that was restarted a moment ago
-    /// may refuse the first tries; a store that is never trusted again costs more for ever.
-    async fn no_op_costs_again(&self, before: usize) -> Result<()> {
+    /// A no-op costs what it did before, at the latest at the given try. A store that is never trusted again costs more for
+    /// ever.
+    async fn no_op_costs_again(&self, before: usize, tries: usize) -> Result<()> {
         let mut costs = Vec::new();
         while costs.last() != Some(&before) {
-            ensure!(costs.len() < 3, "requests that find everything done cost {costs:?}; before it was {before}");
+            ensure!(costs.len() < tries, "no-op reconciles cost {costs:?} requests; before it was {before}");
             costs.push(self.no_op().await?);
         }
         Ok(())
     }
 
     /// A machine that has failed becomes known, and that it is gone.
-    async fn failed_machine_is_told(&self) -> Result<()> {
+    async fn failed_machine_is_reported(&self) -> Result<()> {
         let deployment = format!("{}-bow-z1", self.life.shoot.namespace);
         let failed = json!([{"name": "bow-z1-broken", "lastOperation": {"description": "no quota", "type": "Create"}}]);
         self.set_status(Kind::MachineDeployment, &deployment, json!({ "failedMachines": failed })).await?;
-        self.until(TOLD, "the failed machine is told", |seen| every_node_is(seen, "False")).await?;
+        self.until(REPORTED_WITHIN, "the failed machine is reported", |seen| every_node_is(seen, "False")).await?;
         self.set_status(Kind::MachineDeployment, &deployment, json!({ "failedMachines": null })).await?;
-        self.until(TOLD, "all nodes are ready again", |seen| every_node_is(seen, "True")).await
+        self.until(REPORTED_WITHIN, "all nodes are ready again", |seen| every_node_is(seen, "True")).await
     }
 
     /// Pool stern, which is updated by hand, has one old machine, which nobody has selected.

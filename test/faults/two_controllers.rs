@@ -12,15 +12,15 @@ use crate::world::World;
 
 /// A whole life of two controllers.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
-    let mut life = Life::begin(world, "rivals", ends).await?;
-    let rival = Controller::start(world.control_plane, &life.shoot.namespace, 1, Chatter::Debug).await?;
+    let mut life = Life::begin(world, "two controllers", ends).await?;
+    let other = Controller::start(world.control_plane, &life.shoot.namespace, 1, Chatter::Debug).await?;
     let (mut times, mut violations) = (Vec::new(), Vec::new());
-    let (mut writes, mut writes_of_rival) = (0, 0);
+    let (mut writes, mut writes_of_other) = (0, 0);
     for flow in Flow::ALL {
         let outcome = async {
             times.push(life.go(flow).await?.took);
             writes += life.controller.proxy.take_writes().len();
-            writes_of_rival += rival.proxy.take_writes().len();
+            writes_of_other += other.proxy.take_writes().len();
             at_rest(&life).await
         };
         if let Err(error) = outcome.await {
@@ -28,12 +28,12 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
             break;
         }
     }
-    rival.ensure_running()?;
+    other.ensure_running()?;
     violations.extend(life.judge().await?);
-    rival.stop().await?;
+    other.stop().await?;
     Ok(Row {
         what: "two controllers at once, without election".to_owned(),
-        covered: format!("{} flows, {writes} and {writes_of_rival} writes", times.len()),
+        covered: format!("{} flows, {writes} and {writes_of_other} writes", times.len()),
         recovery: Times::of(times),
         violations,
         ..Row::default()

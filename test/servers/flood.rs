@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::stage::{Held, Stage};
 
 /// More than any port takes, and than the process has descriptors.
-pub(crate) const CROWD: usize = 700;
+pub(crate) const FLOOD: usize = 700;
 /// How many come at the same time.
 const SIDE_BY_SIDE: usize = 16;
 /// How often the good client asks when all of them are there.
@@ -21,7 +21,7 @@ const QUESTIONS: usize = 3;
 /// What a good client may wait.
 const ANSWERED: Duration = Duration::from_secs(1);
 
-/// One crowd after the other: descriptors of the test and processors are few, and one that comes beside another is not what is
+/// One flood after the other: descriptors of the test and processors are few, and one that comes beside another is not what is
 /// measured.
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::const_new(());
@@ -45,7 +45,7 @@ impl Stopwatch {
     }
 }
 
-/// Brings a crowd to a port, each client to the next of the stages. While it comes and when it is there, good clients ask;
+/// Brings a flood to a port, each client to the next of the stages. While it comes and when it is there, good clients ask;
 /// returns the longest that one of them waited.
 pub(crate) async fn good_clients_beside(
     port: u16,
@@ -54,15 +54,15 @@ pub(crate) async fn good_clients_beside(
 ) -> Result<Duration> {
     let names = stages.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", ");
     let mut stopwatch = Stopwatch::default();
-    let coming = iter(stages.iter().cycle().take(CROWD)).map(|stage| stage.reach(port));
+    let coming = iter(stages.iter().cycle().take(FLOOD)).map(|stage| stage.reach(port));
     // Whoever is not let in, or is sent away again, has lost; that is for the good clients to judge.
     let mut coming = pin!(coming.buffer_unordered(SIDE_BY_SIDE).collect::<Vec<Result<Held>>>());
-    let crowd = loop {
+    let flood = loop {
         let asking = pin!(ask(&mut stopwatch));
         match select(coming, asking).await {
-            Either::Left((crowd, asking)) => {
+            Either::Left((flood, asking)) => {
                 asking.await.with_context(|| names.clone())?;
-                break crowd;
+                break flood;
             }
             Either::Right((answer, still_coming)) => {
                 answer.with_context(|| format!("while they come: {names}"))?;
@@ -73,6 +73,6 @@ pub(crate) async fn good_clients_beside(
     for _ in 0..QUESTIONS {
         ask(&mut stopwatch).await.with_context(|| names.clone())?;
     }
-    drop(crowd);
+    drop(flood);
     Ok(stopwatch.longest)
 }
