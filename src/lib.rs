@@ -35,20 +35,31 @@
 //! * [`sidecar`]: the webhook of a seed that completes machine-controller-manager;
 //! * [`cli`]: what a person types.
 
+//!
+//! Another crate that brings a provider builds on [`api`], [`capabilities`], [`pool`], [`provider`], [`cloud`] with what its trait
+//! names of [`worker`], and starts with [`cli`]: these follow semantic versioning. The other rooms are public for the tests and
+//! tools of this repository, are left out of the documentation, and may change with any version.
+
+#[doc(hidden)]
 pub mod admission;
 pub mod api;
 pub mod capabilities;
 pub mod cli;
 pub mod cloud;
+#[doc(hidden)]
 pub mod cloud_profile;
 pub(crate) mod cluster;
 pub(crate) mod controller;
+#[doc(hidden)]
 pub mod explain;
+#[doc(hidden)]
 pub mod offer;
 pub mod pool;
+#[doc(hidden)]
 pub mod preview;
 pub(crate) mod process;
 pub mod provider;
+#[doc(hidden)]
 pub mod sidecar;
 pub(crate) mod webhook;
 pub mod worker;

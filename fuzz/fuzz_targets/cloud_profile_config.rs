@@ -2,7 +2,7 @@
 #![no_main]
 
 use gardener_extension_worker::provider::document::decode_document;
-use gardener_extension_worker::provider::{aws, azure};
+use gardener_extension_worker::provider::{aws, azure, gcp};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 
@@ -10,5 +10,6 @@ fuzz_target!(|text: &str| {
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
         let _ = decode_document::<aws::documents::CloudProfileConfig>(raw);
         let _ = decode_document::<azure::documents::CloudProfileConfig>(raw);
+        let _ = decode_document::<gcp::documents::CloudProfileConfig>(raw);
     }
 });

@@ -17,6 +17,9 @@ const MOST_DOCUMENTS: usize = 16;
 /// Errors within errors.
 const MOST_LEVELS: usize = 8;
 
+/// How Google's client begins an error.
+const GOOGLE: &str = "googleapi: Error ";
+
 /// An error of a cloud.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CloudError {
@@ -138,6 +141,11 @@ fn codes_in_prose(prose: &str) -> Vec<String> {
             codes.extend(code.split_whitespace().next().filter(|code| is_code(code)).map(str::to_owned));
         }
     }
+    for (start, _) in prose.match_indices(GOOGLE) {
+        // `googleapi: Error 403: Quota 'CPUS' exceeded. Limit: 24.0 in region …, quotaExceeded]`
+        let line = prose[start..].lines().next().unwrap_or_default().trim_end_matches(']');
+        codes.extend(line.rsplit_once(", ").map(|(_, code)| code).filter(|code| is_code(code)).map(str::to_owned));
+    }
     for (end, _) in prose.match_indices("status code: ") {
         // `InsufficientInstanceCapacity: We currently … \n\tstatus code: 500, request id: …`
         let line = prose[..end].trim_end().rsplit('\n').next().unwrap_or_default();
@@ -163,7 +171,7 @@ fn http_status(prose: &str) -> Option<u16> {
         let digits = prose.split_once(label)?.1.trim_start_matches([' ', '\'']).get(..3)?;
         digits.parse().ok().filter(|status| (400..600).contains(status))
     };
-    ["RESPONSE ", "StatusCode=", "StatusCode: ", "Status Code = ", "status code: "].into_iter().find_map(after)
+    ["RESPONSE ", "StatusCode=", "StatusCode: ", "Status Code = ", "status code: ", GOOGLE].into_iter().find_map(after)
 }
 
 /// The words of a text in lower case, without what only looks like words of an error: addresses, ids of resources, names

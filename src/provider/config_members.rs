@@ -21,6 +21,11 @@ impl ConfigMembers {
         HashedObject { hashed: &mut self.hashed, path: path.into() }
     }
 
+    /// A member of the config itself, for the hash.
+    pub(super) fn hash_member(&mut self, member: &str, value: &str) {
+        self.hashed.push(format!("providerConfig.{member}"), value);
+    }
+
     /// What a person reads of the members at a path: what is given, with commas; nothing where nothing is.
     pub(super) fn explain(
         &mut self,
@@ -64,6 +69,11 @@ impl HashedObject<'_> {
 pub(super) fn in_one_line(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let given: Vec<String> = parts.into_iter().flatten().collect();
     (!given.is_empty()).then(|| given.join(", "))
+}
+
+/// A value behind words that say what it is.
+pub(super) fn given(words: &str, value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| format!("{words}{}", value.to_string()))
 }
 
 fn of_config(path: &str, name: &'static str, value: String) -> EffectiveInput {

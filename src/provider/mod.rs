@@ -42,6 +42,7 @@ mod shoot_pools;
 pub(crate) mod test_support;
 mod user_data;
 mod volumes;
+mod zonal;
 
 pub use dependencies::{Dependencies, DependencyFailure};
 pub use documents::pool_config;
@@ -166,8 +167,8 @@ pub struct Providers {
 impl Providers {
     /// Those of `gardener-extension-worker`.
     pub const SHIPPED: Self = Self {
-        of_machines: &[&azure::Azure, &aws::Aws],
-        of_images: &[&gcp::Gcp, &openstack::OpenStack, &alicloud::AliCloud],
+        of_machines: &[&azure::Azure, &aws::Aws, &gcp::Gcp],
+        of_images: &[&openstack::OpenStack, &alicloud::AliCloud],
     };
 
     /// The id of what a machine class depends on at its cloud.

@@ -11,19 +11,17 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::{decode_lenient, null_as_default};
 use crate::api::gotext::quantity::Quantity;
 
-/// What is wrong with pools, also compared with what they were: what is the same for every provider, what `of_pool` says of
-/// each, and `of_config` of its provider config (absent is empty).
+/// What is wrong with pools, also compared with what they were: what `of_pool` says of each, `of_config` of its provider config
+/// (absent is empty), and what may not change at any provider.
 pub(super) fn validate<Config: Document>(
     pools: &ShootPools,
     old: Option<&ShootPools>,
-    most_data_volumes: usize,
     of_pool: impl Fn(&ShootPool, FieldPath<'_>, &mut FieldErrors),
     of_config: impl Fn(&Config, &ShootPool, FieldPath<'_>, &mut FieldErrors),
 ) -> FieldErrors {
     let mut errors = FieldErrors::default();
     for (index, pool) in pools.workers.iter().enumerate() {
         let path = PATH.index(index);
-        validate_volumes(pool, most_data_volumes, path, &mut errors);
         of_pool(pool, path, &mut errors);
         let before = old.and_then(|old| old.workers.iter().find(|before| before.name == pool.name));
         validate_change(before, pool, path, &mut errors);
@@ -80,7 +78,7 @@ pub(super) fn infrastructure_config<ZoneName: DeserializeOwned + Default>(
 }
 
 /// Root and data volumes need a type and a size.
-fn validate_volumes(pool: &ShootPool, most: usize, path: FieldPath<'_>, errors: &mut FieldErrors) {
+pub(super) fn validate_volumes(pool: &ShootPool, most: usize, path: FieldPath<'_>, errors: &mut FieldErrors) {
     match &pool.volume {
         None => errors.required(path.child("volume"), "must not be nil"),
         Some(volume) => validate_volume(volume, path.child("volume"), errors),
@@ -94,7 +92,8 @@ fn validate_volumes(pool: &ShootPool, most: usize, path: FieldPath<'_>, errors: 
     }
 }
 
-fn validate_volume(volume: &ShootVolume, path: FieldPath<'_>, errors: &mut FieldErrors) {
+/// A volume needs a type and a size.
+pub(super) fn validate_volume(volume: &ShootVolume, path: FieldPath<'_>, errors: &mut FieldErrors) {
     for (member, value) in [("type", &volume.volume_type), ("size", &volume.size)] {
         if value.is_empty() {
             errors.required(path.child(member), "must not be empty");
@@ -193,4 +192,34 @@ fn is_whole(quantity: &Quantity) -> bool {
 pub(super) fn is_word(text: &str, more: &str) -> bool {
     let fits = |character: char| character.is_ascii_alphanumeric() || character == '_' || more.contains(character);
     !text.is_empty() && text.chars().all(fits)
+}
+
+/// The data volumes of a pool that a provider config names, by position in the config. Each must be one of the pool, and named
+/// once.
+pub(super) fn validate_data_volume_names<'a>(
+    names: &[&str],
+    pool: &'a ShootPool,
+    path: FieldPath<'_>,
+    errors: &mut FieldErrors,
+) -> Vec<(usize, &'a ShootVolume)> {
+    let mut found = Vec::with_capacity(names.len());
+    for (index, name) in names.iter().enumerate() {
+        let path = path.index(index);
+        let path = path.child("name");
+        if names.iter().take(index).any(|earlier| earlier == name) {
+            errors.duplicate(path, name);
+        }
+        match pool.data_volumes.iter().find(|known| known.name == *name) {
+            Some(known) => found.push((index, known)),
+            None => errors.invalid(path, name, "no dataVolume with this name exists"),
+        }
+    }
+    found
+}
+
+/// A value, if there is one, is one of those.
+pub(super) fn one_of(value: Option<&str>, supported: &[&str], path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if let Some(value) = value.filter(|value| !supported.contains(value)) {
+        errors.not_supported(path, value, supported.iter().copied());
+    }
 }

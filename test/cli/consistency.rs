@@ -73,10 +73,11 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
     }
 }
 
-/// The object that names the image: Azure has one for it, AWS names it beside everything else.
+/// The object that names the image: Azure has one for it, GCP the boot disk, AWS names it beside everything else.
 fn image_of(machine: &MachinePlan) -> &Value {
     let spec = &machine.class.provider_spec;
-    spec.pointer("/properties/storageProfile/imageReference").unwrap_or(spec)
+    let of_clouds = ["/properties/storageProfile/imageReference", "/disks/0"];
+    of_clouds.into_iter().find_map(|path| spec.pointer(path)).unwrap_or(spec)
 }
 
 #[test]

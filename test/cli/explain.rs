@@ -23,12 +23,12 @@ fn a_healthy_worker_of_aws() {
 
 #[test]
 fn a_worker_of_a_cloud_with_images_only() {
-    let shown = run(&["explain", "test/cli/gcp.yaml"]).succeeded();
+    let shown = run(&["explain", "test/cli/openstack.yaml"]).succeeded();
     assert_eq!(shown.stderr, "");
-    assert_same("test/cli/golden/explain-gcp.txt", &shown.stdout);
-    let rendered = run(&["render", "test/cli/gcp.yaml"]);
+    assert_same("test/cli/golden/explain-openstack.txt", &shown.stdout);
+    let rendered = run(&["render", "test/cli/openstack.yaml"]);
     assert_eq!(rendered.code, 7);
-    assert!(rendered.stderr.contains("no provider for type \"gcp\""), "{}", rendered.stderr);
+    assert!(rendered.stderr.contains("no provider for type \"openstack\""), "{}", rendered.stderr);
 }
 
 #[test]

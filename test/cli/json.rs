@@ -55,7 +55,7 @@ fn explain_prints_what_is_described() {
         explained(&example(&unresolved)),
         explained(&example(&[("zones: [\"2\"]", "zones: [\"2\", \"2\"]")])),
         explained(&example(&[("type: azure", "type: unknown")])),
-        explained(&std::fs::read_to_string("test/cli/gcp.yaml").unwrap()),
+        explained(&std::fs::read_to_string("test/cli/openstack.yaml").unwrap()),
     ];
     assert_described(&samples, "explain -o json");
     let document = &samples[0];

@@ -8,12 +8,14 @@
 //! election     one of two leads; a leader that was suspended writes nothing
 //! takeover     what the Go extension has left: compared by a dry run and by `takeover check`, then taken over
 //! traces       what a collector of OpenTelemetry gets
+//! departures   a Worker that is gone leaves no metrics
 //! operations   health, readiness, metrics, log level, heartbeat, configuration
 //! ```
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end where its own input is not what it expects")]
 
 mod controller;
+mod departures;
 mod election;
 mod operations;
 mod stalls;

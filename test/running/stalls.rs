@@ -21,7 +21,7 @@ const AFTER_A_STALL: Duration = Duration::from_secs(30 + 60);
 const GIVEN_UP: Duration = Duration::from_secs(2 * 30 + 60);
 
 /// A controller whose requests go through a proxy.
-async fn start(
+pub(crate) async fn start(
     control_plane: &ControlPlane,
     name: &str,
     change: impl FnOnce(Program) -> Program,

@@ -13,6 +13,8 @@ pub(crate) enum Cloud {
     Azure,
     /// `../aws.yaml`
     Aws,
+    /// `../gcp.yaml`
+    Gcp,
     /// `../tiny/worker.yaml`
     Pebble,
 }
@@ -23,6 +25,7 @@ impl Cloud {
         match self {
             Self::Azure => "example/azure.yaml",
             Self::Aws => "example/aws.yaml",
+            Self::Gcp => "example/gcp.yaml",
             Self::Pebble => "example/tiny/worker.yaml",
         }
     }

@@ -68,6 +68,16 @@ pub struct Kubernetes {
     pub version: String,
     /// Configuration of kube-proxy.
     pub kube_proxy: Option<KubeProxy>,
+    /// Configuration of kube-controller-manager.
+    pub kube_controller_manager: Option<KubeControllerManager>,
+}
+
+/// `kubeControllerManager` of a shoot.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct KubeControllerManager {
+    /// The length of the prefix of each node's pods.
+    #[serde(rename = "nodeCIDRMaskSize")]
+    pub node_cidr_mask_size: Option<i32>,
 }
 
 /// `kubeProxy` of a shoot.

@@ -95,6 +95,12 @@ impl Default for Quantity {
     }
 }
 
+impl From<i64> for Quantity {
+    fn from(value: i64) -> Self {
+        Self { amount: Amount::Small { value, scale: 0 }, ..Self::default() }
+    }
+}
+
 impl Quantity {
     /// Reads a quantity.
     ///

@@ -4,7 +4,7 @@ use super::documents::{
     CapacityReservation, CardRange, CpuOptions, DataVolumeConfig, InstanceMarketOptions, InstanceProfileConfig,
     MetadataOptions, NetworkInterfaceConfig, Placement, VolumeConfig, WorkerConfig,
 };
-use crate::provider::config_members::{ConfigMembers, in_one_line};
+use crate::provider::config_members::{ConfigMembers, given, in_one_line};
 
 /// Every member is named, so that a new one can't be forgotten; the order is that of the hash. Encrypted memory and
 /// descriptions of interfaces are not hashed, as the Go extension does.
@@ -142,8 +142,4 @@ fn add_placement(members: &mut ConfigMembers, placement: &Placement) {
 
 fn speed(iops: Option<i32>, throughput: Option<i32>) -> [Option<String>; 2] {
     [iops.map(|iops| format!("{iops} IOPS")), throughput.map(|throughput| format!("{throughput} MiB/s"))]
-}
-
-fn given(words: &str, value: Option<impl ToString>) -> Option<String> {
-    value.map(|value| format!("{words}{}", value.to_string()))
 }

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::AwsWorker;
 use super::documents::{CpuOptions, InstanceMarketOptions, MetadataOptions, WorkerConfig};
 use super::network::{IpFamilies, network_interfaces, subnet_of_zone};
-use super::pool::PoolInputs;
 use super::tags::machine_tags;
+use super::zonal::AwsWorker;
 use crate::provider::PoolProblem;
 use crate::provider::machine_class::without_nulls;
+use crate::provider::zonal::PoolInputs;
 
 impl AwsWorker<'_> {
     /// `MachineClass.providerSpec`.
-    pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_>, zone: &str) -> Result<Value, PoolProblem> {
+    pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<Value, PoolProblem> {
         let (pool, shoot) = (inputs.pool, self.context.shoot);
         // Every member of the provider config is named, so that a new one can't be forgotten.
         let WorkerConfig {
@@ -43,11 +43,11 @@ impl AwsWorker<'_> {
             "region": self.region(),
             "machineType": pool.machine_type,
             "srcAndDstChecksEnabled": false,
-            "iam": inputs.instance_profile,
+            "iam": inputs.shared.instance_profile,
             "keyName": Some(key).filter(|key| !key.is_empty()),
             "networkInterfaces": network_interfaces(interfaces, subnet, &self.security_group, families)?,
             "tags": machine_tags(&shoot.status.technical_id, &pool.labels),
-            "blockDevices": inputs.block_devices,
+            "blockDevices": inputs.shared.block_devices,
             "instanceMetadataOptions": metadata_options(instance_metadata_options.as_ref(), families.only_ipv6),
             "cpuOptions": cpu_options.as_ref().map(cpu_options_value),
             "capacityReservation": capacity_reservation,

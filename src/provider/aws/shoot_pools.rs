@@ -6,7 +6,10 @@ use super::documents::{
 };
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::provider::shoot_pools::{self, infrastructure_config, is_word, validate_node_template, validate_zones};
+use crate::provider::shoot_pools::{
+    self, infrastructure_config, is_word, one_of, validate_data_volume_names, validate_node_template, validate_volumes,
+    validate_zones,
+};
 
 /// There are as many device names.
 const MOST_DATA_VOLUMES: usize = 11;
@@ -17,12 +20,13 @@ const NEEDS_IOPS: &str = "io1";
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let configured: Option<Vec<String>> = infrastructure_config(pools).map(|config| config.zones().cloned().collect());
     let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
+        validate_volumes(pool, MOST_DATA_VOLUMES, path, errors);
         if pool.zones.is_empty() {
             errors.required(path.child("zones"), "at least one zone must be configured");
         }
         validate_zones(pool, configured.as_deref(), path, errors);
     };
-    shoot_pools::validate(pools, old, MOST_DATA_VOLUMES, of_pool, validate_config)
+    shoot_pools::validate(pools, old, of_pool, validate_config)
 }
 
 fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
@@ -96,15 +100,10 @@ impl Speed {
 }
 
 fn validate_data_volumes(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
-    for (index, volume) in config.data_volumes.iter().enumerate() {
+    let names: Vec<&str> = config.data_volumes.iter().map(|volume| volume.name.as_str()).collect();
+    for (index, known) in validate_data_volume_names(&names, pool, path, errors) {
+        let Some(volume) = config.data_volumes.get(index) else { continue };
         let path = path.index(index);
-        if config.data_volumes.iter().take(index).any(|earlier| earlier.name == volume.name) {
-            errors.duplicate(path.child("name"), &volume.name);
-        }
-        let Some(known) = pool.data_volumes.iter().find(|known| known.name == volume.name) else {
-            errors.invalid(path.child("name"), &volume.name, "no dataVolume with this name exists");
-            continue;
-        };
         let speed = Speed { iops: volume.iops, throughput: volume.throughput };
         speed.validate(&known.volume_type, path, errors);
         if let Some(snapshot) = &volume.snapshot_id {
@@ -219,12 +218,6 @@ fn validate_placement(placement: &Placement, path: FieldPath<'_>, errors: &mut F
     }
     if let Some(number) = placement.partition_number.filter(|number| *number < 1) {
         errors.invalid(path.child("partitionNumber"), number, "must be at least 1");
-    }
-}
-
-fn one_of(value: Option<&str>, supported: &[&str], path: FieldPath<'_>, errors: &mut FieldErrors) {
-    if let Some(value) = value.filter(|value| !supported.contains(value)) {
-        errors.not_supported(path, value, supported.iter().copied());
     }
 }
 

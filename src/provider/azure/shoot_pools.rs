@@ -5,7 +5,8 @@ use super::resource_id::ResourceId;
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::shoot_pools::{
-    self, InfrastructureConfig, infrastructure_config, is_word, validate_node_template, validate_zones,
+    self, InfrastructureConfig, infrastructure_config, is_word, validate_node_template, validate_volumes,
+    validate_zones,
 };
 
 /// Most data volumes of a machine.
@@ -20,12 +21,13 @@ const LONGEST_GALLERY_IMAGE: usize = 512;
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let infrastructure = infrastructure_config(pools);
     let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
+        validate_volumes(pool, MOST_DATA_VOLUMES, path, errors);
         refuse_encryption(pool, path, errors);
         if let Some(infrastructure) = &infrastructure {
             validate_pool_zones(pool, infrastructure, path, errors);
         }
     };
-    shoot_pools::validate(pools, old, MOST_DATA_VOLUMES, of_pool, validate_config)
+    shoot_pools::validate(pools, old, of_pool, validate_config)
 }
 
 /// Azure encrypts volumes by itself.

@@ -1,34 +1,46 @@
-//! GCP: images of `spec.type: gcp`. Its Workers are not served.
+//! GCP: documents, images, disks, networks and machine classes of `spec.type: gcp`. Its pools depend on nothing at the cloud.
 //!
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
-//! * `profile`: its half of CloudProfiles.
+//! * `profile`, `image`: its half of CloudProfiles, and the images that were used before;
+//! * `disks`, `network`, `labels`: one question of a machine each;
+//! * `config_members`, `hash_data`: what GCP adds to the pool hash;
+//! * `machine_class`: the provider spec; `zonal`: what is GCP's of a pool.
 
-use super::explanation::ImageName;
-use super::image::{ImageEntry, ImageProvider, KeptImage, KeptImages};
-use super::{WorkerContext, WorkerError};
+use std::collections::BTreeSet;
 
+use crate::api::gardener::{ErrorCode, ShootPools};
+use crate::api::gotext::field::FieldErrors;
+use crate::provider::zonal::ZonalPlanner;
+use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
+
+mod config_members;
+mod disks;
 pub mod documents;
+mod error_codes;
+mod hash_data;
+mod image;
+pub mod labels;
+mod machine_class;
+mod network;
 mod profile;
+mod shoot_pools;
+mod zonal;
 
-use documents::WorkerStatus;
+use zonal::GcpWorker;
 
-/// The provider of CloudProfiles of type `gcp`.
+/// The provider of CloudProfiles and Workers of type `gcp`.
 pub struct Gcp;
 
-impl ImageProvider for Gcp {
-    fn image_members(&self) -> &'static str {
-        "image"
+impl Provider for Gcp {
+    fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
+        Ok(Box::new(ZonalPlanner(GcpWorker::open(context)?)))
     }
 
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
-        let status: WorkerStatus = context.provider_status()?.unwrap_or_default();
-        Ok(KeptImages::of_worker(status.machine_images.iter().map(kept).collect()))
+    fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
+        shoot_pools::validate(pools, old)
     }
-}
 
-/// Without capabilities, its architecture is one, also where the CloudProfile declares none.
-fn kept(entry: &ImageEntry) -> KeptImage {
-    let listed = Some(&entry.capabilities).filter(|capabilities| !capabilities.is_empty());
-    let capabilities = listed.cloned().unwrap_or_else(|| entry.by_architecture());
-    entry.kept(ImageName::of("image", &entry.image), capabilities)
+    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+        error_codes::error_codes(code, text)
+    }
 }

@@ -43,6 +43,9 @@ impl VersionEntry for ImageVersion {
 
     fn flavors(&self, _region: Option<&str>) -> Vec<EntryFlavor<'_>> {
         if !self.has_flavors() {
+            if self.image.is_empty() {
+                return Vec::new();
+            }
             let architecture = self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
             return vec![EntryFlavor {
                 position: None,

@@ -1,8 +1,8 @@
 //! What a user would notice, one file each.
 
 mod at_once;
-mod aws;
 mod broken_pool;
+mod clouds;
 mod command_line;
 mod create;
 mod delete;

@@ -17,7 +17,6 @@ use super::cluster::{ADMIN, ControlPlane, FAKER, Faker, eventually};
 pub const SOON: Duration = Duration::from_secs(60);
 
 const TEMPLATE: &str = include_str!("shoot.yaml");
-const AWS: &str = include_str!("../../../example/aws.yaml");
 const MACHINES: &str = "machine.sapcloud.io/v1alpha1";
 
 /// A kind of object that tests ask about.
@@ -113,9 +112,13 @@ impl Shoot {
         self.create_all(documents).await
     }
 
-    /// Creates what is in example/aws.yaml instead, with a Worker of the same name.
-    pub async fn create_on_aws(&self) -> Result<()> {
-        let mut documents = Documents::of(&AWS.replace("shoot--garden--shop", &self.namespace))?;
+    /// Creates what is in the example of another cloud instead, with a Worker of the same name.
+    pub async fn create_example(&self, cloud: &str) -> Result<()> {
+        let file = crate::repository().join(format!("example/{cloud}.yaml"));
+        let mut documents = Documents::of(&std::fs::read_to_string(file)?)?;
+        let namespace = documents.of_kind("Worker")["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+        let text = serde_json::to_string(&documents.0)?.replace(&namespace, &self.namespace);
+        documents.0 = serde_json::from_str(&text)?;
         documents.of_kind("Worker")["metadata"]["name"] = json!("fleet");
         let mut of_gardenlet = Documents::of(&TEMPLATE.replace("NAMESPACE", &self.namespace))?;
         documents.0.insert(0, of_gardenlet.of_kind("Deployment").clone());

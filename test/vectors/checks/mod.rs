@@ -4,6 +4,7 @@ mod azure;
 mod azure_profiles;
 mod capabilities;
 mod cloud_profile;
+mod gcp;
 mod gotext;
 mod pool;
 
@@ -35,6 +36,7 @@ pub(crate) fn for_table(name: &str) -> Option<Check> {
         .or_else(|| gotext::for_table(name))
         .or_else(|| pool::for_table(name))
         .or_else(|| azure::for_table(name))
+        .or_else(|| gcp::for_table(name))
         .or_else(|| cloud_profile::for_table(name))
         .or_else(|| azure_profiles::for_table(name))
 }

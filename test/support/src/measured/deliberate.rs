@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use base64::Engine as _;
 use gardener_extension_worker::api::gotext::yaml;
 use serde::Deserialize;
 use serde_json::Value;
@@ -38,6 +39,10 @@ enum Accept {
     TextReadAsPlainYaml,
     /// Ours has capabilities where the measured image has neither capabilities nor an architecture.
     CapabilitiesAdded,
+    /// Ours keeps the architecture of an image where the measured one has the default.
+    ArchitectureKept,
+    /// Ours has the bytes of the user data where the measured data have U+FFFD for those that are not UTF-8.
+    BytesKept,
     /// Ours still says that the marketplace agreement of an image needs no check.
     AgreementKept,
     /// Upstream fails and we do not.
@@ -90,9 +95,13 @@ impl Rule {
         is_at(&self.at, &difference.path)
             && match self.accept {
                 Accept::TextReadAsPlainYaml => {
-                    got.as_str().is_some_and(|text| plain_yaml(text).as_ref() == Some(wanted))
+                    // Null is the empty text for a member that is declared as text.
+                    let is_read = |read: Value| read == *wanted || (read.is_null() && wanted == "");
+                    got.as_str().and_then(plain_yaml).is_some_and(is_read)
                 }
                 Accept::CapabilitiesAdded => are_capabilities_added(wanted, got),
+                Accept::ArchitectureKept => is_architecture_kept(wanted, got),
+                Accept::BytesKept => are_bytes_kept(wanted, got),
                 Accept::NameRefused => {
                     wanted.is_null()
                         && got["error"].as_str().is_some_and(|error| error.contains("is invalid: metadata.name"))
@@ -133,6 +142,27 @@ fn are_capabilities_added(wanted: &Value, got: &Value) -> bool {
     !wanted.is_empty()
         && wanted.iter().all(|wanted| is_bare(wanted) && got.iter().any(|got| is_same_reference(wanted, got)))
         && got.iter().all(|got| wanted.iter().any(|wanted| is_same_reference(wanted, got)))
+}
+
+fn is_architecture_kept(wanted: &Value, got: &Value) -> bool {
+    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+    let is_kept = |wanted: &Value, got: &Value| {
+        let capabilities = |image: &Value| image["capabilities"]["architecture"].clone();
+        let is_default = capabilities(wanted) == serde_json::json!(["amd64"]);
+        wanted == got || (is_default && is_same_reference(wanted, got) && capabilities(got) != Value::Null)
+    };
+    wanted.len() == got.len() && wanted.iter().all(|wanted| got.iter().any(|got| is_kept(wanted, got)))
+}
+
+fn are_bytes_kept(wanted: &Value, got: &Value) -> bool {
+    let bytes =
+        |value: &Value| value.as_str().and_then(|text| base64::engine::general_purpose::STANDARD.decode(text).ok());
+    let (Some(wanted), Some(got)) = (bytes(wanted), bytes(got)) else { return false };
+    // One character for each wrong byte, as Go does.
+    let replaced = got
+        .utf8_chunks()
+        .fold(String::new(), |text, chunk| text + chunk.valid() + &"\u{FFFD}".repeat(chunk.invalid().len()));
+    replaced.as_bytes() == wanted
 }
 
 fn is_agreement_kept(wanted: &Value, got: &Value) -> bool {

@@ -1,13 +1,8 @@
-//! The documents of `gcp.provider.extensions.gardener.cloud/v1alpha1`.
+//! `CloudProfileConfig`: GCP's half of a CloudProfile. Strict.
 
-use super::Gcp;
 use crate::api::gardener::Capabilities;
 use crate::provider::document::documents;
-use crate::provider::image::{ImagesDocument, KeepsImages};
 use crate::provider::profile::ImagesOnly;
-
-/// Group and version of all documents.
-pub const API_VERSION: &str = "gcp.provider.extensions.gardener.cloud/v1alpha1";
 
 /// GCP's half of a CloudProfile.
 pub type CloudProfileConfig = ImagesOnly<ImageVersion>;
@@ -32,12 +27,4 @@ documents! { strict
         /// Path of the image.
         pub image: String,
     }
-}
-
-/// `WorkerStatus`, as far as it keeps images that pools have used.
-pub type WorkerStatus = ImagesDocument<Gcp>;
-
-impl KeepsImages for Gcp {
-    const KIND: &'static str = "WorkerStatus";
-    const API_VERSION: &'static str = API_VERSION;
 }

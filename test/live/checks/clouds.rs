@@ -1,4 +1,5 @@
-//! A Worker of AWS, the one of `example/aws.yaml`: ready nodes, another AMI without a roll, a refusal, a roll, the end.
+//! Workers of the other clouds, those of `example/`: ready nodes, another image of the same version without a roll, a refusal, a
+//! roll, the end.
 
 use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
@@ -8,27 +9,79 @@ use crate::program;
 use test_support::cluster::{Deletion, MachineControllerManager};
 use test_support::shoot::{Kind, Shoot, ensure_says, pool, set_image};
 
-const AMI: &str = "ami-0arm64";
-const NEW_AMI: &str = "ami-1arm64";
+/// What differs between clouds.
+struct Cloud {
+    example: &'static str,
+    provider: &'static str,
+    /// The member that names an image, in the provider spec and in the provider status.
+    image: fn(&Value) -> &Value,
+    status: &'static str,
+    /// Changes the image of pool web in the CloudProfile, under the same version.
+    replace: fn(&mut Value),
+    /// The images of web and search, the one that web gets instead, and the one of its next version.
+    web: &'static str,
+    search: &'static str,
+    replaced: &'static str,
+    next: &'static str,
+    /// Whether a label of a pool reaches the cloud of the tests as a tag that lets it fail.
+    has_tags: bool,
+}
+
+const AWS: Cloud = Cloud {
+    example: "aws",
+    provider: "AWS",
+    image: |spec| &spec["ami"],
+    status: "ami",
+    replace: |flavor| flavor["regions"][0]["ami"] = json!(AWS.replaced),
+    web: "ami-0arm64",
+    search: "ami-0amd64uefi",
+    replaced: "ami-1arm64",
+    next: "ami-9arm64",
+    has_tags: true,
+};
+
+const GCP: Cloud = Cloud {
+    example: "gcp",
+    provider: "GCP",
+    image: |spec| &spec["disks"][0]["image"],
+    status: "image",
+    replace: |flavor| flavor["image"] = json!(GCP.replaced),
+    web: "projects/garden/global/images/gardenlinux-1877-3-0-arm64",
+    search: "projects/garden/global/images/gardenlinux-1877-3-0-amd64-gvnic",
+    replaced: "projects/garden/global/images/another",
+    next: "projects/garden/global/images/gardenlinux-1877-9-0-arm64",
+    has_tags: false,
+};
 
 #[tokio::test]
 async fn a_worker_of_aws_lives_from_its_first_node_to_its_last() -> Result<()> {
+    lives(&AWS).await
+}
+
+#[tokio::test]
+async fn a_worker_of_gcp_lives_from_its_first_node_to_its_last() -> Result<()> {
+    lives(&GCP).await
+}
+
+async fn lives(cloud: &Cloud) -> Result<()> {
     let cluster = program::shared().await?;
-    let shoot = Shoot::new(cluster, "aws").await?;
+    let shoot = Shoot::new(cluster, cloud.example).await?;
     let _machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;
-    shoot.create_on_aws().await?;
+    shoot.create_example(cloud.example).await?;
     let worker = shoot.succeeded().await?;
-    becomes_nodes(&shoot, &worker).await?;
-    another_ami_rolls_nothing(&shoot).await?;
-    a_refusal_is_told(&shoot).await?;
-    another_image_rolls_its_pool(&shoot).await?;
+    becomes_nodes(cloud, &shoot, &worker).await?;
+    another_image_of_the_version_rolls_nothing(cloud, &shoot).await?;
+    if cloud.has_tags {
+        a_refusal_is_reported(&shoot).await?;
+    }
+    another_version_rolls_its_pool(cloud, &shoot).await?;
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
     shoot.gone().await?;
     ensure!(shoot.ready_nodes().await?.is_empty(), "nodes are left");
     Ok(())
 }
 
-async fn becomes_nodes(shoot: &Shoot, worker: &Value) -> Result<()> {
+async fn becomes_nodes(cloud: &Cloud, shoot: &Shoot, worker: &Value) -> Result<()> {
     let nodes = shoot.ready_nodes().await?;
     ensure!(nodes.len() == 5, "three web nodes and two search nodes are ready: {nodes:?}");
     let deployments = shoot.names(Kind::MachineDeployment).await?;
@@ -36,30 +89,31 @@ async fn becomes_nodes(shoot: &Shoot, worker: &Value) -> Result<()> {
     let (classes, secrets) = (shoot.names(Kind::MachineClass).await?, shoot.names(Kind::ClassSecret).await?);
     ensure!(classes.len() == 3 && classes == secrets, "{classes:?}, {secrets:?}");
     for class in shoot.list(Kind::MachineClass).await? {
-        ensure!(class["provider"] == "AWS", "{class}");
+        ensure!(class["provider"] == cloud.provider, "{class}");
         ensure!(class["credentialsSecretRef"]["name"] == "cloudprovider", "{class}");
     }
     let images = &worker["status"]["providerStatus"]["machineImages"];
-    let amis: Vec<_> = images.as_array().into_iter().flatten().filter_map(|image| image["ami"].as_str()).collect();
-    ensure!(amis == [AMI, "ami-0amd64uefi"], "{images}");
+    let names = images.as_array().into_iter().flatten().filter_map(|image| image[cloud.status].as_str());
+    ensure!(names.eq([cloud.web, cloud.search]), "{images}");
     Ok(())
 }
 
-/// An AMI is in no hash: only machines that come later start from the new one.
-async fn another_ami_rolls_nothing(shoot: &Shoot) -> Result<()> {
+/// An image is in no hash: only machines that come later start from the new one.
+async fn another_image_of_the_version_rolls_nothing(cloud: &Cloud, shoot: &Shoot) -> Result<()> {
     let (nodes, classes) = (shoot.ready_nodes().await?, shoot.names(Kind::MachineClass).await?);
     let replace = |cluster: &mut Value| {
         let flavors = &mut cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]["machineImages"][0]["versions"][0]
             ["capabilityFlavors"];
-        flavors[2]["regions"][0]["ami"] = json!(NEW_AMI);
+        (cloud.replace)(&mut flavors[2]);
     };
     shoot.change(Kind::Cluster, &shoot.namespace, replace).await?;
     shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
     for class in shoot.list(Kind::MachineClass).await? {
         let name = class["metadata"]["name"].as_str().unwrap_or_default();
-        let wanted = if name.contains("-web-") { NEW_AMI } else { "ami-0amd64uefi" };
-        ensure!(class["providerSpec"]["ami"] == wanted, "{name} starts from {}", class["providerSpec"]["ami"]);
+        let wanted = if name.contains("-web-") { cloud.replaced } else { cloud.search };
+        let image = (cloud.image)(&class["providerSpec"]);
+        ensure!(image == wanted, "{name} starts from {image}");
     }
     ensure!(shoot.names(Kind::MachineClass).await? == classes, "classes have other names");
     ensure!(shoot.ready_nodes().await? == nodes, "nodes were replaced");
@@ -67,7 +121,7 @@ async fn another_ami_rolls_nothing(shoot: &Shoot) -> Result<()> {
 }
 
 /// A label of a pool becomes a tag of its machines, and this tag makes the cloud of the tests fail.
-async fn a_refusal_is_told(shoot: &Shoot) -> Result<()> {
+async fn a_refusal_is_reported(shoot: &Shoot) -> Result<()> {
     let ask_for = |worker: &mut Value, failure: Option<&str>| {
         let search = pool(worker, "search");
         let labels = search["labels"].as_object_mut().expect("labels are a map");
@@ -79,18 +133,18 @@ async fn a_refusal_is_told(shoot: &Shoot) -> Result<()> {
         search["maximum"] = json!(3);
     };
     shoot.change_worker(|worker| ask_for(worker, Some("ResourceExhausted"))).await?;
-    let told = |worker: &Value| {
+    let reported = |worker: &Value| {
         let error = &worker["status"]["lastError"];
         ensure!(error["codes"] == json!(["ERR_INFRA_RESOURCES_DEPLETED"]), "{error}");
         ensure_says(&error["description"], &["\"search\"", "asks for this failure"])
     };
-    shoot.fails(told).await?;
+    shoot.fails(reported).await?;
     shoot.change_worker(|worker| ask_for(worker, None)).await?;
     shoot.succeeded().await?;
     Ok(())
 }
 
-async fn another_image_rolls_its_pool(shoot: &Shoot) -> Result<()> {
+async fn another_version_rolls_its_pool(cloud: &Cloud, shoot: &Shoot) -> Result<()> {
     let before = shoot.ready_nodes().await?;
     shoot.change_worker(|worker| set_image(worker, "web", "1877.9.0")).await?;
     let worker = shoot.succeeded().await?;
@@ -100,11 +154,11 @@ async fn another_image_rolls_its_pool(shoot: &Shoot) -> Result<()> {
     ensure!(after.iter().filter(is_web).count() == 3, "{after:?}");
     ensure!(after.iter().filter(|node| !is_web(node)).all(|node| before.contains(node)), "search has new nodes");
     let image = &worker["status"]["providerStatus"]["machineImages"][0];
-    ensure!(image["ami"] == "ami-9arm64" && image["version"] == "1877.9.0", "the status keeps {image}");
+    ensure!(image[cloud.status] == cloud.next && image["version"] == "1877.9.0", "the status keeps {image}");
     for class in shoot.list(Kind::MachineClass).await? {
         let name = class["metadata"]["name"].as_str().unwrap_or_default();
-        let ami = &class["providerSpec"]["ami"];
-        ensure!(!name.contains("-web-") || ami == "ami-9arm64", "{name} of the old image is left");
+        let image = (cloud.image)(&class["providerSpec"]);
+        ensure!(!name.contains("-web-") || image == cloud.next, "{name} of the old image is left");
     }
     Ok(())
 }

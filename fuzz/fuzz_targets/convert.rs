@@ -1,0 +1,19 @@
+//! Fuzz target: a CloudProfile converted to the other format and back. A result is a profile that can be read.
+#![no_main]
+
+use gardener_extension_worker::api::gotext::yaml;
+use gardener_extension_worker::offer::convert::{Format, Knowledge, convert};
+use gardener_extension_worker::offer::minimize::minimize;
+use gardener_extension_worker::provider::Providers;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    for document in yaml::documents(text).unwrap_or_default() {
+        for (there, back) in [(Format::Capabilities, Format::Old), (Format::Old, Format::Capabilities)] {
+            let Ok(converted) = convert(&document, there, &Knowledge::default(), Providers::SHIPPED) else { continue };
+            let _ = convert(&converted.profile, back, &Knowledge::default(), Providers::SHIPPED);
+            let shorter = minimize(&converted.profile, Providers::SHIPPED).expect("what was converted can be read");
+            assert!(shorter.bytes.after <= shorter.bytes.before);
+        }
+    }
+});

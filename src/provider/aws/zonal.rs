@@ -1,0 +1,167 @@
+//! What is AWS's of planning and explaining a pool.
+
+use serde_json::Value;
+
+use super::Aws;
+use super::block_devices::block_devices;
+use super::config_members::config_members;
+use super::documents::{InfrastructureStatus, InstanceProfileConfig, WorkerConfig, WorkerStatus};
+use super::hash_data::provider_items;
+use super::image::{MEMBER, kept_images, used_before};
+use super::network::{IpFamilies, nodes_instance_profile, nodes_security_group, subnet_of_zone};
+use crate::api::gardener::WorkerPool;
+use crate::api::machine::MachineClassNodeTemplate;
+use crate::capabilities::ARCHITECTURE;
+use crate::pool::hash::{HashError, ProviderItems};
+use crate::provider::explanation::{EffectiveInput, Origin};
+use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, images_document, used_images};
+use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
+use crate::provider::zonal::{PoolInputs, ZonalWorker};
+use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
+
+/// What all pools of one Worker share.
+pub(super) struct AwsWorker<'a> {
+    pub(super) context: WorkerContext<'a>,
+    pub(super) infrastructure: InfrastructureStatus,
+    pub(super) security_group: String,
+    images: WorkerImages<'a>,
+    used: Vec<UsedImage>,
+}
+
+/// What all zones of a pool share.
+pub(super) struct AwsPool {
+    pub(super) block_devices: Vec<Value>,
+    pub(super) instance_profile: InstanceProfileConfig,
+}
+
+impl<'a> AwsWorker<'a> {
+    /// Decodes what all pools share.
+    pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+        let infrastructure = context.infrastructure_status()?;
+        let used = used_before(context.provider_status()?);
+        let images = WorkerImages::open_with(&Aws, context, kept_images(&context, &used))?;
+        let security_group = nodes_security_group(&infrastructure)
+            .ok_or(WorkerError::NothingForNodes { path: "vpc.securityGroups", what: "security group" })?
+            .to_owned();
+        Ok(Self { context, infrastructure, security_group, images, used })
+    }
+
+    pub(super) fn region(&self) -> &str {
+        &self.context.worker.spec.region
+    }
+
+    fn instance_profile(&self, config: &WorkerConfig) -> Result<InstanceProfileConfig, PoolProblem> {
+        let by_name = |name: &str| InstanceProfileConfig { name: Some(name.to_owned()), arn: None };
+        match &config.iam_instance_profile {
+            None => nodes_instance_profile(&self.infrastructure)
+                .map(by_name)
+                .ok_or(PoolProblem::NothingForNodes { path: "iam.instanceProfiles", what: "instance profile" }),
+            Some(InstanceProfileConfig { name: Some(name), .. }) => Ok(by_name(name)),
+            Some(profile @ InstanceProfileConfig { arn: Some(_), .. }) => Ok(profile.clone()),
+            Some(_) => Err(PoolProblem::field("providerConfig.iamInstanceProfile", "required: one of name, arn")),
+        }
+    }
+
+    /// Without a node template of the pool, everything in the class's is empty.
+    fn node_template(
+        &self,
+        inputs: &PoolInputs<'_, Self>,
+        zone: &str,
+    ) -> Result<MachineClassNodeTemplate, PoolProblem> {
+        let overrides = inputs.config.node_template.as_ref();
+        if let Some(template) = node_template(&self.context, inputs.pool, zone.to_owned(), overrides) {
+            return Ok(template);
+        }
+        if overrides.is_some_and(|overrides| !overrides.capacity.is_empty()) {
+            let detail = "required: a capacity that providerConfig.nodeTemplate.capacity can override";
+            return Err(PoolProblem::field("nodeTemplate", detail));
+        }
+        let virtual_capacity = overrides.and_then(|overrides| overrides.virtual_capacity.clone());
+        Ok(MachineClassNodeTemplate {
+            virtual_capacity: virtual_capacity.unwrap_or_default(),
+            ..MachineClassNodeTemplate::default()
+        })
+    }
+
+    fn explain_instance_profile(&self, config: &WorkerConfig) -> Option<EffectiveInput> {
+        let InstanceProfileConfig { name, arn } = self.instance_profile(config).ok()?;
+        let value = name.or(arn)?;
+        Some(if config.iam_instance_profile.is_some() {
+            EffectiveInput::of(Origin::Worker, "providerConfig.iamInstanceProfile", "instance profile", value)
+        } else {
+            EffectiveInput::of(Origin::InfrastructureStatus, "iam.instanceProfiles", "instance profile", value)
+        })
+    }
+}
+
+impl ZonalWorker for AwsWorker<'_> {
+    type Config = WorkerConfig;
+    type Shared = AwsPool;
+    const ZONE_LABELS: &'static [&'static str] = &["topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"];
+
+    fn context(&self) -> &WorkerContext<'_> {
+        &self.context
+    }
+
+    fn images(&self) -> &WorkerImages<'_> {
+        &self.images
+    }
+
+    fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, HashError> {
+        provider_items(pool, config)
+    }
+
+    fn shared(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<AwsPool, PoolProblem> {
+        let block_devices = block_devices(pool, config)?;
+        Ok(AwsPool { block_devices, instance_profile: self.instance_profile(config)? })
+    }
+
+    fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem> {
+        let mut labels = operating_system_labels(inputs.pool);
+        labels.insert("failure-domain.beta.kubernetes.io/zone".to_owned(), zone.to_owned());
+        Ok(ClassContent {
+            provider: "AWS",
+            labels,
+            node_template: Some(self.node_template(inputs, zone)?),
+            provider_spec: self.provider_spec(inputs, zone)?,
+        })
+    }
+
+    fn status_image(&self, pool: &WorkerPool, image: &SelectedImage<'_>) -> Value {
+        let of_pool = architecture(pool);
+        let of_flavor = image.capabilities.values(ARCHITECTURE).and_then(<[String]>::first);
+        let of_flavor = of_flavor.map_or(of_pool, String::as_str);
+        UsedImage::of(&pool.machine_image, image, &self.used, of_flavor, Some(of_pool)).to_entry(MEMBER)
+    }
+
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
+        let declared = &self.context.cloud_profile.spec.machine_capabilities;
+        let images = used_images(&self.used, declared, planned, failed, MEMBER)?;
+        Ok(images_document::<WorkerStatus>(images))
+    }
+
+    fn explain_inputs(&self, pool: &WorkerPool, config: Option<&WorkerConfig>) -> Vec<EffectiveInput> {
+        let of_infrastructure =
+            |path: &str, name, value: String| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
+        let mut inputs = vec![EffectiveInput::of(Origin::Worker, "spec.region", "region", self.region())];
+        let subnets = pool.zones.iter().filter_map(|zone| {
+            let subnet = subnet_of_zone(&self.infrastructure, zone).ok()?;
+            Some(of_infrastructure("vpc.subnets", "subnet", format!("{subnet} for zone {zone}")))
+        });
+        inputs.extend(subnets);
+        inputs.push(of_infrastructure("vpc.securityGroups", "security group", self.security_group.clone()));
+        let key = &self.infrastructure.ec2.key_name;
+        if !key.is_empty() {
+            inputs.push(of_infrastructure("ec2.keyName", "key pair", key.clone()));
+        }
+        if IpFamilies::of_shoot(self.context.shoot).ipv6 {
+            let path = "spec.networking.ipFamilies";
+            inputs.push(EffectiveInput::of(Origin::Shoot, path, "IPv6", "one address and one prefix"));
+        }
+        if let Some(config) = config {
+            inputs.extend(self.explain_instance_profile(config));
+            inputs.extend(config_members(config).inputs);
+        }
+        inputs
+    }
+}

@@ -1,0 +1,54 @@
+//! Gardener's error codes from what GCP says, through its driver of machine-controller-manager.
+
+use std::collections::BTreeSet;
+
+use crate::api::gardener::ErrorCode;
+use crate::provider::error_texts::{self, ErrorNames, ErrorTexts, KnownErrors};
+
+/// Reasons of the compute API and of Google's sign-in, in lower case.
+const CODES: ErrorNames = &[
+    // These can mean anything, so their words decide.
+    (None, "badrequest conflict forbidden invalid notfound unauthorized"),
+    (Some(ErrorCode::InfraUnauthenticated), "autherror invalid_client invalidcredentials unauthorized_client"),
+    (
+        Some(ErrorCode::InfraUnauthorized),
+        "access_denied insufficientpermissions invalid_grant service_account_access_denied",
+    ),
+    (Some(ErrorCode::InfraQuotaExceeded), "quota_exceeded quotaexceeded"),
+    (
+        Some(ErrorCode::InfraRateLimitsExceeded),
+        "rate_limit_exceeded ratelimitexceeded resource_operation_rate_exceeded userratelimitexceeded",
+    ),
+    (
+        Some(ErrorCode::InfraResourcesDepleted),
+        "resource_pool_exhausted resourcepoolexhausted stockout zone_resource_pool_exhausted \
+         zone_resource_pool_exhausted_with_details",
+    ),
+    // GCP itself: it goes away.
+    (Some(ErrorCode::RetryableInfraDependencies), "backenderror internal_error internalerror serviceunavailable"),
+    (
+        Some(ErrorCode::InfraDependencies),
+        "accessnotconfigured ip_space_exhausted ip_space_exhausted_with_details \
+         resource_in_use_by_another_resource resourceinusebyanotherresource",
+    ),
+    (Some(ErrorCode::ConfigurationProblem), "condition_not_met conditionnotmet invalidparameter invalidusage"),
+];
+
+/// Words that only GCP uses.
+const TEXTS: ErrorTexts = &[
+    (
+        ErrorCode::InfraUnauthenticated,
+        &["invalid authentication credentials", "invalid_client", "unable to parse service account"],
+    ),
+    (ErrorCode::InfraResourcesDepleted, &["does not have enough resources available"]),
+    (ErrorCode::InfraRateLimitsExceeded, &["rate limit exceeded", "quota exceeded for quota metric"]),
+    (ErrorCode::InfraUnauthorized, &["required '.*permission", "does not have access to service account"]),
+    (ErrorCode::InfraDependencies, &["is already being used", "has not been used in project"]),
+    (ErrorCode::ConfigurationProblem, &["the resource.*was not found", "locate user-managed"]),
+];
+
+/// The code for a failed machine, or none.
+#[must_use]
+pub(super) fn error_codes(code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+    error_texts::error_codes(&KnownErrors { codes: CODES, texts: TEXTS }, code, text)
+}

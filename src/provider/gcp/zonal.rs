@@ -1,0 +1,150 @@
+//! What is GCP's of planning and explaining a pool.
+
+use serde_json::Value;
+
+use super::Gcp;
+use super::config_members::config_members;
+use super::disks::disks;
+use super::documents::{InfrastructureStatus, WorkerConfig, WorkerStatus};
+use super::image::{MEMBER, kept_images, used_before};
+use super::network::{STACK_PATH, nodes_subnet, stack};
+use crate::api::gardener::WorkerPool;
+use crate::api::gotext::quantity::Quantity;
+use crate::api::machine::MachineClassNodeTemplate;
+use crate::pool::hash::{HashError, ProviderItems};
+use crate::provider::explanation::{EffectiveInput, Origin};
+use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, images_document, used_images};
+use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
+use crate::provider::zonal::{PoolInputs, ZonalWorker};
+use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
+
+/// The resource of graphics processors in a node template.
+pub(super) const GPU: &str = "gpu";
+
+/// What all pools of one Worker share.
+pub(super) struct GcpWorker<'a> {
+    pub(super) context: WorkerContext<'a>,
+    pub(super) infrastructure: InfrastructureStatus,
+    pub(super) subnet: String,
+    images: WorkerImages<'a>,
+    used: Vec<UsedImage>,
+}
+
+/// What all zones of a pool share.
+pub(super) struct GcpPool {
+    /// Without the selected image.
+    pub(super) disks: Vec<Value>,
+}
+
+impl<'a> GcpWorker<'a> {
+    /// Decodes what all pools share.
+    pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+        let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
+        let used = used_before(context.provider_status()?);
+        let images = WorkerImages::open_with(&Gcp, context, kept_images(&used))?;
+        let missing = WorkerError::NothingForNodes { path: "networks.subnets", what: "subnet" };
+        let subnet = nodes_subnet(&infrastructure).ok_or(missing)?.to_owned();
+        Ok(Self { context, infrastructure, subnet, images, used })
+    }
+
+    pub(super) fn region(&self) -> &str {
+        &self.context.worker.spec.region
+    }
+
+    pub(super) fn technical_id(&self) -> &str {
+        &self.context.shoot.status.technical_id
+    }
+
+    /// The node template of the pool with what its provider config says over it; a pool without one has none.
+    fn node_template(
+        &self,
+        pool: &WorkerPool,
+        config: &WorkerConfig,
+        zone: &str,
+    ) -> Result<Option<MachineClassNodeTemplate>, PoolProblem> {
+        let overrides = config.node_template.as_ref();
+        let gpus = config.gpu.as_ref().map(|gpu| gpu.count).filter(|count| *count != 0);
+        let Some(given) = &pool.node_template else {
+            return match overrides {
+                // The Go extension ends in a panic.
+                Some(_) => Err(missing_template("a node template that providerConfig.nodeTemplate can override")),
+                None => Ok(None),
+            };
+        };
+        let adds_capacity = gpus.is_some() || overrides.is_some_and(|overrides| !overrides.capacity.is_empty());
+        if given.capacity.is_empty() && adds_capacity {
+            return Err(missing_template("a capacity that providerConfig can add to"));
+        }
+        let mut template = node_template(&self.context, pool, zone.to_owned(), overrides);
+        if let (Some(template), Some(count)) = (&mut template, gpus) {
+            template.capacity.insert(GPU.to_owned(), Quantity::from(i64::from(count)));
+        }
+        Ok(template)
+    }
+}
+
+fn missing_template(what: &str) -> PoolProblem {
+    PoolProblem::field("nodeTemplate", format!("required: {what}"))
+}
+
+impl ZonalWorker for GcpWorker<'_> {
+    type Config = WorkerConfig;
+    type Shared = GcpPool;
+    const ZONE_LABELS: &'static [&'static str] = &["topology.gke.io/zone"];
+
+    fn context(&self) -> &WorkerContext<'_> {
+        &self.context
+    }
+
+    fn images(&self) -> &WorkerImages<'_> {
+        &self.images
+    }
+
+    fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, HashError> {
+        super::hash_data::provider_items(pool, config)
+    }
+
+    fn shared(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<GcpPool, PoolProblem> {
+        let labels = super::labels::machine_labels(&self.context, pool);
+        Ok(GcpPool { disks: disks(pool, config, &labels)? })
+    }
+
+    fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem> {
+        let node_template = self.node_template(inputs.pool, &inputs.config, zone)?;
+        Ok(ClassContent {
+            provider: "GCP",
+            labels: operating_system_labels(inputs.pool),
+            provider_spec: self.provider_spec(inputs, zone, node_template.as_ref()),
+            node_template,
+        })
+    }
+
+    fn status_image(&self, pool: &WorkerPool, image: &SelectedImage<'_>) -> Value {
+        UsedImage::of(&pool.machine_image, image, &self.used, architecture(pool), None).to_entry(MEMBER)
+    }
+
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
+        let declared = &self.context.cloud_profile.spec.machine_capabilities;
+        let images = used_images(&self.used, declared, planned, failed, MEMBER)?;
+        Ok(images_document::<WorkerStatus>(images))
+    }
+
+    fn explain_inputs(&self, _pool: &WorkerPool, config: Option<&WorkerConfig>) -> Vec<EffectiveInput> {
+        let of_infrastructure =
+            |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
+        let mut inputs = vec![
+            EffectiveInput::of(Origin::Worker, "spec.region", "region", self.region()),
+            of_infrastructure("networks.subnets", "subnet", &self.subnet),
+        ];
+        if let Some(stack) = stack(&self.infrastructure, self.context.shoot) {
+            inputs.push(of_infrastructure(STACK_PATH, "network stack", stack.stack_type));
+        }
+        let own = config.and_then(|config| config.service_account.as_ref());
+        let account = &self.infrastructure.service_account_email;
+        if own.is_none() && !account.is_empty() {
+            inputs.push(of_infrastructure("serviceAccountEmail", "service account", account));
+        }
+        inputs.extend(config.map(|config| config_members(config).inputs).unwrap_or_default());
+        inputs
+    }
+}

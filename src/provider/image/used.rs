@@ -1,0 +1,188 @@
+//! Images in the provider status that name an architecture or capabilities, by the format of the CloudProfile.
+
+use serde_json::{Value, json};
+
+use super::selection::{ImageSource, SelectedImage};
+use super::status::{each_once, is_image_of};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, WorkerPool};
+use crate::api::gotext::json::{DecodeError, decode_value};
+use crate::capabilities::{DEFAULT_ARCHITECTURE, mean_the_same, only_architecture};
+use crate::provider::document::Document;
+use crate::provider::explanation::ImageName;
+use crate::provider::{PoolPlan, WorkerError};
+
+/// An image that pools use: with an architecture where the CloudProfile declares no capabilities, else with capabilities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::provider) struct UsedImage {
+    /// Name and version.
+    pub(in crate::provider) image: MachineImage,
+    /// How the cloud calls it.
+    pub(in crate::provider) reference: String,
+    /// CPU architecture.
+    pub(in crate::provider) architecture: Option<String>,
+    /// Capabilities of the flavor.
+    pub(in crate::provider) capabilities: Option<Capabilities>,
+}
+
+/// The member of an entry that holds the reference, such as `ami`.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::provider) struct ReferenceMember(pub(in crate::provider) &'static str);
+
+impl UsedImage {
+    /// What is selected for a pool. `architecture` is that of an image of the CloudProfile; one that was used before has its
+    /// own, or `without` where none is recorded.
+    pub(in crate::provider) fn of(
+        image: &MachineImage,
+        selected: &SelectedImage<'_>,
+        before: &[Self],
+        architecture: &str,
+        without: Option<&str>,
+    ) -> Self {
+        let kept = match selected.source {
+            ImageSource::CloudProfile(_) => None,
+            ImageSource::Kept(position) => before.get(position),
+        };
+        let (capabilities, architecture) = match kept {
+            None => (Some(selected.capabilities.clone().into_owned()), Some(architecture)),
+            Some(kept) => {
+                (kept.capabilities.clone().filter(|kept| !kept.is_empty()), kept.architecture.as_deref().or(without))
+            }
+        };
+        Self {
+            image: image.clone(),
+            reference: selected.reference.value.clone(),
+            architecture: architecture.map(str::to_owned),
+            capabilities,
+        }
+    }
+
+    /// The image as an entry of the provider status names it.
+    pub(in crate::provider) fn name(&self, ReferenceMember(member): ReferenceMember) -> Option<ImageName> {
+        ImageName::of(member, &self.reference)
+    }
+
+    /// The entry of the provider status.
+    pub(in crate::provider) fn to_entry(&self, ReferenceMember(member): ReferenceMember) -> Value {
+        let Self { image: MachineImage { name, version }, reference, architecture, capabilities } = self;
+        let mut entry = json!({"name": name, "version": version, member: reference});
+        if let Some(architecture) = architecture {
+            entry["architecture"] = architecture.as_str().into();
+        }
+        if let Some(capabilities) = capabilities {
+            entry["capabilities"] = json!(capabilities);
+        }
+        entry
+    }
+
+    fn of_plan(plan: &PoolPlan, ReferenceMember(member): ReferenceMember) -> Result<Self, WorkerError> {
+        let entry = &plan.status_image;
+        let text = |member: &str| entry[member].as_str().map(str::to_owned);
+        let unreadable = |source: DecodeError| WorkerError::Document {
+            path: format!("image of pool {:?}", plan.pool),
+            source: source.into(),
+        };
+        let listed = entry.get("capabilities").map(decode_value).transpose().map_err(unreadable)?;
+        Ok(Self {
+            image: decode_value(&json!({"name": entry["name"], "version": entry["version"]})).map_err(unreadable)?,
+            reference: text(member).unwrap_or_default(),
+            architecture: text("architecture"),
+            capabilities: listed,
+        })
+    }
+
+    /// Where capabilities are declared, an image without any gets its architecture as one. Of planned images the last one
+    /// stays without, as the Go extensions leave it.
+    fn in_form(mut self, declared: &[CapabilityDefinition], is_last_planned: bool) -> Self {
+        if declared.is_empty() {
+            return Self { capabilities: None, ..self };
+        }
+        let architecture = self.architecture.take().unwrap_or_else(|| DEFAULT_ARCHITECTURE.to_owned());
+        if self.capabilities.is_none() && !is_last_planned {
+            self.capabilities = Some(only_architecture(&architecture));
+        }
+        self
+    }
+
+    fn is_same(&self, other: &Self, declared: &[CapabilityDefinition]) -> bool {
+        let capabilities = |image: &Self| image.capabilities.clone().unwrap_or_default();
+        let architecture = |image: &Self| image.architecture.clone().unwrap_or_else(|| DEFAULT_ARCHITECTURE.to_owned());
+        self.image == other.image
+            && architecture(self) == architecture(other)
+            && mean_the_same(&capabilities(self), &capabilities(other), declared)
+    }
+}
+
+/// The `machineImages` of the provider status after `planned`, in the form that the CloudProfile calls for. Images of pools
+/// that could not be planned stay as they were.
+///
+/// # Errors
+/// When a planned image is no entry of the document.
+pub(in crate::provider) fn used_images(
+    before: &[UsedImage],
+    declared: &[CapabilityDefinition],
+    planned: &[&PoolPlan],
+    failed: &[&WorkerPool],
+    member: ReferenceMember,
+) -> Result<Vec<Value>, WorkerError> {
+    let planned = planned.iter().map(|plan| UsedImage::of_plan(plan, member)).collect::<Result<Vec<_>, _>>()?;
+    let last = planned.len().saturating_sub(1);
+    let planned = planned.into_iter().enumerate().map(|(index, image)| image.in_form(declared, index == last));
+    let is_of_failed = |kept: &&UsedImage| {
+        let MachineImage { name, version } = &kept.image;
+        failed.iter().any(|pool| is_image_of(pool, Some(name), Some(version)))
+    };
+    let kept = before.iter().filter(is_of_failed).map(|kept| kept.clone().in_form(declared, false));
+    let images = each_once(planned.chain(kept), |listed, image| listed.is_same(image, declared));
+    Ok(images.iter().map(|image| image.to_entry(member)).collect())
+}
+
+/// The `WorkerStatus` document with these images.
+pub(in crate::provider) fn images_document<Status: Document>(images: Vec<Value>) -> Value {
+    let mut document = json!({ "apiVersion": Status::API_VERSION, "kind": Status::KIND });
+    if !images.is_empty() {
+        document["machineImages"] = images.into();
+    }
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capabilities::architecture_definition;
+
+    fn images(declared: &[CapabilityDefinition], planned: &[Value]) -> Value {
+        let plan = |image: &Value| PoolPlan {
+            pool: "a".to_owned(),
+            machines: vec![],
+            status_image: image.clone(),
+            in_place_hash: None,
+        };
+        let plans: Vec<PoolPlan> = planned.iter().map(plan).collect();
+        let plans: Vec<&PoolPlan> = plans.iter().collect();
+        used_images(&[], declared, &plans, &[], ReferenceMember("ami")).unwrap().into()
+    }
+
+    #[test]
+    fn images_take_the_form_of_the_cloud_profile() {
+        let arm = json!({"name": "l", "version": "1", "ami": "ami-arm", "architecture": "arm64"});
+        let amd = json!({"name": "l", "version": "1", "ami": "ami-amd", "architecture": "amd64"});
+        assert_eq!(images(&[], &[arm.clone(), amd.clone(), arm.clone()]), json!([arm, amd]));
+        let declared = vec![architecture_definition()];
+        assert_eq!(
+            images(&declared, &[arm, amd]),
+            json!([
+                {"name": "l", "version": "1", "ami": "ami-arm", "capabilities": {"architecture": ["arm64"]}},
+                {"name": "l", "version": "1", "ami": "ami-amd"},
+            ])
+        );
+    }
+
+    #[test]
+    fn the_same_capabilities_are_listed_once() {
+        let image = |capabilities: Value| json!({"name": "l", "version": "1", "ami": "ami", "architecture": "amd64", "capabilities": capabilities});
+        let declared = vec![architecture_definition()];
+        let both = image(json!({"architecture": ["arm64", "amd64"]}));
+        let listed = images(&declared, &[both, image(json!({}))]);
+        assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    }
+}

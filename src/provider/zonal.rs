@@ -1,0 +1,158 @@
+//! Providers whose pools have one machine deployment per zone: what they share of planning and explaining a pool. Each says
+//! in a [`ZonalWorker`] only what is its own.
+
+use serde_json::Value;
+
+use super::document::Document;
+use super::documents::pool_config;
+use super::explanation::{EffectiveInput, PlacementPlan};
+use super::image::{SelectedImage, WorkerImages};
+use super::machine_class::{ClassContent, machine_class};
+use super::{
+    MachinePlan, PoolError, PoolPlan, PoolPlanner, PoolProblem, ProviderExplanation, UserData, WantedDeployment,
+    WorkerContext, WorkerError, user_data,
+};
+use crate::api::gardener::WorkerPool;
+use crate::pool::bounds::Bounds;
+use crate::pool::hash::{HashError, HashedPool, ProviderItems, pool_hash};
+use crate::pool::names::{DeploymentName, deployment_name};
+use crate::pool::zones::{ZonePosition, distribute, positions};
+
+/// What a provider says of its Workers.
+pub(in crate::provider) trait ZonalWorker {
+    /// The provider config of a pool.
+    type Config: Document;
+    /// What all zones of a pool share, as only this provider knows it.
+    type Shared;
+    /// Labels of nodes that hold their zone.
+    const ZONE_LABELS: &'static [&'static str];
+
+    /// The decoded objects.
+    fn context(&self) -> &WorkerContext<'_>;
+
+    /// The images of the Worker.
+    fn images(&self) -> &WorkerImages<'_>;
+
+    /// What the provider adds to the hash.
+    fn hash_items(&self, pool: &WorkerPool, config: &Self::Config) -> Result<ProviderItems, HashError>;
+
+    /// What all zones share.
+    fn shared(&self, pool: &WorkerPool, config: &Self::Config) -> Result<Self::Shared, PoolProblem>;
+
+    /// The machine class of a zone.
+    fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem>;
+
+    /// The entry of the provider status for the image of a pool.
+    fn status_image(&self, pool: &WorkerPool, image: &SelectedImage<'_>) -> Value;
+
+    /// [`PoolPlanner::provider_status`].
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError>;
+
+    /// What else decides about the machines, for people.
+    fn explain_inputs(&self, pool: &WorkerPool, config: Option<&Self::Config>) -> Vec<EffectiveInput>;
+}
+
+/// What every zone of a pool shares.
+pub(in crate::provider) struct PoolInputs<'a, Worker: ZonalWorker + ?Sized> {
+    pub(in crate::provider) pool: &'a WorkerPool,
+    pub(in crate::provider) config: Worker::Config,
+    pub(in crate::provider) image: SelectedImage<'a>,
+    pub(in crate::provider) shared: Worker::Shared,
+    hashed: HashedPool,
+    user_data: UserData,
+}
+
+/// Plans the pools of such a Worker.
+pub(in crate::provider) struct ZonalPlanner<Worker>(pub(in crate::provider) Worker);
+
+impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<Worker> {
+    fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError> {
+        self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
+    }
+
+    /// The same questions as the plan asks, answered one by one, so that an answer is shown also where another one is an
+    /// error.
+    fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
+        let config: Option<Worker::Config> = pool_config(pool).ok();
+        let hashed = config.as_ref().and_then(|config| self.hash(pool, config).ok());
+        ProviderExplanation {
+            inputs: self.0.explain_inputs(pool, config.as_ref()),
+            image: self.0.images().explain(pool),
+            placements: self.explain_placements(pool, hashed.as_ref()),
+        }
+    }
+
+    fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
+        Some(self.0.images().asks_profile(pool))
+    }
+
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
+        self.0.provider_status(planned, failed)
+    }
+}
+
+impl<Worker: ZonalWorker> ZonalPlanner<Worker> {
+    fn plan(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolProblem> {
+        let config = pool_config(pool)?;
+        let inputs = PoolInputs {
+            pool,
+            hashed: self.hash(pool, &config)?,
+            image: self.0.images().select(pool).selected?,
+            shared: self.0.shared(pool, &config)?,
+            user_data: user_data(self.0.context(), pool)?,
+            config,
+        };
+        let machines = positions(&pool.zones).map(|(position, zone)| self.machine_plan(&inputs, zone, position));
+        Ok(PoolPlan {
+            pool: pool.name.clone(),
+            machines: machines.collect::<Result<_, _>>()?,
+            status_image: self.0.status_image(pool, &inputs.image),
+            in_place_hash: inputs.hashed.in_place,
+        })
+    }
+
+    fn hash(&self, pool: &WorkerPool, config: &Worker::Config) -> Result<HashedPool, PoolProblem> {
+        Ok(pool_hash(pool, self.0.context().shoot, &self.0.hash_items(pool, config)?)?)
+    }
+
+    fn machine_plan(
+        &self,
+        inputs: &PoolInputs<'_, Worker>,
+        zone: &str,
+        position: ZonePosition,
+    ) -> Result<MachinePlan, PoolProblem> {
+        let pool = inputs.pool;
+        let name = self.deployment_name(pool, position);
+        let class_name = name.class_name(&inputs.hashed.hash);
+        let mut labels = pool.labels.clone();
+        labels.extend(Worker::ZONE_LABELS.iter().map(|label| ((*label).to_owned(), zone.to_owned())));
+        let mut deployment =
+            WantedDeployment::of_pool(pool, name, &class_name, Bounds::in_zone(pool, position)?, labels);
+        let settings = pool.machine_controller_manager.as_ref();
+        let preserved = settings.and_then(|settings| settings.auto_preserve_failed_machine_max).unwrap_or_default();
+        deployment.auto_preserve_failed_machine_max = Some(distribute(preserved, position));
+        Ok(MachinePlan {
+            zone: Some(zone.to_owned()),
+            class: machine_class(self.0.context(), &class_name, self.0.class_content(inputs, zone)?),
+            user_data: inputs.user_data.clone(),
+            deployment,
+            hash_items: inputs.hashed.items.clone(),
+        })
+    }
+
+    /// Zones are numbered from 1 in the order of the pool.
+    fn deployment_name(&self, pool: &WorkerPool, position: ZonePosition) -> DeploymentName {
+        let suffix = format!("-z{}", u64::from(position.index) + 1);
+        deployment_name(&self.0.context().shoot.status.technical_id, &pool.name, &suffix)
+    }
+
+    /// Numbers and names of each zone; without a class where the pool can't be hashed.
+    fn explain_placements(&self, pool: &WorkerPool, hashed: Option<&HashedPool>) -> Vec<PlacementPlan> {
+        let placements = positions(&pool.zones).filter_map(|(position, zone)| {
+            let deployment = self.deployment_name(pool, position);
+            let class = hashed.map(|hashed| (deployment.class_name(&hashed.hash), hashed.items.clone()));
+            Some(PlacementPlan::of(Some(zone), deployment, Bounds::in_zone(pool, position).ok()?, class))
+        });
+        placements.collect()
+    }
+}
