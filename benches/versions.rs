@@ -68,7 +68,7 @@ fn shoot(number: usize) -> Value {
             "kubernetes": {"version": format!("1.{}.{}", 30 + number % 4, number % 5)},
             "maintenance": {
                 "timeWindow": {"begin": format!("{:02}0000+0100", number % 24), "end": format!("{:02}0000+0100", (number + 1) % 24)},
-                "autoUpdate": {"kubernetesVersion": number % 2 == 0, "machineImageVersion": number % 3 == 0},
+                "autoUpdate": {"kubernetesVersion": number.is_multiple_of(2), "machineImageVersion": number.is_multiple_of(3)},
             },
             "provider": {"workers": (0..4).map(pool).collect::<Vec<_>>()},
         },

@@ -207,7 +207,7 @@ pub fn next_higher<'a>(
     for candidate in candidates {
         ascending.push((candidate.listed.version.as_ref().map_err(|error| NoTarget::Crash(*error))?, candidate));
     }
-    ascending.sort_by(|(one, _), (other, _)| one.cmp(other));
+    ascending.sort_by_key(|(version, _)| *version);
     let number = |version: &Version| if group == Reach::Minor { version.minor } else { version.major };
     let (living, next) = next_group(&ascending, current, group, false);
     let is_skipped = |(version, _): (&Version, &str)| next.is_some_and(|next| number(version) > next);

@@ -55,4 +55,5 @@ fn exit_codes_say_what_happens() {
     assert_eq!(patch.code, 4, "{}", patch.stdout);
     assert_eq!(shoot(("name: az}", "name: other}"), &[]).code, 3);
     assert_eq!(shoot(("", ""), &["--until", "2020-01-01"]).code, 2);
+    assert_eq!(shoot(("", ""), &["--until", "9999-12-30"]).code, 2);
 }

@@ -4,6 +4,7 @@
 //! many cases of each family are equal, every difference, and the line `N passed, N failed` at the end.
 
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
+#![allow(clippy::expect_used, reason = "a test may fail")]
 
 mod defaults;
 mod edits;

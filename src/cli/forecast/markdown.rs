@@ -35,8 +35,7 @@ fn shoot_text(of: &ShootForecast, is_strict: bool) -> String {
     for step in &forecast.steps {
         for (index, moved) in step.moves.iter().enumerate() {
             let nodes = nodes_text(step, index);
-            let cells = [&day(step, forecast), &what(moved), &moved.from, &moved.to, why(moved), &nodes]
-                .map(|text| escaped(text));
+            let cells = [&day(step, forecast), &what(moved), &moved.from, &moved.to, why(moved), &nodes].map(escaped);
             text.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
     }

@@ -68,7 +68,13 @@ pub(super) struct ForecastArguments {
 /// A day or a time.
 pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
     let of_day = || text.parse::<Date>().and_then(|date| date.to_zoned(TimeZone::UTC)).map(|begin| begin.timestamp());
-    text.parse().or_else(|_| of_day()).map_err(|_| "neither a day such as 2027-03-31 nor a time in RFC 3339".to_owned())
+    let moment: Timestamp = text
+        .parse()
+        .or_else(|_| of_day())
+        .map_err(|_| "neither a day such as 2027-03-31 nor a time such as 2027-03-31T12:00:00Z".to_owned())?;
+    // So that a year more is a time as well.
+    let is_in_reach = (1970..9000).contains(&moment.to_zoned(TimeZone::UTC).year());
+    if is_in_reach { Ok(moment) } else { Err("not between the years 1970 and 9000".to_owned()) }
 }
 
 /// A shoot with what becomes of it.
