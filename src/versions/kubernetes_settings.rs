@@ -58,7 +58,7 @@ const REMOVALS: [Removal; 7] = [
 ];
 
 /// How many of the removals come before the SecretBinding in the order of texts.
-pub(super) const BEFORE_BINDING: usize = 3;
+const BEFORE_BINDING: usize = 3;
 
 /// Components with feature gates.
 const COMPONENTS: [&str; 5] = ["kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet"];

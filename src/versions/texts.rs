@@ -4,7 +4,7 @@ use super::run::{Cause, LastMaintenance, Run, Update};
 use super::target::NoTarget;
 
 /// About a SecretBinding that became a CredentialsBinding.
-pub const MIGRATED: &str = ".spec.secretBindingName was migrated to .spec.credentialsBindingName. Reason: SecretBinding is \
+pub(super) const MIGRATED: &str = ".spec.secretBindingName was migrated to .spec.credentialsBindingName. Reason: SecretBinding is \
                             deprecated and can no longer be used for Shoot clusters using Kubernetes version 1.34+";
 
 impl Update {

@@ -4,7 +4,7 @@ use crate::api::gardener::VersionedShootSpec;
 use crate::api::gotext::version::Version;
 
 /// How many minors a pool may be behind its control plane.
-pub const MOST_MINORS_BEHIND: u64 = 3;
+const MOST_MINORS_BEHIND: u64 = 3;
 
 /// What is wrong with the versions of a changed shoot, as the API server lists it. The texts are Gardener's.
 #[must_use]
@@ -40,7 +40,6 @@ pub fn refused(spec: &VersionedShootSpec) -> Vec<String> {
 }
 
 /// How many minors a pool is behind; `None` for another major.
-#[must_use]
-pub fn minors_behind(pool: &Version, control_plane: &Version) -> Option<u64> {
+fn minors_behind(pool: &Version, control_plane: &Version) -> Option<u64> {
     (control_plane.major <= pool.major).then(|| control_plane.minor.saturating_sub(pool.minor))
 }
