@@ -20,6 +20,7 @@
 //! * [`api`]: objects on the wire;
 //! * [`capabilities`]: which image flavor fits a machine, and which fits best (GEP-33);
 //! * [`cloud_profile`]: CloudProfiles as Gardener itself treats them;
+//! * [`versions`]: what becomes of the versions of a shoot in its maintenance windows;
 //! * [`pool`]: zones, hash, names, settings;
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`offer`]: what a CloudProfile offers, what is wrong with it, how it could be written;
@@ -61,6 +62,7 @@ pub(crate) mod process;
 pub mod provider;
 #[doc(hidden)]
 pub mod sidecar;
+pub mod versions;
 pub(crate) mod webhook;
 pub mod worker;
 

@@ -12,9 +12,9 @@ use crate::api::gardener::{
 };
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{NoFlavor, architecture_of_machine_type, best_flavor};
-use crate::cloud_profile::selectable::selectable;
 use crate::provider::Providers;
 use crate::provider::profile::{ListedFlavor, ProfileConfig, ProfileFormat};
+use crate::versions::selectable::selectable;
 use crate::webhook::Verdict;
 
 /// Versions that are looked at and named as a way out.

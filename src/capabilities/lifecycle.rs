@@ -79,19 +79,26 @@ macro_rules! life_of {
 
 life_of!(ExpirableVersion, ProfileImageVersion);
 
-impl Life<'_> {
+impl<'a> Life<'a> {
+    /// Its stages in list order, each with its start; one without start has begun.
+    pub fn stages(&self) -> impl Iterator<Item = (Option<&'a str>, Classification)> + use<'a> {
+        let listed =
+            self.stages.iter().map(|stage| (stage.start_time.as_deref(), Classification::of(&stage.classification)));
+        let older = self.stages.is_empty().then_some((self.classification, self.expiration_date));
+        let older = older.into_iter().flat_map(|(classification, expiration_date)| {
+            let first = classification.map_or(Classification::Supported, Classification::of);
+            let end = expiration_date.map(|date| (Some(date), Classification::Expired));
+            std::iter::once((None, first)).chain(end)
+        });
+        listed.chain(older)
+    }
+
     /// The stage at a moment. Of the stages that have begun the last in the list counts, whatever their times say.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> Classification {
         let began = |start: Option<&str>| start.is_none_or(|start| time(start).is_some_and(|start| start < now));
-        if self.stages.is_empty() {
-            return match self.expiration_date {
-                Some(_) if began(self.expiration_date) => Classification::Expired,
-                _ => self.classification.map_or(Classification::Supported, Classification::of),
-            };
-        }
-        let reached = self.stages.iter().rfind(|stage| began(stage.start_time.as_deref()));
-        reached.map_or(Classification::Unavailable, |stage| Classification::of(&stage.classification))
+        let reached = self.stages().filter(|(start, _)| began(*start)).last();
+        reached.map_or(Classification::Unavailable, |(_, stage)| stage)
     }
 
     /// When it expires or has expired, where a moment is given.

@@ -16,6 +16,7 @@ mod completions;
 mod configuration_file;
 mod exit;
 mod explain;
+mod forecast;
 pub mod input;
 pub mod json_fields;
 mod preview;
@@ -55,6 +56,8 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Show which input rolled the machines of a machine deployment, and when.
     Why(why::WhyArguments),
+    /// Forecast which versions of shoots change, when and why, until they are stable or stuck.
+    Forecast(forecast::ForecastArguments),
     /// Check, compare, convert and shorten CloudProfiles.
     Cloudprofile(cloudprofile::CloudProfileArguments),
     /// Print a script that completes commands and options in a shell.
@@ -91,6 +94,7 @@ pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
         Command::Render(arguments) => render::run(&arguments, providers),
         Command::Explain(arguments) => explain::run(&arguments, providers),
         Command::Why(arguments) => why::run(&arguments),
+        Command::Forecast(arguments) => forecast::run(&arguments),
         Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
         Command::Completions(arguments) => completions::run(&arguments),
     };

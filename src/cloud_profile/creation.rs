@@ -17,6 +17,11 @@ pub fn validate_creation(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp
     FieldErrors(errors.map(|error| FieldError { field: kept.original(&error.field), ..error }).collect())
 }
 
+/// Leaves out the versions that are not stored when a profile is created.
+pub fn leave_out_inactive(spec: &mut ProfileSpec, now: Timestamp) {
+    leave_out(spec, now);
+}
+
 /// The positions of the versions that were not left out.
 struct Kept {
     kubernetes: Vec<usize>,

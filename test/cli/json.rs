@@ -103,3 +103,30 @@ fn lint_prints_what_is_described() {
     assert_eq!(document["schema"], "cloudprofile-lint/v1");
     assert_described(&[document], "cloudprofile lint -o json");
 }
+
+#[test]
+fn forecast_prints_what_is_described() {
+    let with = |more: &[&str]| {
+        let shoots =
+            ["forecast", "example/versions/shoots.yaml", "--cloudprofile", "example/versions/cloudprofile.yaml"];
+        let at = ["--at", "2026-02-01", "-o", "json"];
+        outcome(command(&[&shoots[..], &at, more].concat()), "").json()
+    };
+    let expiring = "example/versions/cloudprofile-expiring.yaml";
+    let changed = ["--cloudprofile-new", expiring];
+    let samples = [with(&[]), with(&changed), crate::versions::sample(&[]), crate::versions::sample(&changed)];
+    assert_eq!(samples[0]["schema"], "forecast/v1");
+    assert_described(&samples, "forecast -o json");
+}
+
+#[test]
+fn cloudprofile_versions_prints_what_is_described() {
+    let files = ["example/versions/cloudprofile-expiring.yaml", "--shoots", "example/versions/shoots.yaml"];
+    let shown = outcome(
+        command(&[&["cloudprofile", "versions"], &files[..], &["-o", "json", "--at", "2026-02-01"]].concat()),
+        "",
+    );
+    let document = shown.json();
+    assert_eq!(document["schema"], "cloudprofile-versions/v1");
+    assert_described(&[document], "cloudprofile versions -o json");
+}

@@ -14,4 +14,5 @@ mod preview;
 mod reference;
 mod takeover;
 mod terminal;
+mod versions;
 mod why;

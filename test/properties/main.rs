@@ -5,6 +5,7 @@
 //! * [`provider_config`]: which bytes of a provider config are hashed;
 //! * [`profiles`]: both halves of a CloudProfile: what admission writes is what it accepts;
 //! * [`status_size`]: what a status takes, whatever is wrong with a Worker;
+//! * [`versions`]: maintenance over time;
 //! * [`zones`]: numbers and percentages of a pool spread over its zones;
 //! * [`mutations`]: inputs that were damaged at random give objects or an error, never a panic.
 //!
@@ -20,4 +21,5 @@ mod parity_inputs;
 mod profiles;
 mod provider_config;
 mod status_size;
+mod versions;
 mod zones;

@@ -9,6 +9,7 @@ mod profile_versions;
 mod shoot;
 mod shoot_pools;
 mod shoot_state;
+mod versioned_shoot;
 mod worker;
 
 pub use capability::*;
@@ -20,4 +21,5 @@ pub use profile_versions::*;
 pub use shoot::*;
 pub use shoot_pools::*;
 pub use shoot_state::*;
+pub use versioned_shoot::*;
 pub use worker::*;

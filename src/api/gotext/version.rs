@@ -41,6 +41,9 @@ pub enum VersionError {
 }
 
 impl Version {
+    /// The lowest release.
+    pub const ZERO: &Self = &Self { major: 0, minor: 0, patch: 0, prerelease: String::new(), metadata: String::new() };
+
     /// Reads a version leniently: a leading `v`, a missing minor or patch and leading zeros are accepted
     /// (docs/contract.md#hash-of-a-workerconfig).
     ///

@@ -162,7 +162,9 @@ impl Condition {
                 Part::Patch => (version.major, version.minor) <= (wanted.major, wanted.minor),
             },
             Operator::Tilde => {
-                let all = open_from == Part::Major;
+                // Nothing but `~0.0.0` reads as `>=0.0.0`.
+                let is_zero = open_from == Part::Nothing && wanted == Version::ZERO;
+                let all = open_from == Part::Major || is_zero;
                 version >= wanted && (all || same_minor || (same_major && open_from == Part::Minor))
             }
             Operator::Caret => version >= wanted && self.caret(version),

@@ -10,6 +10,7 @@ mod lint;
 mod matrix;
 mod minimize;
 mod source;
+mod versions;
 mod written;
 
 #[derive(Debug, Args)]
@@ -35,6 +36,8 @@ enum CloudProfileCommand {
     Convert(convert::ConvertArguments),
     /// Write a CloudProfile shorter, and prove that every machine type gets the same image.
     Minimize(minimize::MinimizeArguments),
+    /// Show which versions there are, in which stage, who uses them, and which can be removed.
+    Versions(versions::VersionsArguments),
 }
 
 pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<Exit> {
@@ -43,5 +46,6 @@ pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> an
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),
         CloudProfileCommand::Convert(arguments) => convert::run(arguments, providers),
         CloudProfileCommand::Minimize(arguments) => minimize::run(arguments, providers),
+        CloudProfileCommand::Versions(arguments) => versions::run(arguments),
     }
 }

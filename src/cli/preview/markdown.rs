@@ -105,7 +105,7 @@ fn cause_text(cause: &crate::preview::Cause, pool: &str) -> String {
 }
 
 /// Text that stays text inside a table: no markup, no mentions, no line ends, nothing that moves a cursor.
-fn escaped(text: &str) -> String {
+pub(in crate::cli) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in printable(&text.replace(['\n', '\r', '\t'], " ")).chars() {
         match character {

@@ -20,7 +20,7 @@ use crate::provider::Providers;
 mod groups;
 pub(super) mod json;
 pub(super) mod live;
-mod markdown;
+pub(super) mod markdown;
 pub(super) mod pairs;
 mod replacement;
 pub(super) mod table;

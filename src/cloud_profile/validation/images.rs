@@ -104,8 +104,8 @@ pub(in crate::cloud_profile) fn validate_image_version(
         errors.invalid(
             path.child("version"),
             &version.version,
-            "could not parse version. Use a semantic version; the provider's half of the profile can map it to an image \
-             whose own version is none",
+            "could not parse version. Use a semantic version. In case there is no semantic version for this image use the \
+             extensibility provider (define mapping in the CloudProfile) to map to the actual non semantic version",
         );
     }
     if let Some(lowest) = version.in_place_updates.as_ref().and_then(|updates| updates.min_version_for_update.as_ref())

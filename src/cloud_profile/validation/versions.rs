@@ -154,7 +154,11 @@ pub(super) fn validate_one_supported<'a>(
     }
     for (index, version, life, minor) in supported {
         let is_supported = life.at(now) == Classification::Supported;
-        if of_minor.get(&minor) != Some(&1) && is_supported && life.classification == Some("supported") {
+        if !is_supported || life.classification != Some("supported") {
+            continue;
+        }
+        // One complaint for each of the others.
+        for _ in 1..of_minor.get(&minor).copied().unwrap_or_default() {
             let detail = format!(
                 "unable to add version {version:?} with classification \"supported\". \"supported\" lifecycle stages must \
                  not overlap per minor version"

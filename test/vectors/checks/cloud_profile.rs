@@ -6,10 +6,10 @@ use gardener_extension_worker::api::gardener::{
 };
 use gardener_extension_worker::cloud_profile::architecture_fields::{apply_defaults, sync_architectures};
 use gardener_extension_worker::cloud_profile::namespaced::merge;
-use gardener_extension_worker::cloud_profile::shoot_defaults::{
+use gardener_extension_worker::cloud_profile::validation::{FeatureGates, validate_profile};
+use gardener_extension_worker::versions::shoot_defaults::{
     PoolWithoutImage, default_architecture, default_image, default_kubernetes_version,
 };
-use gardener_extension_worker::cloud_profile::validation::{FeatureGates, validate_profile};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

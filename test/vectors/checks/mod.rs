@@ -7,6 +7,7 @@ mod cloud_profile;
 mod gcp;
 mod gotext;
 mod pool;
+mod versions;
 
 use gardener_extension_worker::api::gotext::field::FieldErrors;
 use serde_json::Value;
@@ -39,6 +40,7 @@ pub(crate) fn for_table(name: &str) -> Option<Check> {
         .or_else(|| gcp::for_table(name))
         .or_else(|| cloud_profile::for_table(name))
         .or_else(|| azure_profiles::for_table(name))
+        .or_else(|| versions::for_table(name))
 }
 
 /// What came out of one row.

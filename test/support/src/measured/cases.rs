@@ -1,5 +1,5 @@
-//! The cases of a folder, in three forms: a file for a whole family, a folder with `input.yaml` and `expected.yaml` for
-//! each case, and `NAME.in.yaml` beside `NAME.out.json`.
+//! The cases of a folder, in four forms: a file for a whole family, a folder with `input.yaml` and `expected.yaml` for
+//! each case, `NAME.json` with both, and `NAME.in.yaml` beside `NAME.out.json`.
 //!
 //! A file of a family is an object:
 //!
@@ -96,6 +96,12 @@ fn walk(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> Result<(), String>
         } else if let Some(name) = name.strip_suffix(".in.yaml") {
             let documents = documents(&path, &folder.join(format!("{name}.out.json")));
             cases.push(Case { family: below(root, folder), name: name.to_owned(), form: Form::Flows, documents });
+        } else if let Some(name) = name.strip_suffix(".json").filter(|name| !name.ends_with(".out")) {
+            let documents = document(&path).map(|mut both| {
+                let [input, expected] = ["input", "expected"].map(|member| both[member].take());
+                Documents { input, expected }
+            });
+            cases.push(Case { family: below(root, folder), name: name.to_owned(), form: Form::Cases, documents });
         } else if name.ends_with(".yaml") && name != "expected.yaml" {
             add_family(&path, &below(root, &path.with_extension("")), cases)?;
         }

@@ -1,0 +1,53 @@
+//! A forecast for a comment at a pull request: the sum first, then the shoots.
+
+use super::summary::Summary;
+use super::table::{day, nodes_text, stuck_text, what, why, window};
+use super::{Report, ShootForecast};
+use crate::cli::preview::markdown::escaped;
+
+/// Comments have a limited length, so that a landscape does not fit into one.
+const MOST_SHOOTS: usize = 50;
+
+pub(super) fn text(report: &Report) -> String {
+    let mut text = format!("### Maintenance forecast\n\n**{}**\n\n", Summary::of(report).line(report.is_comparison));
+    for error in &report.errors {
+        text.push_str(&format!("- :x: {}\n", escaped(error)));
+    }
+    let worth = |shoot: &&ShootForecast| {
+        !shoot.forecast.steps.is_empty() || !shoot.forecast.stuck.is_empty() || shoot.before.is_some()
+    };
+    let shown: Vec<_> = report.shoots.iter().filter(worth).collect();
+    for shoot in shown.iter().take(MOST_SHOOTS) {
+        text.push_str(&shoot_text(shoot, report.is_strict));
+    }
+    if let Some(more) = shown.len().checked_sub(MOST_SHOOTS).filter(|more| *more > 0) {
+        text.push_str(&format!("… and {more} more; `-o json` lists all.\n"));
+    }
+    text
+}
+
+fn shoot_text(of: &ShootForecast, is_strict: bool) -> String {
+    let forecast = &of.forecast;
+    let mut text = format!("#### {}\n\n{}, {}\n\n", escaped(&of.shoot), escaped(&of.profile), window(forecast));
+    if !forecast.steps.is_empty() {
+        text.push_str("| Day | What | From | To | Why | Nodes |\n|---|---|---|---|---|---|\n");
+    }
+    for step in &forecast.steps {
+        for (index, moved) in step.moves.iter().enumerate() {
+            let nodes = nodes_text(step, index);
+            let cells = [&day(step, forecast), &what(moved), &moved.from, &moved.to, why(moved), &nodes].map(escaped);
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+    }
+    if !forecast.steps.is_empty() {
+        text.push('\n');
+    }
+    for stuck in &forecast.stuck {
+        text.push_str(&format!("- :x: {}. {}.\n", escaped(&stuck_text(stuck, forecast)), escaped(&stuck.remedy)));
+    }
+    for finding in forecast.findings.iter().filter(|_| is_strict) {
+        text.push_str(&format!("- :warning: {}\n", escaped(finding)));
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,210 @@
+//! `forecast`: what maintenance will do to shoots, and when.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::exit::{self, Exit};
+use super::terminal::{OutputFormat, complain, json, one_of, print, width};
+use crate::api::gardener::ProfileSpec;
+use crate::versions::catalog::VersionCatalog;
+use crate::versions::forecast::{Forecast, forecast};
+use crate::versions::garden::Garden;
+use crate::versions::maintenance::MaintainedShoot;
+use garden_files::{GardenFiles, Reference, complete, reference};
+use summary::Summary;
+
+mod document;
+pub(super) mod garden_files;
+mod markdown;
+mod summary;
+mod table;
+
+/// How far a forecast goes without `--until`.
+const YEAR: SignedDuration = SignedDuration::from_hours(24 * 365);
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker forecast shoot.yaml --cloudprofile profile.yaml
+  gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --until 2027-12-31 -o markdown
+  gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --cloudprofile-new changed.yaml
+
+docs/versions.md explains the rules. SecretBindings and CredentialsBindings in the files count; without any, those that a Shoot
+names are taken to exist.",
+    &[
+        (Exit::Findings, "versions change without touching a node; with --strict also: something is questionable"),
+        (Exit::Hazard, "no node is touched, but a version is stuck"),
+        (Exit::Roll, ""),
+    ]))]
+pub(super) struct ForecastArguments {
+    /// Files or folders with Shoots; `-` is standard input. They may hold CloudProfiles, NamespacedCloudProfiles and Clusters.
+    #[arg(value_name = "SHOOT", required = true)]
+    shoots: Vec<PathBuf>,
+    /// File or folder with CloudProfiles and NamespacedCloudProfiles.
+    #[arg(long, value_name = "FILE")]
+    cloudprofile: Vec<PathBuf>,
+    /// The same changed: show only what becomes different.
+    #[arg(long, value_name = "FILE")]
+    cloudprofile_new: Vec<PathBuf>,
+    /// From when on: a day or a time such as 2027-03-31T12:00:00Z. Today by default.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    at: Option<Timestamp>,
+    /// Until when. A year later by default.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    until: Option<Timestamp>,
+    /// Report also what is only questionable.
+    #[arg(long)]
+    strict: bool,
+    /// How to print.
+    #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
+    output: OutputFormat,
+}
+
+/// A day or a time.
+pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
+    let of_day = || text.parse::<Date>().and_then(|date| date.to_zoned(TimeZone::UTC)).map(|begin| begin.timestamp());
+    let moment: Timestamp = text
+        .parse()
+        .or_else(|_| of_day())
+        .map_err(|_| "neither a day such as 2027-03-31 nor a time such as 2027-03-31T12:00:00Z".to_owned())?;
+    // So that a year more is a time as well.
+    let is_in_reach = (1970..9000).contains(&moment.to_zoned(TimeZone::UTC).year());
+    if is_in_reach { Ok(moment) } else { Err("not between the years 1970 and 9000".to_owned()) }
+}
+
+/// A shoot with what becomes of it.
+struct ShootForecast {
+    source: String,
+    shoot: String,
+    profile: Reference,
+    forecast: Forecast,
+    /// Without the change of the profile, where there is one.
+    before: Option<Forecast>,
+}
+
+/// Everything that is printed.
+struct Report {
+    from: Timestamp,
+    until: Timestamp,
+    shoots: Vec<ShootForecast>,
+    /// How many shoots were looked at.
+    all: usize,
+    errors: Vec<String>,
+    is_comparison: bool,
+    is_strict: bool,
+}
+
+pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
+    let mut files = GardenFiles::read(&arguments.shoots)?;
+    files.join(GardenFiles::read(&arguments.cloudprofile)?);
+    let changed = GardenFiles::read(&arguments.cloudprofile_new)?;
+    let from = arguments.at.unwrap_or_else(today);
+    let until = arguments.until.unwrap_or(from + YEAR);
+    if until <= from {
+        return Err(exit::wrong_usage("--until must be later than --at"));
+    }
+    let report = report(&files, &changed, [from, until], arguments);
+    report.errors.iter().for_each(|error| complain(error));
+    match arguments.output {
+        OutputFormat::Json => print(&json(&document::document(&report))?)?,
+        OutputFormat::Markdown => print(&markdown::text(&report))?,
+        _ => print(&table::text(&report, width()))?,
+    }
+    Ok(report.exit())
+}
+
+fn today() -> Timestamp {
+    let now = Timestamp::now();
+    now.to_zoned(TimeZone::UTC).start_of_day().map_or(now, |day| day.timestamp())
+}
+
+fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], arguments: &ForecastArguments) -> Report {
+    let is_comparison = !arguments.cloudprofile_new.is_empty();
+    let old = files.replaced_by(&GardenFiles::default());
+    let new = if is_comparison { files.replaced_by(changed) } else { BTreeMap::new() };
+    let [old, new] = [&old, &new].map(catalogs);
+    let garden = Garden { bindings: files.bindings(), is_nginx_ingress_disabled: false, validates: true };
+    let mut report = Report {
+        from: span[0],
+        until: span[1],
+        shoots: Vec::new(),
+        all: files.shoots.len(),
+        errors: [&files.errors[..], &changed.errors].concat(),
+        is_comparison,
+        is_strict: arguments.strict,
+    };
+    for (source, state) in &files.shoots {
+        let profile = reference(&state.shoot);
+        let of = |catalogs: &BTreeMap<&str, VersionCatalog<'_>>| {
+            let catalog =
+                catalogs.get(profile.as_str()).ok_or_else(|| format!("CloudProfile {profile:?} is not given"))?;
+            one(state, catalog, &garden, span)
+        };
+        let title = state.shoot.title();
+        match (of(&old), is_comparison.then(|| of(&new)).transpose()) {
+            (Ok(before), Ok(Some(forecast))) => {
+                if !same(&before, &forecast) {
+                    let (source, before) = (source.clone(), Some(before));
+                    report.shoots.push(ShootForecast { source, shoot: title, profile, forecast, before });
+                }
+            }
+            (Ok(forecast), Ok(None)) => {
+                report.shoots.push(ShootForecast {
+                    source: source.clone(),
+                    shoot: title,
+                    profile,
+                    forecast,
+                    before: None,
+                });
+            }
+            (Err(error), _) | (_, Err(error)) => report.errors.push(format!("{source}: Shoot {title}: {error}")),
+        }
+    }
+    if report.all == 0 && report.errors.is_empty() {
+        report.errors.push("no Shoot found".to_owned());
+    }
+    report
+}
+
+fn catalogs(profiles: &BTreeMap<Reference, ProfileSpec>) -> BTreeMap<&str, VersionCatalog<'_>> {
+    profiles.iter().map(|(name, spec)| (name.as_str(), VersionCatalog::new(name, spec))).collect()
+}
+
+fn one(
+    state: &MaintainedShoot,
+    catalog: &VersionCatalog<'_>,
+    garden: &Garden,
+    span: [Timestamp; 2],
+) -> Result<Forecast, String> {
+    let mut state = state.clone();
+    complete(&mut state.shoot, catalog.spec, span[0])?;
+    Ok(forecast(&state, catalog, garden, span))
+}
+
+fn same(before: &Forecast, after: &Forecast) -> bool {
+    before.steps == after.steps && before.stuck == after.stuck
+}
+
+impl Report {
+    fn exit(&self) -> Exit {
+        let summary = Summary::of(self);
+        if !self.errors.is_empty() {
+            Exit::Failed
+        } else if summary.pools > 0 {
+            Exit::Roll
+        } else if summary.stuck > 0 {
+            Exit::Hazard
+        } else if summary.moving > 0
+            || (self.is_strict && self.shoots.iter().any(|shoot| !shoot.forecast.findings.is_empty()))
+        {
+            Exit::Findings
+        } else {
+            Exit::Done
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! To which versions of its image a pool may go (docs/versions.md#which-images).
+
+use crate::api::gardener::{ImageContainerRuntime, VersionedPool};
+use crate::api::gotext::version::Version;
+use crate::capabilities::{DEFAULT_ARCHITECTURE, architectures_of_version, is_supported_by_image};
+
+use super::catalog::{ListedImage, ListedImageVersion, VersionCatalog};
+
+/// The versions of its image that fit a pool, as far as it does not depend on versions.
+#[derive(Clone, Debug)]
+pub struct FittingVersions<'c> {
+    /// The image in the profile.
+    pub image: &'c ListedImage<'c>,
+    versions: Vec<&'c ListedImageVersion<'c>>,
+}
+
+/// Why nothing is known of a pool. Gardener then leaves the images of this pool and of those behind it as they are.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownPool {
+    /// The profile lacks the machine type.
+    #[error("machine type {machine_type:?} of worker {pool:?} does not exist in cloudprofile")]
+    MachineType {
+        /// The machine type.
+        machine_type: String,
+        /// The pool.
+        pool: String,
+    },
+    /// The profile lacks the image.
+    #[error(
+        "failure while determining the default machine image in the CloudProfile: no machineImage with name {image:?} \
+         (specified in shoot) could be found in the cloudProfile {profile:?}"
+    )]
+    Image {
+        /// The image.
+        image: String,
+        /// The profile.
+        profile: String,
+    },
+    /// A Kubernetes version of the shoot can't be read.
+    #[error("{0}")]
+    Version(crate::api::gotext::version::VersionError),
+}
+
+impl<'c> FittingVersions<'c> {
+    /// The versions with the architecture, the capabilities and the container runtimes of a pool.
+    ///
+    /// # Errors
+    /// When the profile lacks its machine type or image.
+    pub fn new(catalog: &'c VersionCatalog<'c>, pool: &VersionedPool) -> Result<Self, UnknownPool> {
+        let machine = &pool.machine;
+        let unknown_type =
+            || UnknownPool::MachineType { machine_type: machine.machine_type.clone(), pool: pool.name.clone() };
+        let machine_type = catalog.machine_type(&machine.machine_type).ok_or_else(unknown_type)?;
+        let name = machine.image.as_ref().map_or("", |image| image.name.as_str());
+        let unknown_image = || UnknownPool::Image { image: name.to_owned(), profile: catalog.name.to_owned() };
+        let image = catalog.image(name).ok_or_else(unknown_image)?;
+        let definitions = &catalog.spec.machine_capabilities;
+        let architecture = machine.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
+        let fits = |version: &&ListedImageVersion<'_>| {
+            architectures_of_version(version.entry, definitions).contains(&architecture)
+                && (definitions.is_empty()
+                    || is_supported_by_image(
+                        &machine_type.capabilities,
+                        &version.entry.capability_flavors,
+                        definitions,
+                    ))
+                && has_runtimes(&version.entry.cri, pool.cri.as_ref())
+        };
+        Ok(Self { image, versions: image.versions.iter().filter(fits).collect() })
+    }
+
+    /// Of these the versions that run a kubelet and that nodes can be updated to in place, where the pool does that.
+    pub fn at(
+        &self,
+        kubelet: &Version,
+        in_place_from: Option<&str>,
+    ) -> impl Iterator<Item = &'c ListedImageVersion<'c>> + use<'_, 'c> {
+        let current = in_place_from.map(|text| (text.to_owned(), Version::parse(numbers(text))));
+        let kubelet = kubelet.clone();
+        self.versions.iter().copied().filter(move |version| {
+            let runs = match &version.kubelet {
+                None => true,
+                Some(constraint) => constraint.as_ref().is_some_and(|constraint| constraint.allows(&kubelet)),
+            };
+            runs && current.as_ref().is_none_or(|(text, current)| {
+                version.entry.in_place_updates.as_ref().is_some_and(|updates| {
+                    let minimum = updates.min_version_for_update.as_deref();
+                    let minimum = minimum.and_then(|minimum| Version::parse(numbers(minimum)).ok());
+                    let is_above =
+                        || current.as_ref().is_ok_and(|current| minimum.is_some_and(|minimum| minimum <= *current));
+                    updates.supported && (version.listed.text == text || is_above())
+                })
+            })
+        })
+    }
+}
+
+/// Whether an image version has the container runtime of a pool and everything that the pool wants of it.
+fn has_runtimes(offered: &[ImageContainerRuntime], wanted: Option<&ImageContainerRuntime>) -> bool {
+    let name = wanted.map_or("containerd", |wanted| wanted.name.as_str());
+    let Some(found) = offered.iter().find(|offered| offered.name == name) else { return false };
+    let mut wanted = wanted.iter().flat_map(|wanted| &wanted.container_runtimes);
+    wanted.all(|wanted| found.container_runtimes.iter().any(|found| found.runtime_type == wanted.runtime_type))
+}
+
+/// A version without what follows its three numbers, as Gardener compares some.
+pub(super) fn numbers(version: &str) -> &str {
+    let version = version.strip_prefix('v').unwrap_or(version);
+    version.split(['-', '+', '~']).next().unwrap_or(version)
+}

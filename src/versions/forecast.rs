@@ -1,0 +1,331 @@
+//! What maintenance will do to a shoot, run by run, until it is stable or stuck (docs/versions.md#forecast).
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::gardener::VersionedPool;
+use crate::api::gotext::version::Version;
+use crate::capabilities::Classification;
+
+use super::catalog::VersionCatalog;
+use super::garden::Garden;
+use super::history::{History, Step};
+use super::maintenance::MaintainedShoot;
+use super::run::{Cause, Update};
+use super::target::NoTarget;
+use super::window::EffectiveWindow;
+
+/// The first wake-up that can be in a window; at its very begin the controller would not come back.
+const EARLIEST: SignedDuration = SignedDuration::from_secs(1);
+
+/// What is said where the random minute decides over more than a day.
+const BY_CHANCE: &str = "Chance decides: a version enters another stage within the window, and the way depends on the minute in \
+                         which maintenance runs";
+
+/// What becomes of one shoot.
+#[derive(Clone, Debug)]
+pub struct Forecast {
+    /// When maintenance runs.
+    pub window: EffectiveWindow,
+    /// The runs that change something.
+    pub steps: Vec<ForecastStep>,
+    /// What can't go on at the end.
+    pub stuck: Vec<Stuck>,
+    /// What is questionable, though Gardener does it.
+    pub findings: Vec<String>,
+}
+
+/// A run that changes something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForecastStep {
+    /// The begin of its window; of the first where the minute decides in which maintenance runs.
+    pub time: Timestamp,
+    /// The begin of the last window that it can be.
+    pub latest: Timestamp,
+    /// Versions that change.
+    pub moves: Vec<Move>,
+    /// What else changes in the Shoot.
+    pub operations: Vec<String>,
+    /// Pools whose nodes are replaced or updated.
+    pub nodes: Vec<PoolNodes>,
+}
+
+/// A version that changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The pool; `None` for the control plane.
+    pub pool: Option<String>,
+    /// The image; `None` for Kubernetes.
+    pub image: Option<String>,
+    /// The version before.
+    pub from: String,
+    /// The version afterwards.
+    pub to: String,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// What becomes of the nodes of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolNodes {
+    /// The pool.
+    pub pool: String,
+    /// Which of the moves do it.
+    pub causes: Vec<usize>,
+    /// Whether they are updated in place instead of being replaced.
+    pub in_place: bool,
+    /// How many they are: fewest and most, as the autoscaler leaves it.
+    pub count: [u32; 2],
+    /// How many come before others go, a number or a percentage.
+    pub surge: String,
+    /// How many go before others come.
+    pub unavailable: String,
+}
+
+/// A version that can't go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The pool; `None` for the control plane or the whole shoot.
+    pub pool: Option<String>,
+    /// The image; `None` for Kubernetes or the whole shoot.
+    pub image: Option<String>,
+    /// The version, empty where the whole shoot is stuck.
+    pub version: String,
+    /// Since which window.
+    pub since: Timestamp,
+    /// Why.
+    pub why: String,
+    /// What would help.
+    pub remedy: String,
+}
+
+impl ForecastStep {
+    /// What a move does to nodes: the pools that it changes, and whether an earlier move of the step does so already.
+    pub fn nodes_of(&self, moved: usize) -> impl Iterator<Item = (&PoolNodes, bool)> {
+        let of_move = self.nodes.iter().filter(move |pool| pool.causes.contains(&moved));
+        of_move.map(move |pool| (pool, pool.causes.first() != Some(&moved)))
+    }
+}
+
+impl Move {
+    /// Whether the version has to go.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.cause != Cause::Automatic
+    }
+}
+
+/// Forecasts the windows between two moments.
+#[must_use]
+pub fn forecast(
+    state: &MaintainedShoot,
+    catalog: &VersionCatalog<'_>,
+    garden: &Garden,
+    [from, until]: [Timestamp; 2],
+) -> Forecast {
+    let history = |offset: SignedDuration| {
+        let mut history = History::start(state.clone(), catalog, garden.clone(), offset, from);
+        history.advance(until);
+        history
+    };
+    let early = history(EARLIEST);
+    let window = *early.window();
+    let pools = &state.shoot.spec.provider.workers;
+    let mut steps: Vec<ForecastStep> = early.steps.iter().filter_map(|step| step_of(step, &window, pools)).collect();
+    let mut findings = oddities(&early, catalog);
+    // Where within the window the controller wakes up matters only if a stage begins there: then a late one is a day ahead.
+    if catalog.changes().iter().any(|change| *change >= from && window.contains(*change)) {
+        let late = history(window.length() - EARLIEST);
+        let mut others = late.steps.iter().filter_map(|step| step_of(step, &window, pools));
+        for step in &mut steps {
+            match others.next() {
+                Some(other) if other.moves == step.moves => {
+                    (step.time, step.latest) = (step.time.min(other.time), step.time.max(other.time));
+                }
+                _ => {
+                    findings.push(BY_CHANCE.to_owned());
+                    break;
+                }
+            }
+        }
+    }
+    Forecast { window, steps, stuck: stuck(&early), findings }
+}
+
+fn step_of(step: &Step, window: &EffectiveWindow, pools: &[VersionedPool]) -> Option<ForecastStep> {
+    let run = &step.run;
+    let moves: Vec<Move> =
+        run.updates().filter(|(_, update)| update.is_move()).map(|(pool, update)| to_move(pool, update)).collect();
+    if moves.is_empty() && run.operations.is_empty() || run.rejected.is_some() {
+        return None;
+    }
+    let nodes = pools.iter().filter_map(|pool| {
+        let causes = moves.iter().enumerate().filter(|(_, moved)| touches(moved, pool)).map(|(index, _)| index);
+        let causes: Vec<usize> = causes.collect();
+        (!causes.is_empty()).then(|| nodes(pool, causes))
+    });
+    let nodes = nodes.collect();
+    let time = window.begin_of(step.time);
+    Some(ForecastStep { time, latest: time, moves, operations: run.operations.clone(), nodes })
+}
+
+fn to_move(pool: Option<&str>, update: &Update) -> Move {
+    Move {
+        pool: pool.map(str::to_owned),
+        image: update.image.as_ref().map(|(name, _)| name.clone()),
+        from: update.from.clone(),
+        to: update.to.clone().unwrap_or_default(),
+        cause: update.cause,
+    }
+}
+
+/// Whether a move changes the nodes of a pool: to another image, or another minor of Kubernetes. A patch of Kubernetes is taken
+/// over by running nodes.
+fn touches(moved: &Move, pool: &VersionedPool) -> bool {
+    match (&moved.pool, &moved.image) {
+        (Some(name), Some(_)) => *name == pool.name,
+        (Some(name), None) => *name == pool.name && changes_minor(moved),
+        (None, _) => pool.kubernetes.version.is_none() && changes_minor(moved),
+    }
+}
+
+fn changes_minor(moved: &Move) -> bool {
+    let minor = |version: &str| Version::parse(version).map(|version| version.major_minor());
+    minor(&moved.from) != minor(&moved.to)
+}
+
+fn nodes(pool: &VersionedPool, causes: Vec<usize>) -> PoolNodes {
+    let number = |value: &Option<serde_json::Value>, default: &str| match value {
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(number) => number.to_string(),
+        None => default.to_owned(),
+    };
+    PoolNodes {
+        pool: pool.name.clone(),
+        causes,
+        in_place: pool.is_updated_in_place(),
+        count: [pool.minimum, pool.maximum],
+        surge: number(&pool.max_surge, "1"),
+        unavailable: number(&pool.max_unavailable, "0"),
+    }
+}
+
+/// What Gardener does and nobody expects.
+fn oddities(history: &History<'_>, catalog: &VersionCatalog<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for step in &history.steps {
+        for (pool, update) in step.run.updates() {
+            let Ok(to) = &update.to else { continue };
+            let whose = pool.map_or("The control plane".to_owned(), |pool| format!("Pool {pool}"));
+            let listed = match &update.image {
+                None => catalog.kubernetes.iter().find(|listed| listed.text == to),
+                Some((name, _)) => catalog.image(name).and_then(|image| {
+                    image.versions.iter().map(|version| &version.listed).find(|listed| listed.text == to)
+                }),
+            };
+            let Some(listed) = listed else { continue };
+            match listed.at(step.time) {
+                Classification::Unavailable => found.push(format!("{whose} goes to {to}, which is not available yet")),
+                Classification::Expired => found.push(format!("{whose} goes to {to}, which has expired as well")),
+                _ if update.image.is_some()
+                    && listed.version.as_ref().is_ok_and(|version| !version.prerelease.is_empty()) =>
+                {
+                    found.push(format!("{whose} goes to {to}, a prerelease"));
+                }
+                _ => {}
+            }
+        }
+        if step.run.is_silent && step.run.images.values().any(Update::is_move) {
+            found.push("Images change without a word about it in status and events".to_owned());
+        }
+    }
+    found.dedup();
+    found
+}
+
+/// What fails in the last run, since when.
+fn stuck(history: &History<'_>) -> Vec<Stuck> {
+    let Some(last) =
+        history.steps.last().filter(|step| Some(step.last_time) == history.first_and_last.map(|[_, last]| last))
+    else {
+        return Vec::new();
+    };
+    let window = history.window();
+    let since = |fails: &dyn Fn(&Step) -> bool| {
+        let failing = history.steps.iter().rev().take_while(|step| fails(step)).last().unwrap_or(last);
+        window.begin_of(failing.time)
+    };
+    let mut stuck = Vec::new();
+    for (pool, update) in last.run.updates() {
+        let Err(error) = &update.to else { continue };
+        let is_same = |step: &Step| step.run.updates().any(|other| other == (pool, update));
+        stuck.push(Stuck {
+            pool: pool.map(str::to_owned),
+            image: update.image.as_ref().map(|(name, _)| name.clone()),
+            version: update.from.clone(),
+            since: since(&is_same),
+            why: cause_of(update),
+            remedy: remedy(update, error),
+        });
+    }
+    let whole = |why: String, remedy: &str, fails: &dyn Fn(&Step) -> bool| Stuck {
+        pool: None,
+        image: None,
+        version: String::new(),
+        since: since(fails),
+        why,
+        remedy: remedy.to_owned(),
+    };
+    if let Some(rejected) = &last.run.rejected {
+        let remedy = "Change what it names; until then no version of the shoot is updated";
+        stuck.push(whole(format!("the API server refuses the update: {rejected}"), remedy, &|step| {
+            step.run.rejected.is_some()
+        }));
+    }
+    if let Some(crash) = &last.run.crash {
+        let why = format!("Gardener's controller crashes: {crash}");
+        stuck.push(whole(why, "Write the Shoot anew, so that the API server sets defaults", &|step| {
+            step.run.crash.is_some()
+        }));
+    }
+    if last.run.is_silent {
+        let why =
+            last.run.logged.iter().find_map(|line| line.strip_prefix("Failed to maintain Shoot machine images: "));
+        let remedy = "Change the pool; until then the images of this pool and of those behind it stay as they are";
+        stuck.push(whole(why.unwrap_or_default().to_owned(), remedy, &|step| step.run.is_silent));
+    }
+    stuck
+}
+
+fn cause_of(update: &Update) -> String {
+    match (update.cause, &update.image) {
+        (Cause::Missing, Some(_)) => "the CloudProfile does not have it, or not for this pool".to_owned(),
+        (Cause::Missing, None) => "the CloudProfile does not have it".to_owned(),
+        _ => "it has expired".to_owned(),
+    }
+}
+
+/// What the CloudProfile would need.
+fn remedy(update: &Update, error: &NoTarget) -> String {
+    let version = Version::parse(&update.from).ok();
+    match (error, &update.image, version) {
+        (NoTarget::Nothing { .. }, None, Some(version)) => format!(
+            "The CloudProfile needs a version {}.{}.x that is no preview: control planes and pools go from minor to minor",
+            version.major,
+            version.minor + 1
+        ),
+        (NoTarget::Nothing { .. }, Some((name, strategy)), Some(version)) if strategy == "patch" => format!(
+            "The CloudProfile needs a version {}.x of {name} with a minor above {} that fits the pool and is no preview, or a newer patch",
+            version.major, version.minor
+        ),
+        (NoTarget::Nothing { .. }, Some((name, _)), Some(version)) => format!(
+            "The CloudProfile needs a newer version {}.x of {name} that fits the pool, or one of a higher major",
+            version.major
+        ),
+        (NoTarget::EndOfLife { .. }, Some((name, _)), _) => format!(
+            "The CloudProfile needs a version of {name} above {} that fits the pool and is neither preview nor expired; or the \
+             pool goes to another image",
+            update.from
+        ),
+        (error, ..) => error.to_string(),
+    }
+}

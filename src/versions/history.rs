@@ -1,0 +1,221 @@
+//! Maintenance of one shoot over time: its controller wakes up in every window (docs/versions.md#when).
+//!
+//! A run that leaves everything as it was is repeated by all that follow until a version enters another stage. So time goes from
+//! one such moment to the next instead of from day to day.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::candidates::FittingVersions;
+use super::catalog::VersionCatalog;
+use super::garden::Garden;
+use super::maintenance::{MAINTAIN, MaintainedShoot, OPERATION, Pools, Surroundings, maintain, operations};
+use super::run::Run;
+use super::window::EffectiveWindow;
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// Why a run took place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// The controller started within the window.
+    Start,
+    /// It woke up in the window.
+    Window,
+    /// The owner asked for it, or moved the window.
+    Event,
+}
+
+/// Runs in a row that did the same and left something behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When the first one took place.
+    pub time: Timestamp,
+    /// When the last one took place.
+    pub last_time: Timestamp,
+    /// How many they are.
+    pub runs: i64,
+    /// Why.
+    pub trigger: Trigger,
+    /// What they did.
+    pub run: Run,
+}
+
+/// A shoot whose time goes on.
+#[derive(Clone, Debug)]
+pub struct History<'c> {
+    /// The shoot as it is now.
+    pub state: MaintainedShoot,
+    /// The garden around it.
+    pub garden: Garden,
+    /// What has happened.
+    pub steps: Vec<Step>,
+    /// How many runs there were.
+    pub runs: i64,
+    /// When the first and the last of them were.
+    pub first_and_last: Option<[Timestamp; 2]>,
+    /// When the controller wakes up after the begin of a window.
+    offset: SignedDuration,
+    catalog: &'c VersionCatalog<'c>,
+    pools: Pools<'c>,
+    window: EffectiveWindow,
+    wake_up: Option<Timestamp>,
+    is_deleted: bool,
+}
+
+impl<'c> History<'c> {
+    /// The controller starts; it wakes up `offset` after the begin of each window, at most at its end.
+    #[must_use]
+    pub fn start(
+        state: MaintainedShoot,
+        catalog: &'c VersionCatalog<'c>,
+        garden: Garden,
+        offset: SignedDuration,
+        now: Timestamp,
+    ) -> Self {
+        let (pools, window) = (fitting(&state, catalog), window(&state));
+        let is_deleted = state.shoot.metadata.deletion_timestamp.is_some();
+        let mut history = Self {
+            state,
+            garden,
+            steps: Vec::new(),
+            runs: 0,
+            first_and_last: None,
+            offset,
+            catalog,
+            pools,
+            window,
+            wake_up: None,
+            is_deleted,
+        };
+        history.reconcile(now, Trigger::Start);
+        history
+    }
+
+    /// Its window.
+    #[must_use]
+    pub fn window(&self) -> &EffectiveWindow {
+        &self.window
+    }
+
+    /// The profile is replaced.
+    pub fn set_profile(&mut self, catalog: &'c VersionCatalog<'c>) {
+        self.catalog = catalog;
+        self.pools = fitting(&self.state, catalog);
+    }
+
+    /// The owner changes the shoot, which starts a run at once where it asks for one or moves the window.
+    pub fn set_shoot(&mut self, state: MaintainedShoot, now: Timestamp) {
+        let is_newly_asked = is_maintain_asked(&state) && !is_maintain_asked(&self.state);
+        self.state = state;
+        self.pools = fitting(&self.state, self.catalog);
+        let window = window(&self.state);
+        let has_moved = window != self.window;
+        self.window = window;
+        if is_newly_asked || has_moved {
+            self.reconcile(now, Trigger::Event);
+        }
+    }
+
+    /// The shoot is deleted: nothing happens any more.
+    pub fn delete(&mut self) {
+        self.is_deleted = true;
+    }
+
+    /// Lets time go on to a moment; what happens at that moment is left out.
+    pub fn advance(&mut self, until: Timestamp) {
+        while self.advance_once(until) {}
+    }
+
+    /// Lets time go on until the controller has woken up once, and the runs are over that only repeat what it did; whether it
+    /// wakes up before that moment at all.
+    pub fn advance_once(&mut self, until: Timestamp) -> bool {
+        let Some(now) = self.wake_up.filter(|wake_up| *wake_up < until) else { return false };
+        self.wake_up = None;
+        if self.reconcile(now, Trigger::Window) {
+            self.repeat(now, until);
+        }
+        true
+    }
+
+    /// One look at the shoot; whether it can only be repeated.
+    fn reconcile(&mut self, now: Timestamp, trigger: Trigger) -> bool {
+        if self.is_deleted {
+            return false;
+        }
+        let [begin, end] = self.window.wake_up(now);
+        let next = (begin + self.offset).min(end);
+        // Without any time until then the controller isn't told to come back.
+        if next != now {
+            self.wake_up = Some(self.wake_up.map_or(next, |wake_up| wake_up.min(next)));
+        }
+        if !self.window.contains(now) && !is_maintain_asked(&self.state) {
+            return false;
+        }
+        let around = Surroundings { catalog: self.catalog, pools: &self.pools, now };
+        let run = maintain(&mut self.state, &mut self.garden, around);
+        if run.crash.is_some() {
+            self.is_deleted = true;
+        }
+        let is_stable = run.is_stable;
+        let before = self.first_and_last.map(|[_, last]| last);
+        self.runs += 1;
+        self.first_and_last = Some([self.first_and_last.map_or(now, |[first, _]| first), now]);
+        if run.left_something() {
+            self.add(Step { time: now, last_time: now, runs: 1, trigger, run }, before);
+        }
+        is_stable
+    }
+
+    fn add(&mut self, step: Step, before: Option<Timestamp>) {
+        let is_quiet = !step.run.changes_settings && !step.run.updates().any(|(_, update)| update.is_move());
+        match self.steps.last_mut() {
+            Some(last)
+                if is_quiet
+                    && Some(last.last_time) == before
+                    && last.trigger == step.trigger
+                    && (Run { is_stable: true, ..last.run.clone() })
+                        == (Run { is_stable: true, ..step.run.clone() }) =>
+            {
+                last.runs += 1;
+                last.last_time = step.time;
+            }
+            _ => self.steps.push(step),
+        }
+    }
+
+    /// Passes over the runs that do what the one just now did: one a day, as long as no version enters another stage.
+    fn repeat(&mut self, now: Timestamp, until: Timestamp) {
+        if self.wake_up != Some(now + DAY) {
+            return;
+        }
+        let days = |to: Timestamp| now.duration_until(to).as_secs() / DAY.as_secs();
+        // The last moment at which a run still repeats: a stage counts strictly after its begin.
+        let until = until - SignedDuration::from_nanos(1);
+        let last = self.catalog.next_change(now).map_or(until, |change| change.min(until));
+        let passed = days(last);
+        if passed <= 0 {
+            return;
+        }
+        let last = now + DAY * i32::try_from(passed).unwrap_or(i32::MAX);
+        self.runs += passed;
+        if let Some(step) = self.steps.last_mut().filter(|step| step.last_time == now) {
+            step.runs += passed;
+            step.last_time = last;
+        }
+        self.first_and_last = self.first_and_last.map(|[first, _]| [first, last]);
+        self.wake_up = Some(last + DAY);
+    }
+}
+
+fn window(state: &MaintainedShoot) -> EffectiveWindow {
+    EffectiveWindow::of(state.shoot.spec.maintenance.as_ref().and_then(|maintenance| maintenance.time_window.as_ref()))
+}
+
+fn fitting<'c>(state: &MaintainedShoot, catalog: &'c VersionCatalog<'c>) -> Pools<'c> {
+    state.shoot.spec.provider.workers.iter().map(|pool| FittingVersions::new(catalog, pool)).collect()
+}
+
+fn is_maintain_asked(state: &MaintainedShoot) -> bool {
+    let annotation = state.shoot.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION));
+    annotation.is_some_and(|text| operations(text).any(|operation| operation == MAINTAIN))
+}

@@ -1,0 +1,426 @@
+//! One run of maintenance: what becomes of a shoot (docs/versions.md#one-run).
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::api::gardener::{AutoUpdate, VersionedPool, VersionedShoot};
+use crate::api::gotext::version::Version;
+use crate::api::gotext::version_constraint::VersionConstraint;
+use crate::capabilities::Classification;
+
+use super::candidates::{FittingVersions, UnknownPool, numbers};
+use super::catalog::VersionCatalog;
+use super::garden::Garden;
+use super::kubernetes_settings::{Crossing, KubernetesSettings};
+use super::run::{Cause, Run, Update};
+use super::target::{Candidate, NoTarget, Subject, target};
+use super::texts;
+use super::update_rules::refused;
+
+/// The annotation with which an owner asks for an operation.
+pub const OPERATION: &str = "gardener.cloud/operation";
+/// The operation of that annotation that starts maintenance at once.
+pub const MAINTAIN: &str = "maintain";
+const MAINTENANCE_OPERATION: &str = "maintenance.gardener.cloud/operation";
+const NEEDS_RETRY: &str = "maintenance.shoot.gardener.cloud/needs-retry-operation";
+
+/// What Go says when it reads what is not there.
+const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
+/// What Go says when it writes into a map that is not there.
+const NIL_MAP: &str = "assignment to entry in nil map";
+
+/// A shoot between two runs.
+#[derive(Clone, Debug, Default)]
+pub struct MaintainedShoot {
+    /// Versions, window, pools.
+    pub shoot: VersionedShoot,
+    /// What an update may take away.
+    pub settings: Option<KubernetesSettings>,
+}
+
+/// The versions that fit each pool, in list order.
+pub type Pools<'c> = Vec<Result<FittingVersions<'c>, UnknownPool>>;
+
+/// What a run finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'r, 'c> {
+    /// The profile.
+    pub catalog: &'c VersionCatalog<'c>,
+    /// What fits the pools of the shoot.
+    pub pools: &'r Pools<'c>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// The versions as a run wants to have them.
+struct Plan {
+    control_plane: String,
+    pools: Vec<Option<String>>,
+    images: Vec<Option<String>>,
+    settings: Option<KubernetesSettings>,
+    credentials_binding: Option<String>,
+}
+
+/// Carries out one run. A version of the control plane that can't be read ends it with nothing but a line in the log.
+pub fn maintain(state: &mut MaintainedShoot, garden: &mut Garden, around: Surroundings<'_, '_>) -> Run {
+    let spec = &state.shoot.spec;
+    let auto = spec.maintenance.as_ref().and_then(|maintenance| maintenance.auto_update);
+    let has_images = spec.provider.workers.iter().all(|pool| pool.machine.image.is_some());
+    let (Some(auto), true) = (auto, has_images) else { return Run::crashed(NIL_POINTER) };
+    if auto.machine_image_version.is_none() && !spec.provider.workers.is_empty() {
+        return Run::crashed(NIL_POINTER);
+    }
+    let mut run = Run::default();
+    let planned = plan(state, auto, garden, around, &mut run);
+    let crash = run.updates().find_map(|(_, update)| match &update.to {
+        Err(NoTarget::Crash(error)) => Some(error.to_string()),
+        _ => None,
+    });
+    if let Some(text) = crash {
+        return Run::crashed(text);
+    }
+    let Some(plan) = planned else {
+        run.is_stable = true;
+        return run;
+    };
+    finish(state, garden, plan, &mut run);
+    run
+}
+
+fn plan(
+    state: &MaintainedShoot,
+    auto: AutoUpdate,
+    garden: &mut Garden,
+    around: Surroundings<'_, '_>,
+    run: &mut Run,
+) -> Option<Plan> {
+    let spec = &state.shoot.spec;
+    let before = spec.kubernetes.version.clone().unwrap_or_default();
+    let images = update_images(&spec.provider.workers, &before, auto, around, run);
+    let updated = update_kubernetes(&before, auto, around);
+    if let Err(error) | Ok(Some(Update { to: Err(error), .. })) = &updated {
+        run.logged.push(format!("Failed to maintain Shoot kubernetes version: {error}"));
+    }
+    run.control_plane = updated.ok().flatten();
+    let after = run.control_plane.as_ref().and_then(|update| update.to.as_ref().ok()).unwrap_or(&before).clone();
+    let (Ok(old), Ok(new)) = (Version::parse(&before), Version::parse(&after)) else { return None };
+    let crossing = Crossing::new(&old, &new);
+    let mut settings = state.settings.clone();
+    let [mut operations, behind] = settings.as_mut().map(|settings| settings.cross(crossing)).unwrap_or_default();
+    let mut credentials_binding = None;
+    if let (Some(name), None, true) = (&spec.secret_binding_name, &spec.credentials_binding_name, crossing.reaches(34))
+    {
+        match garden.migrate(state.shoot.metadata.namespace.as_deref().unwrap_or_default(), name) {
+            Ok(binding) => {
+                credentials_binding = Some(binding);
+                operations.push(texts::MIGRATED.to_owned());
+            }
+            Err(error) => {
+                run.logged.push(format!("Failed to migrate SecretBinding to CredentialsBinding: {error}"));
+                operations.push(format!("Failed to migrate from secretBindingName to credentialsBindingName: {error}"));
+            }
+        }
+    }
+    operations.extend(behind);
+    let pools = update_pools(&spec.provider.workers, &new, auto, around, run);
+    if let Some(settings) = &mut settings {
+        let versions: Vec<&str> = pools.iter().map(|version| version.as_deref().unwrap_or(&after)).collect();
+        operations.extend(settings.keep_known(&after, &versions));
+    }
+    run.operation = operation(&state.shoot);
+    if let Some(operation) = &run.operation.as_ref().filter(|_| !is_failed(&state.shoot)) {
+        operations.push(format!("Added \"{operation}\" operation annotation"));
+    }
+    if garden.is_nginx_ingress_disabled {
+        operations.extend(settings.as_mut().and_then(KubernetesSettings::disable_nginx_ingress));
+    }
+    run.operations = operations;
+    Some(Plan { control_plane: after, pools, images, settings, credentials_binding })
+}
+
+/// Images of pools in list order. Where nothing is known of a pool, those behind it are not looked at and nothing is told.
+fn update_images(
+    pools: &[VersionedPool],
+    control_plane: &str,
+    auto: AutoUpdate,
+    around: Surroundings<'_, '_>,
+    run: &mut Run,
+) -> Vec<Option<String>> {
+    let mut targets = vec![None; pools.len()];
+    for ((pool, fitting), target) in pools.iter().zip(around.pools).zip(&mut targets) {
+        let kubelet = Version::parse(pool.kubernetes.version.as_deref().unwrap_or(control_plane));
+        let known = match (fitting, kubelet) {
+            (Ok(fitting), Ok(kubelet)) => Ok((fitting, kubelet)),
+            (Err(unknown), _) => Err(unknown.clone()),
+            (_, Err(error)) => Err(UnknownPool::Version(error)),
+        };
+        let (fitting, kubelet) = match known {
+            Ok(known) => known,
+            Err(unknown) => {
+                run.logged.push(format!("Failed to maintain Shoot machine images: {unknown}"));
+                run.is_silent = true;
+                run.images.retain(|_, update| update.to.is_ok());
+                break;
+            }
+        };
+        let Some(update) = update_image(pool, fitting, &kubelet, auto, around.now) else { continue };
+        match &update.to {
+            Ok(to) => *target = Some(to.clone()),
+            Err(error) => run.logged.push(texts::image_failed(&update, error, &pool.name)),
+        }
+        run.images.insert(pool.name.clone(), update);
+    }
+    targets
+}
+
+fn update_image(
+    pool: &VersionedPool,
+    fitting: &FittingVersions<'_>,
+    kubelet: &Version,
+    auto: AutoUpdate,
+    now: Timestamp,
+) -> Option<Update> {
+    let current = pool.machine.image.as_ref()?;
+    let in_place_from = pool.is_updated_in_place().then_some(current.version.as_str());
+    let fitting_now = fitting.at(kubelet, in_place_from);
+    let candidates: Vec<Candidate<'_>> =
+        fitting_now.map(|version| Candidate { listed: &version.listed, stage: version.listed.at(now) }).collect();
+    let has_name = fitting.image.image.name == current.name;
+    let listed = candidates.iter().find(|candidate| has_name && candidate.listed.text == current.version);
+    let cause = cause(listed.map(|listed| listed.stage), auto.machine_image_version == Some(true))?;
+    let (name, strategy) = (current.name.as_str(), fitting.image.strategy());
+    let found = target(Subject::Image { name, strategy }, &candidates, &current.version, cause != Cause::Automatic);
+    update(found, Some((name.to_owned(), strategy.to_owned())), &current.version, cause)
+}
+
+/// Kubernetes of pools that have a version of their own: never beyond the control plane.
+fn update_pools(
+    pools: &[VersionedPool],
+    control_plane: &Version,
+    auto: AutoUpdate,
+    around: Surroundings<'_, '_>,
+    run: &mut Run,
+) -> Vec<Option<String>> {
+    let mut versions = Vec::with_capacity(pools.len());
+    for pool in pools {
+        let mut version = pool.kubernetes.version.clone();
+        let updated = version.as_deref().map_or(Ok(None), |version| update_kubernetes(version, auto, around));
+        if let Err(error) | Ok(Some(Update { to: Err(error), .. })) = &updated {
+            run.logged.push(format!("Could not maintain Kubernetes version for worker pool ({}): {error}", pool.name));
+        }
+        if let Ok(Some(mut update)) = updated {
+            if let Ok(to) = &mut update.to {
+                let wanted = Version::parse(to).unwrap_or_else(|_| control_plane.clone());
+                *to = wanted.min(control_plane.clone()).to_string();
+                version = Some(to.clone());
+            }
+            run.kubernetes.insert(pool.name.clone(), update);
+        }
+        versions.push(version);
+    }
+    versions
+}
+
+fn update_kubernetes(
+    current: &str,
+    auto: AutoUpdate,
+    around: Surroundings<'_, '_>,
+) -> Result<Option<Update>, NoTarget> {
+    let versions = &around.catalog.kubernetes;
+    let constraint = VersionConstraint::parse(&format!("= {}", numbers(current)));
+    let mut listed = None;
+    for version in versions {
+        let unreadable = |error| NoTarget::Unreadable { version: version.text.to_owned(), error };
+        let numbers = match &version.version {
+            Ok(known) if known.prerelease.is_empty() => known.clone(),
+            _ => Version::parse(numbers(version.text)).map_err(unreadable)?,
+        };
+        let constraint = constraint.as_ref().map_err(|_| {
+            NoTarget::CurrentUnreadable(
+                Version::parse(current).err().unwrap_or(crate::api::gotext::version::VersionError::Invalid),
+            )
+        })?;
+        if constraint.allows(&numbers) {
+            listed = Some(version.at(around.now));
+            break;
+        }
+    }
+    let Some(cause) = cause(listed, auto.kubernetes_version) else { return Ok(None) };
+    let candidates: Vec<Candidate<'_>> =
+        versions.iter().map(|listed| Candidate { listed, stage: listed.at(around.now) }).collect();
+    let found = target(Subject::Kubernetes, &candidates, current, cause != Cause::Automatic);
+    Ok(update(found, None, current, cause))
+}
+
+fn cause(listed: Option<Classification>, is_automatic: bool) -> Option<Cause> {
+    match listed {
+        None => Some(Cause::Missing),
+        Some(Classification::Expired) => Some(Cause::Expired),
+        Some(_) => is_automatic.then_some(Cause::Automatic),
+    }
+}
+
+fn update(
+    found: Result<Option<&str>, NoTarget>,
+    image: Option<(String, String)>,
+    from: &str,
+    cause: Cause,
+) -> Option<Update> {
+    let to = found.map(|found| found.map(str::to_owned)).transpose()?;
+    Some(Update { image, from: from.to_owned(), to, cause })
+}
+
+fn is_failed(shoot: &VersionedShoot) -> bool {
+    shoot.status.last_operation.as_ref().is_some_and(|operation| operation.state == "Failed")
+}
+
+/// What gardenlet is asked for, where it is not plain `reconcile`.
+fn operation(shoot: &VersionedShoot) -> Option<String> {
+    let annotation = |name: &str| shoot.metadata.annotations.as_ref()?.get(name).map(String::as_str);
+    if is_failed(shoot) {
+        let is_needed = ["1", "t", "T", "TRUE", "true", "True"].contains(&annotation(NEEDS_RETRY).unwrap_or_default());
+        return is_needed.then(|| "retry".to_owned());
+    }
+    shoot.status.last_operation.as_ref()?;
+    let wanted = annotation(MAINTENANCE_OPERATION).unwrap_or_default();
+    let mut operations: Vec<&str> = operations(wanted).collect();
+    if !operations.contains(&"reconcile") {
+        operations.push("reconcile");
+    }
+    (operations != ["reconcile"]).then(|| operations.join(";"))
+}
+
+/// The operations of an annotation.
+pub fn operations(annotation: &str) -> impl Iterator<Item = &str> {
+    annotation.split(';').map(str::trim).filter(|operation| !operation.is_empty())
+}
+
+/// Writes status and shoot, unless the API server refuses the shoot or the controller crashes between the two.
+fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, run: &mut Run) {
+    let before = state.shoot.status.last_maintenance.as_ref().map(|last| last.state.clone());
+    let shoot = &mut state.shoot;
+    let has_work = !run.operations.is_empty() || run.control_plane.is_some() || !run.kubernetes.is_empty();
+    let is_told = has_work || !(run.images.is_empty() || run.is_silent);
+    let changed = changed(shoot, &plan);
+    let rejections = if is_told && garden.validates { refused(&changed.spec) } else { Vec::new() };
+    let last = is_told.then(|| texts::last_maintenance(run));
+    let is_maintain_asked = take_off_maintain(shoot);
+    if !rejections.is_empty() {
+        let name = shoot.metadata.name.as_deref().unwrap_or_default();
+        let rejected = texts::rejection(name, &rejections);
+        // All of it is lost, but for what is in the log.
+        let logged = std::mem::take(&mut run.logged);
+        let last_maintenance = Some(texts::failed_maintenance(&rejected));
+        *run = Run { logged, rejected: Some(rejected), last_maintenance, ..Run::default() };
+    } else {
+        let is_map_there = shoot.metadata.annotations.is_some() || asks_gardenlet(shoot);
+        if !is_map_there {
+            *run = Run { crash: Some(NIL_MAP.to_owned()), last_maintenance: last, ..Run::default() };
+            run.last_maintenance
+                .iter_mut()
+                .filter(|last| last.state == "Succeeded")
+                .for_each(|last| last.state = "Processing");
+            return;
+        }
+        run.last_maintenance = last.or_else(|| (before.as_deref() == Some("Failed")).then(texts::recovered));
+        run.changes_settings = plan.settings != state.settings || plan.credentials_binding.is_some();
+        state.settings = plan.settings;
+        state.shoot = changed;
+        let took_annotation = take_off_operations(&mut state.shoot, is_maintain_asked);
+        let moved = run.updates().any(|(_, update)| update.is_move());
+        run.is_stable = !(moved || run.changes_settings || took_annotation);
+    }
+    if let Some(last) = &run.last_maintenance {
+        state.shoot.status.last_maintenance.get_or_insert_default().state = last.state.to_owned();
+    }
+    let after = state.shoot.status.last_maintenance.as_ref().map(|last| last.state.clone());
+    run.is_stable = (run.is_stable || run.rejected.is_some()) && before == after && !is_maintain_asked;
+}
+
+/// The shoot with the planned versions.
+fn changed(shoot: &VersionedShoot, plan: &Plan) -> VersionedShoot {
+    let mut changed = shoot.clone();
+    changed.spec.kubernetes.version = Some(plan.control_plane.clone());
+    if let Some(binding) = &plan.credentials_binding {
+        changed.spec.secret_binding_name = None;
+        changed.spec.credentials_binding_name = Some(binding.clone());
+    }
+    for ((pool, version), image) in changed.spec.provider.workers.iter_mut().zip(&plan.pools).zip(&plan.images) {
+        pool.kubernetes.version.clone_from(version);
+        if let (Some(image), Some(version)) = (&mut pool.machine.image, image) {
+            image.version.clone_from(version);
+        }
+    }
+    changed
+}
+
+/// Whether gardenlet is asked for something, which makes annotations where there are none.
+fn asks_gardenlet(shoot: &VersionedShoot) -> bool {
+    shoot.status.last_operation.is_some() && (!is_failed(shoot) || operation(shoot).is_some())
+}
+
+/// Takes the annotation off with which the owner has asked for the run; whether it was there.
+fn take_off_maintain(shoot: &mut VersionedShoot) -> bool {
+    let Some(annotations) = &mut shoot.metadata.annotations else { return false };
+    let is_asked =
+        annotations.get(OPERATION).is_some_and(|text| operations(text).any(|operation| operation == MAINTAIN));
+    if is_asked {
+        annotations.remove(OPERATION);
+    }
+    is_asked
+}
+
+/// Takes the annotations off that the run has carried out; whether there were some.
+fn take_off_operations(shoot: &mut VersionedShoot, is_maintain_asked: bool) -> bool {
+    let taken = match (&shoot.status.last_operation, is_failed(shoot)) {
+        (None, _) => None,
+        (_, true) => operation(shoot).map(|_| NEEDS_RETRY),
+        (_, false) => Some(MAINTENANCE_OPERATION),
+    };
+    let Some(annotations) = &mut shoot.metadata.annotations else { return false };
+    if is_maintain_asked {
+        annotations.remove(OPERATION);
+    }
+    taken.is_some_and(|taken| annotations.remove(taken).is_some())
+}
+
+impl MaintainedShoot {
+    /// Reads a Shoot. With `defaults` it gets what the API server sets.
+    ///
+    /// # Errors
+    /// When it is no Shoot.
+    pub fn read(shoot: &Value, defaults: bool) -> Result<Self, crate::api::gotext::json::DecodeError> {
+        let settings = KubernetesSettings::of(&shoot["spec"]);
+        let mut shoot: VersionedShoot = crate::api::gotext::json::decode_value(shoot)?;
+        if defaults {
+            shoot.apply_defaults();
+        }
+        Ok(Self { shoot, settings })
+    }
+
+    /// Writes the versions, and what updates have taken away since `before`, into the Shoot that was read.
+    pub fn write(&self, before: Option<&KubernetesSettings>, shoot: &mut Value) {
+        let spec = &self.shoot.spec;
+        let mut set = |pointer: &str, value: &str| {
+            shoot.pointer_mut(pointer).into_iter().for_each(|place| *place = value.into());
+        };
+        set("/spec/kubernetes/version", spec.kubernetes.version.as_deref().unwrap_or_default());
+        for (index, pool) in spec.provider.workers.iter().enumerate() {
+            if let Some(version) = &pool.kubernetes.version {
+                set(&format!("/spec/provider/workers/{index}/kubernetes/version"), version);
+            }
+            if let Some(image) = &pool.machine.image {
+                set(&format!("/spec/provider/workers/{index}/machine/image/version"), &image.version);
+            }
+        }
+        if let (Some(binding), Some(members)) = (&spec.credentials_binding_name, shoot["spec"].as_object_mut()) {
+            if spec.secret_binding_name.is_none() {
+                members.remove("secretBindingName");
+            }
+            members.insert("credentialsBindingName".to_owned(), binding.clone().into());
+        }
+        if let (Some(settings), Some(before)) = (&self.settings, before) {
+            settings.write(before, &mut shoot["spec"]);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What becomes of the versions of a shoot in its maintenance windows: Kubernetes of the control plane and of pools, and
+//! machine images. The rules are in docs/versions.md; that they are Gardener's, the tests `maintenance` and `vectors` show.
+//!
+//! ```text
+//!  CloudProfile ─► catalog ─┐
+//!                           ├─► candidates ─► target ─┐
+//!  Shoot ───────────────────┘                         ├─► maintenance ─► history ─► forecast
+//!         window ─► when    kubernetes_settings, garden, update_rules: what else happens
+//! ```
+//!
+//! * [`catalog`]: the versions of a profile with their lives; [`candidates`]: those that fit a pool;
+//! * [`target`]: where an update goes, automatic or forced;
+//! * [`window`]: when; [`maintenance`]: one run; [`run`]: what it did; [`texts`]: what Gardener writes about it; [`history`]: many runs;
+//!   [`forecast`]: what comes of them;
+//! * [`kubernetes_settings`], [`garden`]: what an update takes out of a Shoot; [`update_rules`]: what is refused;
+//! * [`selectable`]: which versions new pools can select; [`shoot_defaults`]: what a Shoot gets that leaves versions open.
+//!
+//! Pure: the time is an argument.
+
+pub mod candidates;
+pub mod catalog;
+pub mod forecast;
+pub mod garden;
+pub mod history;
+pub mod kubernetes_settings;
+pub mod maintenance;
+pub mod run;
+pub mod selectable;
+pub mod shoot_defaults;
+pub mod target;
+pub mod texts;
+pub mod update_rules;
+pub mod window;

@@ -1,0 +1,250 @@
+//! To which version of a list an update goes: automatically, or by force (docs/versions.md#where-to).
+
+use crate::api::gotext::version::{Version, VersionError};
+use crate::capabilities::Classification;
+
+use super::catalog::ListedVersion;
+
+/// A version of a list in its stage at the moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// The version.
+    pub listed: &'a ListedVersion<'a>,
+    /// Its stage.
+    pub stage: Classification,
+}
+
+/// How far an update may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Within the minor.
+    Patch,
+    /// Within the major.
+    Minor,
+    /// To any version.
+    Major,
+}
+
+/// What is updated, for the rule and for messages.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a> {
+    /// Kubernetes: patches, by force the consecutive minor.
+    Kubernetes,
+    /// An image of that name, with its update strategy.
+    Image {
+        /// As the shoot writes it.
+        name: &'a str,
+        /// As the profile writes it.
+        strategy: &'a str,
+    },
+}
+
+/// Why there is no target. The texts are Gardener's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoTarget {
+    /// A version of the list can't be read.
+    #[error(
+        "failed to determine a higher patch version for automatic update: error while parsing version '{version}': {error}"
+    )]
+    Unreadable {
+        /// The version.
+        version: String,
+        /// Why.
+        error: VersionError,
+    },
+    /// The current version can't be read.
+    #[error("failed to determine a higher patch version for automatic update: {0}")]
+    CurrentUnreadable(VersionError),
+    /// The newest version of an image with strategy `major` has expired.
+    #[error(
+        "failed to determine version for forceful update: either the machine image \"{image}\" is reaching end of life and \
+         migration to another machine image is required or there is a misconfiguration in the CloudProfile. If it is the \
+         latter, make sure the machine image in the CloudProfile has at least one version that is not expired, not in \
+         preview and greater or equal to the current Shoot image version \"{version}\""
+    )]
+    EndOfLife {
+        /// The image.
+        image: String,
+        /// The current version.
+        version: String,
+    },
+    /// There is no version to go to.
+    #[error(
+        "cannot perform forceful update of expired version \"{version}\". No suitable version found in CloudProfile - this \
+         is most likely a misconfiguration of the CloudProfile"
+    )]
+    Nothing {
+        /// The current version.
+        version: String,
+    },
+    /// Gardener's controller crashes on a version of the list.
+    #[error("{0}")]
+    Crash(VersionError),
+}
+
+impl Subject<'_> {
+    /// How far automatic updates go.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        match self {
+            Self::Kubernetes | Self::Image { strategy: "patch", .. } => Reach::Patch,
+            Self::Image { strategy: "minor", .. } => Reach::Minor,
+            Self::Image { .. } => Reach::Major,
+        }
+    }
+}
+
+/// The version that follows the current one; `None` when it stays. An expired one goes on by force where no automatic update
+/// takes it away.
+///
+/// # Errors
+/// When the current version must go and nothing is there, or a version can't be read.
+pub fn target<'a>(
+    subject: Subject<'_>,
+    candidates: &[Candidate<'a>],
+    current: &str,
+    is_expired: bool,
+) -> Result<Option<&'a str>, NoTarget> {
+    let version = Version::parse(current).map_err(NoTarget::CurrentUnreadable)?;
+    if let Some(found) = automatic(subject.reach(), candidates, &version)? {
+        return Ok(Some(found));
+    }
+    if !is_expired {
+        return Ok(None);
+    }
+    let forced = match (subject, subject.reach()) {
+        (Subject::Kubernetes, _) => consecutive_minor(candidates, &version)?,
+        (Subject::Image { .. }, Reach::Patch) => next_higher(candidates, &version, Reach::Minor)?,
+        (Subject::Image { .. }, Reach::Minor) => next_higher(candidates, &version, Reach::Major)?,
+        (Subject::Image { name, .. }, Reach::Major) => {
+            return Err(NoTarget::EndOfLife { image: name.to_owned(), version: current.to_owned() });
+        }
+    };
+    forced.map(Some).ok_or_else(|| NoTarget::Nothing { version: current.to_owned() })
+}
+
+/// The target of an automatic update: the newest patch of the minor; only without one as far as the strategy reaches. Versions
+/// that are not deprecated come first.
+///
+/// # Errors
+/// When a version of the list can't be read.
+pub fn automatic<'a>(
+    reach: Reach,
+    candidates: &[Candidate<'a>],
+    current: &Version,
+) -> Result<Option<&'a str>, NoTarget> {
+    let within = |reach: Reach| {
+        let fits = |candidate: &Candidate<'_>, version: &Version| {
+            candidate.stage != Classification::Expired && version > current && is_within(reach, version, current)
+        };
+        let preferred = latest(candidates, |candidate, version| {
+            candidate.stage != Classification::Deprecated && fits(candidate, version)
+        })?;
+        if preferred.is_some() { Ok(preferred) } else { latest(candidates, fits) }
+    };
+    let patch = within(Reach::Patch)?;
+    if patch.is_some() || reach == Reach::Patch { Ok(patch) } else { within(reach) }
+}
+
+fn is_within(reach: Reach, version: &Version, current: &Version) -> bool {
+    match reach {
+        // Prereleases do not count here, and 0.0.0 stands for everything.
+        Reach::Patch => {
+            (current.major, current.minor, current.patch) == (0, 0, 0)
+                || ((version.major, version.minor) == (current.major, current.minor) && version.patch >= current.patch)
+        }
+        Reach::Minor => version.major == current.major,
+        Reach::Major => true,
+    }
+}
+
+/// The target of a forced Kubernetes update: the newest patch of exactly the next minor, at best one that has not expired.
+///
+/// # Errors
+/// When a version of the list can't be read.
+pub fn consecutive_minor<'a>(candidates: &[Candidate<'a>], current: &Version) -> Result<Option<&'a str>, NoTarget> {
+    let fits = |version: &Version| {
+        version.major == current.major && current.minor.checked_add(1).is_some_and(|next| version.minor == next)
+    };
+    let living = latest(candidates, |candidate, version| candidate.stage != Classification::Expired && fits(version))?;
+    if living.is_some() { Ok(living) } else { latest(candidates, |_, version| fits(version)) }
+}
+
+/// The newest version that fits and is no preview; of equal ones the first. `0.0.0` is never found.
+fn latest<'a>(
+    candidates: &[Candidate<'a>],
+    fits: impl Fn(&Candidate<'a>, &Version) -> bool,
+) -> Result<Option<&'a str>, NoTarget> {
+    let mut found: Option<(&Version, &'a str)> = None;
+    for candidate in candidates.iter().filter(|candidate| candidate.stage != Classification::Preview) {
+        let ListedVersion { text, version, .. } = candidate.listed;
+        let version =
+            version.as_ref().map_err(|error| NoTarget::Unreadable { version: (*text).to_owned(), error: *error })?;
+        let is_newer = match found {
+            Some((newest, _)) => version > newest,
+            None => version > Version::ZERO,
+        };
+        if is_newer && fits(candidate, version) {
+            found = Some((version, text));
+        }
+    }
+    Ok(found.map(|(_, text)| text))
+}
+
+/// The target of a forced image update: the newest version of the next minor or major that the list has, whatever its number.
+///
+/// Expired versions count only where otherwise a group would be left out. Whether one is, is judged by all versions of the
+/// list, also those of other majors: then an expired patch may win over a living one of its group.
+///
+/// # Errors
+/// When a version of the list can't be read: Gardener crashes on it.
+pub fn next_higher<'a>(
+    candidates: &[Candidate<'a>],
+    current: &Version,
+    group: Reach,
+) -> Result<Option<&'a str>, NoTarget> {
+    let mut ascending = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        ascending.push((candidate.listed.version.as_ref().map_err(|error| NoTarget::Crash(*error))?, candidate));
+    }
+    ascending.sort_by_key(|(version, _)| *version);
+    let number = |version: &Version| if group == Reach::Minor { version.minor } else { version.major };
+    let (living, next) = next_group(&ascending, current, group, false);
+    let is_skipped = |(version, _): (&Version, &str)| next.is_some_and(|next| number(version) > next);
+    let found = match living {
+        Some(living) if !is_skipped(living) => Some(living),
+        _ => next_group(&ascending, current, group, true).0,
+    };
+    Ok(found.map(|(_, text)| text))
+}
+
+/// The newest version of the first group that has one, and the number of the first group at all as far as was looked.
+fn next_group<'a, 'v>(
+    ascending: &[(&'v Version, &Candidate<'a>)],
+    current: &Version,
+    group: Reach,
+    with_expired: bool,
+) -> (Option<(&'v Version, &'a str)>, Option<u64>) {
+    let number = |version: &Version| if group == Reach::Minor { version.minor } else { version.major };
+    let (mut found, mut first): (Option<(&Version, &str)>, Option<u64>) = (None, None);
+    for (version, candidate) in ascending {
+        let of_version = number(version);
+        if of_version > number(current) {
+            first = Some(first.map_or(of_version, |first| first.min(of_version)));
+        }
+        let fits = match candidate.stage {
+            Classification::Preview => false,
+            Classification::Expired => with_expired,
+            _ => true,
+        };
+        let is_higher = of_version > number(current) && (group == Reach::Major || version.major == current.major);
+        if !fits || !is_higher {
+            continue;
+        }
+        if found.is_some_and(|(found, _)| of_version > number(found)) {
+            break;
+        }
+        found = Some((version, candidate.listed.text));
+    }
+    (found, first)
+}

@@ -1,0 +1,134 @@
+//! What Gardener writes about a run: status, events, lines of its log. The texts are Gardener's.
+
+use super::run::{Cause, LastMaintenance, Run, Update};
+use super::target::NoTarget;
+
+/// About a SecretBinding that became a CredentialsBinding.
+pub(super) const MIGRATED: &str = ".spec.secretBindingName was migrated to .spec.credentialsBindingName. Reason: SecretBinding is \
+                            deprecated and can no longer be used for Shoot clusters using Kubernetes version 1.34+";
+
+impl Update {
+    /// Why the version is looked at.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match (self.cause, &self.image) {
+            (Cause::Missing, _) => "Version does not exist in CloudProfile".to_owned(),
+            (Cause::Expired, None) => "Kubernetes version expired - force update required".to_owned(),
+            (Cause::Automatic, None) => "Automatic update of Kubernetes version configured".to_owned(),
+            (Cause::Expired, Some((_, strategy))) => {
+                format!("Machine image version expired - force update required (image update strategy: {strategy})")
+            }
+            (Cause::Automatic, Some((_, strategy))) => format!(
+                "Automatic update of the machine image version is configured (image update strategy: {strategy})"
+            ),
+        }
+    }
+
+    /// What has become of it.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let Self { image, from, to, .. } = self;
+        match (to, image) {
+            (Ok(to), None) => format!("Updated Kubernetes version from \"{from}\" to \"{to}\""),
+            (Ok(to), Some((name, _))) => format!("Updated machine image \"{name}\" from \"{from}\" to \"{to}\""),
+            (Err(error), None) => format!("could not determine higher suitable version than \"{from}\": {error}"),
+            (Err(error), Some((name, strategy))) => {
+                format!("failed to update machine image \"{name}\": {}", image_error(name, strategy, error))
+            }
+        }
+    }
+}
+
+fn image_error(name: &str, strategy: &str, error: &NoTarget) -> String {
+    format!(
+        "failed to determine the target version for maintenance of machine image \"{name}\" with strategy \
+         \"{strategy}\": {error}"
+    )
+}
+
+/// The line of the log about an image that can't be updated.
+pub(super) fn image_failed(update: &Update, error: &NoTarget, pool: &str) -> String {
+    let (name, strategy) = update.image.clone().unwrap_or_default();
+    format!("Maintenance of machine image failed ({pool}): {}", image_error(&name, &strategy, error))
+}
+
+/// The status after a run that the API server accepts.
+pub(super) fn last_maintenance(run: &Run) -> LastMaintenance {
+    let (mut parts, mut failure_reasons) = (Vec::new(), Vec::new());
+    let reported = || run.updates().filter(|(_, update)| !(run.is_silent && update.image.is_some()));
+    for (pool, update) in reported() {
+        let whose = pool.map_or("Control Plane".to_owned(), |pool| format!("Worker pool \"{pool}\""));
+        let (description, reason) = (update.description(), update.reason());
+        if update.to.is_ok() {
+            parts.push(format!("{whose}: {description}. Reason: {reason}"));
+            continue;
+        }
+        let (failed, failure) = match (pool, &update.image) {
+            (None, _) => ("Kubernetes version update failed", "Kubernetes maintenance failure due to: "),
+            (_, None) => ("Kubernetes version maintenance failed", "Kubernetes maintenance failure due to: "),
+            _ => ("machine image version maintenance failed", ""),
+        };
+        parts.push(format!("{whose}: {failed}. Reason for update: {reason}"));
+        failure_reasons.push(format!("{whose}: {failure}{description}"));
+    }
+    parts.extend(run.operations.iter().cloned());
+    let all = reported().count();
+    let summary = match failure_reasons.len() {
+        0 => "All maintenance operations successful.".to_owned(),
+        failed => format!("({}/{all}) maintenance operations successful.", all - failed),
+    };
+    let state = if failure_reasons.is_empty() { "Succeeded" } else { "Failed" };
+    LastMaintenance { state, summary, parts, failure_reasons }
+}
+
+/// The status after a run that the API server refuses.
+pub(super) fn failed_maintenance(rejected: &str) -> LastMaintenance {
+    LastMaintenance {
+        state: "Failed",
+        summary: "Maintenance failed".to_owned(),
+        parts: Vec::new(),
+        failure_reasons: vec![format!("Updates to the Shoot failed to be applied: {rejected}")],
+    }
+}
+
+/// The status after a run with nothing to do that follows a failed one.
+pub(super) fn recovered() -> LastMaintenance {
+    let summary = "Maintenance succeeded".to_owned();
+    LastMaintenance { state: "Succeeded", summary, parts: Vec::new(), failure_reasons: Vec::new() }
+}
+
+/// How the API server refuses a Shoot.
+pub(super) fn rejection(name: &str, errors: &[String]) -> String {
+    let errors = match errors {
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
+    };
+    format!("Shoot.core.gardener.cloud \"{name}\" is invalid: {errors}")
+}
+
+impl Run {
+    /// The events that Gardener publishes: type, reason and text, sorted.
+    #[must_use]
+    pub fn events(&self) -> Vec<String> {
+        let reported = self.updates().filter(|(_, update)| !(self.is_silent && update.image.is_some()));
+        let mut events: Vec<String> = reported
+            .map(|(pool, update)| {
+                let whose = pool.map_or("Control Plane".to_owned(), |pool| format!("Worker pool \"{pool}\""));
+                let (event, what) = match update.image {
+                    None => ("KubernetesVersionMaintenance", "Kubernetes"),
+                    Some(_) => ("MachineImageVersionMaintenance", "Machine image"),
+                };
+                let (description, reason) = (update.description(), update.reason());
+                match update.to {
+                    Ok(_) => format!("Normal {event} {whose}: {description}. Reason: {reason}."),
+                    Err(_) => format!(
+                        "Warning {event} {whose}: {what} version maintenance failed. Reason for update: {reason}. Error: \
+                         {description}"
+                    ),
+                }
+            })
+            .collect();
+        events.sort();
+        events
+    }
+}
