@@ -27,6 +27,7 @@
 //! * [`cloud`]: clients of clouds, for what pools depend on there;
 //! * [`explain`]: a plan for people;
 //! * [`preview`]: what a change does before it happens, and why;
+//! * [`diagnose`]: why a Worker is not ready, from its objects as they are;
 //! * `process`: logs, traces, endpoints, leader election;
 //! * `cluster`: clients, watches, the store, reads and writes;
 //! * `webhook`: the server of admission reviews, its certificate and registration;
@@ -43,6 +44,7 @@ pub mod cloud;
 pub mod cloud_profile;
 pub(crate) mod cluster;
 pub(crate) mod controller;
+pub mod diagnose;
 pub mod explain;
 pub mod offer;
 pub mod pool;
