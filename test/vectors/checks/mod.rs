@@ -4,6 +4,7 @@ mod azure;
 mod azure_profiles;
 mod capabilities;
 mod cloud_profile;
+mod gcp_profiles;
 mod gotext;
 mod pool;
 
@@ -37,6 +38,7 @@ pub(crate) fn for_table(name: &str) -> Option<Check> {
         .or_else(|| azure::for_table(name))
         .or_else(|| cloud_profile::for_table(name))
         .or_else(|| azure_profiles::for_table(name))
+        .or_else(|| gcp_profiles::for_table(name))
 }
 
 /// What came out of one row.
