@@ -28,6 +28,7 @@
 //! * [`cloud`]: clients of clouds, for what pools depend on there;
 //! * [`explain`]: a plan for people;
 //! * [`preview`]: what a change does before it happens, and why;
+//! * [`diagnose`]: why a Worker is not ready, from its objects as they are;
 //! * `process`: logs, traces, endpoints, leader election;
 //! * `cluster`: clients, watches, the store, reads and writes;
 //! * `webhook`: the server of admission reviews, its certificate and registration;
@@ -52,6 +53,8 @@ pub mod cloud_profile;
 pub(crate) mod cluster;
 pub(crate) mod controller;
 #[doc(hidden)]
+pub mod diagnose;
+#[doc(hidden)]
 pub mod explain;
 #[doc(hidden)]
 pub mod offer;
@@ -62,6 +65,7 @@ pub(crate) mod process;
 pub mod provider;
 #[doc(hidden)]
 pub mod sidecar;
+#[doc(hidden)]
 pub mod versions;
 pub(crate) mod webhook;
 pub mod worker;

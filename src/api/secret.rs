@@ -16,13 +16,25 @@ pub struct SecretContent {
     /// Labels of the Secret.
     pub labels: BTreeMap<String, String>,
     data: BTreeMap<String, ByteString>,
+    /// Nobody has read the values: whatever key is asked for counts as filled.
+    unread: bool,
 }
 
+/// What stands for the value of a Secret that nobody has read.
+const UNREAD: &[u8] = b"unread";
+
 impl SecretContent {
+    /// A Secret of which only the metadata was read. It is enough for what is planned without being written.
+    #[must_use]
+    pub fn unread(labels: BTreeMap<String, String>) -> Self {
+        Self { labels, data: BTreeMap::new(), unread: true }
+    }
+
     /// The value of a key, `None` when the key is absent or its value is empty.
     #[must_use]
     pub fn non_empty(&self, key: &str) -> Option<&[u8]> {
-        self.data.get(key).map(|value| value.0.as_slice()).filter(|value| !value.is_empty())
+        let value = self.data.get(key).map(|value| value.0.as_slice()).filter(|value| !value.is_empty());
+        value.or(self.unread.then_some(UNREAD))
     }
 
     /// Bytes of all values together.
@@ -34,7 +46,7 @@ impl SecretContent {
     /// Whether the key is there, even with an empty value.
     #[must_use]
     pub fn has_key(&self, key: &str) -> bool {
-        self.data.contains_key(key)
+        self.unread || self.data.contains_key(key)
     }
 
     /// The same in less memory: scripts become a third as large.
@@ -62,7 +74,7 @@ impl PackedSecret {
         let mut text = Vec::with_capacity(self.unpacked_length);
         let end = Decompress::new(false).decompress_vec(&self.packed, &mut text, FlushDecompress::Finish).ok()?;
         let (labels, data) = serde_json::from_slice(&text).ok().filter(|_| end == Status::StreamEnd)?;
-        Some(SecretContent { labels, data })
+        Some(SecretContent { labels, data, unread: false })
     }
 
     /// Bytes that it takes.
@@ -80,7 +92,11 @@ impl fmt::Debug for PackedSecret {
 
 impl From<Secret> for SecretContent {
     fn from(secret: Secret) -> Self {
-        Self { labels: secret.metadata.labels.unwrap_or_default(), data: secret.data.unwrap_or_default() }
+        Self {
+            labels: secret.metadata.labels.unwrap_or_default(),
+            data: secret.data.unwrap_or_default(),
+            unread: false,
+        }
     }
 }
 
@@ -128,6 +144,7 @@ mod tests {
                 ("raw".to_owned(), ByteString(vec![0, 255])),
             ]
             .into(),
+            unread: false,
         };
         let packed = content.pack();
         assert!(packed.size() < content.size() / 3, "{} bytes", packed.size());

@@ -20,7 +20,7 @@ const CONFIG: &str = "config";
 pub(super) fn with_file(arguments: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
     // What the command line lacks may stand in the file: only help ends here, and whoever reads the arguments with those of
     // the file says what is wrong with them.
-    let mut command = super::Arguments::command().ignore_errors(true);
+    let mut command = super::called(arguments).ignore_errors(true);
     let matches = command.try_get_matches_from_mut(arguments)?;
     let Some((name, matches)) = matches.subcommand() else { return Ok(arguments.to_vec()) };
     let file = matches.try_get_one::<PathBuf>(CONFIG).ok().flatten();

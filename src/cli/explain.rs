@@ -8,14 +8,18 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::exit::{self, Exit};
+use super::diagnose::live::namespace;
+use super::exit::{self, Exit, wrong_usage};
 use super::input::{self, WorkerInput};
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ErrorCode;
+use crate::api::secret::{SecretContent, Secrets};
+use crate::cluster::seed::Seed;
 use crate::explain::{Explanation, explain, explain_images};
+use crate::process::threads::block_on;
 use crate::provider::{Providers, WorkerError};
 use crate::worker::decode;
-use crate::worker::desired::DesiredState;
+use crate::worker::desired::{CloudView, DesiredState};
 
 mod image;
 mod pool;
@@ -29,14 +33,21 @@ pub(super) use image::mismatch_text;
 Examples:
   gardener-extension-worker explain example/azure.yaml
   gardener-extension-worker explain example/azure.yaml --pool services
+  gardener-extension-worker explain --live shoot--garden--prod --kubeconfig seed.yaml
   gardener-extension-worker explain -o json bundle.yaml | jq '.workers[].pools[].hashes'
 
 Colours are shown on a terminal only, and never when NO_COLOR is set.",
     &[(Exit::Invalid, "some pool is invalid; it is explained all the same")]))]
 pub(super) struct ExplainArguments {
     /// File of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundle or folder; `-` is standard input.
+    /// With --live: the namespace of the shoot.
     #[arg(required = true, value_name = "FILE")]
     file: PathBuf,
+    /// Read from the cluster of the kubeconfig. Of Secrets only the names are read.
+    #[arg(long)]
+    live: bool,
+    #[command(flatten)]
+    seed: Seed,
     /// Only the pool of this name.
     #[arg(long, value_name = "NAME")]
     pool: Option<String>,
@@ -68,14 +79,13 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
     let mut explained = Vec::new();
     let mut unexplained = Vec::new();
     let mut known: Vec<String> = Vec::new();
-    for file in input::files(std::slice::from_ref(&arguments.file))? {
-        for worker in input::workers_of_file(&file)? {
-            let input = worker.source.to_string();
-            known.extend(worker.worker.spec.pools.iter().map(|pool| pool.name.clone()));
-            match explain_worker(&worker, arguments.pool.as_deref(), providers) {
-                Ok(explanation) => explained.push(Explained { input, explanation }),
-                Err(error) => unexplained.push(Unexplained { input, code: error.code(), message: error.to_string() }),
-            }
+    for worker in workers(arguments)? {
+        let input = worker.source.to_string();
+        known.extend(worker.worker.spec.pools.iter().map(|pool| pool.name.clone()));
+        let cloud = if arguments.live { CloudView::Settled } else { worker.cloud_view() };
+        match explain_worker(&worker, cloud, arguments.pool.as_deref(), providers) {
+            Ok(explanation) => explained.push(Explained { input, explanation }),
+            Err(error) => unexplained.push(Unexplained { input, code: error.code(), message: error.to_string() }),
         }
     }
     if let Some(pool) = &arguments.pool {
@@ -103,12 +113,44 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
     Ok(if failed || !unexplained.is_empty() { Exit::Invalid } else { Exit::Done })
 }
 
-fn explain_worker(input: &WorkerInput, pool: Option<&str>, providers: Providers) -> Result<Explanation, WorkerError> {
+/// The Workers of the file, or of the namespace of the seed. Of a seed only names of Secrets are read.
+fn workers(arguments: &ExplainArguments) -> anyhow::Result<Vec<WorkerInput>> {
+    if !arguments.live {
+        if arguments.seed.is_named() {
+            return Err(wrong_usage("--kubeconfig and --context are for --live"));
+        }
+        let files = input::files(std::slice::from_ref(&arguments.file))?;
+        let workers = files.iter().map(input::workers_of_file).collect::<anyhow::Result<Vec<_>>>()?;
+        return Ok(workers.into_iter().flatten().collect());
+    }
+    let name = arguments.file.to_str().ok_or_else(|| wrong_usage("the namespace is no text"))?;
+    let namespace = block_on(namespace(&arguments.seed, name))?;
+    namespace.unread.iter().for_each(|unread| complain(unread));
+    let mut secrets = Secrets::default();
+    for secret in namespace.objects.iter().filter(|object| object["kind"] == "Secret") {
+        let labels = serde_json::from_value(secret["metadata"]["labels"].clone()).unwrap_or_default();
+        let secret_name = secret["metadata"]["name"].as_str().unwrap_or_default();
+        secrets.insert(name, secret_name, SecretContent::unread(labels));
+    }
+    let mut workers = input::workers_of_documents(&arguments.file, namespace.objects)?;
+    if workers.is_empty() {
+        bail!("no Worker in namespace {name:?}");
+    }
+    workers.iter_mut().for_each(|worker| worker.secrets = secrets.clone());
+    Ok(workers)
+}
+
+fn explain_worker(
+    input: &WorkerInput,
+    cloud: CloudView<'_>,
+    pool: Option<&str>,
+    providers: Providers,
+) -> Result<Explanation, WorkerError> {
     let context = decode::context_of(&input.worker, input.cluster.as_ref(), &input.secrets)?;
     let worker_type = &input.worker.spec.worker_type;
     if let Some(provider) = providers.image_provider(worker_type) {
         return explain_images(provider, context, pool);
     }
     let provider = providers.for_worker_type(worker_type)?;
-    explain(provider, &DesiredState::new(provider, context, input.cloud_view())?, &input.live, pool)
+    explain(provider, &DesiredState::new(provider, context, cloud)?, &input.live, pool)
 }

@@ -3,9 +3,10 @@
 //! Data goes to stdout, everything else to stderr. `exit` has the exit codes of all commands.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::provider::Providers;
 use exit::{Exit, conclude};
@@ -14,17 +15,22 @@ use terminal::{complain, print};
 mod cloudprofile;
 mod completions;
 mod configuration_file;
+mod diagnose;
 mod exit;
 mod explain;
 mod forecast;
 pub mod input;
 pub mod json_fields;
+mod man;
 mod preview;
+mod progress;
 mod reference;
 pub mod render;
+mod schema;
 mod table;
 mod takeover;
 mod terminal;
+mod version;
 mod why;
 mod worker_warnings;
 
@@ -52,6 +58,8 @@ enum Command {
     Takeover(takeover::TakeoverArguments),
     /// Show the machine objects of Workers in files, without a cluster.
     Render(render::RenderArguments),
+    /// Show why a Worker is not ready, and the next step: from a cluster, or from files.
+    Diagnose(diagnose::DiagnoseArguments),
     /// Explain why the machines of each pool are what they are: inputs, image, numbers, hash.
     Explain(explain::ExplainArguments),
     /// Show which input rolled the machines of a machine deployment, and when.
@@ -62,6 +70,12 @@ enum Command {
     Cloudprofile(cloudprofile::CloudProfileArguments),
     /// Print a script that completes commands and options in a shell.
     Completions(completions::CompletionsArguments),
+    /// Print or write manual pages.
+    Man(man::ManArguments),
+    /// Print the JSON schema of what a command prints, or of CloudProfiles.
+    Schema(schema::SchemaArguments),
+    /// Print the version.
+    Version(version::VersionArguments),
 }
 
 /// Reads the arguments of the process.
@@ -70,7 +84,11 @@ enum Command {
 /// The exit code when there is nothing to run: 0 after help, else that of wrong usage.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    configuration_file::with_file(&arguments).and_then(Arguments::try_parse_from).map_err(|refusal| {
+    let parsed = configuration_file::with_file(&arguments).and_then(|arguments| {
+        let matches = called(&arguments).try_get_matches_from_mut(arguments)?;
+        Arguments::from_arg_matches(&matches)
+    });
+    parsed.map_err(|refusal| {
         let text = refusal.render().ansi().to_string();
         if refusal.use_stderr() {
             complain(text.trim_end());
@@ -80,6 +98,16 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
         let _ = print(&text);
         ExitCode::SUCCESS
     })
+}
+
+/// How the program is called where its file is `kubectl-gardener_worker`.
+const PLUGIN: &str = "kubectl gardener-worker";
+
+/// The commands, under the name by which the program was called.
+fn called(arguments: &[OsString]) -> clap::Command {
+    let name = arguments.first().and_then(|program| Path::new(program).file_stem());
+    let command = Arguments::command();
+    if name.is_some_and(|name| name == "kubectl-gardener_worker") { command.bin_name(PLUGIN) } else { command }
 }
 
 /// Runs the command that the arguments name, for Workers of these providers.
@@ -92,11 +120,15 @@ pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
         Command::Preview(arguments) => preview::run(&arguments, providers),
         Command::Takeover(arguments) => takeover::run(&arguments, providers),
         Command::Render(arguments) => render::run(&arguments, providers),
+        Command::Diagnose(arguments) => diagnose::run(&arguments, providers),
         Command::Explain(arguments) => explain::run(&arguments, providers),
         Command::Why(arguments) => why::run(&arguments),
         Command::Forecast(arguments) => forecast::run(&arguments),
         Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
         Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
+        Command::Version(arguments) => version::run(&arguments, providers),
     };
     conclude(result).into()
 }

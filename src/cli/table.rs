@@ -129,6 +129,12 @@ pub(super) fn paragraph(text: &str, style: Style, indent: usize, width: usize) -
     lines.iter().enumerate().map(line).collect()
 }
 
+/// The first names, and how many more there are.
+pub(super) fn some<T: AsRef<str>>(names: &[T], most: usize) -> String {
+    let named = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    if names.len() > most { format!("{named} and {} more", names.len() - most) } else { named }
+}
+
 /// Lines of at most `width` columns; broken between words, else behind punctuation, else anywhere.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();

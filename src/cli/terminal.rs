@@ -34,6 +34,9 @@ pub(super) enum OutputFormat {
     Csv,
     Markdown,
     Sarif,
+    Github,
+    Junit,
+    Html,
 }
 
 /// Reads one of the formats that a command supports.

@@ -41,7 +41,18 @@ pub(super) fn warnings(worker: &Value) -> Vec<String> {
         if !names.insert(name) {
             warnings.push(format!("{path}: several pools have this name"));
         }
-        let mistakes = [numbers(pool), surges(pool), zones(pool, &worker["spec"]), sizes(pool), unknown_members(pool)];
+        if !is_label(name) {
+            warnings.push(format!("{path}.name: {name:?} is no name such as \"workers-1\""));
+        }
+        let mistakes = [
+            numbers(pool),
+            surges(pool),
+            zones(pool, &worker["spec"]),
+            words(pool),
+            volume_names(pool),
+            sizes(pool),
+            unknown_members(pool),
+        ];
         warnings.extend(mistakes.into_iter().flatten().map(|mistake| format!("{path}.{mistake}")));
     }
     warnings
@@ -57,6 +68,39 @@ fn numbers(pool: &Value) -> Vec<String> {
         mistakes.push(format!("minimum: {minimum} is above the maximum {maximum}"));
     }
     mistakes
+}
+
+/// Whether a name can be part of the names of objects (RFC 1123).
+fn is_label(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty() && name.len() <= 63 && name.bytes().all(allowed) && !name.starts_with('-') && !name.ends_with('-')
+}
+
+/// Members that have one of a few words.
+const WORDS: [(&str, &[&str]); 2] = [
+    ("architecture", &["amd64", "arm64"]),
+    ("updateStrategy", &["AutoRollingUpdate", "AutoInPlaceUpdate", "ManualInPlaceUpdate"]),
+];
+
+fn words(pool: &Value) -> Vec<String> {
+    let mistake = |(member, known): (&str, &[&str])| {
+        let word = pool[member].as_str().filter(|word| !word.is_empty() && !known.contains(word))?;
+        Some(format!("{member}: {word:?} is none of {}", known.join(", ")))
+    };
+    WORDS.into_iter().filter_map(mistake).collect()
+}
+
+fn volume_names(pool: &Value) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let volumes = pool["dataVolumes"].as_array().into_iter().flatten().enumerate();
+    let mistake = |(index, volume): (usize, &Value)| match volume["name"].as_str().unwrap_or_default() {
+        "" => Some(format!("dataVolumes[{index}].name: a name is required")),
+        name if !seen.insert(name.to_owned()) => {
+            Some(format!("dataVolumes[{index}].name: several volumes are called {name:?}"))
+        }
+        _ => None,
+    };
+    volumes.filter_map(mistake).collect()
 }
 
 fn surges(pool: &Value) -> Vec<String> {
@@ -148,6 +192,12 @@ mod tests {
             (json!({"volume": {"size": "64GB"}}), "volume.size: \"64GB\" is no quantity such as \"50Gi\""),
             (json!({"dataVolumes": [{"name": "x", "size": "0Gi"}]}), "dataVolumes[x].size: 0Gi is no size"),
             (json!({"volume": {"size": "-1Gi"}}), "volume.size: -1Gi is below 0"),
+            (json!({"architecture": "riscv"}), "architecture: \"riscv\" is none of amd64, arm64"),
+            (json!({"dataVolumes": [{"size": "1Gi"}]}), "dataVolumes[0].name: a name is required"),
+            (
+                json!({"dataVolumes": [{"name": "x"}, {"name": "x"}]}),
+                "dataVolumes[1].name: several volumes are called \"x\"",
+            ),
             (json!({"machineTyp": "x"}), "machineTyp: no such field; it is ignored"),
             (json!({"volume": {"siz": "1Gi"}}), "volume.siz: no such field; it is ignored"),
         ] {

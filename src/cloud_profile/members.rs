@@ -1,7 +1,7 @@
 //! The members of a CloudProfile and their types (docs/contract.md#shape-of-a-cloudprofile): what an API server can't decode,
 //! and members that it does not know. Everything else of the document can still be judged.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::api::bounded_text::shortened;
 use crate::api::gotext::duration::Duration;
@@ -159,6 +159,34 @@ const VOLUME_TYPE: Members = &[("class", Text), ("name", Text), ("usable", Flag)
 
 const BASTION: Members =
     &[("machineImage", Object(&[&[("name", Text), ("version", Text)]])), ("machineType", Object(&[&[("name", Text)]]))];
+
+/// The JSON schema of a CloudProfile, for editors: which members there are and of which type. The provider's half can be anything.
+#[must_use]
+pub fn profile_schema() -> Value {
+    let mut schema = schema_of(Object(&[PROFILE]));
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "CloudProfile (core.gardener.cloud/v1beta1)".into();
+    schema
+}
+
+fn schema_of(shape: Shape) -> Value {
+    match shape {
+        Text | Shape::Duration => json!({"type": ["string", "null"]}),
+        Time => json!({"type": ["string", "null"], "format": "date-time"}),
+        Flag => json!({"type": ["boolean", "null"]}),
+        Number => json!({"type": ["integer", "null"]}),
+        Shape::Quantity => json!({"type": ["string", "number", "null"]}),
+        Document => json!({}),
+        MapOf(value) => json!({"type": ["object", "null"], "additionalProperties": schema_of(*value)}),
+        List(item) => json!({"type": ["array", "null"], "items": schema_of(*item)}),
+        Object(groups) => {
+            let members = groups.iter().flat_map(|members| members.iter());
+            let members: Map<String, Value> =
+                members.map(|(name, shape)| ((*name).to_owned(), schema_of(*shape))).collect();
+            json!({"type": ["object", "null"], "properties": members, "additionalProperties": false})
+        }
+    }
+}
 
 /// Takes everything out of the document of a CloudProfile that does not fit, so that the rest can be decoded. Items of lists
 /// stay, empty, and so do their positions; a number where text is wanted becomes text.

@@ -17,13 +17,16 @@ pub(crate) struct Seed {
     // Not read from the environment by clap: `KUBECONFIG` may name several files, which kube merges.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Context in the kubeconfig; without it the current one.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
 }
 
 impl Seed {
     /// Whether the command line names it.
     #[must_use]
     pub(crate) fn is_named(&self) -> bool {
-        self.kubeconfig.is_some()
+        self.kubeconfig.is_some() || self.context.is_some()
     }
 
     /// The files that say how to reach it.
@@ -37,7 +40,7 @@ impl Seed {
     /// # Errors
     /// When there is no kubeconfig and no service account, or it can't be used.
     pub(crate) async fn config(&self) -> anyhow::Result<Config> {
-        config(self.kubeconfig.as_deref(), None).await
+        config(self.kubeconfig.as_deref(), self.context.as_deref()).await
     }
 
     /// A client for it.

@@ -273,6 +273,11 @@ impl<'a> Asked<'a, '_> {
         if !selection.wants_flavor(chosen, &regions.names, &resolution.offer().definitions) {
             return None;
         }
+        let admitted = resolution.admits(version, group);
+        let is_problem = admitted && flavor.is_none() && !version.is_expired();
+        if selection.only_problems && !is_problem {
+            return None;
+        }
         Some(Choice {
             group: group.number,
             regions: if regions.all { Vec::new() } else { regions.names.clone() },
@@ -280,7 +285,7 @@ impl<'a> Asked<'a, '_> {
             flavor,
             candidates: available.flavors.clone(),
             decision: decisions.number(resolution, group, available),
-            admitted: resolution.admits(version, group),
+            admitted,
         })
     }
 }

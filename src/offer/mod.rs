@@ -12,11 +12,11 @@
 //! * [`selection`], [`matrix`]: the part of it that was asked for;
 //! * [`mod@lint`]: what is wrong with a profile, or will be;
 //! * [`convert`]: from the old format to capabilities and back; [`minimize`]: the same in fewer bytes;
-//! * [`equivalence`]: whether two profiles give the same machine types the same images;
-//! * `decoding`: what can't be read, in plain words; `document`: the parts of the document that change; `suffix`: what version suffixes stand for.
+//! * [`equivalence`]: whether two profiles give the same machine types the same images; [`diff`]: what an edit does to those who use it;
+//! * `document`: the parts of the document that change; `suffix`: what version suffixes stand for.
 
 pub mod convert;
-mod decoding;
+pub mod diff;
 mod document;
 pub mod equivalence;
 pub mod lint;

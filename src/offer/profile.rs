@@ -7,7 +7,6 @@ use std::fmt;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::decoding::plain;
 use super::offered::{Defect, Offer, OfferedFlavor, OfferedType, OfferedVersion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
@@ -52,21 +51,14 @@ pub enum ProfileError {
 // Not as sources: the messages hold them already.
 impl From<DecodeError> for ProfileError {
     fn from(error: DecodeError) -> Self {
-        Self::Spec(in_plain_words(error))
+        Self::Spec(error)
     }
 }
 
 impl From<DocumentError> for ProfileError {
     fn from(error: DocumentError) -> Self {
-        Self::ProviderConfig(match error {
-            DocumentError::Decode(error) => DocumentError::Decode(in_plain_words(error)),
-            other => other,
-        })
+        Self::ProviderConfig(error)
     }
-}
-
-fn in_plain_words(error: DecodeError) -> DecodeError {
-    DecodeError { message: plain(&error.message), ..error }
 }
 
 impl Profile {

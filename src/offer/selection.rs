@@ -20,6 +20,8 @@ pub struct Selection {
     pub references: Vec<String>,
     /// Only what gets a flavor that lists all of these: name and value of a capability.
     pub flavor: Vec<(String, String)>,
+    /// Only what Gardener admits and what gets no image.
+    pub only_problems: bool,
 }
 
 impl Selection {
@@ -30,6 +32,7 @@ impl Selection {
             && self.images.is_empty()
             && self.architectures.is_empty()
             && !self.asks_backwards()
+            && !self.only_problems
     }
 
     /// Whether the question starts from an image: who gets it?

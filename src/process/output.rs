@@ -26,6 +26,23 @@ pub(crate) fn complain(text: &str) {
     let _ = LogWriter.write_all(format!("{text}\n").as_bytes());
 }
 
+/// Shows how far long work is, on stderr: on a terminal in one line that is written again and again and is empty at the end,
+/// elsewhere line by line.
+pub(crate) fn progress(text: &str) {
+    let stderr = io::stderr();
+    let line =
+        if stderr.is_terminal() { format!("\r\u{1b}[K{}", escaped(text)) } else { format!("{}\n", escaped(text)) };
+    if stderr.is_terminal() || !text.is_empty() {
+        // Nothing is left to do when stderr is closed.
+        let _ = stderr.lock().write_all(line.as_bytes());
+    }
+}
+
+/// Whether stderr is a terminal.
+pub(crate) fn is_watched() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Columns of the terminal that stdout is.
 pub(crate) fn columns() -> Option<usize> {
     let stdout = io::stdout();

@@ -3,14 +3,16 @@
 use crate::binary::{command, outcome, run};
 
 /// What each command is called with to read a file.
-const READERS: [&[&str]; 9] = [
+const READERS: [&[&str]; 11] = [
     &["preview", "test/cli/azure.yaml"],
     &["takeover", "check"],
     &["render"],
     &["explain"],
     &["why"],
+    &["diagnose", "shoot"],
     &["cloudprofile", "lint"],
     &["cloudprofile", "matrix"],
+    &["cloudprofile", "diff", "example/cloudprofiles/azure.yaml"],
     &["cloudprofile", "convert"],
     &["cloudprofile", "minimize"],
 ];

@@ -130,3 +130,27 @@ fn cloudprofile_versions_prints_what_is_described() {
     assert_eq!(document["schema"], "cloudprofile-versions/v1");
     assert_described(&[document], "cloudprofile versions -o json");
 }
+
+#[test]
+fn diagnose_prints_what_is_described() {
+    let text = std::fs::read_to_string("test/cli/diagnose.yaml").unwrap();
+    let shown = outcome(command(&["diagnose", "shoot--garden--prod", "-", "no/such/file", "-o", "json"]), &text).json();
+    assert_eq!(shown["schema"], "diagnose/v1");
+    assert_described(&[shown], "diagnose -o json");
+}
+
+#[test]
+fn diff_prints_what_is_described() {
+    let aws = std::fs::read_to_string("example/cloudprofiles/aws.yaml").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("new.yaml");
+    let new = aws
+        .replace("ami-0a11aaaa00000004", "ami-0a11aaaa00000099")
+        .replace("2027-03-31", "2027-05-31")
+        .replace("{name: m7i.xlarge, cpu: \"4\"", "{name: m7i.larger, cpu: four");
+    std::fs::write(&file, new).unwrap();
+    let arguments = ["cloudprofile", "diff", "-", file.to_str().unwrap(), "-o", "json"];
+    let document = outcome(command(&arguments), &aws).json();
+    assert_eq!(document["schema"], "cloudprofile-diff/v1");
+    assert_described(&[document], "cloudprofile diff -o json");
+}

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod binary;
+mod broken;
 mod cloudprofile;
 mod consistency;
+mod definitions;
+mod diagnose;
 mod documents;
 mod exit_codes;
 mod explain;

@@ -241,6 +241,8 @@ fn many_workers_are_grouped_by_cause() {
     assert!(shown.stdout.lines().count() < 40, "it fits a screen: {shown:?}");
     let all = run(&["preview", &old, &new, "--all"]).stdout;
     assert!((0..60).all(|index| all.contains(&format!("shoot--p--{index:03}/prod"))), "{all}");
+    let markdown = run(&["preview", &old, &new, "-o", "markdown"]).stdout;
+    assert!(markdown.lines().count() < 20 && markdown.contains("| ROLL | 60 | 60 |"), "{markdown}");
     let document = run(&["preview", &old, &new, "-o", "json"]).json();
     assert_eq!(document["workers"].as_array().unwrap().len(), 60);
     let group = &document["groups"][0];

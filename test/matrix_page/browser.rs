@@ -62,6 +62,24 @@ impl Browser {
         self.ask("POST", "/url", &json!({"url": format!("file://{}", file.display())}));
     }
 
+    /// Opens a place of the page that is open.
+    pub(crate) fn open_place(&self, file: &Path, place: &str) {
+        self.ask("POST", "/url", &json!({"url": "about:blank"}));
+        self.ask("POST", "/url", &json!({"url": format!("file://{}{place}", file.display())}));
+    }
+
+    /// Makes the window as wide as a phone's.
+    pub(crate) fn narrow(&self) {
+        self.ask(
+            "POST",
+            "/goog/cdp/execute",
+            &json!({
+                "cmd": "Emulation.setDeviceMetricsOverride",
+                "params": {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true},
+            }),
+        );
+    }
+
     /// What the script returns.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.ask("POST", "/execute/sync", &json!({"script": script, "args": []}))

@@ -33,7 +33,7 @@ fn matrix(arguments: &[&str], profile: &str) -> String {
 /// A page in a browser, and the file that it comes from.
 struct Page {
     browser: Browser,
-    _file: tempfile::NamedTempFile,
+    file: tempfile::NamedTempFile,
 }
 
 fn page(profile: &str) -> Option<Page> {
@@ -41,7 +41,7 @@ fn page(profile: &str) -> Option<Page> {
     let mut file = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
     file.write_all(matrix(&["--html"], profile).as_bytes()).unwrap();
     browser.open(file.path());
-    Some(Page { browser, _file: file })
+    Some(Page { browser, file })
 }
 
 fn example(name: &str) -> String {
@@ -207,4 +207,96 @@ fn a_large_profile_draws_only_what_is_seen() {
     );
     eprintln!("milliseconds: {times}");
     assert!(nodes() < 2_000);
+}
+
+/// The example with a version that has expired, and one that core's half admits for machines that get no flavor.
+fn with_problems() -> String {
+    let reference = "/CommunityGalleries/gardenlinux-example/Images/gardenlinux-arm64/Versions/1877.3.0";
+    let flavor =
+        "        - capabilities: {architecture: [arm64], hypervisorType: [gen2]}\n          communityGalleryImageID: ";
+    let profile = example("azure").replace(&format!("{flavor}{reference}\n"), "").replace("2027-03-31", "2026-03-31");
+    // The expired version comes first in the document.
+    let (head, rest) = profile.split_once("    - version: 2001.1.0\n      classification").unwrap();
+    let (versions, tail) = rest.split_once("    - version: 1592.9.0\n").unwrap();
+    let (expired, tail) = tail.split_once("  providerConfig:").unwrap();
+    format!(
+        "{head}    - version: 1592.9.0\n{expired}    - version: 2001.1.0\n      classification{versions}  providerConfig:{tail}"
+    )
+}
+
+#[test]
+fn problems_are_counted_and_can_be_shown_alone() {
+    let Some(Page { browser, .. }) = page(&with_problems()) else { return };
+    assert_eq!(
+        titles(&browser),
+        ["gardenlinux 2001.1.0", "gardenlinux 1877.3.0", "gardenlinux 1592.9.0"],
+        "what has expired stands last"
+    );
+    assert!(browser.text("#cell-3-0").contains("expired, since 2026-03-31"));
+    assert_eq!(browser.text("#problemsLabel"), "Only problems: admitted, and no image (2)");
+    let colour = |selector: &str| {
+        browser.run(&format!("return getComputedStyle(document.querySelector('{selector}')).backgroundColor"))
+    };
+    assert_eq!(colour("#cell-2-3"), colour(".check.tied"), "the red of a cell is in the legend");
+    browser.click("#problems");
+    assert_eq!((titles(&browser), cells(&browser).len()), (vec!["gardenlinux 1877.3.0".to_owned()], 4));
+    browser.click("button[type=reset]");
+    assert_eq!(titles(&browser).len(), 3);
+}
+
+#[test]
+fn a_cell_has_an_address() {
+    let Some(Page { browser, file }) = page(&with_problems()) else { return };
+    browser.click("#cell-2-3");
+    let place = browser.run("return location.hash");
+    assert_eq!(place, "#gardenlinux%401877.3.0/Standard_D4ps_v5");
+    browser.open_place(file.path(), place.as_str().unwrap());
+    assert_eq!(browser.text("#detailsTitle"), "gardenlinux 1877.3.0 on 2 machine types");
+    assert!(browser.text("#detailsBody").contains("their machines will not come"));
+    browser.open_place(file.path(), "#%zz/<b>");
+    assert_eq!(browser.text("#detailsTitle"), "How to read it");
+    assert_eq!(browser.complaints(), Vec::<Value>::new());
+}
+
+#[test]
+fn details_follow_the_filters() {
+    let Some(Page { browser, .. }) = page(&example("azure")) else { return };
+    browser.click("#cell-2-3");
+    assert_eq!(browser.text("#detailsTitle"), "gardenlinux 1877.3.0 on 2 machine types");
+    browser.type_into("#type", "Standard_D8ps_v5");
+    assert_eq!(browser.text("#detailsTitle"), "gardenlinux 1877.3.0 on Standard_D8ps_v5");
+    browser.type_into("#type", "Standard_A4_v2");
+    assert_eq!(browser.text("#detailsTitle"), "How to read it", "what is filtered out is not explained");
+}
+
+#[test]
+fn a_phone_shows_versions_and_types() {
+    let Some(Page { browser, file }) = page(&with_problems()) else { return };
+    browser.narrow();
+    browser.open_place(file.path(), "");
+    assert_eq!(browser.run("return document.documentElement.scrollWidth"), 390, "nothing is wider than the phone");
+    assert_eq!(titles(&browser), ["2001.1.0", "1877.3.0", "1592.9.0"], "a version has room for its number");
+    let cut = browser.run(
+        "return [...document.querySelectorAll('.cell.first span:first-child')].filter((line) => line.scrollWidth > line.clientWidth).length",
+    );
+    assert_eq!(cut, 0);
+    let seen = browser.run(
+        "const grid = document.getElementById('grid').getBoundingClientRect(); \
+         return [...document.querySelectorAll('.row:nth-child(2) .cell')].filter((cell) => cell.getBoundingClientRect().right <= grid.right).length",
+    );
+    assert_eq!(seen, 3, "two groups of types beside the versions");
+}
+
+#[test]
+fn paper_gets_everything() {
+    let Some(Page { browser, .. }) = page(&large::profile().to_string()) else { return };
+    let printed = browser.run(
+        "dispatchEvent(new Event('beforeprint')); const paper = document.getElementById('paper'); \
+         const tables = [...paper.querySelectorAll('table')]; \
+         return [tables.reduce((sum, table) => sum + table.querySelectorAll('thead th').length - 1, 0), \
+         tables.every((table) => table.querySelectorAll('tbody tr').length === Number(document.getElementById('grid').getAttribute('aria-rowcount')) - 1)]",
+    );
+    assert_eq!(printed, json!([large::TYPES, true]), "every column once, every row in each table");
+    browser.run("dispatchEvent(new Event('afterprint'))");
+    assert_eq!(browser.run("return document.getElementById('paper').children.length"), 0);
 }

@@ -181,24 +181,57 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Takes the values out of a message of serde: `invalid type: string "secret", expected i32` loses the secret.
+/// The message of serde in plain words and without values: `invalid type: string "secret", expected i32` becomes `a whole number
+/// is expected, not text`.
 fn without_values(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     let text = text.strip_suffix(&position).unwrap_or(&text);
     // The value may hold anything, also the word "expected"; what is expected is our own text and comes last.
     let expected = text.rsplit_once(", expected ").map_or("something else", |(_, expected)| expected);
-    for (start, kind) in [("invalid type: ", "invalid type"), ("invalid value: ", "invalid value")] {
-        if let Some(found) = text.strip_prefix(start) {
-            let found = found.split([' ', ',']).next().unwrap_or_default();
-            let found = if found == "floating" { "number" } else { found };
-            return format!("{kind}: {found}, expected {expected}");
-        }
+    if text.starts_with("invalid value: integer ") {
+        return "the number is out of range".to_owned();
+    }
+    if let Some(found) = ["invalid type: ", "invalid value: "].into_iter().find_map(|start| text.strip_prefix(start)) {
+        let found = found.split([' ', ',']).next().unwrap_or_default();
+        return format!("{} is expected, not {}", words_of_wanted(expected), words_of_found(found));
     }
     if text.starts_with("unknown variant ") {
         return format!("unknown value, expected {expected}");
     }
-    text.to_owned()
+    match text {
+        "expected value" => "another type is expected".to_owned(),
+        text if text.starts_with("Invalid symbol ") || text.starts_with("Invalid last symbol ") => {
+            "not base64".to_owned()
+        }
+        text => text.to_owned(),
+    }
+}
+
+fn words_of_wanted(expected: &str) -> &str {
+    match expected {
+        "i32" | "i64" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "a boolean" => "true or false",
+        "a string" => "text",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "IntOrString" => "a number or text",
+        other if other.starts_with("struct ") => "an object",
+        other => other,
+    }
+}
+
+fn words_of_found(found: &str) -> &str {
+    match found {
+        "string" => "text",
+        "integer" | "number" => "a number",
+        "floating" => "a fraction",
+        "boolean" => "true or false",
+        "map" => "an object",
+        "sequence" => "a list",
+        "null" | "unit" => "nothing",
+        other => other,
+    }
 }
 
 /// Refuses members that appear twice in an object, wherever it stands, as Go does in provider configuration
@@ -439,7 +472,7 @@ mod tests {
         }
         assert_eq!(
             refusal(r#"{"machineImages":[{"name":"a","count":"hunter2"}]}"#),
-            "machineImages[0].count: invalid type: string, expected i32"
+            "machineImages[0].count: a whole number is expected, not text"
         );
     }
 

@@ -7,7 +7,9 @@ use super::source::OneSource;
 use super::written::{say, say_differences, say_proof};
 use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
-use crate::offer::convert::{Conversion, ConvertError, Format, Knowledge, SuffixMeaning, TypeDecision, convert};
+use crate::offer::convert::{
+    Conversion, ConvertError, Format, Knowledge, SuffixMeaning, TypeDecision, convert, convert_draft,
+};
 use crate::provider::Providers;
 
 #[derive(Debug, Args)]
@@ -16,6 +18,7 @@ Examples:
   gardener-extension-worker cloudprofile convert example/cloudprofiles/azure-legacy.yaml > azure.yaml
   gardener-extension-worker cloudprofile convert old.yaml --decide 'Standard_D*_v5=hypervisorType:gen2'
   gardener-extension-worker cloudprofile convert old.yaml --suffix fips=cryptography:fips/standard
+  gardener-extension-worker cloudprofile convert --from draft draft.yaml > azure.yaml
   gardener-extension-worker cloudprofile convert --to old-format azure.yaml > azure-old.yaml
 
 The profile goes to stdout, what was compared and what is undecided to stderr. Nothing is printed when a machine type would
@@ -27,6 +30,9 @@ pub(super) struct ConvertArguments {
     /// Which format to write.
     #[arg(long, value_enum, default_value_t = To::Capabilities)]
     to: To,
+    /// The names that the profile is written with: `draft` are those of drafts of GEP-33 (`capabilities` as a map, `capabilitySets`).
+    #[arg(long, value_enum, conflicts_with = "to")]
+    from: Option<From>,
     /// What machine types can do, where the old format does not say it; `*` stands for any text. The last one counts.
     #[arg(long = "decide", value_name = "TYPES=CAPABILITY:VALUES")]
     decisions: Vec<TypeDecision>,
@@ -36,6 +42,11 @@ pub(super) struct ConvertArguments {
     /// How to print: the profile alone, or one document with everything about it.
     #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
     output: OutputFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum From {
+    Draft,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -51,7 +62,11 @@ pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow:
         To::OldFormat => Format::Old,
     };
     let knowledge = Knowledge { suffixes: arguments.suffixes.clone(), machine_types: arguments.decisions.clone() };
-    let conversion = match convert(&found.document, format, &knowledge, providers) {
+    let converted = match arguments.from {
+        Some(From::Draft) => convert_draft(&found.document, &knowledge, providers),
+        None => convert(&found.document, format, &knowledge, providers),
+    };
+    let conversion = match converted {
         Err(ConvertError::NotEquivalent(proof)) => {
             say_differences(&proof.differences, &proof.lost, width());
             return Err(ConvertError::NotEquivalent(proof)).context(found.source);

@@ -6,6 +6,7 @@ use crate::cli::exit::Exit;
 use crate::provider::Providers;
 
 mod convert;
+mod diff;
 mod lint;
 mod matrix;
 mod minimize;
@@ -18,7 +19,8 @@ mod written;
 Examples:
   gardener-extension-worker cloudprofile lint example/cloudprofiles/azure.yaml
   gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --type Standard_D4s_v5
-  gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --html > matrix.html
+  gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml -o html > matrix.html
+  gardener-extension-worker cloudprofile diff old.yaml new.yaml
   gardener-extension-worker cloudprofile convert example/cloudprofiles/azure-legacy.yaml > azure.yaml
   gardener-extension-worker cloudprofile minimize example/cloudprofiles/azure.yaml > shorter.yaml")]
 pub(super) struct CloudProfileArguments {
@@ -32,6 +34,8 @@ enum CloudProfileCommand {
     Lint(lint::LintArguments),
     /// Show which image every machine type gets of every image version, or why it gets none.
     Matrix(matrix::MatrixArguments),
+    /// Show what an edit does: which machine types get another image, what appears, vanishes or becomes refused.
+    Diff(diff::DiffArguments),
     /// Convert a CloudProfile from the old format to capabilities, or back, and prove that every machine type gets the same image.
     Convert(convert::ConvertArguments),
     /// Write a CloudProfile shorter, and prove that every machine type gets the same image.
@@ -44,6 +48,7 @@ pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> an
     match &arguments.command {
         CloudProfileCommand::Lint(arguments) => lint::run(arguments, providers),
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),
+        CloudProfileCommand::Diff(arguments) => diff::run(arguments, providers),
         CloudProfileCommand::Convert(arguments) => convert::run(arguments, providers),
         CloudProfileCommand::Minimize(arguments) => minimize::run(arguments, providers),
         CloudProfileCommand::Versions(arguments) => versions::run(arguments),

@@ -71,16 +71,22 @@ pub(super) struct Found {
 impl OneSource {
     /// The only profile of the source.
     pub(super) fn read(&self) -> anyhow::Result<Found> {
-        let mut found = if self.garden.is_used()? {
-            self.garden.read(std::slice::from_ref(&self.file))?
-        } else {
-            of_path(&self.file, None)?.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat()
-        };
-        match (found.pop(), found.is_empty()) {
-            (Some(only), true) => Ok(only),
-            (None, _) => bail!("{}: no CloudProfile in it", self.file.display()),
-            (Some(_), false) => bail!("{}: several CloudProfiles in it; one is expected", self.file.display()),
-        }
+        one(&self.file, Some(&self.garden))
+    }
+}
+
+/// The only profile of a file; or, where the garden is asked, the one of this name.
+pub(super) fn one(path: &Path, garden: Option<&GardenSource>) -> anyhow::Result<Found> {
+    let garden =
+        garden.map(|garden| Ok::<_, anyhow::Error>(garden.is_used()?.then_some(garden))).transpose()?.flatten();
+    let mut found = match garden {
+        Some(garden) => garden.read(&[path.to_owned()])?,
+        None => of_path(path, None)?.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat(),
+    };
+    match (found.pop(), found.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (None, _) => bail!("{}: no CloudProfile in it", path.display()),
+        (Some(_), false) => bail!("{}: several CloudProfiles in it; one is expected", path.display()),
     }
 }
 

@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use crate::cli::preview::words::counted;
-use crate::cli::table::paragraph;
+use crate::cli::table::{paragraph, some};
 use crate::cli::terminal::complain;
 use crate::offer::equivalence::{Answer, Difference, EquivalenceCheck, Lost};
 
@@ -43,7 +43,7 @@ pub(super) fn say_differences(differences: &[Difference], lost: &[Lost], width: 
             "{} {} for {}{regions}: before {}, now {}",
             difference.image,
             difference.version,
-            some(&difference.machine_types),
+            some(&difference.machine_types, NAMED),
             answer(&difference.before, with_effect),
             answer(&difference.after, with_effect)
         );
@@ -53,14 +53,10 @@ pub(super) fn say_differences(differences: &[Difference], lost: &[Lost], width: 
         say(&format!("and {} more (-o json has all)", differences.len() - LISTED), INDENT, width);
     }
     for lost in lost.iter().take(LISTED) {
-        let text = format!("{} can't have {} any more, with any version", some(&lost.machine_types), lost.image.value);
+        let text =
+            format!("{} can't have {} any more, with any version", some(&lost.machine_types, NAMED), lost.image.value);
         say(&text, INDENT, width);
     }
-}
-
-fn some(names: &[String]) -> String {
-    let named = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > NAMED { format!("{named} and {} more", names.len() - NAMED) } else { named }
 }
 
 fn answer(answer: &Answer, with_effect: bool) -> String {

@@ -15,6 +15,7 @@ use super::{Comparison, Replacement};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::cli::input::{files, text_of_file};
+use crate::cli::progress::Progress;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
 use crate::cluster::secret_cache::SecretCache;
@@ -123,9 +124,12 @@ pub(in crate::cli) async fn observe_workers(
             Err(Trouble::Api(error)) => Err(error.into()),
         }
     };
+    let chosen: Vec<DynamicObject> = chosen.collect();
+    let progress = Progress::new("Workers read", chosen.len());
     let mut workers = stream::iter(chosen).map(observe).buffer_unordered(AT_ONCE);
     let mut observed = Observed::default();
     while let Some((key, worker)) = workers.try_next().await? {
+        progress.step();
         match worker {
             Ok(loaded) => drop(observed.loaded.insert(key, loaded)),
             Err(unreadable) => observed.unreadable.push(unreadable),

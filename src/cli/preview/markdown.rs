@@ -1,20 +1,30 @@
 //! Markdown that suits a comment at a pull request: the total first, then only what changes.
 
 use super::Comparison;
+use super::groups;
 use super::words::{self, Total};
 use crate::cli::table::printable;
 use crate::preview::{PlacementChange, Severity, WorkerChange};
 
 /// Comments have a limited length, so that a landscape does not fit into one.
 const MOST_WORKERS: usize = 50;
+/// More Workers than this are grouped by cause.
+const MOST_UNGROUPED: usize = 10;
+/// Groups, and causes of each, that are shown.
+const MOST_GROUPS: usize = 20;
+const MOST_CAUSES: usize = 4;
 
-/// The total and the Workers that change.
-pub(super) fn text(comparison: &Comparison) -> String {
+/// The total and the Workers that change; more than a few are grouped by cause, unless `all` of them are asked for.
+pub(super) fn text(comparison: &Comparison, all: bool) -> String {
     let mut text = format!("### Worker preview\n\n**{}**\n\n", Total::of(comparison).line());
     for error in &comparison.errors {
         text.push_str(&format!("- :x: {}\n", escaped(error)));
     }
     let shown: Vec<_> = comparison.workers.iter().filter(|worker| worker.is_worth_showing()).collect();
+    if !all && shown.len() > MOST_UNGROUPED {
+        text.push_str(&grouped(&comparison.workers));
+        return text;
+    }
     for worker in shown.iter().take(MOST_WORKERS) {
         text.push_str(&worker_text(worker));
     }
@@ -24,13 +34,60 @@ pub(super) fn text(comparison: &Comparison) -> String {
     text
 }
 
+/// What the Workers have in common: one row for each cause.
+fn grouped(workers: &[WorkerChange]) -> String {
+    let groups = groups::groups(workers);
+    let mut text = String::new();
+    if !groups.is_empty() {
+        text.push_str("| Verdict | Workers | Pools | Nodes | Cause | Such as |\n|---|---|---|---|---|---|\n");
+    }
+    for group in groups.iter().take(MOST_GROUPS) {
+        let differ = if group.new_nodes_differ { "<br>new nodes differ" } else { "" };
+        let least = if group.at_least { ">=" } else { "" };
+        let causes = group.causes.iter().take(MOST_CAUSES).map(|cause| escaped(cause)).collect::<Vec<_>>();
+        let more = group.causes.len().saturating_sub(MOST_CAUSES);
+        let more = if more > 0 { format!("<br>and {more} more") } else { String::new() };
+        text.push_str(&format!(
+            "| {}{differ} | {} | {} | {least}{} | {}{more} | {} |\n",
+            group.verdict,
+            group.workers,
+            group.pools,
+            group.nodes,
+            causes.join("<br>"),
+            escaped(&group.examples.join(", "))
+        ));
+    }
+    if let Some(more) = groups.len().checked_sub(MOST_GROUPS).filter(|more| *more > 0) {
+        text.push_str(&format!("\n… and {}; `-o json` has all.\n", words::counted(more as u64, "more group")));
+    }
+    text.push('\n');
+    for group in groups::finding_groups(workers) {
+        let count = words::counted(group.workers as u64, "Worker");
+        let place = group.examples.first().map(|place| escaped(place)).unwrap_or_default();
+        text.push_str(&format!(
+            "- {} {count}, such as {place}: {}\n",
+            mark(group.first.severity),
+            escaped(&group.first.message)
+        ));
+    }
+    text
+}
+
+fn mark(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => ":x:",
+        Severity::Hazard => ":warning:",
+        Severity::Notice => ":information_source:",
+    }
+}
+
 fn worker_text(worker: &WorkerChange) -> String {
     let mut text = format!("#### {}/{}\n\n", escaped(&worker.namespace), escaped(&worker.name));
     let changed: Vec<_> = worker.placements.iter().filter(|placement| placement.is_change()).collect();
     if !changed.is_empty() {
         text.push_str("| Pool | Zones | Verdict | Nodes | Surge | Cause |\n|---|---|---|---|---|---|\n");
     }
-    for group in groups(&changed) {
+    for group in alike(&changed) {
         let Some(first) = group.first() else { continue };
         let all = |text: fn(&PlacementChange) -> String| {
             let mut texts: Vec<String> = group.iter().map(|placement| text(placement)).collect();
@@ -52,11 +109,7 @@ fn worker_text(worker: &WorkerChange) -> String {
         text.push('\n');
     }
     for (finding, zones) in words::shared_findings(&worker.findings) {
-        let mark = match finding.severity {
-            Severity::Error => ":x:",
-            Severity::Hazard => ":warning:",
-            Severity::Notice => ":information_source:",
-        };
+        let mark = mark(finding.severity);
         let place = words::place(finding.pool.as_deref().unwrap_or_default(), &zones);
         let separator = if place.is_empty() { "" } else { ": " };
         text.push_str(&format!("- {mark} {}{separator}{}\n", escaped(&place), escaped(&finding.message)));
@@ -68,7 +121,7 @@ fn worker_text(worker: &WorkerChange) -> String {
 }
 
 /// Zones of a pool that fare alike.
-fn groups<'a>(changed: &[&'a PlacementChange]) -> Vec<Vec<&'a PlacementChange>> {
+fn alike<'a>(changed: &[&'a PlacementChange]) -> Vec<Vec<&'a PlacementChange>> {
     let causes = |placement: &PlacementChange| -> Vec<String> {
         placement.causes.iter().map(|cause| cause_text(cause, &placement.pool)).collect()
     };

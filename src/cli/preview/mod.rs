@@ -63,7 +63,7 @@ pub(super) struct PreviewArguments {
     /// How to print.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
     output: OutputFormat,
-    /// In tables: every Worker by itself, also those of which nothing changes. Without it, more than ten are grouped by cause.
+    /// In tables and markdown: every Worker by itself. Without it, more than ten are grouped by cause.
     #[arg(short, long)]
     all: bool,
 }
@@ -100,7 +100,7 @@ enum Sides<'a> {
 
 fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     if arguments.seed.is_named() && !arguments.live {
-        return Err(wrong_usage("--kubeconfig is for --live"));
+        return Err(wrong_usage("--kubeconfig is for --live, and so is --context"));
     }
     match (arguments.live, arguments.cloudprofile.is_some(), arguments.inputs.as_slice()) {
         (false, false, [old, new]) => Ok(Sides::Files { old, new }),
@@ -141,7 +141,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
     }
     let exit = exit_of(&comparison, &arguments.fail_on);
     match arguments.output {
-        OutputFormat::Markdown => print(&markdown::text(&comparison))?,
+        OutputFormat::Markdown => print(&markdown::text(&comparison, arguments.all))?,
         OutputFormat::Json => json::print_document(&comparison, exit.code())?,
         _ => print(&table::text(&comparison, arguments.all, width()))?,
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{Comparison, Replacement};
 use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
+use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
 use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
 use crate::worker::machine_objects::MachineObjects;
@@ -51,7 +52,13 @@ pub(super) fn compare_files(
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
     let units = units(old, new)?;
-    let mut parts = in_parallel(&units, |unit| compare_unit(unit, new.is_some(), replacement, profiles));
+    let progress = Progress::new("files", units.len());
+    let mut parts = in_parallel(&units, |unit| {
+        let part = compare_unit(unit, new.is_some(), replacement, profiles);
+        progress.step();
+        part
+    });
+    drop(progress);
     let mut comparison = Comparison::default();
     let (mut only_old, mut only_new) = (BTreeMap::new(), BTreeMap::new());
     refuse_empty(&parts, new.is_some())?;

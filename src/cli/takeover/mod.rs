@@ -83,7 +83,7 @@ struct CheckArguments {
 pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<Exit> {
     let TakeoverCommand::Check(arguments) = &arguments.command;
     if arguments.seed.is_named() && !arguments.files.is_empty() {
-        return Err(wrong_usage("--kubeconfig is for a seed: name no file with it"));
+        return Err(wrong_usage("--kubeconfig and --context are for a seed: name no file with it"));
     }
     let served = Served::new(providers, &arguments.worker_types, &arguments.extension_classes)?;
     let profiles = CloudProfiles::new(providers);

@@ -1,7 +1,7 @@
 //! From the old format to capabilities and back: both halves of a profile at once, with a proof.
 //!
 //! * `decisions`: what only a person can say;
-//! * `to_capabilities`, `to_old_format`: the two ways.
+//! * `to_capabilities`, `to_old_format`: the two ways; `draft`: from the names that drafts of GEP-33 had.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -16,11 +16,13 @@ use crate::cloud_profile::validation::FeatureGates;
 use crate::provider::Providers;
 
 mod decisions;
+mod draft;
 mod to_capabilities;
 mod to_old_format;
 
 pub use super::suffix::{DecisionError, SuffixMeaning};
 pub use decisions::TypeDecision;
+pub use draft::convert_draft;
 
 /// Which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use crate::api::gardener::ProfileSpec;
 use crate::api::gotext::json::{DecodeError, to_go_json};
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cloud_profile::members::{Misfit, Problem, take_out_misfits};
-use crate::offer::decoding::plain;
 use crate::offer::profile::{Profile, ProfileError, spec_of};
 use crate::provider::Providers;
 use crate::provider::document::DocumentError;
@@ -177,7 +176,7 @@ fn refused_member(error: &DecodeError) -> Finding {
 }
 
 fn refused_document(path: &str, why: &str) -> Finding {
-    let reason = format!("The provider can't decode its half: {}.", plain(why));
+    let reason = format!("The provider can't decode its half: {}.", why);
     finding(Rule::Unreadable, path.to_owned(), reason, "Correct the member.".to_owned())
 }
 

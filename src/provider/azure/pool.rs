@@ -118,7 +118,9 @@ impl AzureWorker<'_> {
         match of_pool.as_slice() {
             [scale_set] => Ok(scale_set),
             [] => Err(PoolProblem::ScaleSet(
-                "the infrastructure has no zones, and the provider status records no scale set for the pool".to_owned(),
+                "the infrastructure has no zones (spec.infrastructureProviderStatus.zoned is not true), and the provider \
+                 status records no scale set for the pool"
+                    .to_owned(),
             )),
             several => Err(PoolProblem::ScaleSet(format!(
                 "the provider status records {} scale sets for the pool; leave only the one its machines are in",

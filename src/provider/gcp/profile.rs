@@ -9,7 +9,7 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
 use crate::provider::profile::{
     ConfigType, EntryFlavor, ListedIn, ListedReference, ProfileFormat, Repeated, SameVersion, VersionEntry,
-    neither_format, validate_architecture,
+    name_architectures, neither_format, validate_architecture,
 };
 
 impl ProfileFormat for Gcp {
@@ -18,7 +18,7 @@ impl ProfileFormat for Gcp {
     }
 
     fn config_type(&self) -> ConfigType {
-        ConfigType::of::<CloudProfileConfig>(SameVersion::Added)
+        ConfigType::of::<CloudProfileConfig>(SameVersion::Added).completed_by(name_architectures)
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{ImageDocument, ProfileConfig, UnknownConfig};
 use crate::api::gotext::json::decode_lenient;
+use crate::capabilities::DEFAULT_ARCHITECTURE;
 use crate::provider::document::{Document, DocumentError, decode_document};
 
 /// What becomes of a version that both documents list.
@@ -61,6 +62,19 @@ impl ConfigType {
             Ok::<_, DocumentError>(document)
         });
         Ok(merge_configs(parent?, namespaced?, self.same_version))
+    }
+}
+
+/// Versions in the old format that name no architecture are for `amd64`; merged documents say so.
+pub fn name_architectures(document: &mut Value) {
+    let images = document.get_mut("machineImages").and_then(Value::as_array_mut).into_iter().flatten();
+    let versions = images.filter_map(|image| image.get_mut("versions")?.as_array_mut()).flatten();
+    for version in versions.filter_map(Value::as_object_mut) {
+        let has_flavors =
+            version.get("capabilityFlavors").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+        if !has_flavors && version.get("architecture").is_none_or(Value::is_null) {
+            version.insert("architecture".to_owned(), DEFAULT_ARCHITECTURE.into());
+        }
     }
 }
 

@@ -38,7 +38,7 @@ mod regional;
 mod repeated;
 mod unknown;
 
-pub use config_type::{ConfigType, SameVersion};
+pub use config_type::{ConfigType, SameVersion, name_architectures};
 pub use images::{
     EntryFlavor, ImageDocument, ImageVersions, Repeated, VersionEntry, listed_flavors, neither_format,
     validate_architecture,

@@ -239,3 +239,52 @@ fn flavors_of_one_image_become_one() {
     );
     assert_eq!(result["everyMachine"], true);
 }
+
+#[test]
+fn the_names_of_drafts_become_those_of_today() {
+    let profile = example("azure");
+    let [first, second, third] = [
+        "  - name: architecture\n    values: [amd64, arm64]\n",
+        "  - name: hypervisorType\n    values: [gen2, gen1]\n",
+        "  - name: azure-networking\n    values: [accelerated, basic]\n",
+    ];
+    let definitions = format!("  machineCapabilities:\n{first}{second}{third}");
+    // A map has no order: names stand in that of the alphabet.
+    let sorted = replaced(&profile, &[(&format!("{second}{third}"), &format!("{third}{second}"))]);
+    let today = outcome(command(&["cloudprofile", "convert", "-"]), &sorted).succeeded().stdout;
+    let as_map = "  capabilities:\n    architecture: [amd64, arm64]\n    hypervisorType: \"gen2,gen1\"\n    \
+                  azure-networking: {values: [accelerated, basic]}\n";
+    let sets = replaced(&profile, &[(&definitions, as_map), ("capabilityFlavors:", "capabilitySets:")]);
+    let convert = |text: &str| outcome(command(&["cloudprofile", "convert", "--from", "draft", "-"]), text);
+    let converted = convert(&sets);
+    assert_eq!(
+        (converted.code, &converted.stdout),
+        (1, &today),
+        "the order is for a person to decide: {}",
+        converted.stderr
+    );
+    assert!(converted.stderr.contains("Put them into the order of preference."), "{}", converted.stderr);
+    // Each set of capabilities beside its version.
+    let flat = replaced(
+        &sets,
+        &[
+            (
+                "      capabilitySets:\n      - {architecture: [amd64], hypervisorType: [gen2]}\n      - {architecture: [amd64], \
+                 hypervisorType: [gen1]}\n  providerConfig",
+                "      capabilities: {architecture: amd64, hypervisorType: gen2}\n    - version: 1592.9.0\n      capabilities: \
+                 {architecture: amd64, hypervisorType: gen1}\n  providerConfig",
+            ),
+            (
+                "        capabilitySets:\n        - capabilities: {architecture: [amd64], hypervisorType: [gen2]}\n          urn: \
+                 example:gardenlinux:gen2:1592.9.0\n        - capabilities: {architecture: [amd64], hypervisorType: [gen1]}\n          \
+                 urn: example:gardenlinux:gen1:1592.9.0\n",
+                "        capabilities: {architecture: amd64, hypervisorType: gen2}\n        urn: \
+                 example:gardenlinux:gen2:1592.9.0\n      - version: 1592.9.0\n        capabilities: {architecture: amd64, \
+                 hypervisorType: gen1}\n        urn: example:gardenlinux:gen1:1592.9.0\n",
+            ),
+        ],
+    );
+    assert_eq!(convert(&flat).stdout, today);
+    let broken = convert(&replaced(&sets, &[("cpu: \"16\"", "cpu: sixteen")]));
+    assert_eq!((broken.code, broken.stdout.as_str()), (3, ""), "what lint calls an error is not written: {broken:?}");
+}

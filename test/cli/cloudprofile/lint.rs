@@ -374,3 +374,39 @@ fn a_region_that_a_setting_does_not_cover_is_found() {
     let zoned = lint(&replaced(&example("azure"), &[(count, "")]), &[]);
     assert_eq!((zoned.code, zoned.stdout.contains("Nothing found.")), (0, true), "{}", zoned.stdout);
 }
+
+#[test]
+fn findings_stand_at_their_lines_in_github() {
+    let text = defective();
+    let shown = lint(&text, &["-o", "github"]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    let findings = lint(&text, &["-o", "json"]).json()["profiles"][0]["findings"].as_array().unwrap().len();
+    assert_eq!(shown.stdout.lines().count(), findings, "one line for each finding");
+    let first = shown.stdout.lines().next().unwrap();
+    assert!(first.starts_with("::error file=-,line=") && first.contains(",title=Several flavors"), "{first}");
+}
+
+#[test]
+fn a_pipeline_gets_junit() {
+    let shown = lint(&defective(), &["-o", "junit"]).stdout;
+    let findings = lint(&defective(), &["-o", "json"]).json()["profiles"][0]["findings"].as_array().unwrap().len();
+    assert!(shown.contains(&format!("tests=\"{findings}\" failures=\"{findings}\"")), "{shown}");
+    assert_eq!(shown.matches("<failure ").count(), findings, "{shown}");
+    let hostile =
+        lint(&replaced(&example("azure"), &[("name: azure\n", "name: \"a<b>\\\"&\\u0007\"\n")]), &["-o", "junit"]);
+    assert!(hostile.stdout.contains("classname=\"a&lt;b&gt;&quot;&amp;\\u{7}\""), "{}", hostile.stdout);
+    let clean = lint(&example("azure"), &["-o", "junit"]).stdout;
+    assert!(clean.contains("tests=\"1\" failures=\"0\"") && clean.contains("nothing found"), "{clean}");
+}
+
+#[test]
+fn links_in_sarif_are_absolute_or_absent() {
+    let rules = |arguments: &[&str]| {
+        lint(&defective(), &[&["-o", "sarif"], arguments].concat()).json()["runs"][0]["tool"]["driver"]["rules"].clone()
+    };
+    let with = rules(&["--docs-url", "https://docs.example.org/cloudprofiles"]);
+    assert_eq!(with[0]["helpUri"], "https://docs.example.org/cloudprofiles#unreadable");
+    let without = rules(&[]);
+    assert!(without[0]["helpUri"].is_null() && without[0]["help"]["text"].is_string(), "{without}");
+    assert_eq!(lint(&defective(), &["-o", "sarif", "--docs-url", "docs/x"]).code, 2);
+}

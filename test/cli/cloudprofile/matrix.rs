@@ -98,3 +98,23 @@ fn machine_types_are_filtered_by_architecture_also_where_the_provider_compares_n
     assert_eq!(other.code, 3);
     assert!(other.stderr.contains("there are for example amd64"), "{}", other.stderr);
 }
+
+#[test]
+fn only_problems_are_shown_by_their_reason_the_largest_first() {
+    let healthy = matrix(&["example/cloudprofiles/azure.yaml", "--only", "problems"]).succeeded();
+    assert_eq!(healthy.stdout, "Every combination that Gardener admits has an image.\n");
+    // Core's half admits what the provider's half has no flavor for.
+    let reference = "/CommunityGalleries/gardenlinux-example/Images/gardenlinux-arm64/Versions/1877.3.0";
+    let flavor =
+        "        - capabilities: {architecture: [arm64], hypervisorType: [gen2]}\n          communityGalleryImageID: ";
+    let text = replaced(&example("azure"), &[(&format!("{flavor}{reference}\n"), "")]);
+    let shown = |arguments: &[&str]| {
+        let arguments = [&["cloudprofile", "matrix", "-", "--only", "problems"], arguments, &AT].concat();
+        outcome(command(&arguments), &text)
+    };
+    assert_same("test/cli/golden/cloudprofile-matrix-problems.txt", &shown(&[]).stdout);
+    let document = shown(&["-o", "json"]).json();
+    let choices: Vec<_> =
+        document["images"].as_array().unwrap().iter().flat_map(|image| image["choices"].as_array().unwrap()).collect();
+    assert!(choices.len() == 1 && choices[0]["outcome"] == "noneFits", "{choices:?}");
+}

@@ -2,6 +2,7 @@
 
 mod broken;
 mod convert;
+mod diff;
 mod documentation;
 mod lint;
 mod matrix;

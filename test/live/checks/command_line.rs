@@ -52,7 +52,7 @@ async fn a_roll_is_seen_before_it_happens_and_explained_after_it() -> Result<()>
 /// The image that shoot.yaml offers besides the one in use.
 const IMAGE: &str = "12.2.0";
 
-async fn run(kubeconfig: &Path, arguments: &[&str]) -> Result<Output> {
+pub(super) async fn run(kubeconfig: &Path, arguments: &[&str]) -> Result<Output> {
     let mut command = tokio::process::Command::from(test_support::program::command());
     command.args(arguments).arg("--kubeconfig").arg(kubeconfig);
     command.output().await.with_context(|| format!("{arguments:?}"))

@@ -1,10 +1,14 @@
 //! The cloud refuses to make machines: the Worker says which and why, and recovers when it may.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use super::command_line::run;
 use crate::program;
-use test_support::cluster::{Deletion, MachineControllerManager};
+use test_support::cluster::{CONTROLLER, ControlPlane, Deletion, MachineControllerManager};
+use test_support::leaks::nothing_in;
 use test_support::shoot::{Kind, Shoot, ensure_says, pool};
 
 /// A label of a pool becomes a tag of its machines, and this tag makes the cloud of the tests fail.
@@ -27,6 +31,7 @@ async fn errors_of_the_cloud_are_reported_with_pool_and_machine() -> Result<()> 
     };
     shoot.fails(told).await?;
     let classes = shoot.names(Kind::MachineClass).await?;
+    ensure_commands_tell(cluster, &shoot.namespace, &classes).await?;
 
     shoot
         .change_worker(|worker| {
@@ -36,5 +41,26 @@ async fn errors_of_the_cloud_are_reported_with_pool_and_machine() -> Result<()> 
     shoot.succeeded().await?;
     ensure!(shoot.names(Kind::MachineClass).await? == classes, "a label is no reason for a new class");
     ensure!(shoot.ready_nodes().await?.len() == 3, "all nodes are ready");
+    Ok(())
+}
+
+/// `diagnose` and `explain --live` read the cluster, and of Secrets only the names.
+async fn ensure_commands_tell(cluster: &ControlPlane, namespace: &str, classes: &BTreeSet<String>) -> Result<()> {
+    let kubeconfig = cluster.kubeconfig_file(CONTROLLER)?;
+    let diagnosed = run(&kubeconfig, &["diagnose", namespace]).await?;
+    let shown = String::from_utf8_lossy(&diagnosed.stdout).into_owned();
+    ensure!(diagnosed.status.code() == Some(1), "it is not ready: {diagnosed:?}");
+    for word in
+        ["stern: 1 machine can't be created", "ERR_INFRA_RESOURCES_DEPLETED", "asks for this failure", "→ Choose"]
+    {
+        ensure!(shown.contains(word), "no {word:?} in {shown}");
+    }
+    let explained = run(&kubeconfig, &["explain", "--live", namespace, "-o", "json"]).await?;
+    ensure!(explained.status.code() == Some(0), "{explained:?}");
+    let explained = String::from_utf8_lossy(&explained.stdout).into_owned();
+    for class in classes {
+        ensure!(explained.contains(class), "{class} is not explained: {explained}");
+    }
+    nothing_in("the output", &format!("{shown}{explained}"))?;
     Ok(())
 }

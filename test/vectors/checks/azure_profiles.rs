@@ -23,7 +23,7 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
 
 type Outcome = Result<(), (Value, String)>;
 
-fn raw(document: &Value) -> Option<Box<RawValue>> {
+pub(super) fn raw(document: &Value) -> Option<Box<RawValue>> {
     (!document.is_null()).then(|| serde_json::value::to_raw_value(document).ok()).flatten()
 }
 
@@ -88,16 +88,18 @@ fn merged(case: &Value) -> Outcome {
         .ok_or("a document is missing".to_owned())
         .and_then(|(before, changes)| Azure.merge(&before, &changes).map_err(|error| error.to_string()))
         .map_err(|error| (expected.clone(), error))?;
-    let sorted = |document: &Value| {
-        let mut document = without_nulls(document);
-        for list in ["machineImages", "machineTypes"] {
-            if let Some(items) = document[list].as_array_mut() {
-                items.sort_by_key(|item| item["name"].to_string());
-            }
-        }
-        without_nulls(&document)
-    };
     if sorted(expected) == sorted(&merged) { Ok(()) } else { Err((expected.clone(), merged.to_string())) }
+}
+
+/// A document whose lists have an order.
+pub(super) fn sorted(document: &Value) -> Value {
+    let mut document = without_nulls(document);
+    for list in ["machineImages", "machineTypes"] {
+        if let Some(items) = document[list].as_array_mut() {
+            items.sort_by_key(|item| item["name"].to_string());
+        }
+    }
+    without_nulls(&document)
 }
 
 /// Rows about pools with their infrastructure, and rows about the provider config of one pool.

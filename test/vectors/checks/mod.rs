@@ -5,6 +5,7 @@ mod azure_profiles;
 mod capabilities;
 mod cloud_profile;
 mod gcp;
+mod gcp_profiles;
 mod gotext;
 mod pool;
 mod versions;
@@ -41,6 +42,7 @@ pub(crate) fn for_table(name: &str) -> Option<Check> {
         .or_else(|| cloud_profile::for_table(name))
         .or_else(|| azure_profiles::for_table(name))
         .or_else(|| versions::for_table(name))
+        .or_else(|| gcp_profiles::for_table(name))
 }
 
 /// What came out of one row.

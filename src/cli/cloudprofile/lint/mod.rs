@@ -10,7 +10,9 @@ use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
 use crate::provider::Providers;
 
+mod github;
 mod json;
+mod junit;
 mod sarif;
 mod table;
 
@@ -20,6 +22,7 @@ Examples:
   gardener-extension-worker cloudprofile lint example/cloudprofiles/azure.yaml
   gardener-extension-worker cloudprofile lint --severity warning profiles/         # a gate: notes don't count
   gardener-extension-worker cloudprofile lint -o sarif profiles/ > findings.sarif  # for code scanning
+  gardener-extension-worker cloudprofile lint -o github profiles/                  # marks lines of a pull request
   gardener-extension-worker cloudprofile lint --parent azure.yaml project.yaml     # a NamespacedCloudProfile before it is made
   gardener-extension-worker cloudprofile lint --live --context garden
 
@@ -41,11 +44,19 @@ pub(super) struct LintArguments {
     #[arg(long)]
     lifecycle: bool,
     /// How to print.
-    #[arg(short, long, value_parser = one_of(&["table", "json", "sarif"]), default_value = "table")]
+    #[arg(short, long, value_parser = one_of(&["table", "json", "sarif", "github", "junit"]), default_value = "table")]
     output: OutputFormat,
-    /// In tables: every finding by itself, also those that say the same of many fields.
+    /// Where docs/cloudprofiles.md is published, such as https://docs.example.org/cloudprofiles: SARIF links each rule there.
+    #[arg(long, value_name = "URL", value_parser = absolute)]
+    docs_url: Option<String>,
+    /// In tables: every finding by itself, also those that say the same of many fields. Without it, the ten worst are shown.
     #[arg(short, long)]
     all: bool,
+}
+
+fn absolute(url: &str) -> Result<String, &'static str> {
+    let is_absolute = ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme));
+    if is_absolute { Ok(url.to_owned()) } else { Err("begin with https://") }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -103,7 +114,9 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
     }
     print(&match arguments.output {
         OutputFormat::Json => json::text(&linted)?,
-        OutputFormat::Sarif => sarif::text(&linted)?,
+        OutputFormat::Sarif => sarif::text(&linted, arguments.docs_url.as_deref())?,
+        OutputFormat::Github => github::text(&linted),
+        OutputFormat::Junit => junit::text(&linted),
         _ => table::text(&linted, arguments.all, width()),
     })?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());

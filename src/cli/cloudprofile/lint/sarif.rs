@@ -6,13 +6,16 @@ use super::{Linted, documentation};
 use crate::cli::terminal;
 use crate::offer::lint::{Finding, Rule};
 
-pub(super) fn text(linted: &[Linted]) -> anyhow::Result<String> {
+/// `docs_url` is where `docs/cloudprofiles.md` is published: links in SARIF are absolute or absent.
+pub(super) fn text(linted: &[Linted], docs_url: Option<&str>) -> anyhow::Result<String> {
     let rules = Rule::ALL.iter().map(|rule| {
-        json!({
-            "id": rule.id(),
-            "shortDescription": {"text": rule.title()},
-            "helpUri": documentation(*rule),
-        })
+        let help = format!("{} explains the rule with an example.", documentation(*rule));
+        let mut descriptor =
+            json!({"id": rule.id(), "shortDescription": {"text": rule.title()}, "help": {"text": help}});
+        if let Some(url) = docs_url {
+            descriptor["helpUri"] = format!("{}#{rule}", url.trim_end_matches('#')).into();
+        }
+        descriptor
     });
     let rules: Vec<Value> = rules.collect();
     let results = linted.iter().flat_map(|linted| linted.report.findings.iter().map(|finding| result(linted, finding)));

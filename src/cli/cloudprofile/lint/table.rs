@@ -10,6 +10,8 @@ use crate::offer::lint::{Finding, Severity, Size};
 const INDENT: usize = 2;
 /// At most this many fields are named where many have the same finding.
 const NAMED: usize = 3;
+/// Findings that a person sees first.
+const SHOWN: usize = 10;
 
 pub(super) fn text(linted: &[Linted], all: bool, width: usize) -> String {
     let sections = linted.iter().map(|linted| section(linted, all, width));
@@ -20,9 +22,16 @@ fn section(linted: &Linted, all: bool, width: usize) -> String {
     let report = &linted.report;
     let title = format!("{}: CloudProfile {}", linted.found.source, report.profile);
     let mut text = paragraph(&title, HEADING, 0, width);
-    for finding in folded(&report.findings, all) {
+    let findings = folded(&report.findings, all);
+    let shown = if all { findings.len() } else { SHOWN };
+    for finding in findings.iter().take(shown) {
         text.push('\n');
-        text.push_str(&finding_text(linted, &finding, width));
+        text.push_str(&finding_text(linted, finding, width));
+    }
+    let rest: usize = findings.iter().skip(shown).map(Vec::len).sum();
+    if rest > 0 {
+        text.push('\n');
+        text.push_str(&paragraph(&format!("and {rest} more, none of them worse (--all lists them)"), ASIDE, 0, width));
     }
     text.push('\n');
     text.push_str(&summary(&report.findings, width));

@@ -1,7 +1,7 @@
 //! `cloudprofile matrix`: which image every machine type gets of every image version.
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::Timestamp;
 
 use super::source::OneSource;
@@ -20,7 +20,8 @@ mod table;
 #[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker cloudprofile matrix profile.yaml --type 'Standard_D*' --image gardenlinux
-  gardener-extension-worker cloudprofile matrix profile.yaml --html > matrix.html        # for a browser
+  gardener-extension-worker cloudprofile matrix profile.yaml -o html > matrix.html       # for a browser
+  gardener-extension-worker cloudprofile matrix profile.yaml --only problems
   gardener-extension-worker cloudprofile matrix profile.yaml --reference ami-0abc         # who gets this image?
   gardener-extension-worker cloudprofile matrix profile.yaml --flavor azure-networking=basic
   gardener-extension-worker cloudprofile matrix --live azure --context garden -o csv",
@@ -46,15 +47,23 @@ pub(super) struct MatrixArguments {
     /// The other way round: who gets a flavor that lists this value of a capability?
     #[arg(long = "flavor", value_name = "NAME=VALUE")]
     flavor: Vec<String>,
+    /// Only combinations that Gardener admits and that get no image, of versions that have not expired.
+    #[arg(long, value_enum)]
+    only: Option<Only>,
     /// Classify versions as of this moment (RFC 3339) instead of now.
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
-    /// How to print.
-    #[arg(short, long, value_parser = one_of(&["table", "json", "csv"]), default_value = "table")]
+    /// How to print; `html` is one page for a browser, which can be searched and shows how each choice came about.
+    #[arg(short, long, value_parser = one_of(&["table", "json", "csv", "html"]), default_value = "table")]
     output: OutputFormat,
-    /// Print one page for a browser: it can be searched, and shows how each choice came about.
+    /// The same as `-o html`.
     #[arg(long, conflicts_with = "output")]
     html: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Only {
+    Problems,
 }
 
 pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<Exit> {
@@ -67,9 +76,10 @@ pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::
     let matrix = matrix(&resolution, &selection);
     print(&match arguments.output {
         _ if arguments.html => html::page(&matrix)?,
+        OutputFormat::Html => html::page(&matrix)?,
         OutputFormat::Csv => csv::text(&matrix),
         OutputFormat::Json => json(&matrix)?,
-        _ => table::text(&matrix, selection.asks_backwards(), width()),
+        _ => table::text(&matrix, &selection, width()),
     })?;
     Ok(Exit::Done)
 }
@@ -88,6 +98,7 @@ fn selection(arguments: &MatrixArguments) -> anyhow::Result<Selection> {
         regions: arguments.regions.clone(),
         references: arguments.references.clone(),
         flavor: flavor.collect::<anyhow::Result<_>>()?,
+        only_problems: arguments.only == Some(Only::Problems),
     })
 }
 

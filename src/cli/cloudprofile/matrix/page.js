@@ -7,8 +7,10 @@
   const grid = byId("grid");
   const space = byId("space");
   const ROW = 44;
-  const FIRST = 230;
-  const COLUMN = 190;
+  // On a phone two columns of types are seen beside the versions.
+  const narrow = matchMedia("(max-width: 40rem)");
+  const firstWidth = () => (narrow.matches ? 130 : 230);
+  const columnWidth = () => (narrow.matches ? 116 : 190);
   const OVERSCAN = 3;
   const ACTIVE = ["preview", "supported", "deprecated"];
 
@@ -44,10 +46,10 @@
 
   // ---- what is shown ----
 
-  const filters = { type: "", image: "", architecture: "", region: "", text: "", selectable: false, classifications: new Set(classifications) };
+  const filters = { type: "", image: "", architecture: "", region: "", text: "", selectable: false, problems: false, classifications: new Set(classifications) };
   let rows = [];
   let columns = [];
-  let width = COLUMN;
+  let width = columnWidth();
   let active = { row: 0, column: 0 };
   let framed = false;
 
@@ -76,6 +78,10 @@
     const more = named.length - 1;
     return `${first.member} ${first.value} (${named[0]}${more ? ` and ${many(more, "more region", "more regions")}` : ""})`;
   };
+  // Gardener admits Shoots with it, and their machines will not come. Of expired versions nobody cares.
+  const isProblem = (image, choice) =>
+    choice.admitted && choice.outcome !== "chosen" && data.images[image].classification !== "expired";
+  const hasProblem = (image, group) => parts(image, group).some((choice) => isProblem(image, choice));
   const isSelectable = (image, group) =>
     ACTIVE.includes(data.images[image].classification) &&
     data.groups[group].machineTypes.some((type) => type.usable) &&
@@ -113,16 +119,16 @@
     const first = found[0];
     if (!first) return { kind: "nothing", head: "–", tail: "", spoken: "not asked" };
     if (found.some((choice) => choice.outcome !== first.outcome || choice.flavor !== first.flavor)) {
-      const kind = found.every((choice) => choice.outcome === "chosen") ? version.classification : "tied";
+      const kind = found.some((choice) => isProblem(image, choice)) ? "tied" : version.classification;
       return { kind, head: "differs by region", tail: found.map((choice) => choice.outcome === "chosen" ? `flavor ${choice.flavor}` : outcomeText(choice)).join(", "), spoken: "differs by region" };
     }
     if (first.outcome !== "chosen") {
       const head = outcomeText(first);
-      return { kind: first.admitted ? "tied" : "nothing", head, tail: reasonOf(image, first), spoken: `${head}: ${reasonOf(image, first)}` };
+      return { kind: isProblem(image, first) ? "tied" : "nothing", head, tail: reasonOf(image, first), spoken: `${head}: ${reasonOf(image, first)}` };
     }
     const flavor = version.flavors[first.flavor];
     const head = `flavor ${first.flavor}`;
-    const tail = width > COLUMN ? referenceText(flavor, first.regions) : flavorText(flavor);
+    const tail = width > columnWidth() ? referenceText(flavor, first.regions) : flavorText(flavor);
     const spoken = `${head}, ${referenceText(flavor, first.regions)}`;
     if (!first.admitted) return { kind: "refused", head: `${head}, refused`, tail, spoken: `${spoken}, but Gardener refuses it` };
     return { kind: version.classification, head, tail, spoken };
@@ -140,11 +146,18 @@
         filters.classifications.has(version.classification) &&
         (!text || version.version.toLowerCase().includes(text) ||
           version.flavors.some((flavor) => references(flavor).some((one) => one.value.toLowerCase().includes(text)))) &&
-        (!filters.selectable || columns.some((group) => isSelectable(image, group)));
+        (!filters.selectable || columns.some((group) => isSelectable(image, group))) &&
+        (!filters.problems || columns.some((group) => hasProblem(image, group)));
     });
-    width = columns.length === 1 ? Math.max(COLUMN + 1, grid.clientWidth - FIRST) : COLUMN;
-    space.style.width = `${FIRST + columns.length * width}px`;
+    if (filters.problems) columns = columns.filter((group) => rows.some((image) => hasProblem(image, group)));
+    // What has expired stands last: it is asked for least.
+    const place = (image) => (data.images[image].classification === "expired" ? 1 : 0);
+    rows.sort((one, other) => place(one) - place(other) || one - other);
+    width = columns.length === 1 ? Math.max(columnWidth() + 1, grid.clientWidth - firstWidth()) : columnWidth();
+    space.style.width = `${firstWidth() + columns.length * width}px`;
     space.style.height = `${(rows.length + 1) * ROW}px`;
+    // A phone has no room for what is empty.
+    grid.style.height = narrow.matches ? `${Math.min(innerHeight * 0.7, (rows.length + 1) * ROW + 2)}px` : "";
     grid.setAttribute("aria-rowcount", rows.length + 1);
     grid.setAttribute("aria-colcount", columns.length + 1);
     active = { row: Math.min(active.row, rows.length), column: Math.min(active.column, columns.length) };
@@ -152,17 +165,18 @@
     byId("status").textContent =
       `${many(rows.length, "image version", "image versions")} of ${data.images.length}, ${typeCount(shown)} of ${types.length} in ${many(columns.length, "column", "columns")}`;
     draw();
+    followFilters();
   };
 
   // ---- drawing: only what can be seen ----
 
-  const place = (cell, row, column) => {
+  const place = (cell, row, number) => {
     cell.style.height = `${ROW}px`;
-    cell.style.width = `${column ? width : FIRST}px`;
-    if (column) cell.style.left = `${FIRST + (column - 1) * width}px`;
-    cell.id = `cell-${row}-${column}`;
-    cell.setAttribute("aria-colindex", column + 1);
-    if (row === active.row && column === active.column) cell.classList.add("active");
+    cell.style.width = `${number ? width : firstWidth()}px`;
+    if (number) cell.style.left = `${firstWidth() + (number - 1) * width}px`;
+    cell.id = `cell-${row}-${number}`;
+    cell.setAttribute("aria-colindex", number + 1);
+    if (row === active.row && number === active.column) cell.classList.add("active");
     return cell;
   };
   const lines = (head, tail) => [element("span", {}, head), element("span", { class: "small" }, tail)];
@@ -177,12 +191,18 @@
     const title = found.slice(0, 12).map((type) => type.name).join(", ") + (found.length > 12 ? ", …" : "");
     return element("div", { class: "cell", role: "columnheader", title: `${title}\n${tail}`, "aria-label": `${name}, ${tail}` }, ...lines(name, valuesText(capabilities)));
   };
+  const versionLines = (version) => {
+    const expiry = version.expires ? `, ${version.classification === "expired" ? "since" : "until"} ${version.expires.slice(0, 10)}` : "";
+    return narrow.matches
+      ? lines(version.version, `${version.name}, ${version.classification}`)
+      : lines(`${version.name} ${version.version}`, `${version.classification}${expiry}`);
+  };
   const bodyCell = (row, column) => {
     const image = rows[row - 1];
     const version = data.images[image];
     if (!column) {
       return element("div", { class: `cell first ${version.classification}`, role: "rowheader", title: `${version.name} ${version.version}`, "aria-label": `${version.name} ${version.version}, ${version.classification}` },
-        ...lines(`${version.name} ${version.version}`, version.expires ? `${version.classification}, ${version.classification === "expired" ? "since" : "until"} ${version.expires.slice(0, 10)}` : version.classification));
+        ...versionLines(version));
     }
     const shown = face(image, columns[column - 1]);
     return element("div", { class: `cell ${shown.kind}`, role: "gridcell", title: shown.spoken, "aria-label": `${shown.spoken}, ${version.classification}` }, ...lines(shown.head, shown.tail));
@@ -225,19 +245,21 @@
     }
     if (active.column) {
       const left = (active.column - 1) * width;
-      grid.scrollLeft = Math.max(Math.min(grid.scrollLeft, left), left + FIRST + width - grid.clientWidth);
+      grid.scrollLeft = Math.max(Math.min(grid.scrollLeft, left), left + firstWidth() + width - grid.clientWidth);
     }
     draw();
   };
 
   // ---- details ----
 
+  // What the details are about, so that they follow the filters: an image, a group, or both.
+  let subject;
   const details = (title, ...content) => {
     byId("detailsTitle").textContent = title;
     byId("detailsBody").replaceChildren(...content.filter(Boolean));
     byId("details").scrollTop = 0;
-    byId("status").textContent = `Details: ${title}`;
   };
+  const showHelp = () => details("How to read it", element("p", {}, "Rows are image versions; columns are machine types that can do the same. The colour of a cell is the classification of the version; red is a combination that Gardener admits and that gets no image."));
   const table = (heads, lists) =>
     element("table", {},
       element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
@@ -292,7 +314,7 @@
           element("li", {}, `${step.capability}=${step.value} keeps ${step.kept.map((kept) => `flavor ${choice.candidates[kept]}`).join(", ")}`))),
       ];
     });
-    const expiry = version.expires ? `, expires ${version.expires.slice(0, 10)}` : "";
+    const expiry = version.expires ? `, ${version.classification === "expired" ? "has expired on" : "expires"} ${version.expires.slice(0, 10)}` : "";
     details(title,
       element("p", {}, element("span", { class: `badge ${version.classification}` }, version.classification), expiry),
       ...blocks,
@@ -325,12 +347,51 @@
     details(found.length === 1 ? found[0].name : typeCount(found.length),
       element("p", {}, capabilitiesText(data.groups[group].capabilities)), typeButtons(found));
   };
+  const showSubject = () => {
+    const { image, group } = subject;
+    if (image !== undefined && group !== undefined) showChoice(image, group);
+    else if (image !== undefined) showVersion(image);
+    else showGroup(group);
+  };
+  const followFilters = () => {
+    if (!subject) return;
+    const isShown = (wanted, shown) => wanted === undefined || shown.includes(wanted);
+    if (isShown(subject.image, rows) && isShown(subject.group, columns)) showSubject();
+    else {
+      subject = undefined;
+      showHelp();
+    }
+  };
+  // The address of a cell: image@version/type, each of which may be absent.
+  const address = () => {
+    const version = data.images[subject.image];
+    const types = subject.group === undefined ? [] : typesOf(subject.group);
+    return `#${[version ? `${version.name}@${version.version}` : "", types.length ? types[0].name : ""].map(encodeURIComponent).join("/")}`;
+  };
   const show = () => {
     const image = rows[active.row - 1];
     const group = columns[active.column - 1];
-    if (image !== undefined && group !== undefined) showChoice(image, group);
-    else if (image !== undefined) showVersion(image);
-    else if (group !== undefined) showGroup(group);
+    if (image === undefined && group === undefined) return;
+    subject = { image, group };
+    showSubject();
+    byId("status").textContent = `Details: ${byId("detailsTitle").textContent}`;
+    history.replaceState(null, "", address());
+    if (narrow.matches) byId("details").scrollIntoView({ block: "start" });
+  };
+  const openAddress = () => {
+    const decoded = (part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return "";
+      }
+    };
+    const [title, name] = location.hash.slice(1).split("/").map(decoded);
+    const row = rows.findIndex((image) => `${data.images[image].name}@${data.images[image].version}` === title) + 1;
+    const number = columns.findIndex((group) => typesOf(group).some((type) => type.name === name)) + 1;
+    if (!row && !number) return;
+    move(row, number);
+    show();
   };
 
   // ---- what a person does ----
@@ -358,21 +419,26 @@
   for (const id of ["type", "image", "architecture", "region", "text"]) {
     for (const event of ["input", "change"]) byId(id).addEventListener(event, () => choose(id, byId(id).value.trim()));
   }
-  byId("selectable").addEventListener("change", () => {
-    filters.selectable = byId("selectable").checked;
-    layout();
-  });
+  for (const id of ["selectable", "problems"]) {
+    byId(id).addEventListener("change", () => {
+      filters[id] = byId(id).checked;
+      layout();
+    });
+  }
+  const problems = data.images.reduce((sum, _, image) =>
+    sum + data.groups.reduce((inner, group, number) => inner + (hasProblem(image, number) ? group.machineTypes.length : 0), 0), 0);
+  byId("problemsLabel").textContent = `Only problems: admitted, and no image (${problems})`;
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("filters").addEventListener("reset", () => {
-    Object.assign(filters, { type: "", image: "", architecture: "", region: "", text: "", selectable: false, classifications: new Set(classifications) });
+    Object.assign(filters, { type: "", image: "", architecture: "", region: "", text: "", selectable: false, problems: false, classifications: new Set(classifications) });
     requestAnimationFrame(layout);
   });
   grid.addEventListener("scroll", drawSoon, { passive: true });
   grid.addEventListener("click", (event) => {
     const cell = event.target.closest(".cell");
     if (!cell) return;
-    const [row, column] = cell.id.split("-").slice(1).map(Number);
-    active = { row, column };
+    const [row, number] = cell.id.split("-").slice(1).map(Number);
+    active = { row, column: number };
     draw();
     show();
   });
@@ -390,11 +456,32 @@
   });
   addEventListener("resize", layout);
 
-  byId("detailsBody").append(element("p", {}, "Rows are image versions; columns are machine types that can do the same. The colour of a cell is the classification of the version; red is a combination that Gardener admits and that gets no image."));
+  addEventListener("hashchange", openAddress);
+
+  // Paper has no scroll bars: everything that the filters leave, a few columns at a time, with its heading on each page.
+  const ON_PAPER = 5;
+  addEventListener("beforeprint", () => {
+    const text = (cell) => [...cell.children].map((line) => line.textContent).join(" ");
+    const pages = [];
+    for (let from = 1; from <= columns.length; from += ON_PAPER) {
+      const numbers = [...Array(columns.length + 1).keys()].slice(from, from + ON_PAPER);
+      const heads = [headCell(0), ...numbers.map(headCell)].map((cell) => element("th", { scope: "col" }, text(cell)));
+      const lines = rows.map((_, row) => element("tr", {}, ...[0, ...numbers].map((number) => {
+        const cell = bodyCell(row + 1, number);
+        return element("td", { class: cell.className.replace("cell", "").replace("first", "") }, text(cell));
+      })));
+      pages.push(element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...lines)));
+    }
+    byId("paper").replaceChildren(...pages);
+  });
+  addEventListener("afterprint", () => byId("paper").replaceChildren());
+
+  showHelp();
   const regions = data.regions.length ? `, ${many(data.regions.length, "region", "regions")}` : "";
   const form = data.declaresCapabilities ? "" : " (old format)";
   byId("summary").textContent =
     `${data.provider}${form}: ${typeCount(types.length)} in ${many(data.groups.length, "group", "groups")} that can do the same, ${many(data.images.length, "image version", "image versions")}${regions}.`;
   active = { row: Math.min(1, data.images.length), column: Math.min(1, data.groups.length) };
   layout();
+  openAddress();
 })();

@@ -1,23 +1,84 @@
 //! The matrix for a terminal: a section for each group of machine types, or, asked the other way round, for each flavor.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use crate::capabilities::Classification;
 use crate::capabilities::FlavorVerdict;
 use crate::cli::explain::mismatch_text;
 use crate::cli::preview::words::counted;
-use crate::cli::table::{Cell, Table, paragraph};
+use crate::cli::table::{Cell, Table, paragraph, some};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::offer::matrix::{Choice, ChoiceOutcome, Flavor, Group, Image, Matrix};
+use crate::offer::selection::Selection;
 use crate::provider::explanation::capabilities_text;
 
 const INDENT: usize = 2;
 /// At most this many machine types of a group are named; JSON has all.
 const NAMED: usize = 6;
+/// Rows of problems that a person sees first.
+const MOST_PROBLEMS: usize = 10;
 
-pub(super) fn text(matrix: &Matrix<'_>, backwards: bool, width: usize) -> String {
+pub(super) fn text(matrix: &Matrix<'_>, selection: &Selection, width: usize) -> String {
     if matrix.images.is_empty() {
-        return paragraph("No machine type gets it.", ASIDE, 0, width);
+        let (text, style) = match selection.only_problems {
+            true => ("Every combination that Gardener admits has an image.", GOOD),
+            false => ("No machine type gets it.", ASIDE),
+        };
+        return paragraph(text, style, 0, width);
     }
-    if backwards { by_flavor(matrix, width) } else { by_group(matrix, width) }
+    match selection {
+        selection if selection.asks_backwards() => by_flavor(matrix, width),
+        selection if selection.only_problems => problems(matrix, width),
+        _ => by_group(matrix, width),
+    }
+}
+
+/// Combinations of an image that have no image for the same reason.
+struct Problem<'a> {
+    image: &'a str,
+    reason: String,
+    versions: Vec<&'a str>,
+    machine_types: BTreeSet<&'a str>,
+}
+
+/// What Gardener admits and what gets no image, by its reason: those that concern most machine types first.
+fn problems(matrix: &Matrix<'_>, width: usize) -> String {
+    let mut problems: Vec<Problem<'_>> = Vec::new();
+    let mut total = 0;
+    for (image, choice) in
+        matrix.images.iter().flat_map(|image| image.choices.iter().map(move |choice| (image, choice)))
+    {
+        let Some(group) = matrix.groups.get(choice.group) else { continue };
+        let regions = choice.regions.join(", ");
+        let regions = if regions.is_empty() { regions } else { format!(" [{regions}]") };
+        let reason = format!("{}: {}{regions}", choice.outcome.text(), reason(matrix, image, choice));
+        let known = problems.iter().position(|known| known.image == image.name && known.reason == reason);
+        let known = known.unwrap_or_else(|| {
+            problems.push(Problem { image: image.name, reason, versions: Vec::new(), machine_types: BTreeSet::new() });
+            problems.len() - 1
+        });
+        let Some(problem) = problems.get_mut(known) else { continue };
+        if !problem.versions.contains(&image.version) {
+            problem.versions.push(image.version);
+        }
+        problem.machine_types.extend(group.machine_types.iter().map(|machine_type| machine_type.name));
+        total += group.machine_types.len();
+    }
+    problems.sort_by_key(|problem| Reverse(problem.versions.len() * problem.machine_types.len()));
+    let line = format!("{} admitted and without an image", counted(total as u64, "combination"));
+    let mut text = paragraph(&line, BAD, 0, width);
+    let mut table = Table::new(["IMAGE", "VERSIONS", "MACHINE TYPES", "WHY THERE IS NO IMAGE"]);
+    for Problem { image, reason, versions, machine_types } in problems.iter().take(MOST_PROBLEMS) {
+        let types: Vec<&str> = machine_types.iter().copied().collect();
+        table.row([(*image).into(), some(versions, NAMED).into(), some(&types, NAMED).into(), reason.as_str().into()]);
+    }
+    text.push_str(&table.render(INDENT, width));
+    if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
+        let more = format!("and {} (-o json or -o html has all)", counted(more as u64, "more row"));
+        text.push_str(&paragraph(&more, ASIDE, INDENT, width));
+    }
+    text
 }
 
 fn by_group(matrix: &Matrix<'_>, width: usize) -> String {
@@ -69,10 +130,8 @@ fn by_flavor(matrix: &Matrix<'_>, width: usize) -> String {
 }
 
 fn heading(group: &Group<'_>, width: usize) -> String {
-    let names: Vec<_> = group.machine_types.iter().take(NAMED).map(|machine_type| machine_type.name).collect();
-    let more = group.machine_types.len() - names.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let mut text = paragraph(&format!("{}{more}", names.join(", ")), HEADING, 0, width);
+    let names: Vec<_> = group.machine_types.iter().map(|machine_type| machine_type.name).collect();
+    let mut text = paragraph(&some(&names, NAMED), HEADING, 0, width);
     text.push_str(&paragraph(&abilities(group), ASIDE, INDENT, width));
     text
 }

@@ -13,7 +13,7 @@ use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfile
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition};
 use crate::provider::profile::{
-    ConfigType, ImageDocument, ImageVersions, Members, ProfileFormat, SameVersion, UncoveredRegion,
+    ConfigType, ImageDocument, ImageVersions, Members, ProfileFormat, SameVersion, UncoveredRegion, name_architectures,
 };
 
 mod images;
@@ -59,19 +59,6 @@ impl ProfileFormat for Azure {
 
     fn set_machine_types_of_old_format(&self, config: &mut Members, machine_types: &[(&str, &Capabilities)]) {
         networking::set_machine_types_of_old_format(config, machine_types);
-    }
-}
-
-/// Versions in the old format that name no architecture are for `amd64`.
-fn name_architectures(document: &mut Value) {
-    let images = document.get_mut("machineImages").and_then(Value::as_array_mut).into_iter().flatten();
-    let versions = images.filter_map(|image| image.get_mut("versions")?.as_array_mut()).flatten();
-    for version in versions.filter_map(Value::as_object_mut) {
-        let has_flavors =
-            version.get("capabilityFlavors").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-        if !has_flavors && version.get("architecture").is_none_or(Value::is_null) {
-            version.insert("architecture".to_owned(), DEFAULT_ARCHITECTURE.into());
-        }
     }
 }
 

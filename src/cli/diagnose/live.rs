@@ -1,0 +1,85 @@
+//! The objects of a namespace of a seed. Of Secrets only their metadata is asked for.
+
+use anyhow::Context;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::{Client, Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use super::Namespace;
+use crate::api::gardener::{Cluster, Worker};
+use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
+use crate::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
+use crate::cluster::seed::Seed;
+use crate::diagnose::ObjectKind;
+
+/// What there is in a namespace. What can't be read stops nothing but Workers.
+pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result<Namespace> {
+    let client = seed.client().await?;
+    let mut namespace =
+        Namespace { objects: list::<Worker>(&client, name).await.context("Workers")?, ..Namespace::default() };
+    let (cluster, deployments, sets, machines, classes, secrets, managers) = tokio::join!(
+        one::<Cluster>(Api::all_with(client.clone(), &resource::<Cluster>()), name),
+        list::<MachineDeployment>(&client, name),
+        list::<MachineSet>(&client, name),
+        list::<Machine>(&client, name),
+        list::<MachineClass>(&client, name),
+        secrets(&client, name),
+        one::<Deployment>(
+            Api::namespaced_with(client.clone(), name, &resource::<Deployment>()),
+            MACHINE_CONTROLLER_MANAGER
+        ),
+    );
+    for (kind, read) in [
+        (ObjectKind::Cluster, cluster),
+        (ObjectKind::MachineDeployment, deployments),
+        (ObjectKind::MachineSet, sets),
+        (ObjectKind::Machine, machines),
+        (ObjectKind::MachineClass, classes),
+        (ObjectKind::Secret, secrets),
+        (ObjectKind::Deployment, managers),
+    ] {
+        match read {
+            Ok(objects) => {
+                namespace.known.insert(kind);
+                namespace.objects.extend(objects);
+            }
+            Err(error) => namespace.unread.push(format!("{}: {error}", kind.as_str())),
+        }
+    }
+    Ok(namespace)
+}
+
+fn resource<T: Resource<DynamicType = ()>>() -> ApiResource {
+    ApiResource::erase::<T>(&())
+}
+
+async fn list<T: Resource<DynamicType = ()>>(client: &Client, namespace: &str) -> Result<Vec<Value>, kube::Error> {
+    let resource = resource::<T>();
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+    let listed = api.list(&ListParams::default()).await?;
+    // The items of a list need not say their kind.
+    listed.items.into_iter().map(|object| document(object, &resource.kind)).collect()
+}
+
+async fn one<T: Resource<DynamicType = ()>>(api: Api<DynamicObject>, name: &str) -> Result<Vec<Value>, kube::Error> {
+    let kind = T::kind(&());
+    api.get_opt(name).await?.into_iter().map(|object| document(object, &kind)).collect()
+}
+
+async fn secrets(client: &Client, namespace: &str) -> Result<Vec<Value>, kube::Error> {
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let listed = api.list_metadata(&ListParams::default()).await?;
+    let metadata = listed
+        .items
+        .iter()
+        .map(|secret| json!({"name": secret.name_any(), "namespace": namespace, "labels": secret.labels()}));
+    Ok(metadata.map(|metadata| json!({"kind": "Secret", "metadata": metadata})).collect())
+}
+
+fn document(object: DynamicObject, kind: &str) -> Result<Value, kube::Error> {
+    let mut document = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
+    document["kind"] = kind.into();
+    Ok(document)
+}

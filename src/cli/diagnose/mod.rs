@@ -1,0 +1,118 @@
+//! `diagnose`: why a Worker is not ready, on one page.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::exit::{self, Exit, wrong_usage};
+use super::input::{files, objects, text_of_file};
+use super::terminal::{OutputFormat, complain, json, one_of, print, width};
+use crate::cluster::seed::Seed;
+use crate::diagnose::{Diagnosis, FindingKind, ObjectKind, Surroundings, diagnose};
+use crate::process::threads::block_on;
+use crate::provider::Providers;
+
+pub(super) mod live;
+mod table;
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker diagnose shoot--garden--prod --kubeconfig seed.yaml
+  gardener-extension-worker diagnose shoot--garden--prod bundle.yaml -o json
+
+A bundle for somebody else to look at; it needs no Secrets:
+  kubectl -n NAMESPACE get workers,clusters/NAMESPACE,machinedeployments,machinesets,machines,machineclasses,\\
+  deployments/machine-controller-manager -o yaml > bundle.yaml
+
+Only reads; of Secrets only the names.",
+    &[(Exit::Findings, "a Worker is not ready"), (Exit::Invalid, "")]))]
+pub(super) struct DiagnoseArguments {
+    /// Namespace of the shoot in the seed.
+    #[arg(value_name = "NAMESPACE")]
+    namespace: String,
+    /// Files or folders with the objects of the namespace; `-` is standard input. Without any they are read from the cluster.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Read from the cluster of the kubeconfig; so it is without files.
+    #[arg(long, conflicts_with = "files")]
+    live: bool,
+    #[command(flatten)]
+    seed: Seed,
+    /// The moment from which times are counted (RFC 3339) instead of now: when the files were made.
+    #[arg(long, value_name = "TIME")]
+    at: Option<Timestamp>,
+    /// What to print: a page for people, or one JSON document for programs.
+    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    output: OutputFormat,
+}
+
+/// What is known of a namespace.
+#[derive(Default)]
+pub(super) struct Namespace {
+    pub(super) objects: Vec<Value>,
+    known: BTreeSet<ObjectKind>,
+    /// What could not be read, and why.
+    pub(super) unread: Vec<String>,
+}
+
+pub(super) fn run(arguments: &DiagnoseArguments, providers: Providers) -> anyhow::Result<Exit> {
+    if arguments.seed.is_named() && !arguments.files.is_empty() {
+        return Err(wrong_usage("--kubeconfig and --context are for a cluster: name no file"));
+    }
+    let namespace = if arguments.files.is_empty() {
+        block_on(live::namespace(&arguments.seed, &arguments.namespace))?
+    } else {
+        of_files(&arguments.files, &arguments.namespace)?
+    };
+    let now = arguments.at.unwrap_or_else(Timestamp::now);
+    let surroundings = Surroundings { objects: &namespace.objects, known: &namespace.known, providers, now };
+    let workers = namespace.objects.iter().filter(|object| object["kind"] == "Worker");
+    let diagnoses: Vec<Diagnosis> = workers.map(|worker| diagnose(worker, surroundings)).collect();
+    for unread in &namespace.unread {
+        complain(unread);
+    }
+    if diagnoses.is_empty() {
+        bail!("no Worker in namespace {:?}", arguments.namespace);
+    }
+    print(&match arguments.output {
+        OutputFormat::Json => {
+            json(&json!({"schema": "diagnose/v1", "workers": diagnoses, "unread": namespace.unread}))?
+        }
+        _ => diagnoses.iter().map(|diagnosis| table::text(diagnosis, now, width())).collect::<Vec<_>>().join("\n"),
+    })?;
+    let exit = diagnoses.iter().map(exit_of).max().unwrap_or(Exit::Done);
+    Ok(if namespace.unread.is_empty() { exit } else { Exit::Failed })
+}
+
+fn exit_of(diagnosis: &Diagnosis) -> Exit {
+    let invalid = [FindingKind::Undecodable, FindingKind::PoolInvalid, FindingKind::ImageNotResolved];
+    match diagnosis {
+        Diagnosis { findings, .. } if findings.iter().any(|finding| invalid.contains(&finding.kind)) => Exit::Invalid,
+        Diagnosis { ready: false, .. } => Exit::Findings,
+        _ => Exit::Done,
+    }
+}
+
+/// The objects of a namespace in files. A kind is known when there is one of it: files need not have all kinds.
+fn of_files(paths: &[PathBuf], name: &str) -> anyhow::Result<Namespace> {
+    let mut namespace = Namespace::default();
+    for file in files(paths)? {
+        match text_of_file(&file.path).and_then(|text| objects(&text)) {
+            Ok(objects) => namespace.objects.extend(objects.into_iter().filter(|object| is_of(object, name))),
+            Err(error) => namespace.unread.push(format!("{}: {error:#}", file.path.display())),
+        }
+    }
+    let kinds: BTreeSet<&str> = namespace.objects.iter().filter_map(|object| object["kind"].as_str()).collect();
+    namespace.known = ObjectKind::ALL.iter().filter(|kind| kinds.contains(kind.as_str())).copied().collect();
+    Ok(namespace)
+}
+
+fn is_of(object: &Value, namespace: &str) -> bool {
+    let metadata = &object["metadata"];
+    metadata["namespace"] == namespace || object["kind"] == "Cluster" && metadata["name"] == namespace
+}

@@ -1,0 +1,109 @@
+//! Why a Worker is not ready, from the objects of its namespace as they are. Nothing is planned, so no value of a Secret is
+//! needed.
+//!
+//! ```text
+//!  objects ─► facts ─► machine: what each machine waits for ─┐
+//!                 └──► status, prerequisites, pools ─────────┴─► findings, the worst first ─► Diagnosis
+//! ```
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::gardener::{LastError, LastOperation, Worker};
+use crate::provider::Providers;
+
+mod facts;
+mod finding;
+mod machine;
+mod machine_document;
+mod pools;
+mod prerequisites;
+mod status;
+
+use facts::Facts;
+pub use facts::ObjectKind;
+pub use finding::{Finding, FindingKind, Severity};
+pub use pools::{PoolRow, PoolState};
+
+/// What is known of the namespace of a Worker.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// The objects of the namespace, and its Cluster.
+    pub objects: &'a [Value],
+    /// Kinds of which every object is among them: what is absent does not exist.
+    pub known: &'a BTreeSet<ObjectKind>,
+    /// Who knows what the words of a cloud mean.
+    pub providers: Providers,
+    /// The moment.
+    pub now: Timestamp,
+}
+
+/// Why a Worker is not ready.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// `namespace/name`.
+    pub worker: String,
+    /// `spec.type`.
+    pub provider: String,
+    /// Whether nothing keeps the Worker from being ready.
+    pub ready: bool,
+    /// The operation that runs or ran last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_operation: Option<LastOperation>,
+    /// The last error, absent after a success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<LastError>,
+    /// One row for each machine deployment, and for each pool without one.
+    pub pools: Vec<PoolRow>,
+    /// What keeps it from being ready, the worst first.
+    pub findings: Vec<Finding>,
+    /// Kinds of objects that are not known.
+    pub unknown: Vec<ObjectKind>,
+}
+
+/// Finds out why the Worker of this document is not ready.
+#[must_use]
+pub fn diagnose(worker: &Value, surroundings: Surroundings<'_>) -> Diagnosis {
+    let text = |pointer: &str| worker.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let mut diagnosis = Diagnosis {
+        worker: format!("{}/{}", text("/metadata/namespace"), text("/metadata/name")),
+        provider: text("/spec/type").to_owned(),
+        ready: false,
+        last_operation: None,
+        last_error: None,
+        pools: Vec::new(),
+        findings: Vec::new(),
+        unknown: ObjectKind::ALL.iter().filter(|kind| !surroundings.known.contains(kind)).copied().collect(),
+    };
+    match facts::read(worker) {
+        Err(error) => diagnosis.findings.push(FindingKind::Undecodable.found("the Worker", error.to_string())),
+        Ok(worker) => complete(&mut diagnosis, worker, surroundings),
+    }
+    diagnosis.findings.sort_by_key(|finding| (finding.severity, finding.kind));
+    diagnosis.ready = diagnosis.findings.iter().all(|finding| finding.severity == Severity::Note);
+    diagnosis
+}
+
+fn complete(diagnosis: &mut Diagnosis, worker: Worker, surroundings: Surroundings<'_>) {
+    let (facts, malformed) = Facts::of(worker, surroundings);
+    let mut findings = malformed;
+    findings.extend(prerequisites::findings(&facts));
+    findings.extend(machine::findings(&facts));
+    let (rows, of_pools) = pools::rows(&facts);
+    findings.extend(of_pools);
+    // Last: an error of the operation that something else explains is not told twice.
+    let of_status = status::findings(&facts, &findings);
+    if of_status.iter().any(|finding| [FindingKind::ImageNotResolved, FindingKind::PoolInvalid].contains(&finding.kind))
+    {
+        findings.retain(|finding| finding.kind != FindingKind::NoDeployment);
+    }
+    findings.extend(of_status);
+    diagnosis.pools = rows;
+    diagnosis.findings = findings;
+    diagnosis.last_operation = facts.worker.status.last_operation;
+    diagnosis.last_error = facts.worker.status.last_error;
+}

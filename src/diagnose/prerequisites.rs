@@ -1,0 +1,93 @@
+//! What machines need before anything can happen to them: machine-controller-manager, Secrets, classes.
+
+use std::collections::BTreeMap;
+
+use super::facts::{Facts, MACHINE_CONTROLLER_MANAGER, ObjectKind};
+use super::finding::{Finding, FindingKind};
+use crate::worker::decode::is_shoot_failed;
+
+/// What is missing of it.
+pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = machine_controller_manager(facts).into_iter().collect();
+    if facts.cluster.as_ref().is_some_and(is_shoot_failed) {
+        let message = "Gardener has given the Shoot up: nothing is done before somebody asks again";
+        findings.push(FindingKind::ShootFailed.found("the Shoot", message));
+    }
+    if facts.is_known(ObjectKind::Cluster) && facts.cluster.is_none() {
+        let message = "it does not exist, so nothing can be planned";
+        let found = FindingKind::PoolInvalid.found(format!("Cluster {}", facts.namespace()), message);
+        findings.push(found.next("Let gardenlet write it again: reconcile the Shoot."));
+    }
+    findings.extend(secrets(facts));
+    findings.extend(classes(facts));
+    findings
+}
+
+fn machine_controller_manager(facts: &Facts<'_>) -> Option<Finding> {
+    let found = |message: &str| {
+        FindingKind::MachineControllerManager.found(format!("Deployment {MACHINE_CONTROLLER_MANAGER}"), message)
+    };
+    let Some(deployment) = &facts.machine_controller_manager else {
+        let has_machines = !facts.deployments.is_empty() && !facts.is_hibernated();
+        let is_missing = facts.is_absent(ObjectKind::Deployment, MACHINE_CONTROLLER_MANAGER) && has_machines;
+        return is_missing.then(|| {
+            found("does not exist")
+                .next("Let gardenlet deploy it: reconcile the Shoot. Nothing happens to machines before.")
+        });
+    };
+    let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+    let available = deployment.status.as_ref().and_then(|status| status.available_replicas).unwrap_or_default();
+    if replicas == 0 {
+        let step = "See whether the API server of the shoot can be reached: dependency-watchdog scales \
+                    machine-controller-manager to zero while it can't.";
+        let is_expected = facts.is_hibernated() || facts.deployments.is_empty();
+        return (!is_expected).then(|| found("is scaled to zero: nothing happens to machines").next(step));
+    }
+    let conditions = deployment.status.iter().filter_map(|status| status.conditions.as_ref()).flatten();
+    let unmet = conditions.filter(|condition| condition.type_ == "Available" && condition.status != "True");
+    let said = unmet.filter_map(|condition| condition.message.as_deref()).next();
+    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+    (available == 0).then(|| found(&format!("has no available pod{said}")))
+}
+
+/// Secrets by name only: values are not asked for.
+fn secrets(facts: &Facts<'_>) -> Vec<Finding> {
+    let is_absent = |name: &str| !name.is_empty() && facts.is_absent(ObjectKind::Secret, name);
+    let mut findings = Vec::new();
+    let reference = &facts.worker.spec.secret_ref;
+    let [namespace, name] = [&reference.namespace, &reference.name].map(|text| text.as_deref().unwrap_or_default());
+    if (namespace.is_empty() || namespace == facts.namespace()) && is_absent(name) {
+        let found = FindingKind::SecretMissing
+            .found(format!("Secret {name}"), "the Secret with the cloud credentials does not exist");
+        findings.push(found.next("Put it back: without credentials no machine can be created or deleted."));
+    }
+    let mut user_data: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for pool in facts.worker.spec.pools.iter().filter(|_| !facts.is_being_deleted()) {
+        if is_absent(&pool.user_data_secret_ref.name) {
+            user_data.entry(&pool.user_data_secret_ref.name).or_default().push(&pool.name);
+        }
+    }
+    findings.extend(user_data.into_iter().map(|(secret, pools)| {
+        let message = format!("the Secret with the user data of pool {} does not exist", pools.join(", "));
+        FindingKind::SecretMissing.found(format!("Secret {secret}"), message)
+    }));
+    findings
+}
+
+fn classes(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut used: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for machine in facts.machines.iter().filter(|machine| !machine.spec.class.name.is_empty()) {
+        used.entry(&machine.spec.class.name).or_default().push(machine.name().to_owned());
+    }
+    let found = |(class, machines): (&str, Vec<String>)| {
+        let missing = match [ObjectKind::MachineClass, ObjectKind::Secret].map(|kind| facts.is_absent(kind, class)) {
+            [true, true] => "the class and its Secret do not exist",
+            [true, false] => "the class does not exist",
+            [false, true] => "the Secret of the class does not exist",
+            [false, false] => return None,
+        };
+        let message = format!("{missing}, so its machines can't be created or deleted");
+        Some(Finding { machines, ..FindingKind::ClassMissing.found(format!("MachineClass {class}"), message) })
+    };
+    used.into_iter().filter_map(found).collect()
+}

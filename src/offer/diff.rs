@@ -1,0 +1,222 @@
+//! What an edit of a CloudProfile does to those who use it: which machine types get another image, which combinations appear or
+//! vanish, which versions change their stage, and what becomes refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::equivalence::{Answer, Difference, compare};
+use super::lint::{Finding, Settings, Severity, lint};
+use super::offered::{Offer, OfferedVersion};
+use super::profile::{Profile, ProfileError};
+use super::resolution::Resolution;
+use crate::capabilities::Classification;
+use crate::provider::Providers;
+use crate::provider::explanation::ImageName;
+
+/// Name and version of the schema. A new member does not change it; another meaning does.
+pub const SCHEMA: &str = "cloudprofile-diff/v1";
+
+/// How two profiles differ.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileDiff {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// Names of the machine types.
+    pub machine_types: NamesDiff,
+    /// Image versions that one side does not have, or that change their stage.
+    pub versions: Vec<VersionChange>,
+    /// Combinations of machine types and image versions that differ; those that take something away first.
+    pub combinations: Vec<CombinationChange>,
+    /// What Gardener or the provider refuses of NEW, and did not of OLD.
+    pub refused: Vec<Finding>,
+    /// How many combinations were compared, in each region by itself.
+    pub compared: usize,
+}
+
+/// Names that only one side has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NamesDiff {
+    /// Only NEW has them.
+    pub added: Vec<String>,
+    /// Only OLD has them.
+    pub removed: Vec<String>,
+}
+
+/// An image version that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VersionChange {
+    /// Name of the image.
+    pub image: String,
+    /// The version.
+    pub version: String,
+    /// Its stage in OLD, if it has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Stage>,
+    /// Its stage in NEW, if it has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Stage>,
+}
+
+/// What stage a version is in, and until when it can be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stage {
+    /// At the moment of the comparison.
+    pub classification: Classification,
+    /// When it expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
+}
+
+/// What happens to a combination. The order is that of printing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Effect {
+    /// It can't be had any more.
+    Vanishes,
+    /// New machines start from another image, under the same version.
+    AnotherImage,
+    /// The image stays; what machine and image have in common changes the machine, such as its network.
+    OtherMachine,
+    /// It can be had now.
+    Appears,
+}
+
+/// Machine types for which a version differs in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CombinationChange {
+    /// What happens.
+    pub effect: Effect,
+    /// Name of the image.
+    pub image: String,
+    /// The version.
+    pub version: String,
+    /// The machine types, which both sides have.
+    pub machine_types: Vec<String>,
+    /// Only in these regions; empty where images are the same in every region.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<String>,
+    /// What they got; nothing where there was no image, or Gardener refused the combination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<ImageName>,
+    /// What they get.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<ImageName>,
+}
+
+impl ProfileDiff {
+    /// Whether nothing differs that anybody notices.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.machine_types == NamesDiff::default()
+            && self.versions.is_empty()
+            && self.combinations.is_empty()
+            && self.refused.is_empty()
+    }
+
+    /// Whether something is taken away, or goes another way under the same name.
+    #[must_use]
+    pub fn is_hazardous(&self) -> bool {
+        let removes_version = self.versions.iter().any(|version| version.after.is_none());
+        removes_version
+            || !self.machine_types.removed.is_empty()
+            || !self.refused.is_empty()
+            || self.combinations.iter().any(|combination| combination.effect != Effect::Appears)
+    }
+}
+
+/// Compares two CloudProfiles.
+///
+/// # Errors
+/// When one of them can't be read.
+pub fn diff(old: &Value, new: &Value, settings: Settings, providers: Providers) -> Result<ProfileDiff, ProfileError> {
+    let refused = refused(old, new, settings, providers)?;
+    let offer =
+        |document: &Value| Ok::<Offer, ProfileError>(Profile::read(document.clone(), providers)?.offer(settings.now));
+    let (before, after) = (offer(old)?, offer(new)?);
+    let check = compare(&Resolution::of(&before), &Resolution::of(&after));
+    Ok(ProfileDiff {
+        schema: SCHEMA,
+        machine_types: machine_types(&before, &after),
+        versions: versions(&before, &after),
+        compared: check.questions,
+        combinations: combinations(check.differences),
+        refused,
+    })
+}
+
+/// Errors of NEW that OLD does not have.
+fn refused(old: &Value, new: &Value, settings: Settings, providers: Providers) -> Result<Vec<Finding>, ProfileError> {
+    let errors = |document: &Value| -> Result<Vec<Finding>, ProfileError> {
+        let findings = lint(document, settings, providers)?.findings.into_iter();
+        Ok(findings.filter(|finding| finding.severity == Severity::Error).collect())
+    };
+    let known = errors(old)?;
+    // Not the path: what stands before it may have moved it.
+    let said = |finding: &Finding| (finding.rule, finding.subject.clone(), finding.reason.clone());
+    let known: Vec<_> = known.iter().map(said).collect();
+    Ok(errors(new)?.into_iter().filter(|finding| !known.contains(&said(finding))).collect())
+}
+
+fn machine_types(before: &Offer, after: &Offer) -> NamesDiff {
+    let names = |offer: &Offer| -> BTreeSet<String> {
+        offer.machine_types.iter().filter(|known| known.usable).map(|known| known.name.clone()).collect()
+    };
+    let (before, after) = (names(before), names(after));
+    NamesDiff {
+        added: after.difference(&before).cloned().collect(),
+        removed: before.difference(&after).cloned().collect(),
+    }
+}
+
+fn versions(before: &Offer, after: &Offer) -> Vec<VersionChange> {
+    let stage = |offer: &Offer, title: &(String, String)| {
+        let is_meant = |version: &&OfferedVersion| version.image == title.0 && version.version == title.1;
+        let version = offer.images.iter().find(is_meant)?;
+        Some(Stage { classification: version.classification, expires: version.expires })
+    };
+    let mut known = BTreeSet::new();
+    let titles = after.images.iter().chain(&before.images);
+    let titles = titles.map(|version| (version.image.clone(), version.version.clone()));
+    let change = |title: (String, String)| {
+        let (was, is) = (stage(before, &title), stage(after, &title));
+        (was != is).then_some(VersionChange { image: title.0, version: title.1, before: was, after: is })
+    };
+    titles.filter(|title| known.insert(title.clone())).filter_map(change).collect()
+}
+
+/// Machine types for which the same happens are one change.
+fn combinations(differences: Vec<Difference>) -> Vec<CombinationChange> {
+    let mut changes: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    let mut order: Vec<(String, String)> = Vec::new();
+    for Difference { image, version, machine_types, regions, before, after } in differences {
+        let Some(effect) = effect(&before, &after) else { continue };
+        let title = (image, version);
+        let place = order.iter().position(|known| *known == title).unwrap_or_else(|| {
+            order.push(title);
+            order.len() - 1
+        });
+        let [before, after] = [before, after].map(|answer| answer.image.filter(|_| answer.admitted));
+        changes.entry((effect, place, regions, before, after)).or_default().extend(machine_types);
+    }
+    let change = |((effect, place, regions, before, after), machine_types): ((Effect, usize, _, _, _), _)| {
+        let (image, version) = order.get(place).cloned().unwrap_or_default();
+        CombinationChange { effect, image, version, machine_types, regions, before, after }
+    };
+    changes.into_iter().map(change).collect()
+}
+
+/// What a different answer means; nothing where it could not be had before and can't be had now.
+fn effect(before: &Answer, after: &Answer) -> Option<Effect> {
+    match [before, after].map(|answer| answer.image.is_some() && answer.admitted) {
+        [true, false] => Some(Effect::Vanishes),
+        [false, true] => Some(Effect::Appears),
+        [true, true] if before.image != after.image => Some(Effect::AnotherImage),
+        [true, true] => Some(Effect::OtherMachine),
+        [false, false] => None,
+    }
+}

@@ -1,0 +1,108 @@
+//! Broken Workers and CloudProfiles, one a line, and everything that a person reads about each of them.
+
+use gardener_extension_worker::api::gotext::yaml::documents;
+use serde_json::{Value, json};
+
+use crate::binary::{Outcome, command, outcome};
+use crate::golden::assert_same;
+
+/// A line: where, and what stands there; nothing takes the member away.
+struct Case {
+    line: &'static str,
+    place: &'static str,
+    value: Option<Value>,
+}
+
+fn cases(table: &'static str) -> Vec<Case> {
+    let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let case = |line: &'static str| {
+        let (place, value) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}"));
+        let value =
+            (value != "-").then(|| serde_json::from_str(value).unwrap_or_else(|error| panic!("{line}: {error}")));
+        Case { line, place, value }
+    };
+    lines.map(case).collect()
+}
+
+/// Puts the value where the pointer leads; the parent must be there.
+fn put(document: &mut Value, pointer: &str, value: Option<Value>) {
+    let (parent, member) = pointer.rsplit_once('/').unwrap();
+    let parent = document.pointer_mut(parent).unwrap_or_else(|| panic!("{pointer}: nothing there"));
+    match (parent, value) {
+        (Value::Array(items), Some(value)) => items[member.parse::<usize>().unwrap()] = value,
+        (parent, Some(value)) => parent[member] = value,
+        (Value::Object(members), None) => {
+            drop(members.remove(member).unwrap_or_else(|| panic!("{pointer}: not there")))
+        }
+        (other, None) => panic!("{pointer}: {other}"),
+    }
+}
+
+/// The whole output of every case, each under its line.
+fn told(cases: &[Case], run: impl Fn(&Case) -> Outcome + Sync) -> String {
+    let half = cases.len().div_ceil(2);
+    let text = |cases: &[Case]| {
+        cases
+            .iter()
+            .map(|case| {
+                let Outcome { code, stdout, stderr } = run(case);
+                format!("## {}\nexit {code}\n{stderr}{stdout}\n", case.line)
+            })
+            .collect::<String>()
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| text(&cases[..half]));
+        let second = text(&cases[half..]);
+        first.join().unwrap() + &second
+    })
+}
+
+#[test]
+fn workers() {
+    let mut bundle = documents(&std::fs::read_to_string("test/cli/azure.yaml").unwrap()).unwrap();
+    bundle.truncate(5);
+    let pools = bundle[0]["spec"]["pools"].as_array_mut().unwrap();
+    pools.truncate(1);
+    pools[0]["zones"] = json!(["1"]);
+    let render =
+        |bundle: &[Value]| outcome(command(&["render", "-"]), &json!({"kind": "List", "items": bundle}).to_string());
+    assert_eq!(render(&bundle).code, 0, "{:?}", render(&bundle));
+    let cases = cases(include_str!("workers.txt"));
+    assert!(cases.len() >= 60, "{}", cases.len());
+    let text = told(&cases, |case| {
+        let mut bundle = bundle.clone();
+        let (root, rest) = case.place.split_once('/').unwrap();
+        let (document, before) = match root {
+            "pool" => (0, "/spec/pools/0"),
+            "infrastructure" => (0, "/spec/infrastructureProviderStatus"),
+            "worker" => (0, ""),
+            "profile" => (1, "/spec/cloudProfile/spec"),
+            "shoot" => (1, "/spec/shoot"),
+            other => panic!("{other}"),
+        };
+        put(&mut bundle[document], &format!("{before}/{rest}"), case.value.clone());
+        let shown = render(&bundle);
+        // What is accepted is a matter of the tests of `render`: that it is, and what is warned of, is all that counts here.
+        let stdout = if shown.code == 0 { "(the objects are printed)\n".to_owned() } else { shown.stdout };
+        Outcome { stdout, ..shown }
+    });
+    assert_same("test/cli/golden/broken-workers.txt", &text);
+}
+
+#[test]
+fn profiles() {
+    let profile = documents(&std::fs::read_to_string("example/cloudprofiles/azure.yaml").unwrap()).unwrap().remove(0);
+    let cases = cases(include_str!("profiles.txt"));
+    assert!(cases.len() >= 60, "{}", cases.len());
+    let text = told(&cases, |case| {
+        let mut profile = profile.clone();
+        put(&mut profile, &format!("/{}", case.place), case.value.clone());
+        let shown = outcome(
+            command(&["cloudprofile", "lint", "-", "--at", "2026-11-21T00:00:00Z"]),
+            &serde_json::to_string_pretty(&profile).unwrap(),
+        );
+        assert_ne!(shown.code, 0, "{}: a profile that a garden refuses is never green", case.line);
+        shown
+    });
+    assert_same("test/cli/golden/broken-profiles.txt", &text);
+}

@@ -1,0 +1,53 @@
+//! `cloudprofile diff` as a person reads it.
+
+use super::{AT, example, replaced};
+use crate::binary::{Outcome, command, outcome};
+use crate::golden::assert_same;
+
+fn diff(new: &str, arguments: &[&str]) -> Outcome {
+    let old = "example/cloudprofiles/azure.yaml";
+    outcome(command(&[&["cloudprofile", "diff", old, "-"], &AT[..], arguments].concat()), new)
+}
+
+/// A profile in which a flavor, a machine type and an image change.
+fn edited() -> String {
+    replaced(
+        &example("azure"),
+        &[
+            ("{name: Standard_D8s_v5, cpu", "{name: Standard_D16s_v5, cpu"),
+            ("classification: preview", "classification: supported"),
+            ("Images/gardenlinux-gen1/Versions/1877.3.0", "Images/gardenlinux-gen1/Versions/1877.3.1"),
+            ("      - {architecture: [arm64], hypervisorType: [gen2]}\n    - version: 1592", "    - version: 1592"),
+        ],
+    )
+}
+
+#[test]
+fn what_is_taken_away_comes_first() {
+    let shown = diff(&edited(), &[]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (4, ""), "{shown:?}");
+    assert_same("test/cli/golden/cloudprofile-diff.txt", &shown.stdout);
+    assert_same("test/cli/golden/cloudprofile-diff.md", &diff(&edited(), &["-o", "markdown"]).stdout);
+}
+
+#[test]
+fn the_exit_code_says_whether_something_is_taken_away() {
+    let profile = example("azure");
+    let same = diff(&profile, &[]);
+    assert_eq!(same.code, 0, "{same:?}");
+    assert!(same.stdout.starts_with("Nothing differs for anybody; 18 combinations compared."), "{same:?}");
+    let comment = replaced(&profile, &[("# A CloudProfile", "# Another CloudProfile")]);
+    assert_eq!(diff(&comment, &[]).code, 0);
+    let stage = replaced(&profile, &[("classification: preview", "classification: supported")]);
+    assert_eq!(diff(&stage, &[]).code, 1, "something changes, and nothing is taken away");
+    let refused = diff(&replaced(&profile, &[("cpu: \"16\"", "cpu: sixteen")]), &["-o", "json"]);
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert_eq!(refused.json()["refused"].as_array().unwrap().len(), 1, "{refused:?}");
+}
+
+#[test]
+fn names_of_others_stay_text_in_markdown() {
+    let hostile = replaced(&example("azure"), &[("{name: Standard_D8s_v5, cpu", "{name: \"<b>|@all\", cpu")]);
+    let shown = diff(&hostile, &["-o", "markdown"]).stdout;
+    assert!(shown.contains("&lt;b&gt;\\|&#64;all") && !shown.contains("<b>"), "{shown}");
+}

@@ -1,0 +1,133 @@
+//! `diagnose` as a person reads it.
+
+use serde_json::{Value, json};
+
+use crate::binary::{Outcome, command, outcome, run};
+use crate::golden::assert_same;
+
+const AT: &str = "2026-11-21T10:00:00Z";
+const NAMESPACE: &str = "shoot--garden--prod";
+
+fn bundle() -> Value {
+    let text = std::fs::read_to_string("test/cli/diagnose.yaml").unwrap();
+    gardener_extension_worker::api::gotext::yaml::documents(&text).unwrap().remove(0)
+}
+
+fn diagnose(bundle: &Value, output: &str) -> Outcome {
+    outcome(command(&["diagnose", NAMESPACE, "-", "--at", AT, "-o", output]), &bundle.to_string())
+}
+
+/// The bundle with only the objects of these kinds, changed.
+fn with(kinds: &[&str], change: impl FnOnce(&mut Vec<Value>)) -> Value {
+    let mut bundle = bundle();
+    let items = bundle["items"].as_array_mut().unwrap();
+    items.retain(|item| kinds.contains(&item["kind"].as_str().unwrap()));
+    change(items);
+    bundle
+}
+
+fn kinds(shown: &Outcome) -> Vec<String> {
+    let findings = shown.json()["workers"][0]["findings"].clone();
+    findings.as_array().unwrap().iter().map(|finding| finding["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn everything_that_is_wrong_is_on_one_page_the_worst_first() {
+    let shown = run(&["diagnose", NAMESPACE, "test/cli/diagnose.yaml", "--at", AT]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (7, ""), "{shown:?}");
+    assert!(!shown.stdout.contains('\u{1b}'), "what came from a node is escaped: {}", shown.stdout);
+    assert_same("test/cli/golden/diagnose.txt", &shown.stdout);
+}
+
+#[test]
+fn a_healthy_worker_is_ready() {
+    let healthy = with(&["Worker", "MachineSet", "MachineDeployment"], |items| {
+        items.retain(|item| {
+            let name = item["metadata"]["name"].as_str().unwrap();
+            item["kind"] == "Worker" || name.contains("careful")
+        });
+        let worker = &mut items[0];
+        worker["spec"]["pools"] = json!([worker["spec"]["pools"][4]]);
+        worker["status"] = json!({
+            "observedGeneration": 4,
+            "lastOperation": {
+                "type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "Successfully reconciled Worker",
+                "lastUpdateTime": "2026-11-21T09:00:00Z",
+            },
+        });
+    });
+    let shown = diagnose(&healthy, "table");
+    assert_eq!(shown.code, 0, "{shown:?}");
+    assert_same("test/cli/golden/diagnose-ready.txt", &shown.stdout);
+}
+
+#[test]
+fn a_request_that_nobody_takes_up_is_told() {
+    let unseen = |age: &str| {
+        with(&["Worker"], |items| {
+            items[0]["metadata"]["annotations"] =
+                json!({"gardener.cloud/operation": "reconcile", "gardener.cloud/timestamp": age});
+            items[0]["status"]["conditions"] = json!([]);
+        })
+    };
+    let late = diagnose(&unseen("2026-11-21T09:50:00Z"), "json");
+    assert_eq!((late.code, kinds(&late)[0].as_str()), (1, "notTakenUp"), "{late:?}");
+    assert_eq!(late.json()["workers"][0]["findings"][0]["severity"], "error");
+    let soon = diagnose(&unseen("2026-11-21T09:59:30Z"), "json");
+    let findings = soon.json()["workers"][0]["findings"].clone();
+    let found = findings.as_array().unwrap().iter().find(|finding| finding["kind"] == "notTakenUp").unwrap();
+    assert_eq!(found["severity"], "waiting");
+}
+
+#[test]
+fn missing_prerequisites_are_told() {
+    let scaled = with(&["Worker", "MachineDeployment", "Deployment"], |items| {
+        items.iter_mut().find(|item| item["kind"] == "Deployment").unwrap()["spec"]["replicas"] = json!(0);
+    });
+    let shown = diagnose(&scaled, "table").stdout;
+    assert!(shown.contains("scaled to zero") && shown.contains("dependency-watchdog"), "{shown}");
+    let without_credentials = with(&["Worker"], |items| {
+        items.push(json!({"kind": "Secret", "metadata": {"name": "another", "namespace": NAMESPACE}}));
+    });
+    let shown = diagnose(&without_credentials, "table").stdout;
+    assert!(shown.contains("Secret cloudprovider: the Secret with the cloud credentials does not exist"), "{shown}");
+    assert!(
+        !diagnose(&with(&["Worker"], |_| {}), "table").stdout.contains("does not exist"),
+        "what no file has is unknown"
+    );
+}
+
+#[test]
+fn a_worker_that_is_being_deleted_says_what_is_left() {
+    let deleted = with(&["Worker", "Machine", "MachineSet"], |items| {
+        items[0]["metadata"]["deletionTimestamp"] = json!("2026-11-21T07:00:00Z");
+    });
+    let shown = diagnose(&deleted, "table").stdout;
+    assert!(shown.contains("is being deleted; left: 5 machines, 2 machine sets"), "{shown}");
+}
+
+#[test]
+fn what_cannot_be_decoded_is_a_finding() {
+    let broken = with(&["Worker", "Machine"], |items| {
+        items[1]["status"]["currentStatus"] = json!("Running");
+    });
+    let shown = diagnose(&broken, "json");
+    assert!(kinds(&shown).contains(&"malformed".to_owned()), "{shown:?}");
+    let broken = with(&["Worker"], |items| items[0]["spec"]["pools"] = json!({}));
+    let shown = diagnose(&broken, "json");
+    assert_eq!((shown.code, kinds(&shown)), (7, vec!["undecodable".to_owned()]), "{shown:?}");
+}
+
+#[test]
+fn wrong_arguments_have_their_exit_codes() {
+    for (arguments, message, code) in [
+        (&["diagnose", "none", "test/cli/diagnose.yaml"][..], "no Worker in namespace \"none\"", 3),
+        (&["diagnose", NAMESPACE, "x.yaml", "--context", "a"], "name no file", 2),
+        (&["diagnose", NAMESPACE, "x.yaml", "--live"], "cannot be used with", 2),
+        (&["diagnose"], "<NAMESPACE>", 2),
+    ] {
+        let shown = run(arguments);
+        assert_eq!((shown.code, shown.stdout.as_str()), (code, ""), "{arguments:?}: {shown:?}");
+        assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
+    }
+}
