@@ -106,6 +106,11 @@ impl Secrets {
         self.0.get(&(namespace.to_owned(), name.to_owned())).map(|content| &**content)
     }
 
+    /// Namespaces and names.
+    pub fn references(&self) -> impl Iterator<Item = &(String, String)> {
+        self.0.keys()
+    }
+
     /// These Secrets, and of the others those that are not among them.
     #[must_use]
     pub fn completed_by(&self, others: &Self) -> Self {

@@ -31,7 +31,7 @@ struct OnlyMetadata {
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        // Without readable metadata nobody could be told.
+        // Without readable metadata nobody could be informed.
         let OnlyMetadata { metadata } = serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
         Ok(Self { metadata, object: decode_lenient(raw.get()).map(Arc::new).map_err(|error| error.to_string()) })
     }

@@ -12,6 +12,7 @@ use tracing::{Instrument, info_span, warn};
 use crate::api::gardener::Worker;
 use crate::cloud::WorkerName;
 use crate::cluster::decode_guard::Guarded;
+use crate::cluster::identity::Identity;
 use crate::cluster::watches::{Change, Watches};
 use crate::controller::context::ControllerContext;
 use crate::controller::dry_run;
@@ -111,7 +112,11 @@ async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> R
 
 async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContext) -> Result<Requeue, ReconcileError> {
     match (&guarded.object, context.is_dry_run) {
-        (Ok(worker), false) => reconcile(worker, context).await,
+        (Ok(worker), false) => match Identity::of(guarded) {
+            Some(identity) => reconcile(identity, worker, context).await,
+            // No API server has sent it.
+            None => Ok(Requeue::OnEvent),
+        },
         (Ok(worker), true) => dry_run::compare_worker(worker, context).await,
         (Err(reason), true) => {
             if latest_if_served(guarded, context).await?.is_some() {

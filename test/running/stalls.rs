@@ -109,7 +109,7 @@ async fn answers_that_stop_halfway_do_not_hold_up_other_workers() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_leader_without_answers_hands_over() -> Result<()> {
+async fn a_leader_without_answers_gives_its_lease_to_another() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
     let namespace = control_plane.namespace("extension").await?;
