@@ -12,8 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::gotext::json::{DecodeError, decode_lenient};
+use crate::api::gotext::json::decode_lenient;
 use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
+use crate::api::packed_text::PackedText;
 use crate::cluster::error::ReadError;
 use crate::cluster::identity::Identity;
 use crate::cluster::store::Store;
@@ -97,7 +98,7 @@ impl MachineObjectCache {
         texts
             .map(|(name, text)| match text.live(provider) {
                 Ok(live) => Ok((name, live)),
-                Err(error) => Err(unreadable::<DeploymentText>(&name, error.to_string())),
+                Err(reason) => Err(unreadable::<DeploymentText>(&name, reason)),
             })
             .collect()
     }
@@ -132,17 +133,20 @@ fn unreadable<T: Cached>(name: &str, reason: String) -> ReadError {
     ReadError::Decode { what: format!("{kind} {name:?}"), reason }
 }
 
-/// A machine deployment as text, which is a quarter as large as its parts. Parts and text are read with each reconcile.
+/// A machine deployment as packed text, which is a tenth as large as its parts. It is unpacked with each reconcile.
 #[derive(Clone, Debug)]
-pub(crate) struct DeploymentText(Arc<str>);
+pub(crate) struct DeploymentText(Arc<PackedText>);
 
 impl DeploymentText {
     /// Document and typed view.
     ///
     /// # Errors
     /// When a member has the wrong type.
-    pub(crate) fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, DecodeError> {
-        LiveDeployment::read(decode_lenient(&self.0)?, provider)
+    pub(crate) fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, String> {
+        let text = self.0.unpack().ok_or("its packed text is incomplete")?;
+        decode_lenient(&text)
+            .and_then(|document| LiveDeployment::read(document, provider))
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -155,7 +159,7 @@ impl Cached for DeploymentText {
             // Nobody reads them, and they are as long as all the rest.
             metadata.remove("managedFields");
         }
-        Ok(Self(document.to_string().into()))
+        Ok(Self(Arc::new(PackedText::of(&document.to_string()))))
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {

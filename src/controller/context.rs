@@ -45,11 +45,11 @@ impl ControllerContext {
     pub(crate) fn forget(&self, worker: &Guarded<Worker>) {
         let (namespace, uid) = (worker.namespace(), worker.uid());
         self.memory.forget(uid);
-        if let Ok(worker) = &worker.object {
+        if let Ok(worker) = worker.object() {
             if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
                 cloud.forget(uid);
             }
-            self.cache.secrets.forget_worker(worker);
+            self.cache.secrets.forget_worker(&worker);
         }
         self.cache.clusters.forget(namespace);
         self.metrics.forget(namespace);

@@ -111,7 +111,7 @@ async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> R
 }
 
 async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContext) -> Result<Requeue, ReconcileError> {
-    match (&guarded.object, context.is_dry_run) {
+    match (&guarded.object(), context.is_dry_run) {
         (Ok(worker), false) => match Identity::of(guarded) {
             Some(identity) => reconcile(identity, worker, context).await,
             // No API server has sent it.

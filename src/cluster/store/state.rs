@@ -116,7 +116,11 @@ impl<T> State<T> {
             own.push(version);
         }
         match entries.get_mut(&name) {
-            Some(known) if known.uid == uid && known.version >= version && !goes_back => {
+            Some(known) if known.uid == uid && known.version == version && !goes_back => {
+                // What was written may be kept in another form than what a watch shows.
+                (known.object, known.shown, known.own, known.heard) = (Arc::new(object), shown, own, heard);
+            }
+            Some(known) if known.uid == uid && known.version > version && !goes_back => {
                 (known.shown, known.own, known.heard) = (shown, own, heard);
             }
             // Made anew under the same name, and newer than this.
