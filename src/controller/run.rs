@@ -51,7 +51,8 @@ pub(crate) async fn run(
         // Without a sender there is nobody left to run for.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    let work = queue::run(queued, slots, until_stopped, |worker| reconcile_named(worker, Arc::clone(&context)));
+    let weight = |worker: &WorkerName| machine_deployments(worker, &context);
+    let work = queue::run(queued, slots, weight, until_stopped, |worker| reconcile_named(worker, Arc::clone(&context)));
     let watched = async {
         filled.await;
         readiness.has(Need::Caches);
@@ -93,6 +94,13 @@ fn forget(worker: &Guarded<Worker>, context: &ControllerContext) {
     if context.is_dry_run {
         dry_run::update_metrics(context);
     }
+}
+
+/// How many machine deployments a Worker has at most: one for each pool and zone.
+fn machine_deployments(worker: &WorkerName, context: &ControllerContext) -> usize {
+    let worker = context.cache.workers.get(&worker.namespace, &worker.name);
+    let Some(Ok(worker)) = worker.map(|guarded| guarded.object()) else { return 1 };
+    worker.spec.pools.iter().map(|pool| pool.zones.len().max(1)).sum::<usize>().max(1)
 }
 
 /// Reconciles the Worker of that name in its newest version, if there is one.

@@ -14,14 +14,14 @@ use test_support::proxy::{Call, Proxy, Treatment};
 use test_support::shoot::Shoot;
 
 /// Reconciles at the same time, by default.
-const SLOTS: usize = 6;
+pub(crate) const SLOTS: usize = 6;
 /// An answer is waited for so long; the rest is what a busy machine adds.
 const AFTER_A_STALL: Duration = Duration::from_secs(30 + 60);
 /// A leader without answers gives up after twice that time.
 const GIVEN_UP: Duration = Duration::from_secs(2 * 30 + 60);
 
 /// A controller whose requests go through a proxy.
-async fn start(
+pub(crate) async fn start(
     control_plane: &ControlPlane,
     name: &str,
     change: impl FnOnce(Program) -> Program,
@@ -89,7 +89,7 @@ async fn healthy_workers_go_on(stall: Treatment) -> Result<()> {
     Ok(())
 }
 
-async fn succeeded(shoot: &Shoot, deadline: Duration) -> Result<()> {
+pub(crate) async fn succeeded(shoot: &Shoot, deadline: Duration) -> Result<()> {
     eventually(deadline, &format!("the Worker in {} is Succeeded", shoot.namespace), async || {
         let last = &shoot.worker().await?["status"]["lastOperation"];
         ensure!(last["state"] == "Succeeded", "it is {last}");
