@@ -285,6 +285,17 @@ mod tests {
     }
 
     #[test]
+    fn a_recorded_provider_status_that_cannot_be_read_is_an_error_with_its_path() {
+        let text = r#"{"metadata": {}, "spec": {"type": "azure"}, "status": {"providerStatus": {"size": 1e999}}}"#;
+        let objects = Objects::new(&json!({}));
+        let Objects(_, cloud_profile, shoot, secrets) = &objects;
+        let worker = serde_json::from_str(text).unwrap();
+        let context = WorkerContext { worker: &worker, cloud_profile, shoot, secrets, dependencies: None };
+        let error = context.recorded_provider_status().unwrap_err().to_string();
+        assert!(error.starts_with("Worker status.providerStatus: "), "{error}");
+    }
+
+    #[test]
     fn it_is_printed_without_boot_scripts() {
         let objects = Objects::new(&json!({}));
         let desired = objects.desired(planned());

@@ -213,6 +213,15 @@ mod tests {
     use crate::provider::azure::Azure;
 
     #[test]
+    fn the_given_providers_read_what_a_class_depends_on() {
+        let spec = json!({"properties": {"machineSet": {"id": "scale-set", "kind": "vmo"}}});
+        let class = || Digested::class(json!({"metadata": {"name": "a"}, "providerSpec": spec})).unwrap();
+        assert_eq!(class().with_dependency(Providers::SHIPPED).placed_in.as_deref(), Some("scale-set"));
+        let others = Providers { of_machines: &[], of_images: &[] };
+        assert_eq!(class().with_dependency(others).placed_in, None);
+    }
+
+    #[test]
     fn the_provider_decides_the_codes_of_a_failed_machine() {
         let operation = |kind: &str| json!({"description": "no room", "errorCode": "ResourceExhausted", "type": kind});
         let failed = json!([{"name": "m1", "lastOperation": operation("Create")}, {"name": "m2", "lastOperation": operation("Delete")}]);
