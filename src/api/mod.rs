@@ -3,6 +3,7 @@
 //! * [`gardener`]: `Worker`, `Cluster` and what is read of `CloudProfile` and `Shoot`;
 //! * [`machine`]: `MachineClass`, `MachineDeployment`, `MachineSet`, `Machine`;
 //! * [`metadata`]: metadata of all of them, without what nobody reads;
+//! * [`packed_text`]: texts that are kept for long, in less memory;
 //! * [`secret`]: Secrets that can not be printed by accident;
 //! * [`decoded_once`]: raw documents that many objects share;
 //! * [`bounded_text`]: texts for people, escaped and bounded;
@@ -17,6 +18,7 @@ pub mod gardener;
 pub mod gotext;
 pub mod machine;
 pub mod metadata;
+pub mod packed_text;
 pub mod secret;
 
 /// Declares group, version, kind and scope of a type for `k8s-openapi`, and thereby for every client.

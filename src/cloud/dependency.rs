@@ -17,7 +17,7 @@ use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::provider::{Dependencies, WorkerContext, WorkerError};
 use crate::worker::machine_objects::MachineObjects;
-use crate::worker::status::Failure;
+use crate::worker::reconcile_outcome::Failure;
 
 /// A cloud on which pools of one provider depend.
 pub trait Cloud: Send + Sync {

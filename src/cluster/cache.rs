@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use kube::{Resource, ResourceExt};
 use tokio::sync::Semaphore;
 
 use crate::api::gardener::Worker;
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::cluster_cache::ClusterCache;
 use crate::cluster::decode_guard::Guarded;
+use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::MachineObjectCache;
 use crate::cluster::secret_cache::SecretCache;
-use crate::cluster::store::{Identity, Store};
+use crate::cluster::store::Store;
+use crate::provider::Providers;
 
 /// What this process knows of a seed.
 pub(crate) struct SeedCache {
@@ -28,9 +29,11 @@ pub(crate) struct SeedCache {
     pub(crate) writes: Semaphore,
 }
 
-impl Default for SeedCache {
-    fn default() -> Self {
-        let (workers, machine_objects, clusters, secrets) = Default::default();
+impl SeedCache {
+    /// An empty one. The providers read what is theirs of machine objects.
+    pub(crate) fn new(providers: Providers) -> Self {
+        let (workers, clusters, secrets) = Default::default();
+        let machine_objects = MachineObjectCache::new(providers);
         Self { workers, machine_objects, clusters, secrets, writes: Semaphore::new(PARALLEL_REQUESTS) }
     }
 }
@@ -50,28 +53,14 @@ impl WorkerStore {
     pub(crate) fn own_write(&self, worker: Worker) -> Arc<Worker> {
         let worker = Arc::new(worker);
         let guarded = Guarded::decoded(Arc::clone(&worker));
-        if let Some(identity) = identity(&guarded) {
+        if let Some(identity) = Identity::of(&guarded) {
             self.0.own_write(identity, guarded);
         }
         worker
     }
 
     /// This process has let a Worker go, and nothing else held it.
-    pub(crate) fn own_deletion(&self, worker: &Worker) {
-        let (namespace, uid) = (worker.namespace().unwrap_or_default(), worker.uid().unwrap_or_default());
-        self.0.own_deletion(&namespace, &worker.name_any(), &uid, Instant::now());
+    pub(crate) fn own_deletion(&self, worker: &Identity) {
+        self.0.own_deletion(&worker.namespace, &worker.name, &worker.uid, Instant::now());
     }
-}
-
-/// Who an object is; `None` for what no API server has sent.
-#[must_use]
-pub(crate) fn identity(object: &impl Resource) -> Option<Identity> {
-    let metadata = object.meta();
-    Some(Identity {
-        namespace: metadata.namespace.clone().unwrap_or_default(),
-        name: metadata.name.clone()?,
-        uid: metadata.uid.clone()?,
-        // Versions of one kind are numbers that grow (documented since Kubernetes 1.35, true since ever).
-        version: metadata.resource_version.as_deref()?.parse().ok()?,
-    })
 }

@@ -13,13 +13,21 @@ use serde_json::value::RawValue;
 
 use crate::api::gotext::json::decode_lenient;
 use crate::api::metadata::without_managers;
+use crate::api::packed_text::PackedText;
 
-/// An object of a watch, or what is wrong with it.
+/// An object of a watch, which is decoded when it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Guarded<K> {
     metadata: ObjectMeta,
-    /// The object, or the path and reason of what can't be decoded.
-    pub(crate) object: Result<Arc<K>, String>,
+    content: Content<K>,
+}
+
+#[derive(Clone, Debug)]
+enum Content<K> {
+    /// As a watch has shown it: a tenth as large as when it is decoded, and there are thousands of which nothing is requested.
+    Packed(Arc<PackedText>),
+    /// As this process has written it, until a watch shows it.
+    Decoded(Arc<K>),
 }
 
 #[derive(Deserialize)]
@@ -28,19 +36,36 @@ struct OnlyMetadata {
     metadata: ObjectMeta,
 }
 
-impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
+impl<'de, K> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        // Without readable metadata nobody could be told.
+        // Without readable metadata nobody could be informed.
         let OnlyMetadata { metadata } = serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
-        Ok(Self { metadata, object: decode_lenient(raw.get()).map(Arc::new).map_err(|error| error.to_string()) })
+        Ok(Self { metadata, content: Content::Packed(Arc::new(PackedText::of(raw.get()))) })
     }
 }
 
 impl<K: Resource> Guarded<K> {
     /// An object that is decoded already.
     pub(crate) fn decoded(object: Arc<K>) -> Self {
-        Self { metadata: object.meta().clone(), object: Ok(object) }
+        Self { metadata: object.meta().clone(), content: Content::Decoded(object) }
+    }
+
+    /// The object.
+    ///
+    /// # Errors
+    /// The path and reason of what can't be decoded.
+    pub(crate) fn object(&self) -> Result<Arc<K>, String>
+    where
+        K: DeserializeOwned,
+    {
+        match &self.content {
+            Content::Decoded(object) => Ok(Arc::clone(object)),
+            Content::Packed(text) => {
+                let text = text.unpack().ok_or("its packed text is incomplete")?;
+                decode_lenient(&text).map(Arc::new).map_err(|error| error.to_string())
+            }
+        }
     }
 
     /// Its namespace.
@@ -89,15 +114,15 @@ mod tests {
     use crate::api::gardener::Worker;
 
     #[test]
-    fn raw_bytes_survive_and_bad_objects_are_told() {
+    fn raw_bytes_survive_and_bad_objects_name_their_place() {
         let good = r#"{"metadata":{"name":"w"},"spec":{"type":"azure","pools":[{"name":"a","providerConfig":{"b":"\u003c","a": 1}}]}}"#;
         let guarded: Guarded<Worker> = serde_json::from_str(good).unwrap();
-        let worker = guarded.object.unwrap();
+        let worker = guarded.object().unwrap();
         assert_eq!(worker.spec.pools[0].provider_config.as_deref().unwrap().get(), r#"{"b":"\u003c","a": 1}"#);
 
         let bad = r#"{"metadata":{"name":"w"},"spec":{"type":"azure","pools":[{"name":"a","maximum":"three"}]}}"#;
         let guarded: Guarded<Worker> = serde_json::from_str(bad).unwrap();
         assert_eq!(guarded.meta().name.as_deref(), Some("w"));
-        assert!(guarded.object.unwrap_err().starts_with("spec.pools[0].maximum"), "names the path");
+        assert!(guarded.object().unwrap_err().starts_with("spec.pools[0].maximum"), "names the path");
     }
 }

@@ -1,4 +1,4 @@
-//! The machine objects of all namespaces as watches show them, so that a look at a Worker costs no request.
+//! The machine objects of all namespaces as watches show them, so that a reconcile costs no request.
 //!
 //! What is kept is little: of classes and their Secrets a digest, of machine sets and machines what progress is read from,
 //! of deployments the text. Whoever takes a decision that can't be taken back reads anew ([`ShootNamespace`](crate::cluster::shoot_namespace::ShootNamespace)).
@@ -12,16 +12,19 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::gotext::json::{DecodeError, decode_lenient};
+use crate::api::gotext::json::decode_lenient;
 use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
+use crate::api::packed_text::PackedText;
 use crate::cluster::error::ReadError;
-use crate::cluster::store::{Identity, Store};
-use crate::provider::Provider;
+use crate::cluster::identity::Identity;
+use crate::cluster::store::Store;
+use crate::provider::{Provider, Providers};
 use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 
 /// The machine objects of all namespaces.
-#[derive(Default)]
 pub(crate) struct MachineObjectCache {
+    /// Who reads what machine classes depend on at a cloud.
+    providers: Providers,
     /// Machine deployments.
     pub(crate) deployments: Store<Readable<DeploymentText>>,
     /// Machine classes.
@@ -45,22 +48,33 @@ pub(crate) trait Cached: Sized + Send + Sync + 'static {
     /// Which objects of the kind, by label; without it, all.
     const SELECTOR: Option<&'static str> = None;
 
-    /// Reads it from the text of an object.
-    fn read(text: &str) -> Readable<Self>;
+    /// Reads it from the text of an object. Providers read what is theirs.
+    fn read(text: &str, providers: Providers) -> Readable<Self>;
 
     /// Where these objects are.
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>>;
 }
 
-/// Who an object is and what is kept of it.
-///
-/// # Errors
-/// When the text is no object of an API server.
-pub(crate) fn read<T: Cached>(text: &str) -> Result<(Identity, Readable<T>), serde_json::Error> {
-    Ok((Identity::read(text)?, T::read(text)))
-}
-
 impl MachineObjectCache {
+    /// An empty one.
+    pub(crate) fn new(providers: Providers) -> Self {
+        let (deployments, classes, class_secrets, machine_sets, machines) = Default::default();
+        Self { providers, deployments, classes, class_secrets, machine_sets, machines }
+    }
+
+    /// Who an object is and what is kept of it.
+    ///
+    /// # Errors
+    /// When the text is no object of an API server.
+    pub(crate) fn read<T: Cached>(&self, text: &str) -> Result<(Identity, Readable<T>), serde_json::Error> {
+        Ok((Identity::read(text)?, self.kept(text)))
+    }
+
+    /// What is kept of an object.
+    pub(crate) fn kept<T: Cached>(&self, text: &str) -> Readable<T> {
+        T::read(text, self.providers)
+    }
+
     /// Whether all watches are believed to show everything.
     #[must_use]
     pub(crate) fn is_fresh(&self) -> bool {
@@ -84,7 +98,7 @@ impl MachineObjectCache {
         texts
             .map(|(name, text)| match text.live(provider) {
                 Ok(live) => Ok((name, live)),
-                Err(error) => Err(unreadable::<DeploymentText>(&name, error.to_string())),
+                Err(reason) => Err(unreadable::<DeploymentText>(&name, reason)),
             })
             .collect()
     }
@@ -119,30 +133,33 @@ fn unreadable<T: Cached>(name: &str, reason: String) -> ReadError {
     ReadError::Decode { what: format!("{kind} {name:?}"), reason }
 }
 
-/// A machine deployment as text, which is a quarter as large as its parts. Parts and text are read with each look.
+/// A machine deployment as packed text, which is a tenth as large as its parts. It is unpacked with each reconcile.
 #[derive(Clone, Debug)]
-pub(crate) struct DeploymentText(Arc<str>);
+pub(crate) struct DeploymentText(Arc<PackedText>);
 
 impl DeploymentText {
     /// Document and typed view.
     ///
     /// # Errors
     /// When a member has the wrong type.
-    pub(crate) fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, DecodeError> {
-        LiveDeployment::read(decode_lenient(&self.0)?, provider)
+    pub(crate) fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, String> {
+        let text = self.0.unpack().ok_or("its packed text is incomplete")?;
+        decode_lenient(&text)
+            .and_then(|document| LiveDeployment::read(document, provider))
+            .map_err(|error| error.to_string())
     }
 }
 
 impl Cached for DeploymentText {
     type Kind = MachineDeployment;
 
-    fn read(text: &str) -> Readable<Self> {
+    fn read(text: &str, _: Providers) -> Readable<Self> {
         let mut document: Value = decoded(text)?;
         if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
             // Nobody reads them, and they are as long as all the rest.
             metadata.remove("managedFields");
         }
-        Ok(Self(document.to_string().into()))
+        Ok(Self(Arc::new(PackedText::of(&document.to_string()))))
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -153,8 +170,9 @@ impl Cached for DeploymentText {
 impl Cached for Digested<Value> {
     type Kind = MachineClass;
 
-    fn read(text: &str) -> Readable<Self> {
-        Ok(Self::class(decoded(text)?).map_err(|error| error.to_string())?.digest_only())
+    fn read(text: &str, providers: Providers) -> Readable<Self> {
+        let class = Self::class(decoded(text)?).map_err(|error| error.to_string())?;
+        Ok(class.with_dependency(providers).digest_only())
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -167,7 +185,7 @@ impl Cached for Digested<Secret> {
 
     const SELECTOR: Option<&'static str> = Some("gardener.cloud/purpose=machineclass");
 
-    fn read(text: &str) -> Readable<Self> {
+    fn read(text: &str, _: Providers) -> Readable<Self> {
         Ok(Self::secret(decoded(text)?).digest_only())
     }
 
@@ -179,7 +197,7 @@ impl Cached for Digested<Secret> {
 impl Cached for MachineSet {
     type Kind = Self;
 
-    fn read(text: &str) -> Readable<Self> {
+    fn read(text: &str, _: Providers) -> Readable<Self> {
         let mut set: Self = decoded(text)?;
         slim(&mut set.metadata);
         if set.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty()) {
@@ -197,7 +215,7 @@ impl Cached for MachineSet {
 impl Cached for Machine {
     type Kind = Self;
 
-    fn read(text: &str) -> Readable<Self> {
+    fn read(text: &str, _: Providers) -> Readable<Self> {
         let mut machine: Self = decoded(text)?;
         slim(&mut machine.metadata);
         Ok(machine)
@@ -232,13 +250,13 @@ mod tests {
         for (member, value) in [("namespace", "ns"), ("uid", "u"), ("resourceVersion", "3")] {
             document["metadata"][member] = json!(value);
         }
-        let (identity, object) = read::<T>(&document.to_string()).unwrap();
+        let (identity, object) = cache.read::<T>(&document.to_string()).unwrap();
         T::store(cache).event(identity, object);
     }
 
     #[test]
     fn a_namespace_is_seen_as_lists_would_show_it() {
-        let cache = MachineObjectCache::default();
+        let cache = MachineObjectCache::new(Providers::SHIPPED);
         let template = json!({"spec": {"class": {"name": "c"}, "nodeTemplate": {"metadata": {"labels": {"a": "b"}}}}});
         put::<DeploymentText>(
             &cache,
@@ -259,7 +277,7 @@ mod tests {
         assert_eq!(
             objects.machine_sets[0].metadata.labels.as_ref().unwrap()["name"],
             "d",
-            "nothing else says whose it is"
+            "its owner is recorded nowhere else"
         );
         assert!(objects.classes["c"].whole.is_none() && objects.class_secrets["c"].whole.is_none());
         assert!(cache.of_namespace("other", &Azure).unwrap().is_empty());
@@ -267,7 +285,7 @@ mod tests {
 
     #[test]
     fn of_a_machine_set_only_its_owner_is_kept() {
-        let cache = MachineObjectCache::default();
+        let cache = MachineObjectCache::new(Providers::SHIPPED);
         let owner = json!({"apiVersion": "a/v1", "kind": "MachineDeployment", "name": "d", "uid": "u"});
         let metadata =
             json!({"name": "s", "labels": {"name": "d"}, "annotations": {"a": "b"}, "ownerReferences": [owner]});
@@ -281,7 +299,7 @@ mod tests {
 
     #[test]
     fn an_object_that_cannot_be_read_is_named() {
-        let cache = MachineObjectCache::default();
+        let cache = MachineObjectCache::new(Providers::SHIPPED);
         put::<MachineSet>(&cache, json!({"metadata": {"name": "bad"}, "status": {"replicas": "three"}}));
         let error = cache.of_namespace("ns", &Azure).err().unwrap().to_string();
         assert!(error.starts_with("MachineSet \"bad\" can't be decoded"), "{error}");

@@ -1,4 +1,4 @@
-//! I/O step: reads what a pass needs. Once per pass, side by side.
+//! I/O step: reads what a reconcile needs, side by side.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::api::gotext::json::decode_lenient;
 use crate::api::machine::{Machine, MachineSet};
 use crate::cluster::error::ReadError;
-use crate::cluster::machine_objects::{self, Cached, DeploymentText, MachineObjectCache};
+use crate::cluster::machine_objects::{Cached, DeploymentText, MachineObjectCache};
 use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 use crate::worker::orphans::MachineController;
 
@@ -49,7 +49,7 @@ pub(crate) async fn machine_objects(client: &Client, namespace: &str) -> Result<
     Ok(objects)
 }
 
-/// Reads the machine objects of a namespace into the mirror.
+/// Reads the machine objects of a namespace into the store.
 ///
 /// # Errors
 /// When a list can't be read.
@@ -64,7 +64,7 @@ pub(crate) async fn renew(client: &Client, namespace: &str, cache: &MachineObjec
     Ok(())
 }
 
-/// Reads into the mirror who uses the classes of a namespace: its deployments, machine sets and machines.
+/// Reads into the store who uses the classes of a namespace: its deployments, machine sets and machines.
 ///
 /// # Errors
 /// When a list can't be read.
@@ -84,7 +84,7 @@ pub(crate) async fn renew_users_of_classes(
 async fn renew_kind<T: Cached>(client: &Client, namespace: &str, cache: &MachineObjectCache) -> Result<(), ReadError> {
     let read = T::store(cache).read();
     let list = list::<T>(client, namespace).await?;
-    read.of_namespace(namespace, list.version, list.decoded(machine_objects::read::<T>)?);
+    read.of_namespace(namespace, list.version, list.decoded(|text| cache.read::<T>(text))?);
     Ok(())
 }
 

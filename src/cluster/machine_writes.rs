@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::api::gotext::json::decode_lenient;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::error::WriteError;
-use crate::cluster::machine_objects::{self, Cached, DeploymentText};
+use crate::cluster::machine_objects::{Cached, DeploymentText};
 use crate::provider::Provider;
 use crate::worker::changes::Write;
 use crate::worker::machine_objects::{Digested, LiveDeployment};
@@ -133,7 +133,7 @@ impl MachineApis {
     }
 
     fn note<T: Cached>(&self, text: &str) -> Result<(), serde_json::Error> {
-        let (identity, object) = machine_objects::read::<T>(text)?;
+        let (identity, object) = self.cache.machine_objects.read::<T>(text)?;
         T::store(&self.cache.machine_objects).own_write(identity, object);
         Ok(())
     }

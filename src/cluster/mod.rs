@@ -11,6 +11,7 @@ pub(crate) mod decode_guard;
 pub(crate) mod error;
 pub(crate) mod garden;
 pub(crate) mod garden_cluster;
+pub(crate) mod identity;
 pub(crate) mod machine_objects;
 pub(crate) mod machine_reads;
 pub(crate) mod machine_writes;

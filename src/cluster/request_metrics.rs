@@ -1,4 +1,4 @@
-//! Counts every request to the API server, and traces those of looks. A layer of the client, so that none is missed.
+//! Counts every request to the API server, and traces those of reconciles. A layer of the client, so that none is missed.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};

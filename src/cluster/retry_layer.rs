@@ -4,8 +4,8 @@
 //! between is no answer, and nobody takes "not found" on a login page for an object that is gone. Watches have no end; kube
 //! gives up one that shows nothing for longer than it was asked for.
 //!
-//! kube's own layer tries for minutes: a Worker would sleep in a request long after the API server is back, and a write
-//! could be sent when another process leads. Here each try goes through the write gate anew, and after a few the pass ends;
+//! kube's own layer tries for minutes: a reconcile would wait in a request long after the API server is back, and a write
+//! could be sent when another process leads. Here each try goes through the write gate anew, and after a few the reconcile ends;
 //! it is tried as a whole later, with what is there by then.
 
 use std::future::poll_fn;
@@ -56,14 +56,14 @@ struct ForeignAnswer {
 /// The layer.
 #[derive(Clone)]
 pub(crate) struct Tries {
-    patience: Duration,
+    deadline: Duration,
     answers: Answers,
 }
 
 impl Tries {
     /// Tells there what is answered.
     pub(crate) fn new(answers: Answers) -> Self {
-        Self { patience: ANSWER_DEADLINE, answers }
+        Self { deadline: ANSWER_DEADLINE, answers }
     }
 }
 
@@ -123,8 +123,8 @@ impl Tries {
         B::Error: Into<BoxError>,
     {
         let (began, expected) = (Instant::now(), Expected::of(&request));
-        let answer = timeout(self.patience, answer(inner, request, expected)).await;
-        let answer = answer.unwrap_or_else(|_| Err(NoAnswer(self.patience).into()));
+        let answer = timeout(self.deadline, answer(inner, request, expected)).await;
+        let answer = answer.unwrap_or_else(|_| Err(NoAnswer(self.deadline).into()));
         match &answer {
             Ok(answer) if is_by_a_proxy(answer.status()) => self.answers.unanswered(began),
             // That it has begun does not say that anything else is answered.
@@ -232,7 +232,7 @@ fn copy(request: &Request<Body>) -> Option<Request<Body>> {
 /// How long to wait before the next try; `None` when the answer stands.
 ///
 /// A write may have been done although nobody has heard of it. To do it twice does no harm: it changes nothing, or
-/// conflicts, and who conflicts looks again.
+/// conflicts, and who conflicts reads again.
 fn pause<B>(answer: &Result<Response<B>, BoxError>, number: u32) -> Option<Duration> {
     let asked = match answer {
         Ok(answer) if is_worth_another_try(answer.status()) => asked_pause(answer.headers()),
@@ -300,8 +300,8 @@ mod tests {
         Never,
     }
 
-    fn layer(patience: Duration) -> Tries {
-        Tries { patience, answers: Answers::default() }
+    fn layer(deadline: Duration) -> Tries {
+        Tries { deadline, answers: Answers::default() }
     }
 
     fn request(method: &str, path: &str) -> Request<Body> {
@@ -337,7 +337,7 @@ mod tests {
             ("PATCH", &[502, 504, 500, 0, 500], (Some(500), 5)),
             ("GET", &[404], (Some(404), 1)),
             ("POST", &[0, 409], (Some(409), 2)),
-            // A minute is too long for a pass.
+            // A minute is too long for a reconcile.
             ("GET", &[429], (Some(429), 1)),
         ] {
             assert_eq!(answers(method, statuses).await, expected, "{method} {statuses:?}");

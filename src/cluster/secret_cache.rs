@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
@@ -72,7 +72,7 @@ impl SecretCache {
         let namespaces: BTreeSet<&String> = references.iter().map(|(namespace, _)| namespace).collect();
         let known = references.iter().filter(|reference| self.known().contains_key(*reference)).count();
         if references.len() <= FEW || known < references.len() || namespaces.len() > 1 {
-            self.forget(&references);
+            self.forget_all(&references);
         } else if let Some(namespace) = namespaces.first() {
             self.forget_outdated(&references, &versions(client, namespace).await?);
         }
@@ -93,41 +93,47 @@ impl SecretCache {
     /// When they can't be read.
     pub(crate) async fn read_credentials(&self, client: &Client, worker: &Worker) -> Result<Secrets, ReadError> {
         let references = credentials(worker).into_iter().collect();
-        self.forget(&references);
+        self.forget_all(&references);
         self.complete(client, references).await
     }
 
-    /// The operation of a Worker has ended: what it needed is kept for the next one as long as there is room.
-    pub(crate) fn pack(&self, worker: &Worker) {
-        let references = references(worker);
-        for reference in &references {
+    /// An operation has ended: what it needed is kept for the next one as long as there is room.
+    pub(crate) fn pack(&self, secrets: &Secrets) {
+        for reference in secrets.references() {
             if let Some(read) = self.known().get_mut(reference) {
                 read.content.pack();
             }
         }
         let size: usize = self.known().values().map(|read| read.content.size()).sum();
         if size > KEPT {
-            self.forget(&references);
+            self.forget(secrets);
         }
     }
 
-    /// What a Worker refers to is not needed any more, or can't be what it is taken for.
-    pub(crate) fn forget_all(&self, worker: &Worker) {
-        self.forget(&references(worker));
+    /// These are not needed any more, or can't be what they are taken for.
+    pub(crate) fn forget(&self, secrets: &Secrets) {
+        self.forget_all(secrets.references());
     }
 
+    /// A Worker is gone.
+    pub(crate) fn forget_worker(&self, worker: &Worker) {
+        self.forget_all(&references(worker));
+    }
+
+    /// What was read before is known; when a read fails, nothing of it is, so that the next one asks anew.
     async fn complete(&self, client: &Client, references: BTreeSet<Reference>) -> Result<Secrets, ReadError> {
         let mut secrets = Secrets::default();
         let mut unknown = Vec::new();
-        for reference in references {
-            match self.known().get_mut(&reference).and_then(|read| read.content.opened()) {
+        for reference in &references {
+            match self.known().get_mut(reference).and_then(|read| read.content.opened()) {
                 Some(content) => secrets.insert(&reference.0, &reference.1, content),
-                None => unknown.push(reference),
+                None => unknown.push(reference.clone()),
             }
         }
         let reads: Vec<_> = unknown.into_iter().map(|reference| read(client, reference)).collect();
         let mut reads = stream::iter(reads).buffer_unordered(PARALLEL_REQUESTS);
-        while let Some((reference, secret)) = reads.try_next().await? {
+        while let Some(read) = reads.next().await {
+            let (reference, secret) = read.inspect_err(|_| self.forget_all(&references))?;
             let Some(secret) = secret else { continue };
             let version = secret.resource_version().unwrap_or_default();
             let content = Arc::new(SecretContent::from(secret));
@@ -137,8 +143,9 @@ impl SecretCache {
         Ok(secrets)
     }
 
-    fn forget(&self, references: &BTreeSet<Reference>) {
-        self.known().retain(|reference, _| !references.contains(reference));
+    fn forget_all<'a>(&self, references: impl IntoIterator<Item = &'a Reference>) {
+        let mut known = self.known();
+        references.into_iter().for_each(|reference| drop(known.remove(reference)));
     }
 
     fn forget_outdated(&self, references: &BTreeSet<Reference>, versions: &BTreeMap<String, String>) {

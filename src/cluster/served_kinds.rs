@@ -19,7 +19,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(2);
 
 /// Returns once all are served. Until then readiness says which are missing.
 pub(crate) async fn wait_until_served(client: &Client, readiness: &Readiness) {
-    let mut told = String::new();
+    let mut reported = String::new();
     loop {
         let missing = missing(client).await;
         if missing.is_empty() {
@@ -27,9 +27,9 @@ pub(crate) async fn wait_until_served(client: &Client, readiness: &Readiness) {
             return;
         }
         let text = missing.join("; ");
-        if text != told {
+        if text != reported {
             warn!(missing = text, "waiting for kinds");
-            told.clone_from(&text);
+            reported.clone_from(&text);
         }
         readiness.misses(Need::Kinds, text);
         sleep(ASK_AGAIN).await;

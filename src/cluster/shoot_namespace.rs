@@ -1,4 +1,4 @@
-//! Where a pass reads and writes: the namespace of one shoot in the seed.
+//! Where a reconcile reads and writes: the namespace of one shoot in the seed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,14 +86,14 @@ impl ShootNamespace {
         self.cache.secrets.read_credentials(&self.client, worker).await
     }
 
-    /// The operation of a Worker has ended.
-    pub(crate) fn pack_secrets(&self, worker: &Worker) {
-        self.cache.secrets.pack(worker);
+    /// An operation that needed these Secrets has ended.
+    pub(crate) fn pack_secrets(&self, secrets: &Secrets) {
+        self.cache.secrets.pack(secrets);
     }
 
-    /// The Secrets of a Worker are read again when they are needed next.
-    pub(crate) fn forget_secrets(&self, worker: &Worker) {
-        self.cache.secrets.forget_all(worker);
+    /// These Secrets are read again when they are needed next.
+    pub(crate) fn forget_secrets(&self, secrets: &Secrets) {
+        self.cache.secrets.forget(secrets);
     }
 
     /// All machine objects, perhaps as they were a moment ago: enough for writes that say what they were computed from,

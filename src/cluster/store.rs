@@ -6,127 +6,28 @@
 //! * What was read is put here later than the API server said it. What has gone in between must not come back by it: no
 //!   watch would ever tell again that it is gone. So removals are remembered as long as a read is under way.
 //! * What a watch shows is a change unless it is the very version that this process has written. That a newer one is known
-//!   says nothing: whoever brought it here need not have looked at it.
+//!   says nothing: whoever brought it here need not have read it.
 //! * An answer to a question that was asked later beats everything that is remembered: a deletion that was answered and not
 //!   done, and versions from before a backup was restored.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::mem;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
+use crate::cluster::identity::Identity;
+use crate::cluster::store::state::{List, OwnDeletion, Source, State};
 
 /// A watch shows within this time that what this process has deleted is gone; else the deletion is in doubt.
 const CONFIRMATION: Duration = Duration::from_secs(15);
 
-/// Who an object is, and which version of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    /// Its namespace; empty for what is in none.
-    pub(crate) namespace: String,
-    /// Its name.
-    pub(crate) name: String,
-    /// Its uid: an object that was made anew under the same name has another one.
-    pub(crate) uid: String,
-    /// Its resource version.
-    pub(crate) version: u64,
-}
-
-impl Identity {
-    /// Reads it from an object.
-    ///
-    /// # Errors
-    /// When the text is no object of an API server.
-    pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
-        #[derive(Deserialize)]
-        struct Object {
-            metadata: Metadata,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Metadata {
-            #[serde(default)]
-            namespace: String,
-            name: String,
-            uid: String,
-            resource_version: String,
-        }
-        let Object { metadata } = serde_json::from_str(text)?;
-        let version = metadata.resource_version.parse().map_err(serde::de::Error::custom)?;
-        Ok(Self { namespace: metadata.namespace, name: metadata.name, uid: metadata.uid, version })
-    }
-}
+mod state;
 
 /// All objects of one kind.
 pub(crate) struct Store<T>(Mutex<State<T>>);
 
-struct State<T> {
-    namespaces: HashMap<String, BTreeMap<String, Entry<T>>>,
-    /// What this process has deleted, by uid: the watch may still show what was before.
-    own_deletions: HashMap<String, OwnDeletion>,
-    /// Reads that are under way, by the time at which they began.
-    reads: BTreeMap<u64, usize>,
-    /// Uids of what has gone since the oldest of these reads began, with the time.
-    gone: HashMap<String, u64>,
-    /// Counts what happens here.
-    time: u64,
-    /// The list of a watch that has begun anew.
-    list: Option<List>,
-    is_fresh: bool,
-}
-
-struct List {
-    began: u64,
-    seen: HashSet<(String, String)>,
-    /// Uids of what this process has deleted since and the list still has: the watch will show that it goes.
-    own_deletions_seen: HashSet<String>,
-    /// Namespaces of what this process had deleted before, and the list still has: it was answered and not done.
-    undone: Vec<String>,
-}
-
-/// What this process has deleted: where, and when.
-struct OwnDeletion {
-    namespace: String,
-    time: u64,
-    at: Instant,
-}
-
-struct Entry<T> {
-    uid: String,
-    version: u64,
-    object: Arc<T>,
-    /// The version that the watch showed last.
-    shown: u64,
-    /// Versions that this process has written and the watch has not shown yet.
-    own: Vec<u64>,
-    /// When something was heard of it last, from whomever.
-    heard: u64,
-}
-
-/// Where an object comes from.
-#[derive(Clone, Copy)]
-enum Source {
-    Watch,
-    /// The answer to a list of a watch that was asked for at that time.
-    List(u64),
-    /// The answer to a read that was asked for at that time.
-    Read(u64),
-    /// Written by this process.
-    Write,
-}
-
-impl Source {
-    /// When it was asked for, where the answer shows everything that was so then.
-    fn asked(self) -> Option<u64> {
-        match self {
-            Self::List(asked) | Self::Read(asked) => Some(asked),
-            Self::Watch | Self::Write => None,
-        }
-    }
-
-    fn is_watch(self) -> bool {
-        matches!(self, Self::Watch | Self::List(_))
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
     }
 }
 
@@ -153,20 +54,6 @@ impl<T> Default for Relisted<T> {
     }
 }
 
-impl<T> Default for Store<T> {
-    fn default() -> Self {
-        Self(Mutex::new(State {
-            namespaces: HashMap::new(),
-            own_deletions: HashMap::new(),
-            reads: BTreeMap::new(),
-            gone: HashMap::new(),
-            time: 0,
-            list: None,
-            is_fresh: false,
-        }))
-    }
-}
-
 impl<T> Store<T> {
     /// A watch shows an object. Tells whether that is a change.
     pub(crate) fn event(&self, identity: Identity, object: T) -> bool {
@@ -175,7 +62,7 @@ impl<T> Store<T> {
         state.put(identity, object, Source::Watch)
     }
 
-    /// A watch shows that an object is gone, which is always a change: whoever has deleted it has looked at what was before.
+    /// A watch shows that an object is gone, which is always a change: whoever has deleted it has read what was before.
     pub(crate) fn event_deleted(&self, identity: &Identity) {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
@@ -358,63 +245,6 @@ impl<T> Drop for Read<'_, T> {
     }
 }
 
-impl<T> State<T> {
-    /// Puts an object where nothing newer is known. Tells whether it is a change.
-    fn put(&mut self, identity: Identity, object: T, source: Source) -> bool {
-        let Identity { namespace, name, uid, version } = identity;
-        let is_answer_since = |time: u64| source.asked().is_some_and(|asked| time <= asked);
-        match self.own_deletions.get(&uid) {
-            Some(deletion) if is_answer_since(deletion.time) => drop(self.own_deletions.remove(&uid)),
-            Some(_) => return false,
-            None => {}
-        }
-        self.time += 1;
-        let heard = self.time;
-        let entries = self.namespaces.entry(namespace).or_default();
-        let known = entries.get_mut(&name);
-        // Versions grow, but for a backup that was restored.
-        let goes_back = known.as_ref().is_some_and(|known| known.version > version && is_answer_since(known.heard));
-        let same = known.filter(|known| known.uid == uid && !goes_back);
-        let (mut shown, mut own) = same.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own)));
-        let is_change = source.is_watch() && shown < version && !own.contains(&version);
-        if source.is_watch() {
-            shown = shown.max(version);
-            own.retain(|own| *own > shown);
-        } else if matches!(source, Source::Write) && shown < version {
-            own.push(version);
-        }
-        match entries.get_mut(&name) {
-            Some(known) if known.uid == uid && known.version >= version && !goes_back => {
-                (known.shown, known.own, known.heard) = (shown, own, heard);
-            }
-            // Made anew under the same name, and newer than this.
-            Some(known) if known.version >= version && !goes_back => {}
-            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(object), shown, own, heard })),
-        }
-        is_change
-    }
-
-    /// An object of that uid is gone for good.
-    fn note_gone(&mut self, uid: &str) {
-        if !self.reads.is_empty() {
-            self.time += 1;
-            self.gone.insert(uid.to_owned(), self.time);
-        }
-    }
-
-    fn take(&mut self, namespace: &str, name: &str, uid: &str) -> bool {
-        let Some(entries) = self.namespaces.get_mut(namespace) else { return false };
-        if entries.get(name).is_none_or(|entry| entry.uid != uid) {
-            return false;
-        }
-        entries.remove(name);
-        if entries.is_empty() {
-            self.namespaces.remove(namespace);
-        }
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -428,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newer_version_wins_whoever_tells_it() {
+    fn the_newer_version_wins_wherever_it_comes_from() {
         let store = Store::default();
         store.own_write(object("a", "u", 5), 5);
         assert!(!store.event(object("a", "u", 5), 5), "the echo of a write is no a change");
@@ -440,11 +270,11 @@ mod tests {
     }
 
     #[test]
-    fn what_others_did_before_a_write_is_news_although_it_is_known() {
+    fn what_others_did_before_a_write_is_a_change_although_it_is_known() {
         let store = Store::default();
         store.event(object("a", "u", 3), 3);
         store.own_write(object("a", "u", 5), 5);
-        assert!(store.event(object("a", "u", 4), 4), "whoever wrote had looked at 3");
+        assert!(store.event(object("a", "u", 4), 4), "whoever wrote had read 3");
         assert!(!store.event(object("a", "u", 5), 5));
         store.read().of_namespace("ns", 8, vec![(object("a", "u", 8), 8)]);
         assert_eq!(names(&store), [("a".to_owned(), 8)], "an old event changes nothing");
@@ -520,7 +350,7 @@ mod tests {
 
     /// Its own deletion is all that a Worker waits for, and the watch was broken meanwhile.
     #[test]
-    fn a_list_without_what_this_process_has_deleted_is_news() {
+    fn a_list_without_what_this_process_has_deleted_is_a_change() {
         let store = Store::default();
         for name in ["a", "b", "c"] {
             store.event(object(name, name, 1), 1);

@@ -1,22 +1,35 @@
-//! An object of a watch, cut to what is kept of it before it reaches anybody.
+//! An object of a watch, of which only its identity is decoded before it reaches the store.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::cluster::machine_objects::{Cached, Readable, read};
-use crate::cluster::store::Identity;
+use crate::cluster::identity::Identity;
+use crate::cluster::machine_objects::Cached;
 
-/// What is kept of an object.
-#[derive(Clone)]
+/// An object as text, until what is kept of it is read.
 pub(crate) struct Trimmed<T> {
     metadata: ObjectMeta,
     pub(crate) identity: Identity,
-    pub(crate) object: Readable<T>,
+    pub(crate) text: Arc<RawValue>,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Trimmed<T> {
+    fn clone(&self) -> Self {
+        Self {
+            metadata: self.metadata.clone(),
+            identity: self.identity.clone(),
+            text: Arc::clone(&self.text),
+            kind: PhantomData,
+        }
+    }
 }
 
 impl<T> fmt::Debug for Trimmed<T> {
@@ -25,10 +38,10 @@ impl<T> fmt::Debug for Trimmed<T> {
     }
 }
 
-impl<'de, T: Cached> Deserialize<'de> for Trimmed<T> {
+impl<'de, T> Deserialize<'de> for Trimmed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        let (identity, object) = read(raw.get()).map_err(serde::de::Error::custom)?;
+        let identity = Identity::read(raw.get()).map_err(serde::de::Error::custom)?;
         let metadata = ObjectMeta {
             namespace: Some(identity.namespace.clone()),
             name: Some(identity.name.clone()),
@@ -36,7 +49,7 @@ impl<'de, T: Cached> Deserialize<'de> for Trimmed<T> {
             resource_version: Some(identity.version.to_string()),
             ..ObjectMeta::default()
         };
-        Ok(Self { metadata, identity, object })
+        Ok(Self { metadata, identity, text: raw.into(), kind: PhantomData })
     }
 }
 

@@ -36,11 +36,12 @@ use tracing::{debug, warn};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::{Machine, MachineSet};
 use crate::cluster::CREDENTIALS;
-use crate::cluster::cache::{SeedCache, identity};
+use crate::cluster::cache::SeedCache;
 use crate::cluster::decode_guard::Guarded;
+use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
 use crate::cluster::retry_layer::random_half;
-use crate::cluster::store::{Identity, Relisted, Store};
+use crate::cluster::store::{Relisted, Store};
 use crate::cluster::trimmed::Trimmed;
 use crate::cluster::watch_start::telling;
 use crate::worker::machine_objects::Digested;
@@ -144,7 +145,7 @@ impl Start<'_> {
             if let Some(Event::Delete(worker)) = &event {
                 changes.send(Change::WorkerGone(Arc::new(worker.clone())));
             }
-            let read = |worker: Guarded<Worker>| Some((identity(&worker)?, worker));
+            let read = |worker: Guarded<Worker>| Some((Identity::of(&worker)?, worker));
             let change = |identity: &Identity| changes.send(Change::Worker(identity.clone()));
             for (_, gone) in put(&cache.workers.0, event, read, change).gone {
                 changes.send(Change::WorkerGone(gone));
@@ -157,7 +158,7 @@ impl Start<'_> {
         let config = watcher::Config::default();
         let events = self.events::<PartialObjectMeta<Cluster>, _>(config, |cache| &cache.clusters.versions);
         self.follow("Cluster", events, move |event| {
-            let read = |cluster: PartialObjectMeta<Cluster>| Some((identity(&cluster)?, ()));
+            let read = |cluster: PartialObjectMeta<Cluster>| Some((Identity::of(&cluster)?, ()));
             let change = |identity: &Identity| changes.of_namespace(identity.name.clone());
             put(&cache.clusters.versions, event, read, change);
         });
@@ -181,7 +182,7 @@ impl Start<'_> {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
         let events = self.events::<Trimmed<T>, _>(config, |cache| T::store(&cache.machine_objects));
         self.follow(<T::Kind as k8s_openapi::Resource>::KIND, events, move |event| {
-            let read = |trimmed: Trimmed<T>| Some((trimmed.identity, trimmed.object));
+            let read = |trimmed: Trimmed<T>| Some((trimmed.identity, cache.machine_objects.kept(trimmed.text.get())));
             let change = |identity: &Identity| changes.of_namespace(identity.namespace.clone());
             let Relisted { reduced, gone: _, undone } = put(T::store(&cache.machine_objects), event, read, change);
             reduced.into_iter().for_each(|namespace| changes.of_namespace(namespace));

@@ -44,8 +44,8 @@ pub(crate) struct ControllerArguments {
     /// need.
     #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
     pub(super) ignore_operation_annotation: bool,
-    /// Workers that are reconciled at the same time. Waiting Workers occupy no slot; more slots only need
-    /// more memory.
+    /// Workers that are reconciled at the same time. A Worker that waits occupies no slot, nor does one whose requests
+    /// take longer than half a second; more slots only need more memory.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 6, value_name = "N")]
     pub(super) worker_max_concurrent_reconciles: u16,
     /// Dry run beside another controller: report differences as metrics and logs. The client rejects every write.

@@ -7,8 +7,7 @@
 //! A reconcile that lost a race against somebody else's write has not failed: it is repeated at once, a few times in a row.
 //!
 //! When the API server does not answer, no Worker has failed: each is tried again after seconds, however long that lasts.
-//! When it is back, no event need come that would lead to a reconcile. How many are tried at a time is bounded by the slots
-//! of the queue.
+//! When it is back, no event need come that would lead to a reconcile. How many are tried at a time is bounded by the queue.
 
 use std::time::{Duration, Instant};
 

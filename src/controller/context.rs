@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::{Client, ResourceExt};
+use kube::Client;
 
 use crate::api::gardener::Worker;
 use crate::cloud::Clouds;
@@ -37,8 +37,7 @@ pub(crate) struct ControllerContext {
 
 impl ControllerContext {
     /// Where the machine objects of a Worker are read and written.
-    pub(crate) fn shoot_namespace(&self, worker: &Worker, provider: &'static dyn Provider) -> ShootNamespace {
-        let namespace = worker.namespace().unwrap_or_default();
+    pub(crate) fn shoot_namespace(&self, namespace: &str, provider: &'static dyn Provider) -> ShootNamespace {
         ShootNamespace::new(self.client.clone(), Arc::clone(&self.cache), namespace, provider)
     }
 
@@ -46,11 +45,11 @@ impl ControllerContext {
     pub(crate) fn forget(&self, worker: &Guarded<Worker>) {
         let (namespace, uid) = (worker.namespace(), worker.uid());
         self.memory.forget(uid);
-        if let Ok(worker) = &worker.object {
+        if let Ok(worker) = worker.object() {
             if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
                 cloud.forget(uid);
             }
-            self.cache.secrets.forget_all(worker);
+            self.cache.secrets.forget_worker(&worker);
         }
         self.cache.clusters.forget(namespace);
         self.metrics.forget(namespace);

@@ -2,21 +2,30 @@
 
 use futures::{StreamExt, stream};
 use k8s_openapi::Resource;
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::Value;
 
 use crate::cluster::PARALLEL_REQUESTS;
-use crate::cluster::machine_objects::Cached;
+use crate::cluster::machine_objects::{Cached, DeploymentText};
 use crate::cluster::machine_writes::MachineApis;
 use crate::controller::error::ReconcileError;
+use crate::worker::machine_objects::Digested;
+use crate::worker::orphans::{Deletions, Seen};
 
-/// Name and uid of an object that is to be deleted: the one that was seen, not one that was made under the same name since.
-pub(crate) type Doomed<'a> = (&'a str, Option<&'a str>);
-
-/// Deletes them.
+/// Deletes them: deployments, then classes, then their Secrets, which machine-controller-manager holds until their classes are
+/// gone.
 ///
 /// # Errors
 /// When one can't be deleted.
-pub(crate) async fn delete_all<T: Cached>(apis: &MachineApis, doomed: Vec<Doomed<'_>>) -> Result<(), ReconcileError> {
-    let deletions = doomed.into_iter().map(|(name, uid)| async move {
+pub(crate) async fn delete_objects(apis: &MachineApis, deletions: Deletions<'_>) -> Result<(), ReconcileError> {
+    let Deletions { deployments, classes, class_secrets } = deletions;
+    delete_all::<DeploymentText>(apis, deployments).await?;
+    delete_all::<Digested<Value>>(apis, classes).await?;
+    delete_all::<Digested<Secret>>(apis, class_secrets).await
+}
+
+async fn delete_all<T: Cached>(apis: &MachineApis, objects: Vec<Seen<'_>>) -> Result<(), ReconcileError> {
+    let deletions = objects.into_iter().map(|(name, uid)| async move {
         let kind = T::Kind::KIND;
         apis.delete::<T>(name, uid).await.map_err(|source| ReconcileError::Delete {
             kind,

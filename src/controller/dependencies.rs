@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -11,27 +10,30 @@ use crate::api::gardener::Worker;
 use crate::cloud::dependency::{CleanUp, Cloud};
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::error::ReconcileError;
+use crate::controller::reconcile_context::ReconcileContext;
 use crate::provider::WorkerContext;
 use crate::worker::outcome::until;
-use crate::worker::plan::Plan;
-use crate::worker::status::{Failure, Published, ReconcileOutcome, provider_status_patch};
+use crate::worker::published::{ProviderStatus, Published};
+use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
 
 /// Writes down what pools depend on, before anything is made that refers to it: whoever comes after a crash, also another
 /// extension, has to find it.
-pub(crate) async fn keep_records(shoot: &ShootNamespace, worker: &Worker, plan: &Plan) -> Result<(), ReconcileError> {
-    let Some(document) = provider_status_patch(worker, &plan.provider_status) else { return Ok(()) };
-    write_provider_status(shoot, worker, document).await
+pub(crate) async fn keep_records(
+    context: &ReconcileContext<'_>,
+    provider_status: &ProviderStatus,
+) -> Result<(), ReconcileError> {
+    let Some(document) = provider_status.patch() else { return Ok(()) };
+    write_provider_status(context, document).await
 }
 
 /// Writes members of the provider status.
 pub(crate) async fn write_provider_status(
-    shoot: &ShootNamespace,
-    worker: &Worker,
+    context: &ReconcileContext<'_>,
     members: Value,
 ) -> Result<(), ReconcileError> {
-    let api: Api<Worker> = Api::namespaced(shoot.client().clone(), shoot.name());
+    let api: Api<Worker> = Api::namespaced(context.shoot.client().clone(), context.shoot.name());
     let patch = Patch::Merge(json!({"status": {"providerStatus": members}}));
-    let written = api.patch_status(&worker.name_any(), &PatchParams::default(), &patch).await;
+    let written = api.patch_status(&context.identity.name, &PatchParams::default(), &patch).await;
     written
         .map(drop)
         .map_err(|source| ReconcileError::Write { what: "what pools depend on".to_owned(), source: source.into() })
@@ -40,8 +42,8 @@ pub(crate) async fn write_provider_status(
 /// How the failure begins that something does not go from the cloud.
 const CLEANING_UP_FAILED: &str = "error while cleaning up what pools depended on";
 
-/// The end of a pass that has succeeded: what nobody needs goes from the cloud. How the operation stands then, and when to
-/// look again. After the deadline it is an error that it has not gone.
+/// The end of a reconcile that has succeeded: what nobody needs goes from the cloud. How the operation stands then, and when to
+/// requeue. After the deadline it is an error that it has not gone.
 pub(crate) async fn clean_up_cloud(
     cloud: &dyn Cloud,
     shoot: &ShootNamespace,
@@ -55,7 +57,7 @@ pub(crate) async fn clean_up_cloud(
     let used = classes.filter(|class| !class.is_being_deleted()).filter_map(|class| class.placed_in).collect();
     Ok(match cloud.clean_up(context, used).await? {
         CleanUp::Done(records) => {
-            merge(&mut published.provider_status, records);
+            merge(&mut published.provider_status.wanted, records);
             (ReconcileOutcome::Succeeded, None)
         }
         CleanUp::Waiting(text) => match until(deadline, now) {

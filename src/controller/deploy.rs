@@ -1,7 +1,7 @@
 //! The steps of an operation that deploys machines: create, reconcile, restore.
 //!
 //! ```text
-//!  observe       client  Secrets, machine objects from the store
+//!  observe       client  machine objects from the store
 //!  decode        pure    what all pools are planned from
 //!  dependencies  cloud   what pools need there before they can be planned
 //!  desired       pure    a plan or an error for each pool, and how the live objects differ from it
@@ -10,36 +10,35 @@
 //!  result        pure    outcome, conditions, events, what the status publishes
 //! ```
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::api::gardener::{Cluster, Worker};
-use crate::api::secret::Secrets;
+use crate::api::gardener::Worker;
 use crate::cloud::dependency::{DependencyRequest, DependencyState};
-use crate::cluster::error::ReadError;
 use crate::controller::apply::{Applied, ApplyError, apply_to_live};
 use crate::controller::clean_up::clean_up;
 use crate::controller::dependencies::{clean_up_cloud, keep_records};
 use crate::controller::error::ReconcileError;
 use crate::controller::force_deletion::mark_machines;
 use crate::controller::machine_controller_manager::{self as mcm, restart_if_stuck, start_after_restore};
-use crate::controller::reconcile_context::ReconcileContext;
+use crate::controller::reconcile_context::{Inputs, ReconcileContext};
 use crate::controller::restore::bring_back;
 use crate::controller::result::{ReconcileResult, StepTimer};
 use crate::provider::{WorkerContext, WorkerError};
 use crate::worker::conditions::{every_node_ready, pool_conditions, pools_ready_since};
 use crate::worker::decode;
 use crate::worker::desired::{CloudView, DesiredState, Drift};
+use crate::worker::events::{WorkerEvent, events};
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::orphans::MachineController;
 use crate::worker::outcome::{Found, PendingDeletion, outcome};
 use crate::worker::progress::{Hibernation, Progress, Stuck, progress};
+use crate::worker::published::{Published, deadline, deadline_from, is_publication_due, published_at};
+use crate::worker::reconcile_outcome::ReconcileOutcome;
+use crate::worker::reconcile_state::ReconcileEvent;
 use crate::worker::request::{Operation, requested_at};
 use crate::worker::rolls::Roll;
-use crate::worker::status::{Published, ReconcileOutcome, deadline, deadline_from, is_publication_due, published_at};
-use crate::worker::transitions::{Transition, transitions};
 
 /// What is to be deployed, and where that comes from.
 struct Deploy<'a> {
@@ -59,16 +58,17 @@ struct Deploy<'a> {
 /// When something can't be read or deleted, or nothing can be planned. Errors of single pools are part of the result.
 pub(crate) async fn deploy(
     context: &mut ReconcileContext<'_>,
-    cluster: Option<Arc<Cluster>>,
+    worker: &Worker,
+    inputs: Inputs,
     now: Timestamp,
 ) -> Result<ReconcileResult, ReconcileError> {
     let mut steps = StepTimer::start();
-    let (latest, read) = (context.marked(), context.worker);
-    let worker = latest.as_deref().unwrap_or(read);
     let missing = || WorkerError::ClusterMissing(context.shoot.name().to_owned());
-    let cluster = cluster.ok_or_else(missing)?;
+    let (cluster, secrets) = (inputs.cluster?.ok_or_else(missing)?, inputs.secrets?);
     let has_moved = context.operation == Operation::Restore;
-    let (secrets, live) = observe(context, worker, has_moved).await?;
+    // What is there decides over what is brought back after a move, so that is read anew.
+    let shoot = &context.shoot;
+    let live = if has_moved { shoot.read_machine_objects().await? } else { shoot.machine_objects().await? };
     steps.done("observe");
     let mut inputs = decode::context(worker, &cluster, &secrets)?;
     let dependencies = ensure_dependencies(context, &inputs, &live, has_moved).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn deploy(
     let drift = (!has_moved).then(|| deploy.desired.drift(&live, now));
     steps.done("plan");
     if deploy.has_work(context.shoot.name(), &live, drift.as_ref()) {
-        context.work_found().await?;
+        context.advance(worker, ReconcileEvent::WorkFound).await?;
         steps.done("mark-processing");
     }
     let written = deploy.write(context, live, drift).await?;
@@ -113,17 +113,6 @@ pub(crate) async fn deploy(
         ..result
     }
     .publishing_what_fits())
-}
-
-/// Reads Secrets and machine objects. What is there decides over what is brought back after a move, so that is read anew.
-async fn observe(
-    context: &ReconcileContext<'_>,
-    worker: &Worker,
-    has_moved: bool,
-) -> Result<(Secrets, MachineObjects), ReadError> {
-    let shoot = &context.shoot;
-    let live = async { if has_moved { shoot.read_machine_objects().await } else { shoot.machine_objects().await } };
-    tokio::try_join!(shoot.secrets(worker, false), live)
 }
 
 async fn ensure_dependencies(
@@ -172,7 +161,7 @@ impl Deploy<'_> {
     ) -> Result<Written, ReconcileError> {
         let (shoot, garden) = (&context.shoot, &context.controller.garden);
         if self.dependencies.records_changed {
-            keep_records(shoot, self.worker, &self.desired.plan).await?;
+            keep_records(context, &self.desired.provider_status()).await?;
         }
         if self.has_moved {
             live.moved_replicas = bring_back(shoot.client(), garden, &self.inputs, &self.desired.plan, &live).await?;
@@ -239,8 +228,8 @@ impl Deploy<'_> {
         let Written { live, errors, writes, rolls } = written;
         let write_errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let plan = &self.desired.plan;
-        let mut transitions = transitions(self.worker, plan, &followed.progress, &rolls);
-        transitions.extend(followed.restarted.clone().map(Transition::MachineControllerRestarted));
+        let mut events = events(self.worker, plan, &followed.progress, &rolls);
+        events.extend(followed.restarted.clone().map(WorkerEvent::MachineControllerRestarted));
         let mut conditions = pool_conditions(&self.desired.plan, &write_errors, &followed.progress).to_vec();
         conditions.push(every_node_ready(&live.deployments, self.is_hibernated));
         let (outcome, requeue_after) = outcome(&self.found(&write_errors, followed), self.now);
@@ -248,10 +237,10 @@ impl Deploy<'_> {
             self.desired.is_complete() && !errors.is_empty() && errors.iter().all(|error| error.source.is_outdated());
         ReconcileResult {
             published: Some(self.published(&live)),
-            // A change that is stuck is looked at again when its time is over, and only then.
+            // A change that is stuck is checked again when its time is over, and only then.
             requeue_after: earliest([requeue_after, followed.requeue_after, self.dependencies.look_again]),
             conditions,
-            transitions,
+            events,
             is_outdated,
             writes,
             ..ReconcileResult::of(outcome)
@@ -264,7 +253,7 @@ impl Deploy<'_> {
         Published {
             machine_deployments: self.desired.machine_deployments(live),
             renew_time: self.publishes_anew && has_bounds,
-            provider_status: self.desired.plan.provider_status.clone(),
+            provider_status: self.desired.provider_status(),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! `--shadow`: a controller beside another one, which writes nothing. It plans each Worker that rests, compares what it would
-//! write with what is there, and tells the differences as metrics and in the log.
+//! `--shadow`: a controller beside another one, which writes nothing. It plans each steady Worker, compares what it would
+//! write with what is there, and reports the differences as metrics and in the log.
 //!
 //! While an operation goes on nothing is compared: the other controller is about to write. What differs by what the watches
-//! have shown is looked at once more as it is now, so that nothing is told that only had not arrived.
+//! have shown is read once more as it is now, so that nothing is reported that only had not arrived.
 
 use std::time::{Duration, Instant};
 
@@ -115,18 +115,19 @@ async fn compare_steady(
     provider: &'static dyn Provider,
     controller: &ControllerContext,
 ) -> Result<Comparison, ReconcileError> {
-    let shoot = controller.shoot_namespace(worker, provider);
+    let shoot = controller.shoot_namespace(worker.metadata.namespace.as_deref().unwrap_or_default(), provider);
     let cluster = shoot.cluster(false).await?;
-    let (secrets, live) = tokio::try_join!(shoot.secrets(worker, false), shoot.machine_objects())?;
+    let (mut secrets, live) = tokio::try_join!(shoot.secrets(worker, false), shoot.machine_objects())?;
     let mut compared = compare(worker, cluster.as_deref(), &secrets, &live, provider);
     if compared != Comparison::Same {
         // With everything that is in them, for where they differ.
         let cluster = shoot.cluster(true).await?.or(cluster);
         let live = machine_reads::machine_objects(shoot.client(), shoot.name());
-        let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
+        let (anew, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
+        secrets = anew;
         compared = compare(worker, cluster.as_deref(), &secrets, &live, provider);
     }
-    shoot.pack_secrets(worker);
+    shoot.pack_secrets(&secrets);
     Ok(compared)
 }
 

@@ -8,7 +8,7 @@ use crate::cluster::retry_layer::NoAnswer;
 use crate::cluster::too_large::is_too_large;
 use crate::controller::restore::RestoreError;
 use crate::provider::WorkerError;
-use crate::worker::status::Failure;
+use crate::worker::reconcile_outcome::Failure;
 use crate::worker::status_text::MOST_OF_FAILURE;
 
 /// Why a reconcile could not be finished.

@@ -1,4 +1,4 @@
-//! Events on Workers: what each transition says, and how it is written.
+//! Events on Workers: what each says, and how it is written.
 //!
 //! An event has its name from the version of the Worker that it was found with, so that a process that dies before it has
 //! written the status, and finds the same again, does not tell it twice.
@@ -14,10 +14,11 @@ use tracing::warn;
 
 use crate::api::bounded_text::{Bound, joined, named, shortened};
 use crate::api::gardener::Worker;
+use crate::cluster::identity::Identity;
 use crate::cluster::too_large::is_too_large;
 use crate::controller::metrics::Metrics;
+use crate::worker::events::WorkerEvent;
 use crate::worker::rolls::Roll;
-use crate::worker::transitions::Transition;
 
 /// Who writes the events.
 const CONTROLLER: &str = "gardener-extension-worker";
@@ -49,22 +50,22 @@ pub(crate) fn status_too_large(reason: &str) -> EventNote {
     EventNote { is_warning: true, reason: "StatusTooLarge", action: "Follow", note }
 }
 
-/// What a transition says.
-pub(crate) fn of_transition(transition: &Transition) -> EventNote {
-    match transition {
-        Transition::RollsStarted(rolls) => rolls_started(rolls),
-        Transition::PoolsReady { pools, hibernated } => {
+/// What the event says.
+pub(crate) fn note_of(event: &WorkerEvent) -> EventNote {
+    match event {
+        WorkerEvent::RollsStarted(rolls) => rolls_started(rolls),
+        WorkerEvent::PoolsReady { pools, hibernated } => {
             let what = if *hibernated { "No machine is left" } else { "All machines run as wanted" };
             let note = format!("{what} in {}", pools_named(pools));
             EventNote { is_warning: false, reason: "PoolReady", action: "Follow", note }
         }
-        Transition::PoolFailed { pool, message, codes } => {
+        WorkerEvent::PoolFailed { pool, message, codes } => {
             let codes: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
             let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
             let note = format!("Pool {pool:?} failed{codes}: {message}");
             EventNote { is_warning: true, reason: "PoolFailed", action: "Follow", note }
         }
-        Transition::MachineControllerRestarted(stuck) => {
+        WorkerEvent::MachineControllerRestarted(stuck) => {
             let note = format!(
                 "machine-controller-manager has made no machine set for {} since {}; its pods are started anew",
                 stuck.deployment, stuck.since
@@ -104,15 +105,14 @@ fn pools_named(pools: &[String]) -> String {
     format!("{} {}", if names.len() == 1 { "pool" } else { "pools" }, named(&names, MOST_OF_LIST))
 }
 
-/// Publishes what a reconcile has found. `worker` is as it was before: an event that is published once the status says it would
-/// be lost when the process ends in between.
-pub(crate) async fn publish(events: &EventRecorder, metrics: &Metrics, worker: &Worker, transitions: &[Transition]) {
-    let reference = worker.object_ref(&());
-    for transition in transitions {
-        if let Transition::RollsStarted(rolls) = transition {
+/// Publishes what a reconcile has found, before the status says it: an event that is published afterwards would be lost when the
+/// process ends in between.
+pub(crate) async fn publish(recorder: &EventRecorder, metrics: &Metrics, worker: &Identity, events: &[WorkerEvent]) {
+    for event in events {
+        if let WorkerEvent::RollsStarted(rolls) = event {
             rolls.iter().for_each(|roll| metrics.rolled(roll.cause.as_str()));
         }
-        events.publish(&reference, of_transition(transition)).await;
+        recorder.publish(worker, note_of(event)).await;
     }
 }
 
@@ -128,13 +128,13 @@ impl EventRecorder {
     }
 
     /// Writes an event about a Worker in that version. What can't be written is logged and given up.
-    pub(crate) async fn publish(&self, worker: &ObjectReference, note: EventNote) {
-        let api: Api<Event> = Api::namespaced(self.client.clone(), worker.namespace.as_deref().unwrap_or_default());
+    pub(crate) async fn publish(&self, worker: &Identity, note: EventNote) {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), &worker.namespace);
         for longest in LONGEST_NOTES {
             let event = event(worker, &note, longest, Timestamp::now());
             match api.create(&PostParams::default(), &event).await {
                 Ok(_) => return,
-                // It was told before the status could be written.
+                // It was published before the status could be written.
                 Err(kube::Error::Api(status)) if status.is_already_exists() => return,
                 Err(error) if is_too_large(&error) => warn!(%error, longest, "event is too large"),
                 Err(error) => {
@@ -146,21 +146,21 @@ impl EventRecorder {
     }
 }
 
-fn event(worker: &ObjectReference, note: &EventNote, longest: usize, now: Timestamp) -> Event {
+fn event(worker: &Identity, note: &EventNote, longest: usize, now: Timestamp) -> Event {
     let EventNote { is_warning, reason, action, note } = note;
     let note = shortened(note, longest);
     let mut digest = Sha256::new();
-    for part in [worker.uid.as_deref(), worker.resource_version.as_deref(), Some(*reason), Some(&note)] {
-        digest.update(part.unwrap_or_default());
+    for part in [&worker.uid, &worker.version.to_string(), *reason, &note] {
+        digest.update(part);
         digest.update([0]);
     }
     let suffix = format!(".{}", &hex::encode(digest.finalize())[..16]);
     // A name of a Kubernetes object has only ASCII characters.
-    let name: String = worker.name.iter().flat_map(|name| name.chars()).take(LONGEST_NAME - suffix.len()).collect();
+    let name: String = worker.name.chars().take(LONGEST_NAME - suffix.len()).collect();
     Event {
         metadata: ObjectMeta {
             name: Some(format!("{}{suffix}", name.trim_end_matches(['.', '-']))),
-            namespace: worker.namespace.clone(),
+            namespace: Some(worker.namespace.clone()),
             ..ObjectMeta::default()
         },
         event_time: Some(MicroTime(now)),
@@ -168,10 +168,22 @@ fn event(worker: &ObjectReference, note: &EventNote, longest: usize, now: Timest
         reason: Some((*reason).to_owned()),
         action: Some((*action).to_owned()),
         note: Some(note),
-        regarding: Some(worker.clone()),
+        regarding: Some(reference(worker)),
         reporting_controller: Some(CONTROLLER.to_owned()),
         reporting_instance: Some(CONTROLLER.to_owned()),
         ..Event::default()
+    }
+}
+
+fn reference(worker: &Identity) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(Worker::api_version(&()).into_owned()),
+        kind: Some(Worker::kind(&()).into_owned()),
+        namespace: Some(worker.namespace.clone()),
+        name: Some(worker.name.clone()),
+        uid: Some(worker.uid.clone()),
+        resource_version: Some(worker.version.to_string()),
+        field_path: None,
     }
 }
 
@@ -182,6 +194,10 @@ mod tests {
     use super::*;
     use crate::worker::progress::Stuck;
     use crate::worker::rolls::RollCause;
+
+    fn worker(name: &str, version: u64) -> Identity {
+        Identity { namespace: "ns".to_owned(), name: name.to_owned(), uid: "uid".to_owned(), version }
+    }
 
     fn roll(pool: &str, is_in_place: bool) -> Roll {
         Roll {
@@ -203,21 +219,21 @@ mod tests {
             message in ".{0,5000}",
             longest in prop::sample::select(&LONGEST_NOTES[..]),
         ) {
-            let worker = ObjectReference { name: Some(name), ..ObjectReference::default() };
+            let worker = worker(&name, 1);
             let rolls = pools.iter().map(|pool| roll(pool, false)).collect();
-            let failed = Transition::PoolFailed { pool: pools[0].clone(), message, codes: Default::default() };
-            for transition in [
-                Transition::RollsStarted(rolls),
-                Transition::PoolsReady { pools: pools.clone(), hibernated: false },
+            let failed = WorkerEvent::PoolFailed { pool: pools[0].clone(), message, codes: Default::default() };
+            for published in [
+                WorkerEvent::RollsStarted(rolls),
+                WorkerEvent::PoolsReady { pools: pools.clone(), hibernated: false },
                 failed,
             ] {
-                let event = event(&worker, &of_transition(&transition), longest, Timestamp::UNIX_EPOCH);
+                let event = event(&worker, &note_of(&published), longest, Timestamp::UNIX_EPOCH);
                 let note = event.note.unwrap();
                 prop_assert!(note.len() <= longest, "{} bytes", note.len());
                 prop_assert!(event.metadata.name.unwrap().len() <= LONGEST_NAME);
                 prop_assert!(!note.contains(|one: char| one.is_control() && !"\n\t".contains(one)), "{note:?}");
                 let are_all_named = pools.iter().all(|pool| note.contains(pool.as_str()));
-                let is_list = !matches!(transition, Transition::PoolFailed { .. });
+                let is_list = !matches!(published, WorkerEvent::PoolFailed { .. });
                 prop_assert!(!is_list || are_all_named || note.contains(" more") || note.contains('…') || note.contains('\\'), "{note}");
             }
         }
@@ -227,23 +243,23 @@ mod tests {
     fn a_thousand_pools_are_counted() {
         let pools: Vec<String> = (0..1000).map(|pool| format!("pool-{pool}")).collect();
         let rolls = pools.iter().map(|pool| roll(pool, false)).collect();
-        let note = of_transition(&Transition::RollsStarted(rolls)).note;
+        let note = note_of(&WorkerEvent::RollsStarted(rolls)).note;
         assert!(note.len() <= 1024 && note.contains("Pool \"pool-0\"") && note.ends_with(" more pools"), "{note}");
-        let note = of_transition(&Transition::PoolsReady { pools, hibernated: false }).note;
+        let note = note_of(&WorkerEvent::PoolsReady { pools, hibernated: false }).note;
         assert!(note.len() <= 1024 && note.contains("\"pool-0\", ") && note.ends_with(" more"), "{note}");
     }
 
     #[test]
     fn each_reason_is_documented() {
         let stuck = Stuck { deployment: "a-z1".to_owned(), since: Timestamp::UNIX_EPOCH };
-        let transitions = [
-            Transition::RollsStarted(vec![roll("a", false)]),
-            Transition::RollsStarted(vec![roll("a", true)]),
-            Transition::PoolsReady { pools: vec![], hibernated: false },
-            Transition::PoolFailed { pool: "a".to_owned(), message: String::new(), codes: Default::default() },
-            Transition::MachineControllerRestarted(stuck),
+        let events = [
+            WorkerEvent::RollsStarted(vec![roll("a", false)]),
+            WorkerEvent::RollsStarted(vec![roll("a", true)]),
+            WorkerEvent::PoolsReady { pools: vec![], hibernated: false },
+            WorkerEvent::PoolFailed { pool: "a".to_owned(), message: String::new(), codes: Default::default() },
+            WorkerEvent::MachineControllerRestarted(stuck),
         ];
-        let all = transitions.iter().map(of_transition).chain([undecodable(""), status_too_large("")]);
+        let all = events.iter().map(note_of).chain([undecodable(""), status_too_large("")]);
         let documented = include_str!("../../docs/status.md");
         for EventNote { reason, .. } in all {
             assert!(documented.contains(&format!("`{reason}`")), "{reason} is not in docs/status.md");
@@ -251,18 +267,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_look_makes_the_same_event() {
-        let named = |version: &str, reason: &str| {
-            let worker = ObjectReference {
-                name: Some("fleet".to_owned()),
-                uid: Some("uid".to_owned()),
-                resource_version: Some(version.to_owned()),
-                ..ObjectReference::default()
-            };
-            event(&worker, &undecodable(reason), 1024, Timestamp::UNIX_EPOCH).metadata.name.unwrap()
+    fn the_same_reconcile_makes_the_same_event() {
+        let named = |version: u64, reason: &str| {
+            event(&worker("fleet", version), &undecodable(reason), 1024, Timestamp::UNIX_EPOCH).metadata.name.unwrap()
         };
-        assert_eq!(named("1", "a"), named("1", "a"));
-        assert!(named("1", "a") != named("1", "b") && named("1", "a") != named("2", "a"));
-        assert!(named("1", "a").starts_with("fleet."));
+        assert_eq!(named(1, "a"), named(1, "a"));
+        assert!(named(1, "a") != named(1, "b") && named(1, "a") != named(2, "a"));
+        assert!(named(1, "a").starts_with("fleet."));
     }
 }

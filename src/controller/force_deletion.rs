@@ -1,5 +1,5 @@
 //! I/O step: marks machines so that machine-controller-manager deletes them without draining, because the shoot is deleted or
-//! goes to sleep.
+//! is hibernated.
 
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
@@ -11,7 +11,7 @@ use crate::cluster::machine_writes::MachineApis;
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::error::ReconcileError;
 
-/// The label that machine-controller-manager looks for.
+/// The label that machine-controller-manager reads.
 const LABEL: (&str, &str) = ("force-deletion", "True");
 
 /// Marks all machines that are not marked yet, side by side.

@@ -20,8 +20,8 @@ use crate::cluster::retry_layer::ANSWER_DEADLINE;
 use crate::process::leadership::Leadership;
 use crate::process::readiness::{Need, Readiness};
 
-/// How often is looked whether there are answers.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often it is checked whether there are answers.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Without an answer for so long, a leader gives up: one request has waited in vain, and a question after it.
 const GIVE_UP: Duration = ANSWER_DEADLINE.saturating_mul(2);
 
@@ -34,7 +34,7 @@ pub(crate) async fn until_given_up(
     let Access { client, answers, fence: _ } = access;
     let api: Api<PartialObjectMeta<Worker>> = Api::all(client.clone());
     loop {
-        sleep(LOOK).await;
+        sleep(CHECK_INTERVAL).await;
         let Some(missing) = answers.missing_for(Instant::now()).filter(|missing| *missing >= ANSWER_DEADLINE) else {
             readiness.has(Need::Answers);
             continue;

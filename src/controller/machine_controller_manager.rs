@@ -1,5 +1,5 @@
-//! I/O step: machine-controller-manager itself. gardenlet deploys it; it is put to sleep with a shoot, started for one that
-//! has moved, and started anew when it is stuck (docs/contract.md#machine-controller-manager).
+//! I/O step: machine-controller-manager itself. gardenlet deploys it; it is stopped with a hibernated shoot, started for one that has
+//! moved, and restarted when it is stuck (docs/contract.md#machine-controller-manager).
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::worker::progress::Stuck;
 /// Label of its pods.
 const PODS: &str = "role=machine-controller-manager";
 /// How long it may leave a new machine class without a machine set.
-pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_mins(2);
+pub(crate) const MACHINE_SET_DEADLINE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Scales it to one replica, or to none; nothing when it is so already.
 ///
@@ -81,7 +81,7 @@ pub(crate) async fn restart_if_stuck(
 }
 
 fn until_over(stuck: &Stuck, now: Timestamp) -> Option<Duration> {
-    until(stuck.since.checked_add(PATIENCE).unwrap_or(Timestamp::MAX), now)
+    until(stuck.since.checked_add(MACHINE_SET_DEADLINE).unwrap_or(Timestamp::MAX), now)
 }
 
 /// Deletes the pods that were there for the change: the pod that follows is younger. Returns whether there was one.
@@ -110,9 +110,9 @@ async fn restart(shoot: &ShootNamespace, stuck: &Stuck) -> Result<bool, Reconcil
 }
 
 /// Whether a pod was there for half of the time that the change had. The other half is for clocks: the pod that follows must
-/// not look older than that although another machine says when it was made.
+/// not seem older than that although another machine says when it was made.
 fn is_due(created: Timestamp, stuck: &Stuck) -> bool {
-    created.as_second() < stuck.since.as_second().saturating_add(PATIENCE.as_secs() / 2)
+    created.as_second() < stuck.since.as_second().saturating_add(MACHINE_SET_DEADLINE.as_secs() / 2)
 }
 
 #[cfg(test)]

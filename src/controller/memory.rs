@@ -9,7 +9,7 @@ use crate::controller::backoff::Backoff;
 use crate::controller::rate_limit::RateLimit;
 use crate::preview::dry_run::Comparison;
 
-/// Nodes that are not ready are reported when that has lasted so long: the Go extension looks that often, and an
+/// Nodes that are not ready are reported when that has lasted so long: the Go extension checks that often, and an
 /// autoscaler's change, which machine-controller-manager takes a moment to see, is no fault.
 const LASTING: Duration = Duration::from_secs(30);
 
@@ -34,7 +34,7 @@ impl WorkerMemory {
         (since + LASTING).checked_duration_since(now).filter(|wait| !wait.is_zero())
     }
 
-    /// The condition says what is so.
+    /// The condition is up to date.
     pub(crate) fn readiness_is_reported(&mut self) {
         self.unready_since = None;
     }

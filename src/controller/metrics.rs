@@ -19,7 +19,7 @@ use crate::preview::dry_run::{MachineObjectKind, WouldBe};
 use crate::process::endpoints::MetricsText;
 use crate::worker::rolls::RollCause;
 
-/// How a look at a Worker ended.
+/// How a reconcile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReconcileResult {
     /// The operation is done.
@@ -130,7 +130,7 @@ struct OfWait {
     on: &'static str,
 }
 
-/// Upper bounds of durations in seconds: a look takes milliseconds, a slow API server makes seconds of it.
+/// Upper bounds of durations in seconds: a reconcile takes milliseconds, a slow API server makes seconds of it.
 const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
 fn seconds() -> Histogram {
@@ -239,7 +239,7 @@ impl MetricsText for Metrics {
 }
 
 impl Metrics {
-    /// A look at a Worker has ended.
+    /// A reconcile has ended.
     pub(crate) fn reconciled(
         &self,
         worker_type: &str,
@@ -282,7 +282,7 @@ impl Metrics {
         }
     }
 
-    /// A Worker is gone: nothing is said of its namespace any more.
+    /// A Worker is gone: its namespace has no series any more.
     pub(crate) fn forget(&self, namespace: &str) {
         for state in ["ready", "waiting", "failed"] {
             self.pools.remove(&OfPools { namespace: namespace.to_owned(), state });
@@ -307,12 +307,12 @@ impl Metrics {
         Arc::new(move |verb, resource, code| metrics.requested(verb, resource, code))
     }
 
-    /// A look failed with this Gardener error code; `none` without one.
+    /// A reconcile failed with this Gardener error code; `none` without one.
     pub(crate) fn error(&self, code: &'static str) {
         self.errors.get_or_create(&OfCode { code }).inc();
     }
 
-    /// A look ended waiting.
+    /// A reconcile ended waiting.
     pub(crate) fn waiting(&self, on: &'static str) {
         self.waits.get_or_create(&OfWait { on }).inc();
     }

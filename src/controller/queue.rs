@@ -1,5 +1,9 @@
 //! The work queue: which Worker is reconciled when. A Worker is reconciled by one slot at a time; what is asked for it
 //! meanwhile is done right after. Who is due first goes first. A Worker that waits occupies no slot.
+//!
+//! A slot is for the work of a reconcile, which takes milliseconds: one that lasts longer than [`SLOT_TIME`] waits for answers, and
+//! its slot is free for another Worker. How many wait so is bounded by their machines ([`MOST_WAITING`]), as each holds in memory
+//! what it is about to write.
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
@@ -24,14 +28,20 @@ pub(crate) enum Requeue {
     After(Duration),
 }
 
+/// How long a reconcile occupies its slot.
+const SLOT_TIME: Duration = Duration::from_millis(500);
+/// Most machine deployments of all Workers together whose reconciles go on after that time.
+const MOST_WAITING: usize = 256;
+
 /// How long a Worker is left alone whose reconcile has panicked.
 const AFTER_A_PANIC: Duration = Duration::from_secs(60);
 
-/// Reconciles the Workers that are asked for, in as many slots, until it is `stopped` or nobody can ask any more; then the ones
+/// Reconciles the Workers that are asked for, in as many slots, `weight` being the number of their machine deployments, until it is `stopped` or nobody can ask any more; then the ones
 /// under way end. A reconcile that panics is an error of its Worker alone.
 pub(crate) async fn run<F>(
     mut requests: UnboundedReceiver<WorkerName>,
     slots: usize,
+    weight: impl Fn(&WorkerName) -> usize,
     stopped: impl Future<Output = ()>,
     mut reconcile: impl FnMut(WorkerName) -> F,
 ) where
@@ -39,11 +49,11 @@ pub(crate) async fn run<F>(
 {
     let (mut schedule, mut running, mut stopped) = (Schedule::new(slots), JoinSet::new(), pin!(stopped));
     loop {
-        while let Some(worker) = schedule.start(Instant::now()) {
+        while let Some(worker) = schedule.start(Instant::now(), &weight) {
             let reconciled = AssertUnwindSafe(reconcile(worker.clone())).catch_unwind();
             running.spawn(async move { (worker, reconciled.await) });
         }
-        let next = schedule.next_due();
+        let next = schedule.next_start(Instant::now());
         tokio::select! {
             () = &mut stopped => break,
             request = requests.recv() => match request {
@@ -70,8 +80,15 @@ struct Schedule {
     slots: usize,
     due: BTreeSet<(Instant, WorkerName)>,
     times: HashMap<WorkerName, Instant>,
-    /// With the time at which the Worker is due again because of what has happened meanwhile.
-    running: HashMap<WorkerName, Option<Instant>>,
+    running: HashMap<WorkerName, Running>,
+}
+
+/// A reconcile under way.
+struct Running {
+    began: Instant,
+    weight: usize,
+    /// When the Worker is due again because of what has happened meanwhile.
+    again: Option<Instant>,
 }
 
 impl Schedule {
@@ -81,8 +98,8 @@ impl Schedule {
 
     /// Asks for a Worker at a time. The earliest time that was asked for counts.
     fn add(&mut self, worker: WorkerName, at: Instant) {
-        if let Some(again) = self.running.get_mut(&worker) {
-            *again = Some(again.map_or(at, |again| again.min(at)));
+        if let Some(running) = self.running.get_mut(&worker) {
+            running.again = Some(running.again.map_or(at, |again| again.min(at)));
             return;
         }
         match self.times.get(&worker) {
@@ -95,19 +112,20 @@ impl Schedule {
     }
 
     /// The next Worker that is due, if there is a slot for it. It is being reconciled from here on.
-    fn start(&mut self, now: Instant) -> Option<WorkerName> {
-        if self.running.len() >= self.slots || self.due.first().is_none_or(|(at, _)| *at > now) {
+    fn start(&mut self, now: Instant, weight: impl Fn(&WorkerName) -> usize) -> Option<WorkerName> {
+        if self.next_start(now)? > now {
             return None;
         }
         let (_, worker) = self.due.pop_first()?;
         self.times.remove(&worker);
-        self.running.insert(worker.clone(), None);
+        let running = Running { began: now, weight: weight(&worker), again: None };
+        self.running.insert(worker.clone(), running);
         Some(worker)
     }
 
     /// The reconcile of a Worker has ended.
     fn ended(&mut self, worker: WorkerName, requeue: Requeue, now: Instant) {
-        let again = self.running.remove(&worker).flatten();
+        let again = self.running.remove(&worker).and_then(|running| running.again);
         let requeued = match requeue {
             Requeue::OnEvent => None,
             Requeue::After(delay) => Some(now + delay),
@@ -117,10 +135,21 @@ impl Schedule {
         }
     }
 
-    /// When somebody is due for whom there is a slot.
-    fn next_due(&self) -> Option<Instant> {
-        let is_free = self.running.len() < self.slots;
-        self.due.first().filter(|_| is_free).map(|(at, _)| *at)
+    /// When the next Worker can start, if no reconcile ends before; `None` when none is due, or too many wait.
+    fn next_start(&self, now: Instant) -> Option<Instant> {
+        let (at, _) = self.due.first()?;
+        if self.running.len() < self.slots {
+            return Some(*at);
+        }
+        let slot_ends = |running: &Running| running.began + SLOT_TIME;
+        let (occupied, waiting): (Vec<&Running>, Vec<&Running>) =
+            self.running.values().partition(|running| slot_ends(running) > now);
+        if waiting.into_iter().map(|running| running.weight).sum::<usize>() >= MOST_WAITING {
+            return None;
+        }
+        let is_free = occupied.len() < self.slots;
+        let free_at = if is_free { now } else { occupied.into_iter().map(slot_ends).min()? };
+        Some(free_at.max(*at))
     }
 }
 
@@ -147,14 +176,14 @@ mod tests {
         let (mut schedule, now) = (Schedule::new(2), Instant::now());
         schedule.add(worker("a"), now);
         schedule.add(worker("a"), now);
-        assert_eq!(schedule.start(now), Some(worker("a")));
-        assert_eq!(schedule.start(now), None, "asked for twice, done once");
+        assert_eq!(schedule.start(now, |_| 1), Some(worker("a")));
+        assert_eq!(schedule.start(now, |_| 1), None, "asked for twice, done once");
         schedule.add(worker("a"), now);
-        assert_eq!(schedule.start(now), None, "it is under way");
+        assert_eq!(schedule.start(now, |_| 1), None, "it is under way");
         schedule.ended(worker("a"), Requeue::OnEvent, now);
-        assert_eq!(schedule.start(now), Some(worker("a")), "something has happened meanwhile");
+        assert_eq!(schedule.start(now, |_| 1), Some(worker("a")), "something has happened meanwhile");
         schedule.ended(worker("a"), Requeue::OnEvent, now);
-        assert_eq!((schedule.start(now), schedule.next_due()), (None, None));
+        assert_eq!((schedule.start(now, |_| 1), schedule.next_start(now)), (None, None));
         assert!(schedule.times.is_empty() && schedule.due.is_empty() && schedule.running.is_empty());
     }
 
@@ -164,16 +193,36 @@ mod tests {
         schedule.add(worker("later"), now + seconds(10));
         schedule.add(worker("later"), now + seconds(20));
         schedule.add(worker("a"), now + seconds(30));
-        assert_eq!(schedule.next_due(), Some(now + seconds(10)));
+        assert_eq!(schedule.next_start(now), Some(now + seconds(10)));
         schedule.add(worker("a"), now);
-        assert_eq!(schedule.start(now), Some(worker("a")), "an event comes before its requeue");
-        assert_eq!(schedule.start(now + seconds(15)), None, "the only slot is occupied");
-        assert_eq!(schedule.next_due(), None);
+        assert_eq!(schedule.start(now, |_| MOST_WAITING), Some(worker("a")), "an event comes before its requeue");
+        assert_eq!(schedule.start(now + seconds(15), |_| MOST_WAITING), None, "the only slot is occupied");
+        assert_eq!(schedule.next_start(now + seconds(15)), None);
         schedule.ended(worker("a"), Requeue::After(seconds(60)), now + seconds(15));
-        assert_eq!(schedule.start(now + seconds(15)), Some(worker("later")));
+        assert_eq!(schedule.start(now + seconds(15), |_| MOST_WAITING), Some(worker("later")));
         schedule.add(worker("later"), now + seconds(15));
         schedule.ended(worker("later"), Requeue::After(seconds(1)), now + seconds(15));
-        assert_eq!(schedule.next_due(), Some(now + seconds(15)));
+        assert_eq!(schedule.next_start(now), Some(now + seconds(15)));
+    }
+
+    #[test]
+    fn a_reconcile_that_waits_for_answers_occupies_no_slot() {
+        let (mut schedule, now) = (Schedule::new(2), Instant::now());
+        let heavy = MOST_WAITING / 8;
+        (0..100).for_each(|number| schedule.add(worker(&format!("{number:02}")), now));
+        let started = |schedule: &mut Schedule, now| {
+            std::iter::from_fn(|| schedule.start(now, |_| heavy)).map(|worker| worker.name).collect::<Vec<_>>()
+        };
+        assert_eq!(started(&mut schedule, now), ["00", "01"]);
+        assert_eq!(schedule.next_start(now), Some(now + SLOT_TIME));
+        for at in 1..4 {
+            assert_eq!(started(&mut schedule, now + SLOT_TIME * at).len(), 2, "nobody has ended");
+        }
+        let later = now + SLOT_TIME * 20;
+        assert_eq!(schedule.running.len(), 8);
+        assert_eq!((started(&mut schedule, later), schedule.next_start(later)), (vec![], None), "enough of them wait");
+        ["00", "01", "02"].into_iter().for_each(|name| schedule.ended(worker(name), Requeue::OnEvent, later));
+        assert_eq!(started(&mut schedule, later).len(), 2, "slots are free again");
     }
 
     #[tokio::test]
@@ -183,7 +232,7 @@ mod tests {
         for name in ["a", "poison", "b"] {
             sender.send(worker(name)).unwrap();
         }
-        let queue = tokio::spawn(run(requests, 1, pending(), {
+        let queue = tokio::spawn(run(requests, 1, |_| 1, pending(), {
             let done = Arc::clone(&done);
             move |worker| {
                 let done = Arc::clone(&done);

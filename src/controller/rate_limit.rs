@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// From the end of one reconcile to the beginning of the next.
 pub(crate) const RECONCILES: Duration = Duration::from_millis(250);
-/// From a change to the text that tells it. Whoever reads the status sees a change within two seconds.
+/// From a change to the text about it. Whoever reads the status sees a change within two seconds.
 const TEXTS: Duration = Duration::from_secs(1);
 
 /// When one Worker was reconciled, and since when its status says something else.
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(limit.until_text(start + TEXTS), Some(TEXTS), "the next change");
         assert!(
             TEXTS + RECONCILES < Duration::from_secs(2),
-            "a change right after a reconcile is told within two seconds"
+            "a change right after a reconcile is reported within two seconds"
         );
     }
 }

@@ -1,30 +1,35 @@
-//! What a reconcile tells the metrics, and its trace.
+//! What a reconcile records in the metrics, and its trace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 
-use crate::api::gardener::Worker;
 use crate::controller::metrics::{Metrics, PoolNumbers, ReconcileResult};
 use crate::controller::result::ReconcileResult as Reconciled;
 use crate::process::traces;
 use crate::worker::progress::{Phase, Progress};
+use crate::worker::reconcile_outcome::ReconcileOutcome;
 use crate::worker::request::Operation;
-use crate::worker::status::ReconcileOutcome;
+
+/// Which reconcile has ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    /// Namespace of the Worker.
+    pub(crate) namespace: &'a str,
+    /// Its type.
+    pub(crate) worker_type: &'a str,
+    /// Its operation.
+    pub(crate) operation: Operation,
+    /// Whether the operation began with this reconcile.
+    pub(crate) begins: bool,
+    /// Since when the Worker says that it fails.
+    pub(crate) failing_since: Option<Timestamp>,
+}
 
 /// Records a reconcile that has ended.
-pub(crate) fn record(
-    metrics: &Metrics,
-    worker: &Worker,
-    operation: Operation,
-    begins: bool,
-    reconciled: &Reconciled,
-    took: Duration,
-) {
-    let namespace = worker.namespace().unwrap_or_default();
-    let worker_type = &worker.spec.worker_type;
+pub(crate) fn record(metrics: &Metrics, ended: Ended<'_>, reconciled: &Reconciled, took: Duration) {
+    let Ended { namespace, worker_type, operation, begins, failing_since } = ended;
     let result = match &reconciled.outcome {
         ReconcileOutcome::Succeeded => ReconcileResult::Succeeded,
         ReconcileOutcome::Started | ReconcileOutcome::Waiting(..) => ReconcileResult::Waiting,
@@ -37,8 +42,8 @@ pub(crate) fn record(
     }
     match &reconciled.outcome {
         ReconcileOutcome::Failed(failure) => {
-            let failing_since = failing_since(worker).unwrap_or_else(Timestamp::now);
-            metrics.failing_since(&namespace, Some(failing_since.as_second()));
+            let failing_since = failing_since.unwrap_or_else(Timestamp::now);
+            metrics.failing_since(namespace, Some(failing_since.as_second()));
             if failure.codes.is_empty() {
                 metrics.error("none");
             }
@@ -47,7 +52,7 @@ pub(crate) fn record(
             }
         }
         outcome => {
-            metrics.failing_since(&namespace, None);
+            metrics.failing_since(namespace, None);
             if matches!(outcome, ReconcileOutcome::Waiting(..)) {
                 metrics.waiting(waited_for(operation, reconciled.progress.as_ref()));
             }
@@ -57,17 +62,11 @@ pub(crate) fn record(
         metrics.noop(worker_type, operation.as_str());
     }
     if let Some(numbers) = pool_numbers(reconciled) {
-        metrics.pools(&namespace, numbers);
+        metrics.pools(namespace, numbers);
     }
     if operation == Operation::Delete && reconciled.outcome == ReconcileOutcome::Succeeded {
-        metrics.forget(&namespace);
+        metrics.forget(namespace);
     }
-}
-
-/// Since when the Worker says that it fails.
-fn failing_since(worker: &Worker) -> Option<Timestamp> {
-    let last = worker.status.last_operation.as_ref().filter(|last| last.state == "Error")?;
-    last.last_update_time.parse().ok()
 }
 
 fn waited_for(operation: Operation, progress: Option<&Progress>) -> &'static str {

@@ -12,10 +12,10 @@ use crate::controller::reconcile_context::ReconcileContext;
 use crate::worker::deletion_prerequisites::{DeletionPrerequisites, repairs};
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::MachineObjects;
-use crate::worker::status::Failure;
+use crate::worker::reconcile_outcome::Failure;
 
 /// Nobody watches user data, and somebody was faster when a write was refused as outdated.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
+const UNWATCHED_PERIOD: Duration = Duration::from_secs(10);
 
 /// What came of it.
 pub(crate) struct Repaired {
@@ -25,8 +25,8 @@ pub(crate) struct Repaired {
     pub(crate) missing: Option<Failure>,
     /// Writes that were done.
     pub(crate) writes: usize,
-    /// When to look again even if nothing happens.
-    pub(crate) look_again: Option<Duration>,
+    /// When to reconcile again even if nothing happens.
+    pub(crate) requeue_after: Option<Duration>,
 }
 
 /// Writes class Secrets and classes that are used or there, where they are missing or differ. Clouds are not asked: what
@@ -36,13 +36,14 @@ pub(crate) struct Repaired {
 /// When machine objects can't be read.
 pub(crate) async fn repair_classes(
     context: &ReconcileContext<'_>,
+    worker: &Worker,
     cluster: Option<&Cluster>,
+    secrets: &Result<Secrets, ReadError>,
     mut live: MachineObjects,
 ) -> Result<Repaired, ReadError> {
-    let (shoot, worker) = (&context.shoot, context.latest());
+    let shoot = &context.shoot;
     let namespace = shoot.name();
-    let secrets = shoot.secrets(worker, false).await;
-    let planned = match &secrets {
+    let planned = match secrets {
         Ok(secrets) => DesiredState::of_worker(context.provider, worker, cluster, secrets, CloudView::Context)
             .map(|desired| desired.plan)
             .map_err(|error| Failure { message: error.to_string(), codes: error.code().into_iter().collect() }),
@@ -70,15 +71,15 @@ pub(crate) async fn repair_classes(
         technical_id: cluster_shoot.map_or("", |shoot| &shoot.status.technical_id),
         plan: planned.as_ref(),
         refused: &refused,
-        without_credentials: secrets.is_ok_and(|secrets| !has_credentials(worker, &secrets)),
+        without_credentials: secrets.as_ref().is_ok_and(|secrets| !has_credentials(worker, secrets)),
     };
     let missing = prerequisites.missing(&live);
-    if missing.is_some() {
+    if let (Some(_), Ok(secrets)) = (&missing, secrets) {
         // It may be a Secret that is missing or wrong.
-        shoot.forget_secrets(worker);
+        shoot.forget_secrets(secrets);
     }
-    let look_again = (is_outrun || missing.is_some()).then_some(LOOK_AGAIN);
-    Ok(Repaired { live, missing, writes, look_again })
+    let requeue_after = (is_outrun || missing.is_some()).then_some(UNWATCHED_PERIOD);
+    Ok(Repaired { live, missing, writes, requeue_after })
 }
 
 /// Whether the Secret that the Worker names is there; also where it names none.

@@ -2,11 +2,11 @@
 //! (docs/contract.md#migration).
 //!
 //! ```text
-//!  machine sets, machines ──► class, Secret, deployment ──► machine-controller-manager starts ──► as any other pass
+//!  machine sets, machines ──► class, Secret, deployment ──► machine-controller-manager starts ──► as any other reconcile
 //! ```
 //!
-//! A deployment is made after all that it owns, so one that exists is back: a pass that begins after a crash brings back
-//! only what belongs to deployments that do not exist, and nothing that machine-controller-manager has deleted since.
+//! A deployment is made after all that it owns, so one that exists is back: a reconcile that begins after a crash brings
+//! back only what belongs to deployments that do not exist, and nothing that machine-controller-manager has deleted since.
 
 use std::collections::BTreeMap;
 

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use crate::api::gardener::ErrorCode;
 use crate::controller::error::ReconcileError;
 use crate::worker::conditions::{Condition, nothing_deployed};
+use crate::worker::events::WorkerEvent;
 use crate::worker::plan::Plan;
 use crate::worker::progress::Progress;
+use crate::worker::published::Published;
+use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
 use crate::worker::request::Operation;
-use crate::worker::status::{Failure, Published, ReconcileOutcome};
-use crate::worker::transitions::Transition;
+use crate::worker::status::Findings;
 
 /// What one reconcile of a Worker has found and done.
 pub(crate) struct ReconcileResult {
@@ -26,7 +28,7 @@ pub(crate) struct ReconcileResult {
     /// Conditions; those that were not found out are left out.
     pub(crate) conditions: Vec<Condition>,
     /// What events are published about.
-    pub(crate) transitions: Vec<Transition>,
+    pub(crate) events: Vec<WorkerEvent>,
     /// Nothing failed but what somebody else has written at the same time: the next reconcile sees it as it is now.
     pub(crate) is_outdated: bool,
     /// Machine objects that were written.
@@ -36,7 +38,7 @@ pub(crate) struct ReconcileResult {
 }
 
 impl ReconcileResult {
-    /// A reconcile of which there is nothing to tell but its outcome.
+    /// A reconcile of which nothing is known but its outcome.
     #[must_use]
     pub(crate) fn of(outcome: ReconcileOutcome) -> Self {
         Self {
@@ -46,7 +48,7 @@ impl ReconcileResult {
             requeue_after: None,
             progress: None,
             conditions: Vec::new(),
-            transitions: Vec::new(),
+            events: Vec::new(),
             is_outdated: false,
             writes: 0,
             steps: Vec::new(),
@@ -73,6 +75,18 @@ impl ReconcileResult {
                 Self { outcome: ReconcileOutcome::Failed(failure), published: None, ..self }
             }
             None | Some(Ok(())) => self,
+        }
+    }
+
+    /// What of it the status says.
+    pub(crate) fn findings(&self, operation: Operation) -> Findings<'_> {
+        Findings {
+            operation,
+            outcome: &self.outcome,
+            published: self.published.as_ref(),
+            deployed: self.plan.as_ref().zip(self.progress.as_ref()),
+            conditions: &self.conditions,
+            has_events: !self.events.is_empty(),
         }
     }
 

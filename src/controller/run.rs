@@ -12,6 +12,7 @@ use tracing::{Instrument, info_span, warn};
 use crate::api::gardener::Worker;
 use crate::cloud::WorkerName;
 use crate::cluster::decode_guard::Guarded;
+use crate::cluster::identity::Identity;
 use crate::cluster::watches::{Change, Watches};
 use crate::controller::context::ControllerContext;
 use crate::controller::dry_run;
@@ -50,7 +51,8 @@ pub(crate) async fn run(
         // Without a sender there is nobody left to run for.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    let work = queue::run(queued, slots, until_stopped, |worker| reconcile_named(worker, Arc::clone(&context)));
+    let weight = |worker: &WorkerName| machine_deployments(worker, &context);
+    let work = queue::run(queued, slots, weight, until_stopped, |worker| reconcile_named(worker, Arc::clone(&context)));
     let watched = async {
         filled.await;
         readiness.has(Need::Caches);
@@ -94,6 +96,13 @@ fn forget(worker: &Guarded<Worker>, context: &ControllerContext) {
     }
 }
 
+/// How many machine deployments a Worker has at most: one for each pool and zone.
+fn machine_deployments(worker: &WorkerName, context: &ControllerContext) -> usize {
+    let worker = context.cache.workers.get(&worker.namespace, &worker.name);
+    let Some(Ok(worker)) = worker.map(|guarded| guarded.object()) else { return 1 };
+    worker.spec.pools.iter().map(|pool| pool.zones.len().max(1)).sum::<usize>().max(1)
+}
+
 /// Reconciles the Worker of that name in its newest version, if there is one.
 async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> Requeue {
     let Some(worker) = context.cache.workers.get(&name.namespace, &name.name) else { return Requeue::OnEvent };
@@ -110,8 +119,12 @@ async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> R
 }
 
 async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContext) -> Result<Requeue, ReconcileError> {
-    match (&guarded.object, context.is_dry_run) {
-        (Ok(worker), false) => reconcile(worker, context).await,
+    match (&guarded.object(), context.is_dry_run) {
+        (Ok(worker), false) => match Identity::of(guarded) {
+            Some(identity) => reconcile(identity, worker, context).await,
+            // No API server has sent it.
+            None => Ok(Requeue::OnEvent),
+        },
         (Ok(worker), true) => dry_run::compare_worker(worker, context).await,
         (Err(reason), true) => {
             if latest_if_served(guarded, context).await?.is_some() {

@@ -1,7 +1,7 @@
 //! The process of the controller from its start to its end: what it serves, who leads, and how it stops.
 //!
-//! It stops within a second: no look is begun any more, those under way get a moment, then writes are shut off and the
-//! lease is given away, so that a successor begins at once. What was cut off goes on there: every look can be the last one.
+//! It stops within a second: no reconcile is begun any more, those under way get a moment, then writes are shut off and the
+//! lease is given away, so that a successor begins at once. What was cut off goes on there: every reconcile can be the last one.
 
 use std::future::pending;
 use std::pin::pin;
@@ -19,6 +19,7 @@ use tracing::{info, warn};
 
 use crate::cloud::{Clouds, TaskEnded, WorkerName};
 use crate::cluster::answers::Answers;
+use crate::cluster::cache::SeedCache;
 use crate::cluster::connection::{Access, connection};
 use crate::cluster::request_metrics::RequestCount;
 use crate::cluster::retry_layer::Tries;
@@ -197,7 +198,7 @@ async fn work(
     metrics: &Arc<Metrics>,
     stopped: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let mut told = stopped.clone();
+    let mut stop = stopped.clone();
     let ready = async {
         served_kinds::wait_until_served(&access.client, readiness).await;
         if let WriteFence::Leader(leadership) = &access.fence {
@@ -212,7 +213,7 @@ async fn work(
     tokio::select! {
         () = ready => {}
         // The sender lives as long as this future.
-        _ = told.wait_for(|stopped| *stopped) => return Ok(()),
+        _ = stop.wait_for(|stopped| *stopped) => return Ok(()),
     }
     let served = Served::new(providers, &arguments.worker_types, &arguments.extension_classes)?;
     info!(worker_types = served.types(), classes = served.classes(), "starting");
@@ -227,7 +228,7 @@ async fn work(
         served,
         metrics: Arc::clone(metrics),
         memory: Memory::default(),
-        cache: Arc::default(),
+        cache: Arc::new(SeedCache::new(providers)),
         ignores_operation_annotation: arguments.ignore_operation_annotation,
         is_dry_run: arguments.shadow,
     });

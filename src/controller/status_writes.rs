@@ -1,202 +1,162 @@
 //! What a reconcile writes into the Worker itself: that an operation begins, the status, and that it lets go.
 //!
-//! A status that the API server refuses for its size is written with shorter texts, so that somebody is told whatever the size.
+//! A status that the API server refuses for its size is written with shorter texts, so that somebody learns of it whatever the
+//! size.
 
 use std::sync::Arc;
 
 use futures::join;
-use jiff::Timestamp;
 use kube::api::{Api, Patch, PatchParams};
-use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 use tracing::warn;
 
 use crate::api::gardener::Worker;
+use crate::cluster::identity::Identity;
 use crate::cluster::too_large::is_too_large;
 use crate::controller::context::ControllerContext;
 use crate::controller::error::ReconcileError;
 use crate::controller::events::status_too_large;
-use crate::worker::request::{Operation, RequestRemoval, begin_patch, end_patch};
-use crate::worker::status_report::begin_status_patch;
+use crate::worker::request::{Operation, RequestRemoval, end_patch};
+use crate::worker::status::StatusReport;
 use crate::worker::status_text::TextSize;
 
-/// Writes that an operation begins: `Processing` into the status, then the request off and the finalizer on. In this order, so
-/// that a request is never lost: what ends between them begins again. Returns the Worker after it; `None` when somebody has
-/// changed the Worker meanwhile: what it asks for now has not been read.
-pub(crate) async fn mark_processing(
-    worker: &Worker,
-    operation: Operation,
-    controller: &ControllerContext,
-) -> Result<Option<Arc<Worker>>, ReconcileError> {
-    let now = Timestamp::now();
-    let status = |texts: TextSize| begin_status_patch(worker, operation, now, texts);
-    patch_in_order(worker, status, begin_patch(worker, operation), controller).await
-}
-
-/// Answers a request that found everything as wanted, and removes it. `None` when somebody has changed the Worker meanwhile.
-pub(crate) async fn answer_no_op(
-    worker: &Worker,
-    patch: impl Fn(TextSize) -> Option<Value>,
-    removal: RequestRemoval,
-    controller: &ControllerContext,
-) -> Result<Option<Arc<Worker>>, ReconcileError> {
-    match removal {
-        RequestRemoval::Beside(removal) => {
-            let (answered, is_removed) =
-                join!(patch_status(worker, patch, controller), remove_request(worker, removal, controller));
-            let is_removed = is_removed?;
-            Ok(answered?.filter(|_| is_removed))
-        }
-        RequestRemoval::After(metadata) => patch_in_order(worker, patch, metadata, controller).await,
-    }
-}
-
-/// Patches the status, then the metadata, each of the version before; `None` when somebody has changed the Worker meanwhile.
-async fn patch_in_order(
-    worker: &Worker,
-    status: impl Fn(TextSize) -> Option<Value>,
-    metadata: Option<Value>,
-    controller: &ControllerContext,
-) -> Result<Option<Arc<Worker>>, ReconcileError> {
-    let latest = match patch_status_of_version(worker, status, controller).await? {
-        StatusWrite::Outdated => return Ok(None),
-        StatusWrite::Unchanged => Arc::new(worker.clone()),
-        StatusWrite::Written(written) => written,
-    };
-    let Some(patch) = metadata else { return Ok(Some(latest)) };
-    let patch = Patch::Merge(of_version(patch, &latest));
-    match workers(worker, controller).patch(&worker.name_any(), &PatchParams::default(), &patch).await {
-        Ok(written) => Ok(Some(controller.cache.workers.own_write(written))),
-        Err(error) if is_outdated(&error) => Ok(None),
-        Err(error) => Err(ReconcileError::of_worker(error)),
-    }
-}
-
-/// Removes the operation annotation; false when it is another request by now.
-async fn remove_request(
-    worker: &Worker,
-    removal: json_patch::Patch,
-    controller: &ControllerContext,
-) -> Result<bool, ReconcileError> {
-    let patch: Patch<()> = Patch::Json(removal);
-    match workers(worker, controller).patch(&worker.name_any(), &PatchParams::default(), &patch).await {
-        Ok(written) => {
-            controller.cache.workers.own_write(written);
-            Ok(true)
-        }
-        // 422: a test of the patch has failed.
-        Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => Ok(false),
-        Err(error) => Err(ReconcileError::of_worker(error)),
-    }
-}
-
-/// Patches the status; nothing without a patch, or when the Worker is gone.
-pub(crate) async fn patch_status(
-    worker: &Worker,
-    patch: impl Fn(TextSize) -> Option<Value>,
-    controller: &ControllerContext,
-) -> Result<Option<Arc<Worker>>, ReconcileError> {
-    match patch_status_that_fits(worker, patch, controller).await {
-        Ok(written) => Ok(written),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
-        Err(error) => Err(ReconcileError::of_worker(error)),
-    }
-}
-
-/// What has become of the status of the version that was read.
-pub(crate) enum StatusWrite {
+/// What has become of a Worker.
+pub(crate) enum Write {
     /// There was nothing to write.
     Unchanged,
     /// The Worker as it is now.
     Written(Arc<Worker>),
-    /// Somebody else has changed the Worker meanwhile.
+    /// Somebody else has changed or deleted the Worker meanwhile.
     Outdated,
 }
 
-/// Patches the status of the version that was read.
-pub(crate) async fn patch_status_of_version(
-    worker: &Worker,
-    patch: impl Fn(TextSize) -> Option<Value>,
-    controller: &ControllerContext,
-) -> Result<StatusWrite, ReconcileError> {
-    let patch = |texts: TextSize| Some(of_version(patch(texts)?, worker));
-    match patch_status_that_fits(worker, patch, controller).await {
-        Ok(written) => Ok(written.map_or(StatusWrite::Unchanged, StatusWrite::Written)),
-        Err(error) if is_outdated(&error) => Ok(StatusWrite::Outdated),
-        Err(error) => Err(ReconcileError::of_worker(error)),
-    }
+/// Which version of a Worker is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfVersion {
+    /// The one that was read.
+    Read,
+    /// Whichever there is.
+    Any,
 }
 
-/// Patches the status with the longest texts that the API server takes; an event tells when it takes none. `None` without a
-/// patch.
-async fn patch_status_that_fits(
-    worker: &Worker,
-    patch: impl Fn(TextSize) -> Option<Value>,
-    controller: &ControllerContext,
-) -> Result<Option<Arc<Worker>>, kube::Error> {
-    let (api, name) = (workers(worker, controller), worker.name_any());
-    let mut refusal = None;
-    for texts in TextSize::ALL {
-        let Some(patch) = patch(texts) else { return Ok(None) };
-        match api.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
-            Ok(written) => return Ok(Some(controller.cache.workers.own_write(written))),
-            Err(error) if is_too_large(&error) => {
-                warn!(%error, ?texts, "the status is too large");
-                refusal = Some(error);
+/// Writes one Worker.
+pub(crate) struct WorkerWriter<'a> {
+    controller: &'a ControllerContext,
+    worker: &'a Identity,
+    api: Api<Worker>,
+}
+
+impl<'a> WorkerWriter<'a> {
+    /// Writes that Worker.
+    pub(crate) fn new(controller: &'a ControllerContext, worker: &'a Identity) -> Self {
+        Self { controller, worker, api: Api::namespaced(controller.client.clone(), &worker.namespace) }
+    }
+
+    /// Answers a request that found everything as wanted, and removes it.
+    pub(crate) async fn answer_no_op(
+        &self,
+        status: &StatusReport,
+        removal: RequestRemoval,
+    ) -> Result<Write, ReconcileError> {
+        match removal {
+            RequestRemoval::Beside(removal) => {
+                let (answered, is_removed) = join!(self.status(status, OfVersion::Any), self.remove_request(removal));
+                let is_removed = is_removed?;
+                Ok(if is_removed { answered? } else { answered.map(|_| Write::Outdated)? })
             }
-            Err(error) => return Err(error),
+            RequestRemoval::After(metadata) => self.in_order(status, metadata).await,
         }
     }
-    let Some(error) = refusal else { return Ok(None) };
-    controller.events.publish(&worker.object_ref(&()), status_too_large(&error.to_string())).await;
-    Err(error)
+
+    /// Patches the status, then the metadata, each of the version before. In this order, so that a request is never lost: what
+    /// ends between them begins again.
+    pub(crate) async fn in_order(
+        &self,
+        status: &StatusReport,
+        metadata: Option<Value>,
+    ) -> Result<Write, ReconcileError> {
+        let written = self.status(status, OfVersion::Read).await?;
+        let Some(patch) = metadata else { return Ok(written) };
+        let version = match &written {
+            Write::Outdated => return Ok(Write::Outdated),
+            Write::Unchanged => Some(self.worker.version.to_string()),
+            Write::Written(worker) => worker.metadata.resource_version.clone(),
+        };
+        let patch = Patch::Merge(of_version(patch, version));
+        self.result(self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await)
+    }
+
+    /// Removes the operation annotation; false when it is another request by now.
+    async fn remove_request(&self, removal: json_patch::Patch) -> Result<bool, ReconcileError> {
+        let patch: Patch<()> = Patch::Json(removal);
+        match self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await {
+            // A test of the patch has failed.
+            Err(kube::Error::Api(status)) if status.code == 422 => Ok(false),
+            result => Ok(matches!(self.result(result)?, Write::Written(_))),
+        }
+    }
+
+    /// Patches the status with the longest texts that the API server takes; an event tells when it takes none.
+    pub(crate) async fn status(&self, report: &StatusReport, version: OfVersion) -> Result<Write, ReconcileError> {
+        let mut refusal = None;
+        for texts in TextSize::ALL {
+            let Some(mut patch) = report.patch(texts) else { return Ok(Write::Unchanged) };
+            if version == OfVersion::Read {
+                patch = of_version(patch, Some(self.worker.version.to_string()));
+            }
+            match self.api.patch_status(&self.worker.name, &PatchParams::default(), &Patch::Merge(patch)).await {
+                Err(error) if is_too_large(&error) => {
+                    warn!(%error, ?texts, "the status is too large");
+                    refusal = Some(error);
+                }
+                result => return self.result(result),
+            }
+        }
+        let Some(error) = refusal else { return Ok(Write::Unchanged) };
+        self.controller.events.publish(self.worker, status_too_large(&error.to_string())).await;
+        Err(ReconcileError::of_worker(error))
+    }
+
+    /// Lets a Worker go that is deleted or moved away, and removes a request that stays until its end. `worker` is as it was
+    /// after the last write.
+    pub(crate) async fn let_go(&self, worker: &Worker, operation: Operation) -> Result<(), ReconcileError> {
+        let (name, mut patch) = (&self.worker.name, end_patch(worker, operation));
+        while let Some(end) = patch {
+            match self.api.patch(name, &PatchParams::default(), &Patch::Merge(end)).await {
+                Ok(written) => {
+                    let is_held = written.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
+                    if is_held || written.metadata.deletion_timestamp.is_none() {
+                        self.controller.cache.workers.own_write(written);
+                    } else {
+                        self.controller.cache.workers.own_deletion(self.worker);
+                    }
+                    return Ok(());
+                }
+                // Somebody else has written the Worker; what they ask for decides.
+                Err(kube::Error::Api(status)) if status.is_conflict() => {
+                    let read = self.api.get_opt(name).await.map_err(ReconcileError::of_worker)?;
+                    // A watch shows that it is gone, if that is so.
+                    let Some(read) = read else { return Ok(()) };
+                    patch = end_patch(&read, operation);
+                }
+                Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
+                Err(error) => return Err(ReconcileError::of_worker(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn result(&self, result: kube::Result<Worker>) -> Result<Write, ReconcileError> {
+        match result {
+            Ok(written) => Ok(Write::Written(self.controller.cache.workers.own_write(written))),
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => Ok(Write::Outdated),
+            Err(error) => Err(ReconcileError::of_worker(error)),
+        }
+    }
 }
 
 /// The patch of that version only.
-fn of_version(mut patch: Value, worker: &Worker) -> Value {
-    patch["metadata"]["resourceVersion"] = json!(worker.metadata.resource_version);
+fn of_version(mut patch: Value, version: Option<String>) -> Value {
+    patch["metadata"]["resourceVersion"] = json!(version);
     patch
-}
-
-/// Whether somebody else has changed or deleted the Worker since it was read.
-fn is_outdated(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_not_found())
-}
-
-/// Lets a Worker go that is deleted or moved away, and takes off a request that stays until its end. `worker` is as it was
-/// after the last write.
-pub(crate) async fn let_go(
-    worker: &Worker,
-    operation: Operation,
-    controller: &ControllerContext,
-) -> Result<(), ReconcileError> {
-    let api = workers(worker, controller);
-    let mut latest = worker.clone();
-    while let Some(patch) = end_patch(&latest, operation) {
-        match api.patch(&worker.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await {
-            Ok(written) => {
-                let is_held = written.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
-                if is_held || written.metadata.deletion_timestamp.is_none() {
-                    controller.cache.workers.own_write(written);
-                } else {
-                    controller.cache.workers.own_deletion(worker);
-                }
-                return Ok(());
-            }
-            // Somebody else has written the Worker; what they ask for decides.
-            Err(kube::Error::Api(status)) if status.is_conflict() => {
-                let read = api.get_opt(&worker.name_any()).await.map_err(ReconcileError::of_worker)?;
-                // A watch shows that it is gone, if that is so.
-                let Some(read) = read else { return Ok(()) };
-                latest = read;
-            }
-            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
-            Err(error) => return Err(ReconcileError::of_worker(error)),
-        }
-    }
-    Ok(())
-}
-
-fn workers(worker: &Worker, controller: &ControllerContext) -> Api<Worker> {
-    Api::namespaced(controller.client.clone(), &worker.namespace().unwrap_or_default())
 }

@@ -5,16 +5,16 @@ use std::mem;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::cluster::error::ReadError;
+use crate::cluster::identity::Identity;
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::context::ControllerContext;
 use crate::controller::error::ReconcileError;
 use crate::controller::memory::WorkerMemory;
 use crate::controller::queue::Requeue;
-use crate::controller::status_writes::patch_status_of_version;
+use crate::controller::status_writes::{OfVersion, WorkerWriter};
 use crate::provider::Provider;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::steady::{SteadyFinding, SteadyQuestions, judge_steady};
@@ -36,44 +36,45 @@ pub(crate) enum Steady {
 /// When something can't be read, or the condition can't be written.
 pub(crate) async fn follow(
     worker: &Worker,
+    identity: &Identity,
     provider: &'static dyn Provider,
     controller: &ControllerContext,
 ) -> Result<Steady, ReconcileError> {
     let questions = SteadyQuestions::of(worker);
-    let shoot = controller.shoot_namespace(worker, provider);
+    let shoot = controller.shoot_namespace(&identity.namespace, provider);
     if !questions.is_followed {
         return Ok(Steady::Lasts(Requeue::OnEvent));
     }
-    let (uid, memory) = (worker.uid().unwrap_or_default(), &controller.memory);
-    if memory.of(&uid, |memory| mem::take(&mut memory.deletion_undone)) {
+    let (uid, memory) = (identity.uid.as_str(), &controller.memory);
+    if memory.of(uid, |memory| mem::take(&mut memory.deletion_undone)) {
         return Ok(Steady::Ends);
     }
     if controller.ignores_operation_annotation
-        && (questions.has_new_specification || cluster_differs(worker, provider, &shoot, controller).await?)
+        && (questions.has_new_specification || cluster_differs(worker, uid, provider, &shoot, controller).await?)
     {
         return Ok(Steady::Ends);
     }
     if !shoot.store_is_fresh() {
         return Ok(Steady::Lasts(Requeue::After(WATCHES)));
     }
-    if let Some(wait) = memory.of(&uid, |memory| memory.rate_limit.until_reconcile(Instant::now())) {
+    if let Some(wait) = memory.of(uid, |memory| memory.rate_limit.until_reconcile(Instant::now())) {
         return Ok(Steady::Lasts(Requeue::After(wait)));
     }
-    memory.of(&uid, |memory| memory.rate_limit.reconciled(Instant::now()));
+    memory.of(uid, |memory| memory.rate_limit.reconciled(Instant::now()));
     let report = match judge(worker, questions, &shoot).await? {
         SteadyFinding::UpdateDue => return Ok(Steady::Ends),
         SteadyFinding::Current(report) => report,
         SteadyFinding::Unready(report) => {
-            let wait = memory.of(&uid, |memory| memory.until_unready_is_reported(Instant::now()));
+            let wait = memory.of(uid, |memory| memory.until_unready_is_reported(Instant::now()));
             if let Some(wait) = wait {
                 return Ok(Steady::Lasts(Requeue::After(wait)));
             }
             report
         }
     };
-    memory.of(&uid, WorkerMemory::readiness_is_reported);
+    memory.of(uid, WorkerMemory::readiness_is_reported);
     // Another version is reconciled as well.
-    patch_status_of_version(worker, |texts| report.patch(worker, texts), controller).await?;
+    WorkerWriter::new(controller, identity).status(&report, OfVersion::Read).await?;
     Ok(Steady::Lasts(Requeue::OnEvent))
 }
 
@@ -99,7 +100,7 @@ async fn is_hibernation_wanted(shoot: &ShootNamespace) -> Result<bool, ReadError
             let shoot = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
             Ok(shoot.is_some_and(|shoot| shoot.is_hibernation_wanted()))
         }
-        // Whoever asks for an operation is told.
+        // The next operation reports it.
         Err(ReadError::Cluster { .. }) => Ok(false),
         Err(error) => Err(error),
     }
@@ -108,31 +109,30 @@ async fn is_hibernation_wanted(shoot: &ShootNamespace) -> Result<bool, ReadError
 /// Whether something would be written since the Cluster has changed (`--ignore-operation-annotation`).
 async fn cluster_differs(
     worker: &Worker,
+    uid: &str,
     provider: &dyn Provider,
     shoot: &ShootNamespace,
     controller: &ControllerContext,
 ) -> Result<bool, ReadError> {
-    let uid = worker.uid().unwrap_or_default();
     let Some(version) = controller.cache.clusters.versions.version("", shoot.name()) else { return Ok(false) };
-    if controller.memory.of(&uid, |memory| memory.compared_cluster == Some(version)) {
+    if controller.memory.of(uid, |memory| memory.compared_cluster == Some(version)) {
         return Ok(false);
     }
     let differs = match shoot.cluster(false).await {
         Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster).await?,
         Ok(None) => false,
-        // Somebody has to be told.
+        // It has to be reported.
         Err(ReadError::Cluster { .. }) => true,
         Err(error) => return Err(error),
     };
-    shoot.pack_secrets(worker);
     if !differs {
-        controller.memory.of(&uid, |memory| memory.compared_cluster = Some(version));
+        controller.memory.of(uid, |memory| memory.compared_cluster = Some(version));
     }
     Ok(differs)
 }
 
 /// Whether the Worker is not what its Cluster and Secrets say now. A Cluster changes with each step that its shoot takes, and
-/// hardly any of them is about machines. What is invalid has drifted too: somebody has to be told.
+/// hardly any of them is about machines. What is invalid has drifted too: it has to be reported.
 async fn has_drifted(
     shoot: &ShootNamespace,
     provider: &dyn Provider,
@@ -141,5 +141,7 @@ async fn has_drifted(
 ) -> Result<bool, ReadError> {
     let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), shoot.machine_objects())?;
     let desired = DesiredState::of_worker(provider, worker, Some(cluster), &secrets, CloudView::Context);
-    Ok(desired.map_or(true, |desired| !desired.drift(&live, Timestamp::now()).writes_nothing()))
+    let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, Timestamp::now()).writes_nothing());
+    shoot.pack_secrets(&secrets);
+    Ok(has_drifted)
 }

@@ -9,13 +9,14 @@ use tracing::warn;
 use crate::api::bounded_text::shortened;
 use crate::api::gardener::Worker;
 use crate::cluster::decode_guard::Guarded;
+use crate::cluster::identity::Identity;
 use crate::controller::context::ControllerContext;
 use crate::controller::error::ReconcileError;
 use crate::controller::events;
 use crate::controller::queue::Requeue;
 use crate::worker::request::Operation;
 
-/// Most bytes of what is told of the reason, which may repeat what stands in the Worker.
+/// Most bytes of the reason, which may repeat what stands in the Worker.
 const LONGEST_REASON: usize = 1024;
 
 /// A Worker that can't be decoded gets an event and an error in its status; nothing else can be done for it.
@@ -48,7 +49,9 @@ pub(crate) async fn report_undecodable(
             "lastUpdateTime": now,
         },
     }});
-    controller.events.publish(&guarded.object_ref(&()), events::undecodable(reason)).await;
+    if let Some(identity) = Identity::of(guarded) {
+        controller.events.publish(&identity, events::undecodable(reason)).await;
+    }
     let (api, parameters) = (untyped(guarded, controller), PatchParams::default());
     let written = api.patch_status(&guarded.name_any(), &parameters, &Patch::Merge(patch)).await;
     written.map_err(ReconcileError::of_worker)?;

@@ -12,8 +12,8 @@ use super::rule::replaces_machines;
 use crate::worker::changes::{MachineChanges, Write, class_document};
 use crate::worker::desired::Drift;
 use crate::worker::difference::merge_patch;
-use crate::worker::machine_objects::{Digested, MachineObjects};
-use crate::worker::orphans::{Orphans, is_being_deleted};
+use crate::worker::machine_objects::MachineObjects;
+use crate::worker::orphans::{Deletions, Orphans};
 use crate::worker::rolls::{Roll, RollCause, rolls};
 
 /// How a Worker compares with what this controller would write.
@@ -189,17 +189,12 @@ fn without_our_annotations(deployment: &Value) -> Value {
 /// What nothing wants and nobody deletes yet.
 fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ObjectDifference> {
     let gone = |kind, name: &str, pool: &str| ObjectDifference::new(kind, name, pool, WouldBe::Deleted);
-    let deployments = live
-        .deployments
-        .iter()
-        .filter(|(name, deployment)| found.deployments.contains(*name) && !is_being_deleted(&deployment.document));
-    let deployments = deployments.map(|(name, deployment)| {
-        gone(MachineObjectKind::MachineDeployment, name, deployment.pool().unwrap_or_default())
-    });
-    let classes = Digested::still_to_delete(&live.classes, |name| found.classes.contains(name));
-    let secrets = Digested::still_to_delete(&live.class_secrets, |name| found.class_secrets.contains(name));
+    let Deletions { deployments, classes, class_secrets } = found.deletions(live);
+    let pool = |name: &str| live.deployments.get(name).and_then(|deployment| deployment.pool()).unwrap_or_default();
     deployments
+        .into_iter()
+        .map(|(name, _)| gone(MachineObjectKind::MachineDeployment, name, pool(name)))
         .chain(classes.into_iter().map(|(name, _)| gone(MachineObjectKind::MachineClass, name, "")))
-        .chain(secrets.into_iter().map(|(name, _)| gone(MachineObjectKind::Secret, name, "")))
+        .chain(class_secrets.into_iter().map(|(name, _)| gone(MachineObjectKind::Secret, name, "")))
         .collect()
 }

@@ -13,11 +13,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use kube::ResourceExt;
 use tracing::field::Empty;
 use tracing::{Span, trace_span};
 
-use crate::api::gardener::Worker;
 use crate::worker::request::Operation;
 
 #[cfg(feature = "otlp")]
@@ -34,7 +32,7 @@ pub(crate) use nowhere::Traces;
 const TARGET: &str = "gardener_extension_worker::traces";
 
 /// A reconcile of a Worker.
-pub(crate) fn of_reconcile(worker: &Worker, operation: Operation, begins: bool) -> Span {
+pub(crate) fn of_reconcile(namespace: &str, name: &str, worker_type: &str, operation: Operation, begins: bool) -> Span {
     if cfg!(not(feature = "otlp")) {
         return Span::none();
     }
@@ -43,9 +41,9 @@ pub(crate) fn of_reconcile(worker: &Worker, operation: Operation, begins: bool) 
         "reconcile",
         operation = operation.as_str(),
         begins,
-        namespace = worker.namespace().unwrap_or_default(),
-        name = worker.name_any(),
-        worker_type = worker.spec.worker_type,
+        namespace,
+        name,
+        worker_type,
         outcome = Empty,
         otel.status_code = Empty,
     )

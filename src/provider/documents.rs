@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::document::{Document, decode_document};
 use super::{PoolProblem, WorkerContext, WorkerError};
 use crate::api::gardener::WorkerPool;
+use crate::api::gotext::json::decode_lenient;
 
 /// Where the documents of a Worker stand, for messages.
 pub(super) const INFRASTRUCTURE_STATUS: &str = "Worker spec.infrastructureProviderStatus";
@@ -49,6 +51,16 @@ impl WorkerContext<'_> {
     /// When it can't be read.
     pub fn provider_status<T: Document>(&self) -> Result<Option<T>, WorkerError> {
         decode(PROVIDER_STATUS, self.worker.status.provider_status.as_deref())
+    }
+
+    /// The same as it is recorded, whatever is in it; null when nothing is.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn recorded_provider_status(&self) -> Result<Value, WorkerError> {
+        let Some(raw) = self.worker.status.provider_status.as_deref() else { return Ok(Value::Null) };
+        decode_lenient(raw.get())
+            .map_err(|error| WorkerError::Document { path: PROVIDER_STATUS.to_owned(), source: error.into() })
     }
 }
 

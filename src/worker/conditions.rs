@@ -17,6 +17,7 @@ use crate::api::gardener::ErrorCode;
 use crate::provider::PoolProblem;
 use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::plan::Plan;
+use crate::worker::pool_readiness::{POOLS_READY, PoolReadiness};
 use crate::worker::progress::{LONGEST_DESCRIPTION, Progress, fault};
 use crate::worker::status_text::{MOST_OF_FAILURE, TextSize, is_same_text};
 
@@ -38,7 +39,7 @@ impl ConditionType {
         match self {
             Self::PoolsDeployed => "PoolsDeployed",
             Self::ImageResolved => "ImageResolved",
-            Self::PoolsReady => "PoolsReady",
+            Self::PoolsReady => POOLS_READY,
             Self::EveryNodeReady => "EveryNodeReady",
         }
     }
@@ -226,141 +227,8 @@ fn reason_of_pools_ready(present: &[Value]) -> Option<&str> {
 }
 
 fn pools_ready_of(present: &[Value]) -> Option<&Value> {
-    present.iter().find(|condition| condition["type"] == ConditionType::PoolsReady.as_str())
+    present.iter().find(|condition| condition["type"] == POOLS_READY)
 }
-
-/// Pools that are not ready, by what is the matter with them. It is written into the message of `PoolsReady` and read from
-/// there, so that a transition is known after a restart too.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolReadiness {
-    /// Machines could not be made.
-    pub failed: PoolList,
-    /// They could not be planned.
-    pub not_deployed: PoolList,
-    /// Machines are on their way.
-    pub pending: PoolList,
-}
-
-/// Pools by their names, or by their number where they are too many.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolList {
-    names: BTreeSet<String>,
-    unnamed: usize,
-}
-
-impl PoolList {
-    fn of<'a>(pools: impl Iterator<Item = &'a str>) -> Self {
-        Self { names: pools.map(name_in_list).collect(), unnamed: 0 }
-    }
-
-    /// Reads what [`PoolList::text`] has written.
-    fn read(text: &str) -> Self {
-        let counted = text.strip_suffix(" more").and_then(|text| text.rsplit_once(" and "));
-        let counted = counted.and_then(|(names, count)| Some((names, count.parse().ok()?)));
-        let (names, unnamed) = counted.unwrap_or((text, 0));
-        let names = names.split(", ").filter(|name| !name.is_empty());
-        Self { names: names.map(str::to_owned).collect(), unnamed }
-    }
-
-    fn text(&self, bytes: usize) -> String {
-        let names: Vec<&String> = self.names.iter().collect();
-        let text = named(&names, Bound::bytes(bytes.saturating_sub(REST_OF_POOLS)));
-        match self.unnamed {
-            0 => text,
-            unnamed => {
-                let told = Self::read(&text);
-                let names: Vec<&String> = told.names.iter().collect();
-                let all = Bound { items: usize::MAX, bytes: usize::MAX };
-                format!("{} and {} more", named(&names, all), told.unnamed + unnamed)
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.unnamed == 0
-    }
-
-    /// Whether the pool is named.
-    #[must_use]
-    pub fn contains(&self, pool: &str) -> bool {
-        self.names.contains(&name_in_list(pool))
-    }
-}
-
-/// Room for the number of pools that are not named.
-const REST_OF_POOLS: usize = 32;
-
-/// A name as it stands in a list: what no Kubernetes object could be called would not be found again there.
-fn name_in_list(pool: &str) -> String {
-    let character = |one: char| if one.is_alphanumeric() || "-._".contains(one) { one } else { '_' };
-    pool.chars().take(LONGEST_NAME).map(character).collect()
-}
-
-/// The longest name of a Kubernetes object.
-const LONGEST_NAME: usize = 253;
-
-impl PoolReadiness {
-    /// How the pools stand now.
-    #[must_use]
-    pub fn of(plan: &Plan, progress: &Progress) -> Self {
-        let failed = PoolList::of(progress.failed().map(|(deployment, _)| deployment.pool.as_str()));
-        let awaited = plan.awaited().map(|error| error.pool.as_str());
-        let mut pending = PoolList::of(progress.pending_pools().into_iter().chain(awaited));
-        pending.names.retain(|pool| !failed.names.contains(pool));
-        Self { not_deployed: PoolList::of(plan.errors().map(|error| error.pool.as_str())), failed, pending }
-    }
-
-    /// How they stood when the conditions were written; `None` when nothing is known of that.
-    #[must_use]
-    pub fn recorded(present: &[Value]) -> Option<Self> {
-        let condition = pools_ready_of(present)?;
-        if condition["status"] == "True" {
-            return Some(Self::default());
-        }
-        Self::read(condition["message"].as_str()?)
-    }
-
-    fn read(message: &str) -> Option<Self> {
-        let mut readiness = Self::default();
-        for part in message.split("; ") {
-            let (label, pools) = part.split_once(": ")?;
-            let pools = PoolList::read(pools);
-            match label {
-                FAILED => readiness.failed = pools,
-                NOT_DEPLOYED => readiness.not_deployed = pools,
-                PENDING => readiness.pending = pools,
-                _ => return None,
-            }
-        }
-        Some(readiness)
-    }
-
-    /// Whether the pool is none of these.
-    #[must_use]
-    pub fn is_ready(&self, pool: &str) -> bool {
-        !self.lists().iter().any(|(_, pools)| pools.contains(pool))
-    }
-
-    /// Whether it is known how the pool stands: it may be one of those that are only counted.
-    #[must_use]
-    pub fn is_known(&self, pool: &str) -> bool {
-        !self.is_ready(pool) || self.lists().iter().all(|(_, pools)| pools.unnamed == 0)
-    }
-
-    fn lists(&self) -> [(&'static str, &PoolList); 3] {
-        [(FAILED, &self.failed), (NOT_DEPLOYED, &self.not_deployed), (PENDING, &self.pending)]
-    }
-
-    fn text(&self, texts: TextSize) -> String {
-        let parts = self.lists().into_iter().filter(|(_, pools)| !pools.is_empty());
-        let parts = parts.map(|(label, pools)| format!("{label}: {}", pools.text(texts.of_pool_list())));
-        parts.collect::<Vec<_>>().join("; ")
-    }
-}
-
-const FAILED: &str = "Machines failed";
-const NOT_DEPLOYED: &str = "Not deployed";
-const PENDING: &str = "Waiting for machines";
 
 const HEALTHY: &str = "HealthCheckSuccessful";
 const UNHEALTHY: &str = "HealthCheckUnsuccessful";
@@ -403,22 +271,53 @@ pub fn every_node_unknown(why: &str) -> Condition {
     Condition { status: ConditionStatus::Unknown, ..condition }
 }
 
-/// `status.conditions` with these conditions, in texts of that size; `None` when they are recorded already. `now` as Kubernetes
-/// writes times.
-#[must_use]
-pub fn conditions_with(present: &[Value], conditions: &[Condition], now: &str, texts: TextSize) -> Option<Value> {
-    const LEFT_BEHIND: &str = "ControlPlaneHealthy";
-    let mut wanted: Vec<Value> = present.iter().filter(|recorded| recorded["type"] != LEFT_BEHIND).cloned().collect();
-    for condition in conditions {
-        let before = wanted.iter_mut().find(|recorded| condition.is_of_type(recorded));
-        let document = condition.document(before.as_deref(), now, texts);
-        match before {
-            Some(before) if condition.is_same(before) => {}
-            Some(before) => *before = document,
-            None => wanted.push(document),
+/// `status.conditions` as they shall be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConditionsReport {
+    conditions: Vec<Reported>,
+    now: String,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq)]
+enum Reported {
+    /// It stays as it is recorded.
+    Recorded(Value),
+    /// It is written, with the time of its last transition.
+    Written(Condition, String),
+}
+
+impl ConditionsReport {
+    /// The recorded conditions with these ones in their places; `None` when they are recorded already. `now` as Kubernetes writes
+    /// times.
+    #[must_use]
+    pub fn of(present: &[Value], conditions: &[Condition], now: &str) -> Option<Self> {
+        const LEFT_BEHIND: &str = "ControlPlaneHealthy";
+        let kept = present.iter().filter(|recorded| recorded["type"] != LEFT_BEHIND);
+        let mut reported: Vec<Reported> = kept.cloned().map(Reported::Recorded).collect();
+        let mut differs = reported.len() != present.len();
+        for condition in conditions {
+            let is_of_type =
+                |one: &&mut Reported| matches!(one, Reported::Recorded(recorded) if condition.is_of_type(recorded));
+            match reported.iter_mut().find(is_of_type) {
+                Some(Reported::Recorded(recorded)) if condition.is_same(recorded) => continue,
+                Some(before) => *before = condition.reported(Some(before), now),
+                None => reported.push(condition.reported(None, now)),
+            }
+            differs = true;
         }
+        differs.then(|| Self { conditions: reported, now: now.to_owned() })
     }
-    if wanted == present { None } else { Some(Value::Array(wanted)) }
+
+    /// The list, with texts of that size.
+    #[must_use]
+    pub fn document(&self, texts: TextSize) -> Value {
+        let documents = self.conditions.iter().map(|reported| match reported {
+            Reported::Recorded(recorded) => recorded.clone(),
+            Reported::Written(condition, since) => condition.document(since, &self.now, texts),
+        });
+        documents.collect()
+    }
 }
 
 /// Whether the condition is recorded.
@@ -447,10 +346,19 @@ impl Condition {
             && codes.iter().map(Value::as_str).eq(self.codes.iter().map(|code| Some(code.as_str())))
     }
 
-    fn document(&self, before: Option<&Value>, now: &str, texts: TextSize) -> Value {
+    /// The condition in the place of the recorded one.
+    fn reported(&self, before: Option<&Reported>, now: &str) -> Reported {
         // The time of the transition is that of the status; another reason or text is an update.
-        let since = before.filter(|before| before["status"] == self.status.as_str());
-        let since = since.and_then(|before| before["lastTransitionTime"].as_str()).unwrap_or(now);
+        let since = match before {
+            Some(Reported::Recorded(before)) if before["status"] == self.status.as_str() => {
+                before["lastTransitionTime"].as_str()
+            }
+            _ => None,
+        };
+        Reported::Written(self.clone(), since.unwrap_or(now).to_owned())
+    }
+
+    fn document(&self, since: &str, now: &str, texts: TextSize) -> Value {
         let mut document = json!({
             "type": self.condition_type.as_str(),
             "status": self.status.as_str(),
@@ -473,6 +381,10 @@ mod tests {
 
     const NOW: &str = "2026-11-21T10:00:00Z";
     const BEFORE: &str = "2026-11-20T10:00:00Z";
+
+    fn reported(present: &[Value], conditions: &[Condition], now: &str) -> Option<Value> {
+        ConditionsReport::of(present, conditions, now).map(|report| report.document(TextSize::Full))
+    }
 
     fn deployment(change: impl FnOnce(&mut Value)) -> BTreeMap<String, LiveDeployment> {
         let mut document = json!({
@@ -512,65 +424,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_same_text_already_is_not_said_again() {
+    fn a_condition_is_written_only_when_its_content_changes() {
         let condition = Condition::met(ConditionType::EveryNodeReady, "HealthCheckSuccessful", "well");
         let foreign = json!({"type": "Foreign", "status": "True", "unknown": 1});
         let left_behind = json!({"type": "ControlPlaneHealthy", "status": "True"});
-        let first =
-            conditions_with(&[foreign.clone(), left_behind], std::slice::from_ref(&condition), BEFORE, TextSize::Full)
-                .unwrap();
+        let first = reported(&[foreign.clone(), left_behind], std::slice::from_ref(&condition), BEFORE).unwrap();
         assert_eq!(first[0], foreign, "what others say stays");
         assert_eq!(first.as_array().unwrap().len(), 2, "what older extensions left behind goes");
         let present = first.as_array().unwrap();
-        assert_eq!(conditions_with(present, std::slice::from_ref(&condition), NOW, TextSize::Full), None);
+        assert_eq!(reported(present, std::slice::from_ref(&condition), NOW), None);
 
         let reworded = Condition { message: "very well".to_owned(), ..condition.clone() };
-        let second = conditions_with(present, &[reworded], NOW, TextSize::Full).unwrap();
+        let second = reported(present, &[reworded], NOW).unwrap();
         assert_eq!((&second[1]["lastTransitionTime"], &second[1]["lastUpdateTime"]), (&json!(BEFORE), &json!(NOW)));
         let turned = Condition::unmet(ConditionType::EveryNodeReady, "HealthCheckUnsuccessful", "badly");
-        let third = conditions_with(present, &[turned], NOW, TextSize::Full).unwrap();
+        let third = reported(present, &[turned], NOW).unwrap();
         assert_eq!(third[1]["lastTransitionTime"], NOW);
     }
 
     #[test]
-    fn how_pools_stand_is_read_from_what_was_written() {
-        let pools = |names: &[&str]| PoolList::of(names.iter().copied());
-        let readiness =
-            PoolReadiness { failed: pools(&["a"]), not_deployed: pools(&["b", "c"]), pending: pools(&["d"]) };
-        let text = readiness.text(TextSize::Full);
-        assert_eq!(text, "Machines failed: a; Not deployed: b, c; Waiting for machines: d");
-        let condition =
-            |status: &str, message: &str| json!({"type": "PoolsReady", "status": status, "message": message});
-        assert_eq!(PoolReadiness::recorded(&[condition("False", &text)]), Some(readiness));
-        assert_eq!(
-            PoolReadiness::recorded(&[condition("True", "All 4 pools are ready.")]),
-            Some(PoolReadiness::default())
-        );
-        assert_eq!(PoolReadiness::recorded(&[condition("False", "another program's words")]), None);
-        assert_eq!(PoolReadiness::recorded(&[]), None);
-    }
-
-    #[test]
-    fn pools_that_are_only_counted_stand_as_nobody_knows() {
-        let names: Vec<String> = (0..1000).map(|number| format!("pool-{number:03}")).collect();
-        let readiness =
-            PoolReadiness { failed: PoolList::of(names.iter().map(String::as_str)), ..PoolReadiness::default() };
-        let full = readiness.text(TextSize::Full);
-        assert_eq!(PoolReadiness::read(&full), Some(readiness.clone()), "a thousand pools are named");
-        let short = readiness.text(TextSize::Short);
-        assert!(short.len() <= 1100 && short.ends_with(" more"), "{short}");
-        let read = PoolReadiness::read(&short).unwrap();
-        assert_eq!(read.text(TextSize::Short), short, "as it was written");
-        assert!(!read.is_ready("pool-000") && read.is_known("pool-000"));
-        assert!(!read.is_known("pool-999") && !read.is_known("another"));
-        let shortest = read.text(TextSize::Shortest);
-        let counted = shortest.rsplit(' ').nth(1).unwrap().parse::<usize>().unwrap();
-        assert_eq!(counted + shortest.matches("pool-").count(), 1000, "{shortest}");
-    }
-
-    #[test]
     fn a_check_that_cannot_be_made_is_unknown() {
-        let written = conditions_with(&[], &[every_node_unknown("no answer")], NOW, TextSize::Full).unwrap();
+        let written = reported(&[], &[every_node_unknown("no answer")], NOW).unwrap();
         assert_eq!((&written[0]["status"], &written[0]["reason"]), (&json!("Unknown"), &json!("ConditionCheckError")));
     }
 }

@@ -10,9 +10,9 @@ use crate::provider::MachinePlan;
 use crate::worker::changes::MachineChanges;
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::plan::Plan;
-use crate::worker::status::Failure;
+use crate::worker::reconcile_outcome::Failure;
 
-/// Classes of one reason that are named, and reasons that are told.
+/// Classes of one reason that are named, and reasons that are named.
 const MOST: usize = 3;
 /// Characters of a name or a reason.
 const LONGEST: usize = 300;
@@ -337,7 +337,7 @@ mod tests {
         let live = machines_of(&classes.iter().map(String::as_str).collect::<Vec<_>>());
         let text = missing(Err(&reason), &live).unwrap().message;
         assert!(text.contains("and 4997 more") && text.len() < 1500, "{} bytes: {text}", text.len());
-        let told = missing(Ok(&plan()), &live).unwrap().message;
-        assert!(!told.contains("token"), "{told}");
+        let message = missing(Ok(&plan()), &live).unwrap().message;
+        assert!(!message.contains("token"), "{message}");
     }
 }

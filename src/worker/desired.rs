@@ -21,7 +21,7 @@ use crate::worker::deployment::wanted_document;
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::orphans::{MachineController, Orphans, orphans};
 use crate::worker::plan::{Plan, plan};
-use crate::worker::status::{provider_status_patch, published_deployments};
+use crate::worker::published::{ProviderStatus, published_deployments};
 
 /// How it is known what pools depend on at the cloud.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,7 @@ pub struct DesiredState<'a> {
     dependencies: Option<Dependencies>,
     /// A plan for each pool, or why there is none.
     pub plan: Plan,
+    recorded_status: Value,
 }
 
 impl<'a> DesiredState<'a> {
@@ -73,7 +74,8 @@ impl<'a> DesiredState<'a> {
             },
         };
         let plan = plan(provider, with_dependencies(context, dependencies.as_ref()))?;
-        Ok(Self { context, dependencies, plan })
+        let recorded_status = context.recorded_provider_status()?;
+        Ok(Self { context, dependencies, plan, recorded_status })
     }
 
     /// What the pools were planned from.
@@ -95,6 +97,12 @@ impl<'a> DesiredState<'a> {
         published_deployments(&self.plan, self.context.worker, technical_id, live)
     }
 
+    /// The provider's document in the status.
+    #[must_use]
+    pub fn provider_status(&self) -> ProviderStatus {
+        ProviderStatus { recorded: self.recorded_status.clone(), wanted: self.plan.provider_status.clone() }
+    }
+
     /// The MachineDeployment of a placement as it shall be, without the record of what its class is made of.
     #[must_use]
     pub fn deployment_document(&self, machine: &MachinePlan, live: &MachineObjects) -> Value {
@@ -113,7 +121,7 @@ impl<'a> DesiredState<'a> {
             changes: changes(&self.context, &self.plan, live, now),
             orphans: orphans(&self.plan, live, MachineController::Running),
             is_status_current: self.machine_deployments(live) == worker.status.machine_deployments
-                && provider_status_patch(worker, &self.plan.provider_status).is_none(),
+                && self.provider_status().patch().is_none(),
         }
     }
 }
@@ -223,7 +231,8 @@ mod tests {
             let Self(worker, cloud_profile, shoot, secrets) = self;
             let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
             let plan = Plan { pools: vec![pool], provider_status: json!({"images": ["i"]}) };
-            DesiredState { context, dependencies: None, plan }
+            let recorded_status = context.recorded_provider_status().unwrap();
+            DesiredState { context, dependencies: None, plan, recorded_status }
         }
     }
 
@@ -273,6 +282,17 @@ mod tests {
         assert!(!desired.drift(&live, Timestamp::now()).is_settled());
         let invalid = objects.desired(Err(PoolProblem::VolumeMissing.of_pool("a")));
         assert!(!invalid.drift(&MachineObjects::default(), Timestamp::now()).is_settled());
+    }
+
+    #[test]
+    fn a_recorded_provider_status_that_cannot_be_read_is_an_error_with_its_path() {
+        let text = r#"{"metadata": {}, "spec": {"type": "azure"}, "status": {"providerStatus": {"size": 1e999}}}"#;
+        let objects = Objects::new(&json!({}));
+        let Objects(_, cloud_profile, shoot, secrets) = &objects;
+        let worker = serde_json::from_str(text).unwrap();
+        let context = WorkerContext { worker: &worker, cloud_profile, shoot, secrets, dependencies: None };
+        let error = context.recorded_provider_status().unwrap_err().to_string();
+        assert!(error.starts_with("Worker status.providerStatus: "), "{error}");
     }
 
     #[test]

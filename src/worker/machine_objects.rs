@@ -85,7 +85,7 @@ pub struct Digested<T> {
     pub metadata: ObjectMeta,
     /// What it says.
     pub digest: Digest,
-    /// Id of what a class places machines in at the cloud, such as a scale set.
+    /// Id of what a class places machines in at the cloud, such as a scale set, where a provider has read it.
     pub placed_in: Option<String>,
     /// The object itself, where it was kept.
     pub whole: Option<Box<T>>,
@@ -98,13 +98,21 @@ impl Digested<Value> {
     /// When its metadata can't be read.
     pub fn class(document: Value) -> Result<Self, DecodeError> {
         let metadata = decode_value(&document["metadata"]).map_err(|error| error.within("metadata"))?;
-        let placed_in = Providers::SHIPPED.dependency_of_class(&document["providerSpec"]);
         Ok(Self {
             metadata: identity(metadata),
             digest: digest::of_document(&document),
-            placed_in: placed_in.map(str::to_owned),
+            placed_in: None,
             whole: Some(Box::new(document)),
         })
+    }
+
+    /// The same with what it places machines in at the cloud, as one of these providers reads it.
+    #[must_use]
+    pub fn with_dependency(self, providers: Providers) -> Self {
+        let class = self.whole.as_deref();
+        let placed_in =
+            class.and_then(|class| providers.dependency_of_class(&class["providerSpec"])).map(str::to_owned);
+        Self { placed_in, ..self }
     }
 }
 
@@ -122,15 +130,6 @@ impl<T> Digested<T> {
     #[must_use]
     pub fn digest_only(self) -> Self {
         Self { whole: None, ..self }
-    }
-
-    /// Name and uid of those objects that are meant and that nobody deletes yet.
-    pub fn still_to_delete(
-        objects: &BTreeMap<String, Self>,
-        is_meant: impl Fn(&String) -> bool,
-    ) -> Vec<(&str, Option<&str>)> {
-        let objects = objects.iter().filter(|(name, object)| is_meant(name) && !object.is_being_deleted());
-        objects.map(|(name, object)| (name.as_str(), object.metadata.uid.as_deref())).collect()
     }
 
     /// Whether somebody has asked for its deletion.
@@ -214,13 +213,22 @@ mod tests {
     use crate::provider::azure::Azure;
 
     #[test]
+    fn the_given_providers_read_what_a_class_depends_on() {
+        let spec = json!({"properties": {"machineSet": {"id": "scale-set", "kind": "vmo"}}});
+        let class = || Digested::class(json!({"metadata": {"name": "a"}, "providerSpec": spec})).unwrap();
+        assert_eq!(class().with_dependency(Providers::SHIPPED).placed_in.as_deref(), Some("scale-set"));
+        let others = Providers { of_machines: &[], of_images: &[] };
+        assert_eq!(class().with_dependency(others).placed_in, None);
+    }
+
+    #[test]
     fn the_provider_decides_the_codes_of_a_failed_machine() {
         let operation = |kind: &str| json!({"description": "no room", "errorCode": "ResourceExhausted", "type": kind});
         let failed = json!([{"name": "m1", "lastOperation": operation("Create")}, {"name": "m2", "lastOperation": operation("Delete")}]);
         let document = json!({"metadata": {"name": "a-z1"}, "status": {"failedMachines": failed}});
         let failed = LiveDeployment::read(document.clone(), &Azure).unwrap().failed_machines;
-        let told: Vec<_> = failed.iter().map(|machine| (machine.name.as_str(), machine.is_creation)).collect();
-        assert_eq!(told, [("m1", true), ("m2", false)]);
+        let machines: Vec<_> = failed.iter().map(|machine| (machine.name.as_str(), machine.is_creation)).collect();
+        assert_eq!(machines, [("m1", true), ("m2", false)]);
         assert_eq!(failed[0].codes, [ErrorCode::InfraResourcesDepleted].into());
         let in_a_file = LiveDeployment::read_without_codes(document).unwrap().failed_machines;
         assert!(in_a_file.len() == 2 && in_a_file[0].codes.is_empty());

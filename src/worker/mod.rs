@@ -9,13 +9,13 @@
 //!  rolls            changes + MachineObjects                 → whose machines are replaced, and why (class_inputs)
 //!  progress         plan + MachineObjects after the writes   → what the machines are waited for
 //!  conditions       plan + progress + failed writes          → conditions
-//!  transitions      conditions before + progress             → what is published as events
+//!  events           conditions before + progress             → what events are published about
 //!  outcome          all of it                                → Succeeded, Waiting or Failed, and when to requeue
 //!  status           outcome, conditions, bounds              → the patch of the status
 //! ```
 //!
 //! A deletion goes by [`deletion_prerequisites`] and [`pending_deletion`]; the machines of a shoot that moves come back from
-//! [`machine_state`]; [`in_place`] finds steady Workers that have to follow a person.
+//! [`machine_state`]; [`steady`] decides over Workers of which nothing is requested.
 
 pub mod changes;
 pub mod class_inputs;
@@ -26,20 +26,20 @@ pub mod deployment;
 pub mod desired;
 pub mod difference;
 pub mod digest;
-pub mod in_place;
-
+pub mod events;
 pub mod machine_objects;
 pub mod machine_state;
 pub mod orphans;
 pub mod outcome;
 pub mod pending_deletion;
 pub mod plan;
+pub mod pool_readiness;
 pub mod progress;
+pub mod published;
+pub mod reconcile_outcome;
 pub mod reconcile_state;
 pub mod request;
 pub mod rolls;
 pub mod status;
-pub mod status_report;
 pub mod status_text;
 pub mod steady;
-pub mod transitions;

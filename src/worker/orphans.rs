@@ -1,6 +1,6 @@
 //! Pure step: what nothing needs any more. Whatever belongs to a pool that could not be planned stays.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -31,14 +31,65 @@ impl Orphans {
         *self == Self::default()
     }
 
-    /// Whether anything of it is to be deleted that nobody deletes yet.
+    /// What of it is to be deleted now.
     #[must_use]
-    pub fn is_to_delete(&self, live: &MachineObjects) -> bool {
-        let deployments = live.deployments.iter().filter(|(_, live)| !is_being_deleted(&live.document));
-        deployments.into_iter().any(|(name, _)| self.deployments.contains(name))
-            || !Digested::still_to_delete(&live.classes, |name| self.classes.contains(name)).is_empty()
-            || !Digested::still_to_delete(&live.class_secrets, |name| self.class_secrets.contains(name)).is_empty()
+    pub fn deletions<'a>(&self, live: &'a MachineObjects) -> Deletions<'a> {
+        Deletions::of(
+            live,
+            |name| self.deployments.contains(name),
+            |name| self.classes.contains(name),
+            |name| self.class_secrets.contains(name),
+        )
     }
+}
+
+/// Name and uid of an object: the one that was seen, not one that was made under the same name since.
+pub type Seen<'a> = (&'a str, Option<&'a str>);
+
+/// Objects that are to be deleted, and that nobody deletes yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deletions<'a> {
+    /// Machine deployments.
+    pub deployments: Vec<Seen<'a>>,
+    /// Machine classes.
+    pub classes: Vec<Seen<'a>>,
+    /// Secrets of classes.
+    pub class_secrets: Vec<Seen<'a>>,
+}
+
+impl<'a> Deletions<'a> {
+    /// What a shoot that is deleted loses now: deployments; classes and their Secrets once nothing is left that uses classes.
+    #[must_use]
+    pub fn of_all(live: &'a MachineObjects) -> Self {
+        let is_free = !live.uses_classes();
+        Self::of(live, |_| true, |_| is_free, |_| is_free)
+    }
+
+    /// Whether there is nothing to delete.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn of(
+        live: &'a MachineObjects,
+        deployment: impl Fn(&String) -> bool,
+        class: impl Fn(&String) -> bool,
+        class_secret: impl Fn(&String) -> bool,
+    ) -> Self {
+        let deployments =
+            live.deployments.iter().filter(|(name, live)| deployment(name) && !is_being_deleted(&live.document));
+        Self {
+            deployments: deployments.map(|(name, live)| (name.as_str(), live.object.metadata.uid.as_deref())).collect(),
+            classes: still_to_delete(&live.classes, class),
+            class_secrets: still_to_delete(&live.class_secrets, class_secret),
+        }
+    }
+}
+
+fn still_to_delete<T>(objects: &BTreeMap<String, Digested<T>>, is_meant: impl Fn(&String) -> bool) -> Vec<Seen<'_>> {
+    let objects = objects.iter().filter(|(name, object)| is_meant(name) && !object.is_being_deleted());
+    objects.map(|(name, object)| (name.as_str(), object.metadata.uid.as_deref())).collect()
 }
 
 /// Whether machine sets that vanish are waited for. Without a running machine-controller-manager they never do.
@@ -50,7 +101,7 @@ pub enum MachineController {
     Stopped,
 }
 
-/// Finds the garbage among the live objects.
+/// Finds the orphans among the live objects.
 #[must_use]
 pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineController) -> Orphans {
     let wanted: BTreeSet<&str> = plan.wanted_deployments().into_iter().map(|name| name.0.as_str()).collect();

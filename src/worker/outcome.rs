@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::bounded_text::size;
+use crate::api::bounded_text::{Bound, joined, size};
 use crate::provider::PoolError;
 use crate::worker::machine_objects::FailedMachine;
 use crate::worker::plan::Plan;
-use crate::worker::progress::{Progress, failed_deletions_text};
-use crate::worker::status::{Failure, ReconcileOutcome, WAITING_FAILED, deadline_from, machine_failures};
+use crate::worker::progress::{DeploymentProgress, Progress, failed_deletions_text};
+use crate::worker::published::deadline_from;
+use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
 use crate::worker::status_text::MOST_OF_FAILURE;
 
 /// `lastOperation.progress` when all machines are there and old objects are on their way out.
 const PROGRESS_WHILE_CLEANING_UP: i32 = 90;
+/// How a failure of waiting begins.
+const WAITING_FAILED: &str = "failed while waiting for all machine deployments to be ready";
 /// How a failure to get rid of old deployments begins.
 const CLEANING_UP_FAILED: &str = "error while waiting for all undesired machine deployments to be deleted";
 
@@ -129,6 +132,26 @@ fn failures_within(found: &Found<'_>, bytes: usize) -> Vec<Failure> {
         failed_deletions(CLEANING_UP_FAILED, &machines, bytes),
     ];
     kinds.into_iter().flatten().collect()
+}
+
+/// Machines that could not be made, as a failure of the whole operation in at most so many bytes: all deployments, each with
+/// its pool.
+fn machine_failures(progress: &Progress, bytes: usize) -> Option<Failure> {
+    type Failed<'a> = (&'a DeploymentProgress, &'a [FailedMachine]);
+    let failed: Vec<Failed<'_>> = progress.failed().collect();
+    if failed.is_empty() {
+        return None;
+    }
+    let machines = failed.iter().flat_map(|(_, machines)| *machines);
+    let codes = machines.flat_map(|machine| machine.codes.iter().copied()).collect();
+    let begin = format!("{WAITING_FAILED}: ");
+    let text_of = |(deployment, machines): &Failed<'_>, bytes| deployment.failure_text(machines, bytes);
+    let rest = |rest: &[Failed<'_>]| {
+        let machines: usize = rest.iter().map(|(_, machines)| machines.len()).sum();
+        format!("; and {} more machine deployments with {machines} failed machines", rest.len())
+    };
+    let left = Bound::bytes(bytes.saturating_sub(size(&begin)));
+    Some(Failure { message: format!("{begin}{}", joined(&failed, "; ", left, text_of, rest)), codes })
 }
 
 /// Machines that can't be deleted, as one failure in at most so many bytes; each text begins with `what` was being done.

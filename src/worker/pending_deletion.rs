@@ -42,9 +42,9 @@ pub fn pending_deletion_text(live: &MachineObjects, why: bool) -> String {
 fn held(live: &MachineObjects, why: bool) -> Vec<String> {
     let of_machine = |machine: &Machine| {
         let mut text = holder("Machine", &machine.metadata)?;
-        let said = &machine.status.last_operation.description;
-        if why && !said.is_empty() {
-            text.push_str(&format!(" ({})", beginning(said, LONGEST_DESCRIPTION)));
+        let answer = &machine.status.last_operation.description;
+        if why && !answer.is_empty() {
+            text.push_str(&format!(" ({})", beginning(answer, LONGEST_DESCRIPTION)));
         }
         Some(text)
     };

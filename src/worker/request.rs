@@ -346,8 +346,8 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_taken_off_and_not_answered_goes_on() {
-        let asked = |requested: &str, answered: &str, state: &str| {
+    fn a_request_that_was_removed_and_not_answered_goes_on() {
+        let decided = |requested: &str, answered: &str, state: &str| {
             let metadata = json!({"finalizers": [FINALIZER], "annotations": {TIMESTAMP_ANNOTATION: requested}});
             let last = json!({
                 "type": "Create", "state": state, "description": "", "progress": 100, "lastUpdateTime": answered,
@@ -374,12 +374,12 @@ mod tests {
             ("2025-12-31T23:59:58.9Z", "", "Succeeded", Decision::Nothing, now),
         ] {
             let expected = (decision, answer.to_owned());
-            assert_eq!(asked(requested, answered, state), expected, "{requested} {answered} {state}");
+            assert_eq!(decided(requested, answered, state), expected, "{requested} {answered} {state}");
         }
     }
 
     #[test]
-    fn only_the_request_that_was_looked_at_is_taken_off() {
+    fn only_the_request_that_was_read_is_removed() {
         let document = |requested: &str, generation: u32| {
             json!({
                 "metadata": {
@@ -389,18 +389,18 @@ mod tests {
                 "spec": {"type": "azure"},
             })
         };
-        let looked_at: Worker = serde_json::from_str(&document("2026-01-01T00:00:00Z", 3).to_string()).unwrap();
-        let patch = remove_operation_annotation(&looked_at).unwrap();
-        let taken_off = |mut document: Value| json_patch::patch(&mut document, &patch).map(|()| document);
+        let read: Worker = serde_json::from_str(&document("2026-01-01T00:00:00Z", 3).to_string()).unwrap();
+        let patch = remove_operation_annotation(&read).unwrap();
+        let removed = |mut document: Value| json_patch::patch(&mut document, &patch).map(|()| document);
         let mut expected = document("2026-01-01T00:00:00Z", 3);
         expected["metadata"]["resourceVersion"] = json!("8");
         let mut written = expected.clone();
         written["status"] = json!({"lastOperation": {"state": "Succeeded"}});
-        let left = taken_off(written).unwrap();
+        let left = removed(written).unwrap();
         assert_eq!(left["metadata"]["annotations"], json!({TIMESTAMP_ANNOTATION: "2026-01-01T00:00:00Z"}));
-        assert!(taken_off(document("2026-01-01T00:00:01Z", 3)).is_err(), "a later request");
-        assert!(taken_off(document("2026-01-01T00:00:00Z", 4)).is_err(), "another specification");
-        assert!(taken_off(left).is_err(), "none");
+        assert!(removed(document("2026-01-01T00:00:01Z", 3)).is_err(), "a later request");
+        assert!(removed(document("2026-01-01T00:00:00Z", 4)).is_err(), "another specification");
+        assert!(removed(left).is_err(), "none");
         let without = |member: &str| {
             let mut document = document("2026-01-01T00:00:00Z", 3);
             document["metadata"][member] = Value::Null;
@@ -414,12 +414,12 @@ mod tests {
     #[test]
     fn requests_and_finalizers_come_and_go_in_the_order_of_the_contract() {
         let held = json!(["foreign", FINALIZER]);
-        let (taken_off, let_go) =
+        let (removed, let_go) =
             (json!({"annotations": {OPERATION_ANNOTATION: null}}), json!({"finalizers": ["foreign"]}));
         let both = json!({"annotations": {OPERATION_ANNOTATION: null}, "finalizers": ["foreign"]});
         for (operation, request, begins, ends) in [
-            (Operation::Reconcile, "reconcile", Some(&taken_off), None),
-            (Operation::Restore, "restore", None, Some(&taken_off)),
+            (Operation::Reconcile, "reconcile", Some(&removed), None),
+            (Operation::Restore, "restore", None, Some(&removed)),
             (Operation::Migrate, "migrate", None, Some(&both)),
             (Operation::Delete, "", None, Some(&let_go)),
             // Gardener has asked for something else meanwhile, which must not get lost.

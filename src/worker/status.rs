@@ -1,239 +1,143 @@
-//! Pure step: what the status says of a reconcile (docs/status.md).
+//! Pure step: what a reconcile writes into the status of its Worker (docs/status.md).
 //!
-//! A status patch is a JSON merge patch, and `None` where it would change nothing.
+//! It is decided once, from everything that the reconcile has found; how long its texts are is left to whoever writes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
 
-use crate::api::bounded_text::{Bound, joined, listed, size};
-use crate::api::gardener::{ErrorCode, MachineDeploymentStatus, UpdateStrategy, Worker, WorkerPool};
-use crate::pool::names::pool_prefix;
-use crate::worker::conditions::{Condition, conditions_with};
-use crate::worker::difference::is_same;
-use crate::worker::machine_objects::{FailedMachine, MachineObjects};
+use crate::api::bounded_text::size;
+use crate::api::gardener::{UpdateStrategy, Worker};
+use crate::worker::conditions::{Condition, ConditionsReport};
 use crate::worker::plan::Plan;
-use crate::worker::progress::{DeploymentProgress, Progress};
-use crate::worker::request::{
-    Operation, answered_at, is_in_future, is_reconcile_requested, is_unanswered, requested_at,
-};
-use crate::worker::status_text::{MOST_OF_FAILURE, TextSize, is_same_text};
+use crate::worker::progress::Progress;
+use crate::worker::published::{PROGRESS_AT_START, Published, publication_time, seconds};
+use crate::worker::reconcile_outcome::ReconcileOutcome;
+use crate::worker::request::{Operation, answered_at, is_reconcile_requested, is_unanswered};
+use crate::worker::status_text::{TextSize, is_same_text};
 
-/// How long machines may take before the Worker says that they did not come.
-pub const WAIT_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
-
-/// `lastOperation.progress` of an operation that has begun and of which nothing else is known.
-const PROGRESS_AT_START: i32 = 1;
-
-/// How an operation stands at the end of a reconcile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReconcileOutcome {
-    /// It has just started.
-    Started,
-    /// It goes on when something happens: text for people, and 0 to 100.
-    Waiting(String, i32),
-    /// It is done.
-    Succeeded,
-    /// It failed; it is tried again.
-    Failed(Failure),
+/// What a reconcile has found, as far as the status says it.
+#[derive(Clone, Copy)]
+pub struct Findings<'a> {
+    /// The operation.
+    pub operation: Operation,
+    /// How it stands.
+    pub outcome: &'a ReconcileOutcome,
+    /// What gardenlet and the autoscaler read besides.
+    pub published: Option<&'a Published>,
+    /// The plan and how its machines stand, where both are known.
+    pub deployed: Option<(&'a Plan, &'a Progress)>,
+    /// Conditions that were found out.
+    pub conditions: &'a [Condition],
+    /// Whether events are published about it.
+    pub has_events: bool,
 }
 
-impl ReconcileOutcome {
-    /// Whether the operation has ended, for now.
-    fn is_end(&self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed(_))
-    }
-}
-
-/// Why an operation failed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Failure {
-    /// Text for people.
-    pub message: String,
-    /// Gardener error codes, sorted.
-    pub codes: BTreeSet<ErrorCode>,
-}
-
-impl Failure {
-    /// A failure without a code.
+impl<'a> Findings<'a> {
+    /// Of an operation of which nothing is known but how it stands.
     #[must_use]
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), codes: BTreeSet::new() }
-    }
-
-    /// All failures as one: texts joined, or counted where there are too many; codes united. `None` without any.
-    #[must_use]
-    pub fn joined(failures: Vec<Self>) -> Option<Self> {
-        Self::joined_within(failures, MOST_OF_FAILURE)
-    }
-
-    /// The same in at most so many bytes.
-    pub(crate) fn joined_within(failures: Vec<Self>, bytes: usize) -> Option<Self> {
-        if failures.is_empty() {
-            return None;
-        }
-        let codes = failures.iter().flat_map(|failure| &failure.codes).copied().collect();
-        let messages: Vec<String> = failures.into_iter().map(|failure| failure.message).collect();
-        Some(Self { message: listed(&messages, bytes), codes })
+    pub fn of(operation: Operation, outcome: &'a ReconcileOutcome) -> Self {
+        Self { operation, outcome, published: None, deployed: None, conditions: &[], has_events: false }
     }
 }
 
-/// Most bytes of what can't be shortened. etcd takes 1.5 MiB for the whole Worker.
-const MOST_OF_PUBLISHED: usize = 1 << 20;
-
-/// What gardenlet and the autoscaler read does not fit into a Worker, and they need all of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "status.machineDeployments and status.providerStatus have {bytes} bytes, at most {MOST_OF_PUBLISHED} can be written; the \
-     Worker needs fewer pools or fewer zones"
-)]
-pub struct PublishedTooLarge {
-    /// The size of both, as JSON.
-    bytes: usize,
-}
-
-/// What gardenlet and the autoscaler read besides the last operation.
+/// What is to be written into the status of a Worker: what it does not say yet.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Published {
-    /// Bounds for the autoscaler.
-    pub machine_deployments: Vec<MachineDeploymentStatus>,
-    /// Whether gardenlet must see a new time, because an operation has begun or the bounds differ.
-    pub renew_time: bool,
-    /// The provider's document.
-    pub provider_status: Value,
+pub struct StatusReport {
+    operation: Option<OperationReport>,
+    /// Members that somebody acts on.
+    members: Map<String, Value>,
+    conditions: Option<ConditionsReport>,
+    /// Whether it only says in other words how the operation stands: nobody acts on it, so it may wait for a moment.
+    pub is_only_text: bool,
 }
 
-impl Published {
-    /// Whether all of it can be written.
-    ///
-    /// # Errors
-    /// When it is too large for a Worker.
-    pub fn check_size(&self) -> Result<(), PublishedTooLarge> {
-        let bytes = json!([self.machine_deployments, self.provider_status]).to_string().len();
-        if bytes <= MOST_OF_PUBLISHED { Ok(()) } else { Err(PublishedTooLarge { bytes }) }
+impl StatusReport {
+    /// What the status of a Worker has to say of these findings.
+    #[must_use]
+    pub fn of(worker: &Worker, findings: Findings<'_>, now: Timestamp) -> Self {
+        let Findings { operation, outcome, published, deployed, conditions, has_events } = findings;
+        let answered_at = answered_at(worker, now);
+        let is_awaited = is_reconcile_requested(worker) || is_unanswered(worker, now);
+        // A beginning is always written, and what gardenlet waits for: a time after its request.
+        let is_due = is_awaited || *outcome == ReconcileOutcome::Started;
+        let operation = OperationReport::of(worker, operation, outcome, &seconds(answered_at), is_due);
+        let mut members =
+            published.map_or_else(Map::new, |published| published_members(worker, published, answered_at));
+        if let (Some((plan, progress)), ReconcileOutcome::Succeeded) = (deployed, outcome) {
+            members.extend(in_place_updates(worker, plan, progress));
+        }
+        let conditions = ConditionsReport::of(&worker.status.conditions, conditions, &seconds(now));
+        // What events were published about is written at once, or the next reconcile would publish them again.
+        let is_only_text = !has_events
+            && is_same_state(worker, outcome)
+            && members.is_empty()
+            && (operation.is_some() || conditions.is_some());
+        Self { operation, members, conditions, is_only_text }
     }
-}
 
-/// The bounds that the autoscaler shall know: those of planned pools, and for pools that could not be planned those that
-/// were published before. In the order of the pools. Where that makes none, what was published stays, as the Go extension
-/// leaves it: without pools nothing reads the bounds.
-#[must_use]
-pub fn published_deployments(
-    plan: &Plan,
-    worker: &Worker,
-    technical_id: &str,
-    live: &MachineObjects,
-) -> Vec<MachineDeploymentStatus> {
-    let wanted = plan.wanted_deployments();
-    let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.0 == name);
-    let mut published = Vec::new();
-    for (pool, result) in worker.spec.pools.iter().zip(&plan.pools) {
-        match result {
-            Ok(planned) => published.extend(planned.machines.iter().map(|machine| MachineDeploymentStatus {
-                name: machine.deployment.name.0.clone(),
-                minimum: machine.deployment.minimum,
-                maximum: machine.deployment.maximum,
-                priority: machine.deployment.priority,
-            })),
-            Err(_) => published.extend(
-                worker
-                    .status
-                    .machine_deployments
-                    .iter()
-                    .filter(|kept| !is_wanted(&kept.name) && is_of_pool(&kept.name, pool, technical_id, live))
-                    .cloned(),
-            ),
+    /// That an operation begins; nothing for a new Worker, whose status nobody could take for the end of its request.
+    #[must_use]
+    pub fn beginning(worker: &Worker, operation: Operation, now: Timestamp) -> Self {
+        if is_new(worker) { Self::default() } else { Self::started(worker, operation, now) }
+    }
+
+    /// That the operation of a new Worker goes on, whose first reconcile has nothing else to report: else the next would begin
+    /// anew.
+    #[must_use]
+    pub fn keep_processing(worker: &Worker, operation: Operation, now: Timestamp) -> Self {
+        if is_new(worker) { Self::started(worker, operation, now) } else { Self::default() }
+    }
+
+    fn started(worker: &Worker, operation: Operation, now: Timestamp) -> Self {
+        Self::of(worker, Findings::of(operation, &ReconcileOutcome::Started), now)
+    }
+
+    /// A condition of a Worker of which nothing is asked.
+    #[must_use]
+    pub fn of_condition(worker: &Worker, condition: &Condition, now: Timestamp) -> Self {
+        let conditions = std::slice::from_ref(condition);
+        Self {
+            conditions: ConditionsReport::of(&worker.status.conditions, conditions, &seconds(now)),
+            ..Self::default()
         }
     }
-    if published.is_empty() { worker.status.machine_deployments.clone() } else { published }
-}
 
-/// Whether a deployment belongs to the pool: by its label, or by its name where it is not there.
-fn is_of_pool(deployment: &str, pool: &WorkerPool, technical_id: &str, live: &MachineObjects) -> bool {
-    if let Some(labelled) = live.deployments.get(deployment).and_then(|live| live.pool()) {
-        return labelled == pool.name;
+    /// The merge patch of the Worker with texts of that size; `None` where its status says all of it.
+    #[must_use]
+    pub fn patch(&self, texts: TextSize) -> Option<Value> {
+        let mut status = self.members.clone();
+        if let Some(operation) = &self.operation {
+            status.extend(operation.members(texts));
+        }
+        if let Some(conditions) = &self.conditions {
+            status.insert("conditions".to_owned(), conditions.document(texts));
+        }
+        (!status.is_empty()).then(|| json!({ "status": status }))
     }
-    let rest = deployment.strip_prefix(&pool_prefix(technical_id, &pool.name));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-z"))
 }
 
-/// Machines that could not be made, as a failure of the whole operation in at most so many bytes: all deployments, each with
-/// its pool.
+/// Since when the status says that the Worker fails.
 #[must_use]
-pub fn machine_failures(progress: &Progress, bytes: usize) -> Option<Failure> {
-    type Failed<'a> = (&'a DeploymentProgress, &'a [FailedMachine]);
-    let failed: Vec<Failed<'_>> = progress.failed().collect();
-    if failed.is_empty() {
-        return None;
+pub fn failing_since(worker: &Worker) -> Option<Timestamp> {
+    let last = worker.status.last_operation.as_ref().filter(|last| last.state == "Error")?;
+    last.last_update_time.parse().ok()
+}
+
+fn is_new(worker: &Worker) -> bool {
+    worker.status.last_operation.is_none()
+}
+
+fn is_same_state(worker: &Worker, outcome: &ReconcileOutcome) -> bool {
+    let state = worker.status.last_operation.as_ref().map(|last| last.state.as_str());
+    match outcome {
+        ReconcileOutcome::Waiting(..) => state == Some("Processing"),
+        ReconcileOutcome::Failed(_) => {
+            state == Some("Error") && worker.status.observed_generation == worker.metadata.generation
+        }
+        ReconcileOutcome::Started | ReconcileOutcome::Succeeded => false,
     }
-    let machines = failed.iter().flat_map(|(_, machines)| *machines);
-    let codes = machines.flat_map(|machine| machine.codes.iter().copied()).collect();
-    let begin = format!("{WAITING_FAILED}: ");
-    let text_of = |(deployment, machines): &Failed<'_>, bytes| deployment.failure_text(machines, bytes);
-    let rest = |rest: &[Failed<'_>]| {
-        let machines: usize = rest.iter().map(|(_, machines)| machines.len()).sum();
-        format!("; and {} more machine deployments with {machines} failed machines", rest.len())
-    };
-    let left = Bound::bytes(bytes.saturating_sub(size(&begin)));
-    Some(Failure { message: format!("{begin}{}", joined(&failed, "; ", left, text_of, rest)), codes })
-}
-
-/// How a failure of waiting begins.
-pub const WAITING_FAILED: &str = "failed while waiting for all machine deployments to be ready";
-
-/// Whether gardenlet still waits for the bounds of the operation that goes on: they were published before its request, or
-/// the process ended between the beginning and the publication. A reconcile that failed early leaves it to the next one.
-#[must_use]
-pub fn is_publication_due(worker: &Worker, now: Timestamp) -> bool {
-    let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map(Timestamp::as_second);
-    let published = published_at(worker).map(Timestamp::as_second);
-    let only_begun = worker
-        .status
-        .last_operation
-        .as_ref()
-        .is_some_and(|last| last.state == "Processing" && last.progress == PROGRESS_AT_START);
-    only_begun || requested.is_some_and(|requested| published.is_none_or(|published| published < requested))
-}
-
-/// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
-#[must_use]
-pub fn deadline(worker: &Worker) -> Option<Timestamp> {
-    published_at(worker).map(deadline_from)
-}
-
-/// When the bounds were published last, as recorded in the status.
-#[must_use]
-pub fn published_at(worker: &Worker) -> Option<Timestamp> {
-    worker.status.machine_deployments_last_update_time.as_deref()?.parse().ok()
-}
-
-/// When waiting that begins then becomes an error.
-#[must_use]
-pub fn deadline_from(begin: Timestamp) -> Timestamp {
-    begin.checked_add(WAIT_TIMEOUT).unwrap_or(Timestamp::MAX)
-}
-
-/// The patch of `status` with texts of that size, or `None` when the Worker says all of it already.
-#[must_use]
-pub fn status_patch(
-    worker: &Worker,
-    operation: Operation,
-    outcome: &ReconcileOutcome,
-    published: Option<&Published>,
-    now: Timestamp,
-    texts: TextSize,
-) -> Option<Value> {
-    let is_awaited = is_reconcile_requested(worker) || is_unanswered(worker, now);
-    let answered_at = answered_at(worker, now);
-    let now = seconds(answered_at);
-    let mut status = json!({});
-    operation_members(worker, operation, outcome, is_awaited, &now, texts, &mut status);
-    if let Some(published) = published {
-        published_members(worker, published, answered_at, &mut status);
-    }
-    let is_empty = status.as_object().is_none_or(serde_json::Map::is_empty);
-    (!is_empty).then(|| json!({ "status": status }))
 }
 
 /// What `lastOperation` and `lastError` say besides type and time.
@@ -261,46 +165,73 @@ fn operation_state(operation: Operation, outcome: &ReconcileOutcome) -> Operatio
     OperationState { state, progress, description, codes }
 }
 
-fn operation_members(
-    worker: &Worker,
-    operation: Operation,
-    outcome: &ReconcileOutcome,
-    is_awaited: bool,
-    now: &str,
-    texts: TextSize,
-    status: &mut Value,
-) {
-    let wanted = operation_state(operation, outcome);
-    // A beginning is always written, and what gardenlet waits for: a time after its request.
-    let is_due = is_awaited || *outcome == ReconcileOutcome::Started;
-    if !is_due && is_operation_recorded(worker, operation, outcome, &wanted) {
-        return;
-    }
-    let description = texts.text(&wanted.description);
-    status["lastOperation"] = json!({
-        "description": description,
-        "lastUpdateTime": now,
-        "progress": wanted.progress,
-        "state": wanted.state,
-        "type": operation.as_str(),
-    });
-    if outcome.is_end() {
-        status["observedGeneration"] = json!(worker.metadata.generation);
-    }
-    match outcome {
-        ReconcileOutcome::Failed(_) => {
-            // Codes are a list, which a merge patch replaces as a whole; none is a null.
-            let codes = if wanted.codes.is_empty() { Value::Null } else { json!(wanted.codes) };
-            status["lastError"] = json!({"description": description, "codes": codes, "lastUpdateTime": now});
+/// How an operation stands, where the status does not say it.
+#[derive(Clone, Debug, PartialEq)]
+struct OperationReport {
+    /// Members without texts.
+    members: Map<String, Value>,
+    description: String,
+    last_error: LastError,
+}
+
+/// What becomes of `lastError`.
+#[derive(Clone, Debug, PartialEq)]
+enum LastError {
+    /// It says the same as the operation.
+    Written,
+    /// It is removed.
+    Removed,
+    /// It stays, with this text.
+    Kept(String),
+}
+
+impl OperationReport {
+    fn of(worker: &Worker, operation: Operation, outcome: &ReconcileOutcome, now: &str, is_due: bool) -> Option<Self> {
+        let wanted = operation_state(operation, outcome);
+        if !is_due && is_operation_recorded(worker, operation, outcome, &wanted) {
+            return None;
         }
-        ReconcileOutcome::Succeeded => status["lastError"] = Value::Null,
-        ReconcileOutcome::Started | ReconcileOutcome::Waiting(..) => {
-            // One that older extensions wrote may leave no room.
-            let last_error = worker.status.last_error.as_ref();
-            if let Some(error) = last_error.filter(|error| size(&error.description) > texts.of_text()) {
-                status["lastError"] = json!({"description": texts.text(&error.description)});
+        let mut members = Map::new();
+        let last_operation = json!({
+            "lastUpdateTime": now,
+            "progress": wanted.progress,
+            "state": wanted.state,
+            "type": operation.as_str(),
+        });
+        members.insert("lastOperation".to_owned(), last_operation);
+        if outcome.is_end() {
+            members.insert("observedGeneration".to_owned(), json!(worker.metadata.generation));
+        }
+        let last_error = match outcome {
+            ReconcileOutcome::Failed(_) => {
+                // Codes are a list, which a merge patch replaces as a whole; none is a null.
+                let codes = if wanted.codes.is_empty() { Value::Null } else { json!(wanted.codes) };
+                members.insert("lastError".to_owned(), json!({"codes": codes, "lastUpdateTime": now}));
+                LastError::Written
             }
+            ReconcileOutcome::Succeeded => LastError::Removed,
+            ReconcileOutcome::Started | ReconcileOutcome::Waiting(..) => {
+                let recorded = worker.status.last_error.as_ref();
+                LastError::Kept(recorded.map(|error| error.description.clone()).unwrap_or_default())
+            }
+        };
+        Some(Self { members, description: wanted.description, last_error })
+    }
+
+    fn members(&self, texts: TextSize) -> Map<String, Value> {
+        let mut members = self.members.clone();
+        let description = json!(texts.text(&self.description));
+        match &self.last_error {
+            LastError::Written => members["lastError"]["description"] = description.clone(),
+            LastError::Removed => drop(members.insert("lastError".to_owned(), Value::Null)),
+            // One that older extensions wrote may leave no room.
+            LastError::Kept(recorded) if size(recorded) > texts.of_text() => {
+                members.insert("lastError".to_owned(), json!({"description": texts.text(recorded)}));
+            }
+            LastError::Kept(_) => {}
         }
+        members["lastOperation"]["description"] = description;
+        members
     }
 }
 
@@ -330,48 +261,25 @@ fn is_operation_recorded(
     is_last_operation && is_last_error && is_observed
 }
 
-fn published_members(worker: &Worker, published: &Published, now: Timestamp, status: &mut Value) {
+fn published_members(worker: &Worker, published: &Published, now: Timestamp) -> Map<String, Value> {
     let bounds_differ = worker.status.machine_deployments != published.machine_deployments;
+    let mut members = Map::new();
     if bounds_differ {
-        status["machineDeployments"] = json!(published.machine_deployments);
+        members.insert("machineDeployments".to_owned(), json!(published.machine_deployments));
     }
     if (bounds_differ || published.renew_time) && !published.machine_deployments.is_empty() {
-        status["machineDeploymentsLastUpdateTime"] = json!(seconds(publication_time(worker, now)));
+        let time = seconds(publication_time(worker, now));
+        members.insert("machineDeploymentsLastUpdateTime".to_owned(), json!(time));
     }
-    if let Some(document) = provider_status_patch(worker, &published.provider_status) {
-        status["providerStatus"] = document;
+    if let Some(document) = published.provider_status.patch() {
+        members.insert("providerStatus".to_owned(), document);
     }
+    members
 }
 
-/// gardenlet waits until this time moves on, and it has whole seconds: two requests may come within one. A recorded time far
-/// ahead means nothing.
-fn publication_time(worker: &Worker, now: Timestamp) -> Timestamp {
-    let next = published_at(worker).and_then(|last| last.checked_add(SignedDuration::from_secs(1)).ok());
-    next.filter(|next| next.duration_since(now) <= SignedDuration::from_mins(1)).map_or(now, |next| next.max(now))
-}
-
-/// What makes `status.providerStatus` of a Worker say that; `None` when it does.
-#[must_use]
-pub fn provider_status_patch(worker: &Worker, wanted: &Value) -> Option<Value> {
-    let previous: Value =
-        worker.status.provider_status.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    if is_same(&previous, wanted) {
-        return None;
-    }
-    let mut document = wanted.clone();
-    // A merge patch removes what vanished only when it says so.
-    if let (Value::Object(previous), Value::Object(document)) = (&previous, &mut document) {
-        for member in previous.keys() {
-            document.entry(member.clone()).or_insert(Value::Null);
-        }
-    }
-    Some(document)
-}
-
-/// Adds `status.inPlaceUpdates` to a patch where it differs. A pool keeps the entry that it has, or has none, as long as
-/// there are old machines that a person has to select, and while it can't be planned.
-#[must_use]
-pub fn with_in_place_updates(worker: &Worker, plan: &Plan, progress: &Progress, patch: Option<Value>) -> Option<Value> {
+/// `status.inPlaceUpdates` where it differs. A pool keeps the entry that it has, or has none, as long as there are old machines
+/// that a person has to select, and while it can't be planned.
+fn in_place_updates(worker: &Worker, plan: &Plan, progress: &Progress) -> Option<(String, Value)> {
     let nothing = BTreeMap::new();
     let known = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);
     let known = known.unwrap_or(&nothing);
@@ -387,15 +295,13 @@ pub fn with_in_place_updates(worker: &Worker, plan: &Plan, progress: &Progress, 
         }
     }
     if wanted == *known {
-        return patch;
+        return None;
     }
     let mut map = json!(wanted);
     for vanished in known.keys().filter(|pool| !wanted.contains_key(*pool)) {
         map[vanished] = Value::Null;
     }
-    let mut patch = patch.unwrap_or_else(|| json!({"status": {}}));
-    patch["status"]["inPlaceUpdates"] = json!({ "workerPoolToHashMap": map });
-    Some(patch)
+    Some(("inPlaceUpdates".to_owned(), json!({ "workerPoolToHashMap": map })))
 }
 
 struct Texts {
@@ -424,31 +330,14 @@ fn sentence(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Adds `status.conditions` to a patch where they differ, with texts of that size.
-#[must_use]
-pub fn with_conditions(
-    worker: &Worker,
-    conditions: &[Condition],
-    now: Timestamp,
-    texts: TextSize,
-    patch: Option<Value>,
-) -> Option<Value> {
-    let Some(conditions) = conditions_with(&worker.status.conditions, conditions, &seconds(now), texts) else {
-        return patch;
-    };
-    let mut patch = patch.unwrap_or_else(|| json!({"status": {}}));
-    patch["status"]["conditions"] = conditions;
-    Some(patch)
-}
-
-/// RFC 3339 in whole seconds, as Kubernetes writes times.
-fn seconds(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
+    use crate::api::gardener::{ErrorCode, MachineDeploymentStatus};
+    use crate::worker::published::ProviderStatus;
+    use crate::worker::reconcile_outcome::Failure;
     use crate::worker::request::TIMESTAMP_ANNOTATION;
 
     const NOW: &str = "2026-11-21T10:00:00Z";
@@ -459,8 +348,9 @@ mod tests {
     }
 
     fn patch(status: Value, outcome: &ReconcileOutcome, published: Option<&Published>) -> Option<Value> {
-        status_patch(&worker(status), Operation::Reconcile, outcome, published, NOW.parse().unwrap(), TextSize::Full)
-            .map(|patch| patch["status"].clone())
+        let findings = Findings { published, ..Findings::of(Operation::Reconcile, outcome) };
+        let report = StatusReport::of(&worker(status), findings, NOW.parse().unwrap());
+        report.patch(TextSize::Full).map(|patch| patch["status"].clone())
     }
 
     fn succeeded() -> Value {
@@ -475,7 +365,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_always_written() {
-        let says = |requested: &str, annotation: Option<&str>| {
+        let answered_at = |requested: &str, annotation: Option<&str>| {
             let mut annotations = json!({ TIMESTAMP_ANNOTATION: requested });
             annotations["gardener.cloud/operation"] = json!(annotation.unwrap_or_default());
             let mut status = succeeded();
@@ -484,17 +374,20 @@ mod tests {
                 "metadata": {"generation": 3, "annotations": annotations}, "spec": {"type": "azure"}, "status": status,
             });
             let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
-            let now = NOW.parse().unwrap();
-            let patch =
-                status_patch(&worker, Operation::Reconcile, &ReconcileOutcome::Succeeded, None, now, TextSize::Full);
+            let findings = Findings::of(Operation::Reconcile, &ReconcileOutcome::Succeeded);
+            let patch = StatusReport::of(&worker, findings, NOW.parse().unwrap()).patch(TextSize::Full);
             patch.map(|patch| patch["status"]["lastOperation"]["lastUpdateTime"].clone())
         };
         let (answered, before) = ("2026-11-21T09:00:00Z", "2026-01-01T00:00:00Z");
-        assert_eq!(says(before, None), None, "it was answered long ago");
-        assert_eq!(says(answered, None), None, "in that very second");
-        assert_eq!(says(answered, Some("reconcile")), Some(json!(NOW)), "the request still stands");
-        assert_eq!(says("2026-11-21T09:59:59Z", None), Some(json!(NOW)), "it was taken off");
-        assert_eq!(says("2026-11-21T10:00:07Z", None), Some(json!("2026-11-21T10:00:07Z")), "by a clock that is ahead");
+        assert_eq!(answered_at(before, None), None, "it was answered long ago");
+        assert_eq!(answered_at(answered, None), None, "in that very second");
+        assert_eq!(answered_at(answered, Some("reconcile")), Some(json!(NOW)), "the request still stands");
+        assert_eq!(answered_at("2026-11-21T09:59:59Z", None), Some(json!(NOW)), "it was taken off");
+        assert_eq!(
+            answered_at("2026-11-21T10:00:07Z", None),
+            Some(json!("2026-11-21T10:00:07Z")),
+            "by a clock that is ahead"
+        );
     }
 
     #[test]
@@ -534,8 +427,7 @@ mod tests {
     #[test]
     fn gardenlet_sees_a_new_time_for_each_operation() {
         let bounds = vec![MachineDeploymentStatus { name: "a".to_owned(), minimum: 1, maximum: 2, priority: None }];
-        let mut published =
-            Published { machine_deployments: bounds.clone(), renew_time: true, provider_status: Value::Null };
+        let mut published = Published { machine_deployments: bounds.clone(), renew_time: true, ..Published::default() };
         let mut status = succeeded();
         status["machineDeployments"] = json!(bounds);
         let begun = patch(status.clone(), &ReconcileOutcome::Succeeded, Some(&published)).unwrap();
@@ -552,42 +444,24 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_before_it_was_published_is_published_later() {
-        let due = |requested: Option<&str>, status: Value| {
-            let mut worker = worker(status);
-            let annotation = requested.map(|time| (TIMESTAMP_ANNOTATION.to_owned(), time.to_owned()));
-            worker.metadata.annotations = Some(annotation.into_iter().collect());
-            is_publication_due(&worker, NOW.parse().unwrap())
-        };
-        let request = Some("2026-11-21T10:00:00.734561Z");
-        let published = |time: &str| json!({"machineDeploymentsLastUpdateTime": time});
-        assert!(due(request, published("2026-11-21T09:59:59Z")), "gardenlet waits for a later time");
-        assert!(due(request, json!({})));
-        assert!(!due(request, published("2026-11-21T10:00:00Z")), "times have whole seconds");
-        assert!(!due(None, published("2026-11-21T09:00:00Z")), "nobody waits");
-        let ahead = Some("2027-01-01T00:00:00Z");
-        assert!(!due(ahead, published("2026-11-21T10:00:00Z")), "else each reconcile would move the deadline");
-        let begun = patch(succeeded(), &ReconcileOutcome::Started, None).unwrap();
-        assert!(due(None, begun), "the process ended right after the beginning");
-    }
-
-    #[test]
     fn members_that_vanish_from_the_provider_status_are_removed() {
         let mut status = succeeded();
         status["providerStatus"] = json!({"kind": "WorkerStatus", "vmoDependencies": [{"name": "v"}]});
-        let published = Published { provider_status: json!({"kind": "WorkerStatus"}), ..Published::default() };
+        let provider_status =
+            ProviderStatus { recorded: status["providerStatus"].clone(), wanted: json!({"kind": "WorkerStatus"}) };
+        let published = Published { provider_status, ..Published::default() };
         let written = patch(status, &ReconcileOutcome::Succeeded, Some(&published)).unwrap();
         assert_eq!(written["providerStatus"], json!({"kind": "WorkerStatus", "vmoDependencies": null}));
     }
 
     #[test]
-    fn a_shorter_status_says_the_same_and_is_not_tried_again() {
+    fn a_status_that_was_written_shorter_is_not_written_again() {
         let failure = Failure::new(format!("1200 errors occurred: [{}, and 1100 more]", "no quota ".repeat(1000)));
         let failed = ReconcileOutcome::Failed(failure);
         let now: Timestamp = NOW.parse().unwrap();
         let written = |status: Value, outcome: &ReconcileOutcome, texts: TextSize| {
-            let patch = status_patch(&worker(status), Operation::Reconcile, outcome, None, now, texts);
-            patch.map(|patch| patch["status"].clone())
+            let report = StatusReport::of(&worker(status), Findings::of(Operation::Reconcile, outcome), now);
+            report.patch(texts).map(|patch| patch["status"].clone())
         };
         let mut lengths = Vec::new();
         for texts in TextSize::ALL {
@@ -597,7 +471,7 @@ mod tests {
                 text.starts_with("Error reconciling Worker: 1200 errors occurred") && text.ends_with("and 1100 more]")
             );
             lengths.push(text.len());
-            assert_eq!(written(status.clone(), &failed, TextSize::Full), None, "it is said in {texts:?}");
+            assert_eq!(written(status.clone(), &failed, TextSize::Full), None, "it is recorded in {texts:?}");
             let started = written(status, &ReconcileOutcome::Started, TextSize::Shortest).unwrap();
             let kept = started["lastError"]["description"].as_str().map_or(0, str::len);
             assert!(kept <= 256, "what is there leaves {kept} bytes of no room");
@@ -606,17 +480,20 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_do_not_fit_are_an_error_and_never_shortened() {
-        let bound = |number: usize| MachineDeploymentStatus {
-            name: format!("shoot--project--name-pool-{number}"),
-            minimum: 1,
-            maximum: 2,
-            priority: None,
-        };
-        let published =
-            |count: usize| Published { machine_deployments: (0..count).map(bound).collect(), ..Published::default() };
-        assert_eq!(published(3000).check_size(), Ok(()));
-        let error = published(20_000).check_size().unwrap_err().to_string();
-        assert!(error.contains("status.machineDeployments") && error.contains("fewer pools"), "{error}");
+    fn only_texts_are_delayed() {
+        let last = json!({"type": "Reconcile", "state": "Processing", "description": "", "progress": 1});
+        let worker = json!({"spec": {"type": "azure"}, "status": {"lastOperation": last}});
+        let worker: Worker = serde_json::from_str(&worker.to_string()).unwrap();
+        let waiting = ReconcileOutcome::Waiting("2 of 3".to_owned(), 50);
+        let findings = Findings::of(Operation::Reconcile, &waiting);
+        let is_only_text =
+            |findings: Findings<'_>| StatusReport::of(&worker, findings, Timestamp::UNIX_EPOCH).is_only_text;
+        assert!(is_only_text(findings));
+        assert!(!is_only_text(Findings { has_events: true, ..findings }), "its event would be written again");
+        let provider_status = ProviderStatus { recorded: Value::Null, wanted: json!({"a": 1}) };
+        let published = Published { provider_status, ..Published::default() };
+        let changed = Findings { published: Some(&published), ..findings };
+        assert!(!is_only_text(changed), "somebody acts on it");
+        assert!(!is_only_text(Findings { outcome: &ReconcileOutcome::Succeeded, ..findings }), "gardenlet acts on it");
     }
 }

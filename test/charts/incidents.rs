@@ -11,22 +11,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Request, Response};
+use jiff::Timestamp;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-use crate::api::gardener::{ErrorCode, Worker};
+use crate::api::gardener::ErrorCode;
 use crate::cluster::request_metrics::RequestCount;
 use crate::controller::metrics::Metrics;
-use crate::controller::reconcile_metrics::record;
+use crate::controller::reconcile_metrics::{Ended, record};
 use crate::controller::result::ReconcileResult as Reconciled;
 use crate::process::endpoints::MetricsText;
 use crate::webhook::{Denial, Observer as _, ReviewRequest, Verdict, WebhookMetrics};
 use crate::worker::plan::Plan;
 use crate::worker::progress::{DeploymentProgress, Phase, Progress};
+use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
 use crate::worker::request::Operation;
 use crate::worker::rolls::RollCause;
-use crate::worker::status::{Failure, ReconcileOutcome};
 
 const FILE: &str = "test/charts/incidents.yaml";
 /// Samples, one each minute.
@@ -257,11 +258,18 @@ impl Processes {
         }
         for number in 0..WORKERS {
             let fails = number < minute.failing;
-            let (worker, pass) = (worker(number, fails), pass(number, fails));
+            let pass = pass(number, fails);
             for look in 0..LOOKS {
                 // Sums of these are exact.
                 let took = if look < minute.slow { Duration::from_secs(12) } else { Duration::from_millis(125) };
-                record(metrics, &worker, Operation::Reconcile, false, &pass, took);
+                let ended = Ended {
+                    namespace: &format!("shoot--p--{number}"),
+                    worker_type: "azure",
+                    operation: Operation::Reconcile,
+                    begins: false,
+                    failing_since: fails.then(|| Timestamp::constant(3600, 0)),
+                };
+                record(metrics, ended, &pass, took);
             }
         }
         for (method, uri, code, times) in &minute.answers {
@@ -294,18 +302,6 @@ fn review(metrics: &WebhookMetrics, (_, path, resource): (&str, &str, &str), rev
     for _ in 0..reviews.failed {
         metrics.reviewed(path, &request, &Verdict::Denied(Denial::internal(String::new())), quick);
     }
-}
-
-fn worker(number: usize, fails: bool) -> Worker {
-    let mut worker = json!({
-        "metadata": {"namespace": format!("shoot--p--{number}"), "name": "s"}, "spec": {"type": "azure"},
-    });
-    if fails {
-        let last = json!({"type": "Reconcile", "state": "Error", "description": "", "progress": 50,
-            "lastUpdateTime": "1970-01-01T01:00:00Z"});
-        worker["status"]["lastOperation"] = last;
-    }
-    serde_json::from_str(&worker.to_string()).unwrap()
 }
 
 /// A look at a Worker with two pools.

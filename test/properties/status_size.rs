@@ -6,16 +6,17 @@ use std::collections::BTreeMap;
 use gardener_extension_worker::api::gardener::{ErrorCode, MachineDeploymentStatus, Worker};
 use gardener_extension_worker::provider::azure::Azure;
 use gardener_extension_worker::provider::{PoolPlan, PoolProblem};
-use gardener_extension_worker::worker::conditions::{PoolReadiness, every_node_ready, pool_conditions};
+use gardener_extension_worker::worker::conditions::{every_node_ready, pool_conditions};
+use gardener_extension_worker::worker::events::{WorkerEvent, events};
 use gardener_extension_worker::worker::machine_objects::{FailedMachine, LiveDeployment};
 use gardener_extension_worker::worker::outcome::{Found, PendingDeletion, outcome};
 use gardener_extension_worker::worker::plan::Plan;
+use gardener_extension_worker::worker::pool_readiness::PoolReadiness;
 use gardener_extension_worker::worker::progress::{DeploymentProgress, Phase, Progress};
+use gardener_extension_worker::worker::published::{ProviderStatus, Published};
 use gardener_extension_worker::worker::request::Operation;
-use gardener_extension_worker::worker::status::Published;
-use gardener_extension_worker::worker::status_report::{Findings, status_report};
+use gardener_extension_worker::worker::status::{Findings, StatusReport};
 use gardener_extension_worker::worker::status_text::TextSize;
-use gardener_extension_worker::worker::transitions::{Transition, transitions};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -187,7 +188,10 @@ fn written(outage: &Outage, before: &Value) -> Option<Value> {
     let published = Published {
         machine_deployments: outage.bounds(),
         renew_time: false,
-        provider_status: plan.provider_status.clone(),
+        provider_status: ProviderStatus {
+            recorded: before["providerStatus"].clone(),
+            wanted: plan.provider_status.clone(),
+        },
     };
     let findings = Findings {
         operation: Operation::Reconcile,
@@ -197,7 +201,7 @@ fn written(outage: &Outage, before: &Value) -> Option<Value> {
         conditions: &conditions,
         has_events: false,
     };
-    status_report(&worker, findings, NOW, TextSize::Full).patch.map(|patch| patch["status"].clone())
+    StatusReport::of(&worker, findings, NOW).patch(TextSize::Full).map(|patch| patch["status"].clone())
 }
 
 fn texts(status: &Value) -> Vec<&str> {
@@ -252,9 +256,9 @@ proptest! {
     fn an_event_is_published_once_for_any_pool(outage in any_outage()) {
         let (plan, progress) = (outage.plan(), outage.progress());
         let status = written(&outage, &json!({})).unwrap();
-        let first = transitions(&worker(&json!({})), &plan, &progress, &[]);
-        let again = transitions(&worker(&status), &plan, &progress, &[]);
-        let failed = |told: &[Transition]| told.iter().filter(|told| matches!(told, Transition::PoolFailed { .. })).count();
+        let first = events(&worker(&json!({})), &plan, &progress, &[]);
+        let again = events(&worker(&status), &plan, &progress, &[]);
+        let failed = |published: &[WorkerEvent]| published.iter().filter(|event| matches!(event, WorkerEvent::PoolFailed { .. })).count();
         prop_assert!(failed(&again) == 0, "{} of {} pools failed again", failed(&again), failed(&first));
         prop_assert!(PoolReadiness::recorded(status["conditions"].as_array().unwrap()).is_some());
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use test_support::cluster::{ControlPlane, Process, Program, eventually, free_ports};
 use test_support::shoot::SOON;
 use test_support::{http, program};
@@ -51,6 +51,14 @@ impl Controller {
         let (status, text) = http::get(self.metrics, "/metrics").await?;
         ensure!(status == 200, "{status}: {text}");
         Ok(text)
+    }
+
+    /// The most memory that it has used so far in MiB, as Linux records it.
+    pub(crate) async fn peak_memory(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id().await?))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        Ok(kibibytes.context("no VmHWM")? / 1024.0)
     }
 
     /// Waits until `/readyz` says so with a text.

@@ -5,6 +5,7 @@
 //! controller   one process of the binary, with ports and settings of its own
 //! stalls       answers that stop on their way
 //! proxy        that of the faults: where they stop
+//! slots        writes that take long hold up no other Worker
 //! election     one of two leads; a leader that was suspended writes nothing
 //! takeover     what the Go extension has left: compared by a dry run and by `takeover check`, then taken over
 //! traces       what a collector of OpenTelemetry gets
@@ -18,6 +19,7 @@ mod controller;
 mod departures;
 mod election;
 mod operations;
+mod slots;
 mod stalls;
 mod takeover;
 mod traces;

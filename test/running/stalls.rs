@@ -14,7 +14,7 @@ use test_support::proxy::{Call, Proxy, Treatment};
 use test_support::shoot::Shoot;
 
 /// Reconciles at the same time, by default.
-const SLOTS: usize = 6;
+pub(crate) const SLOTS: usize = 6;
 /// An answer is waited for so long; the rest is what a busy machine adds.
 const AFTER_A_STALL: Duration = Duration::from_secs(30 + 60);
 /// A leader without answers gives up after twice that time.
@@ -89,7 +89,7 @@ async fn healthy_workers_go_on(stall: Treatment) -> Result<()> {
     Ok(())
 }
 
-async fn succeeded(shoot: &Shoot, deadline: Duration) -> Result<()> {
+pub(crate) async fn succeeded(shoot: &Shoot, deadline: Duration) -> Result<()> {
     eventually(deadline, &format!("the Worker in {} is Succeeded", shoot.namespace), async || {
         let last = &shoot.worker().await?["status"]["lastOperation"];
         ensure!(last["state"] == "Succeeded", "it is {last}");
@@ -109,7 +109,7 @@ async fn answers_that_stop_halfway_do_not_hold_up_other_workers() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_leader_without_answers_hands_over() -> Result<()> {
+async fn a_leader_without_answers_gives_its_lease_to_another() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
     let namespace = control_plane.namespace("extension").await?;

@@ -9,7 +9,7 @@ use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::cloud::azure::{Addresses, Azure};
 use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
 use gardener_extension_worker::cloud::{WorkerName, WriteAccess};
-use gardener_extension_worker::provider::{Dependencies, WorkerError};
+use gardener_extension_worker::provider::{Dependencies, Providers, WorkerError};
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 use k8s_openapi::api::core::v1::Secret;
@@ -208,7 +208,9 @@ impl World {
         });
         let class = json!({"metadata": {"name": pool}, "providerSpec": {"properties": {"machineSet": {"id": id, "kind": "vmo"}}}});
         self.live.deployments.insert(pool.to_owned(), LiveDeployment::read_without_codes(deployment).unwrap());
-        self.live.classes.insert(pool.to_owned(), Digested::class(class).unwrap().digest_only());
+        self.live
+            .classes
+            .insert(pool.to_owned(), Digested::class(class).unwrap().with_dependency(Providers::SHIPPED).digest_only());
     }
 
     pub(crate) fn calls(&self) -> Value {

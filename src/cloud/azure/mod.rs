@@ -38,7 +38,7 @@ use crate::provider::azure::scale_sets::{Needs, PoolNeed, ScaleSetScope, needs, 
 use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{Dependencies, DependencyFailure, WorkerContext, WorkerError};
 use crate::worker::machine_objects::MachineObjects;
-use crate::worker::status::Failure;
+use crate::worker::reconcile_outcome::Failure;
 
 mod accounts;
 mod addresses;

@@ -156,7 +156,7 @@ pub fn fault(deployment: &MachineDeployment) -> Option<String> {
         && deployment.status.updated_replicas != deployment.status.replicas;
     let wrong = |name: &str, status: &str| match condition(deployment, name) {
         Some(found) if found == status => None,
-        Some(_) => Some(told(deployment, name)),
+        Some(_) => Some(reported(deployment, name)),
         None => None,
     };
     if condition(deployment, "Available").is_none() {
@@ -173,7 +173,7 @@ fn condition<'a>(deployment: &'a MachineDeployment, name: &str) -> Option<&'a st
     conditions.iter().find(|condition| condition.condition_type == name).map(|condition| condition.status.as_str())
 }
 
-fn told(deployment: &MachineDeployment, name: &str) -> String {
+fn reported(deployment: &MachineDeployment, name: &str) -> String {
     let found = deployment.status.conditions.iter().find(|condition| condition.condition_type == name);
     found.map_or_else(String::new, |condition| {
         format!("{name} is {}: {} ({})", condition.status, condition.message.trim_end_matches('.'), condition.reason)

@@ -1,21 +1,21 @@
-//! Pure: what became different for people from one reconcile to the next, for events. How pools stood before is read from the
-//! recorded conditions, so a restart loses and repeats nothing.
+//! Pure: what events are published about. How pools stood before is read from the recorded conditions, so a restart loses and
+//! repeats nothing.
 
 use std::collections::BTreeSet;
 
 use crate::api::bounded_text::shortened;
 use crate::api::gardener::{ErrorCode, Worker};
-use crate::worker::conditions::PoolReadiness;
 use crate::worker::plan::Plan;
+use crate::worker::pool_readiness::PoolReadiness;
 use crate::worker::progress::{Progress, Stuck, failed_machines_text};
 use crate::worker::rolls::Roll;
 
 /// Most bytes of what an event says of a pool: the API server takes 1024 for a whole note.
 const MOST_OF_EVENT: usize = 800;
 
-/// Something that people want to be told once.
+/// Something that an event is published about, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Transition {
+pub enum WorkerEvent {
     /// Deployments begin to replace their machines, or to update them where they are: all that do so at once.
     RollsStarted(Vec<Roll>),
     /// All machines of these pools run as wanted again, or all are hibernated.
@@ -38,32 +38,32 @@ pub enum Transition {
     MachineControllerRestarted(Stuck),
 }
 
-/// The transitions of a reconcile. `worker` has the conditions from before it.
+/// What a reconcile publishes events about. `worker` has the conditions from before it.
 #[must_use]
-pub fn transitions(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll]) -> Vec<Transition> {
-    let mut transitions = Vec::new();
+pub fn events(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll]) -> Vec<WorkerEvent> {
+    let mut events = Vec::new();
     if !rolls.is_empty() {
-        transitions.push(Transition::RollsStarted(rolls.to_vec()));
+        events.push(WorkerEvent::RollsStarted(rolls.to_vec()));
     }
     let now = PoolReadiness::of(plan, progress);
-    // Where nothing is known of before, pools that are ready are no news, those that fail are.
+    // Where nothing is known of before, pools that are ready publish nothing, those that fail do.
     let before = PoolReadiness::recorded(&worker.status.conditions).unwrap_or_default();
     for (deployment, machines) in progress.failed() {
-        let told = transitions
+        let is_published = events
             .iter()
-            .any(|told| matches!(told, Transition::PoolFailed { pool, .. } if *pool == deployment.pool));
-        if before.failed.contains(&deployment.pool) || !before.is_known(&deployment.pool) || told {
+            .any(|event| matches!(event, WorkerEvent::PoolFailed { pool, .. } if *pool == deployment.pool));
+        if before.failed.contains(&deployment.pool) || !before.is_known(&deployment.pool) || is_published {
             continue;
         }
-        transitions.push(Transition::PoolFailed {
+        events.push(WorkerEvent::PoolFailed {
             pool: deployment.pool.clone(),
             message: failed_machines_text(machines, MOST_OF_EVENT),
             codes: machines.iter().flat_map(|machine| machine.codes.iter().copied()).collect(),
         });
     }
-    let is_news = |pool: &str| !before.not_deployed.contains(pool) && before.is_known(pool);
-    for error in plan.errors().filter(|error| is_news(&error.pool)) {
-        transitions.push(Transition::PoolFailed {
+    let has_changed = |pool: &str| !before.not_deployed.contains(pool) && before.is_known(pool);
+    for error in plan.errors().filter(|error| has_changed(&error.pool)) {
+        events.push(WorkerEvent::PoolFailed {
             pool: error.pool.clone(),
             message: shortened(&error.problem.to_string(), MOST_OF_EVENT),
             codes: error.problem.code().into_iter().collect(),
@@ -71,12 +71,12 @@ pub fn transitions(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[R
     }
     let planned = plan.pools.iter().flatten().map(|pool| &pool.pool);
     let ready: Vec<String> = planned.filter(|pool| now.is_ready(pool) && !before.is_ready(pool)).cloned().collect();
-    // Of a new Worker the end of its operation tells the same.
+    // Of a new Worker the end of its operation says the same.
     let is_new = worker.status.last_operation.as_ref().is_some_and(|last| last.operation_type == "Create");
     if !ready.is_empty() && !is_new {
-        transitions.push(Transition::PoolsReady { pools: ready, hibernated: progress.hibernated });
+        events.push(WorkerEvent::PoolsReady { pools: ready, hibernated: progress.hibernated });
     }
-    transitions
+    events
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
 
     use super::*;
     use crate::provider::{PoolPlan, PoolProblem};
-    use crate::worker::conditions::{conditions_with, pool_conditions};
+    use crate::worker::conditions::{ConditionsReport, pool_conditions};
     use crate::worker::machine_objects::FailedMachine;
     use crate::worker::progress::{DeploymentProgress, Phase};
     use crate::worker::status_text::TextSize;
@@ -126,33 +126,33 @@ mod tests {
         Phase::Failed(vec![FailedMachine { name: "m".to_owned(), codes, ..FailedMachine::default() }])
     }
 
-    /// One reconcile after the other: what each reports.
-    fn transitions_of(reconciles: Vec<[Phase; 2]>) -> Vec<Vec<String>> {
+    /// One reconcile after the other: what each publishes.
+    fn events_of(reconciles: Vec<[Phase; 2]>) -> Vec<Vec<String>> {
         let (plan, mut conditions) = (plan(), Vec::<Value>::new());
-        let mut told = Vec::new();
+        let mut published = Vec::new();
         for phases in reconciles {
             let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": conditions}});
             let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
             let progress = progress(phases);
-            let of_pass = transitions(&worker, &plan, &progress, &[]).into_iter().map(|told| match told {
-                Transition::PoolsReady { pools, .. } => format!("ready {}", pools.join(", ")),
-                Transition::PoolFailed { pool, codes, .. } => format!("failed {pool} {}", codes.len()),
+            let of_reconcile = events(&worker, &plan, &progress, &[]).into_iter().map(|event| match event {
+                WorkerEvent::PoolsReady { pools, .. } => format!("ready {}", pools.join(", ")),
+                WorkerEvent::PoolFailed { pool, codes, .. } => format!("failed {pool} {}", codes.len()),
                 other => format!("{other:?}"),
             });
-            told.push(of_pass.collect());
+            published.push(of_reconcile.collect());
             let conditions_now = pool_conditions(&plan, &[], &progress);
-            if let Some(Value::Array(written)) =
-                conditions_with(&conditions, &conditions_now, "2026-11-21T10:00:00Z", TextSize::Full)
+            if let Some(report) = ConditionsReport::of(&conditions, &conditions_now, "2026-11-21T10:00:00Z")
+                && let Value::Array(written) = report.document(TextSize::Full)
             {
                 conditions = written;
             }
         }
-        told
+        published
     }
 
     #[test]
-    fn each_transition_is_told_once() {
-        let told = transitions_of(vec![
+    fn each_change_is_published_once() {
+        let published = events_of(vec![
             [Phase::Unobserved, Phase::Pending],
             [Phase::Pending, Phase::Ready],
             [failed(), Phase::Ready],
@@ -163,11 +163,11 @@ mod tests {
         ]);
         let expected: [&[&str]; 7] =
             [&["failed c 1"], &["ready b"], &["failed a 1"], &[], &["ready b"], &["ready a"], &[]];
-        assert_eq!(told, expected);
+        assert_eq!(published, expected);
     }
 
     #[test]
-    fn what_was_ready_before_anybody_looked_is_no_news() {
-        assert_eq!(transitions_of(vec![[Phase::Ready, Phase::Ready]]), [["failed c 1"]]);
+    fn pools_that_were_ready_before_the_first_reconcile_publish_nothing() {
+        assert_eq!(events_of(vec![[Phase::Ready, Phase::Ready]]), [["failed c 1"]]);
     }
 }

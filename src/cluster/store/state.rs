@@ -1,0 +1,152 @@
+//! What a store remembers of objects, and which of two versions counts.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::cluster::identity::Identity;
+
+pub(super) struct State<T> {
+    pub(super) namespaces: HashMap<String, BTreeMap<String, Entry<T>>>,
+    /// What this process has deleted, by uid: the watch may still show what was before.
+    pub(super) own_deletions: HashMap<String, OwnDeletion>,
+    /// Reads that are under way, by the time at which they began.
+    pub(super) reads: BTreeMap<u64, usize>,
+    /// Uids of what has gone since the oldest of these reads began, with the time.
+    pub(super) gone: HashMap<String, u64>,
+    /// Counts what happens here.
+    pub(super) time: u64,
+    /// The list of a watch that has begun anew.
+    pub(super) list: Option<List>,
+    pub(super) is_fresh: bool,
+}
+
+pub(super) struct List {
+    pub(super) began: u64,
+    pub(super) seen: HashSet<(String, String)>,
+    /// Uids of what this process has deleted since and the list still has: the watch will show that it goes.
+    pub(super) own_deletions_seen: HashSet<String>,
+    /// Namespaces of what this process had deleted before, and the list still has: it was answered and not done.
+    pub(super) undone: Vec<String>,
+}
+
+/// What this process has deleted: where, and when.
+pub(super) struct OwnDeletion {
+    pub(super) namespace: String,
+    pub(super) time: u64,
+    pub(super) at: Instant,
+}
+
+pub(super) struct Entry<T> {
+    pub(super) uid: String,
+    pub(super) version: u64,
+    pub(super) object: Arc<T>,
+    /// The version that the watch showed last.
+    pub(super) shown: u64,
+    /// Versions that this process has written and the watch has not shown yet.
+    pub(super) own: Vec<u64>,
+    /// When something was heard of it last, from whomever.
+    pub(super) heard: u64,
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Watch,
+    /// The answer to a list of a watch that was asked for at that time.
+    List(u64),
+    /// The answer to a read that was asked for at that time.
+    Read(u64),
+    /// Written by this process.
+    Write,
+}
+
+impl Source {
+    /// When it was asked for, where the answer shows everything that was so then.
+    fn asked(self) -> Option<u64> {
+        match self {
+            Self::List(asked) | Self::Read(asked) => Some(asked),
+            Self::Watch | Self::Write => None,
+        }
+    }
+
+    fn is_watch(self) -> bool {
+        matches!(self, Self::Watch | Self::List(_))
+    }
+}
+
+impl<T> Default for State<T> {
+    fn default() -> Self {
+        Self {
+            namespaces: HashMap::new(),
+            own_deletions: HashMap::new(),
+            reads: BTreeMap::new(),
+            gone: HashMap::new(),
+            time: 0,
+            list: None,
+            is_fresh: false,
+        }
+    }
+}
+
+impl<T> State<T> {
+    /// Puts an object where nothing newer is known. Tells whether it is a change.
+    pub(super) fn put(&mut self, identity: Identity, object: T, source: Source) -> bool {
+        let Identity { namespace, name, uid, version } = identity;
+        let is_answer_since = |time: u64| source.asked().is_some_and(|asked| time <= asked);
+        match self.own_deletions.get(&uid) {
+            Some(deletion) if is_answer_since(deletion.time) => drop(self.own_deletions.remove(&uid)),
+            Some(_) => return false,
+            None => {}
+        }
+        self.time += 1;
+        let heard = self.time;
+        let entries = self.namespaces.entry(namespace).or_default();
+        let known = entries.get_mut(&name);
+        // Versions grow, but for a backup that was restored.
+        let goes_back = known.as_ref().is_some_and(|known| known.version > version && is_answer_since(known.heard));
+        let same = known.filter(|known| known.uid == uid && !goes_back);
+        let (mut shown, mut own) = same.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own)));
+        let is_change = source.is_watch() && shown < version && !own.contains(&version);
+        if source.is_watch() {
+            shown = shown.max(version);
+            own.retain(|own| *own > shown);
+        } else if matches!(source, Source::Write) && shown < version {
+            own.push(version);
+        }
+        match entries.get_mut(&name) {
+            Some(known) if known.uid == uid && known.version == version && !goes_back => {
+                // What was written may be kept in another form than what a watch shows.
+                (known.object, known.shown, known.own, known.heard) = (Arc::new(object), shown, own, heard);
+            }
+            Some(known) if known.uid == uid && known.version > version && !goes_back => {
+                (known.shown, known.own, known.heard) = (shown, own, heard);
+            }
+            // Made anew under the same name, and newer than this.
+            Some(known) if known.version >= version && !goes_back => {}
+            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(object), shown, own, heard })),
+        }
+        is_change
+    }
+
+    /// An object of that uid is gone for good.
+    pub(super) fn note_gone(&mut self, uid: &str) {
+        if !self.reads.is_empty() {
+            self.time += 1;
+            self.gone.insert(uid.to_owned(), self.time);
+        }
+    }
+
+    pub(super) fn take(&mut self, namespace: &str, name: &str, uid: &str) -> bool {
+        let Some(entries) = self.namespaces.get_mut(namespace) else { return false };
+        if entries.get(name).is_none_or(|entry| entry.uid != uid) {
+            return false;
+        }
+        entries.remove(name);
+        if entries.is_empty() {
+            self.namespaces.remove(namespace);
+        }
+        true
+    }
+}

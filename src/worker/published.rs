@@ -1,0 +1,213 @@
+//! Pure: what gardenlet and the autoscaler read of a Worker besides its operation, and the times that are counted from its
+//! publication.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::api::gardener::{MachineDeploymentStatus, Worker, WorkerPool};
+use crate::pool::names::pool_prefix;
+use crate::worker::difference::is_same;
+use crate::worker::machine_objects::MachineObjects;
+use crate::worker::plan::Plan;
+use crate::worker::request::{is_in_future, requested_at};
+
+/// How long machines may take before the Worker says that they did not come.
+pub const WAIT_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+
+/// `lastOperation.progress` of an operation that has begun and of which nothing else is known.
+pub(crate) const PROGRESS_AT_START: i32 = 1;
+
+/// Most bytes of what can't be shortened. etcd takes 1.5 MiB for the whole Worker.
+const MOST_OF_PUBLISHED: usize = 1 << 20;
+
+/// What gardenlet and the autoscaler read does not fit into a Worker, and they need all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "status.machineDeployments and status.providerStatus have {bytes} bytes, at most {MOST_OF_PUBLISHED} can be written; the \
+     Worker needs fewer pools or fewer zones"
+)]
+pub struct PublishedTooLarge {
+    /// The size of both, as JSON.
+    bytes: usize,
+}
+
+/// What gardenlet and the autoscaler read besides the last operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Published {
+    /// Bounds for the autoscaler.
+    pub machine_deployments: Vec<MachineDeploymentStatus>,
+    /// Whether gardenlet must see a new time, because an operation has begun or the bounds differ.
+    pub renew_time: bool,
+    /// The provider's document.
+    pub provider_status: ProviderStatus,
+}
+
+impl Published {
+    /// Whether all of it can be written.
+    ///
+    /// # Errors
+    /// When it is too large for a Worker.
+    pub fn check_size(&self) -> Result<(), PublishedTooLarge> {
+        let bytes = json!([self.machine_deployments, self.provider_status.wanted]).to_string().len();
+        if bytes <= MOST_OF_PUBLISHED { Ok(()) } else { Err(PublishedTooLarge { bytes }) }
+    }
+}
+
+/// `status.providerStatus`: what it says, and what it shall say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProviderStatus {
+    /// As the status records it.
+    pub recorded: Value,
+    /// As it shall be.
+    pub wanted: Value,
+}
+
+impl ProviderStatus {
+    /// The merge patch that leads to the wanted document; `None` when it is recorded.
+    #[must_use]
+    pub fn patch(&self) -> Option<Value> {
+        if is_same(&self.recorded, &self.wanted) {
+            return None;
+        }
+        let mut document = self.wanted.clone();
+        // A merge patch removes what vanished only when it says so.
+        if let (Value::Object(recorded), Value::Object(document)) = (&self.recorded, &mut document) {
+            for member in recorded.keys() {
+                document.entry(member.clone()).or_insert(Value::Null);
+            }
+        }
+        Some(document)
+    }
+}
+
+/// The bounds that the autoscaler shall know: those of planned pools, and for pools that could not be planned those that
+/// were published before. In the order of the pools. Where that makes none, what was published stays, as the Go extension
+/// leaves it: without pools nothing reads the bounds.
+#[must_use]
+pub fn published_deployments(
+    plan: &Plan,
+    worker: &Worker,
+    technical_id: &str,
+    live: &MachineObjects,
+) -> Vec<MachineDeploymentStatus> {
+    let wanted = plan.wanted_deployments();
+    let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.0 == name);
+    let mut published = Vec::new();
+    for (pool, result) in worker.spec.pools.iter().zip(&plan.pools) {
+        match result {
+            Ok(planned) => published.extend(planned.machines.iter().map(|machine| MachineDeploymentStatus {
+                name: machine.deployment.name.0.clone(),
+                minimum: machine.deployment.minimum,
+                maximum: machine.deployment.maximum,
+                priority: machine.deployment.priority,
+            })),
+            Err(_) => published.extend(
+                worker
+                    .status
+                    .machine_deployments
+                    .iter()
+                    .filter(|kept| !is_wanted(&kept.name) && is_of_pool(&kept.name, pool, technical_id, live))
+                    .cloned(),
+            ),
+        }
+    }
+    if published.is_empty() { worker.status.machine_deployments.clone() } else { published }
+}
+
+/// Whether a deployment belongs to the pool: by its label, or by its name where it is not there.
+fn is_of_pool(deployment: &str, pool: &WorkerPool, technical_id: &str, live: &MachineObjects) -> bool {
+    if let Some(labelled) = live.deployments.get(deployment).and_then(|live| live.pool()) {
+        return labelled == pool.name;
+    }
+    let rest = deployment.strip_prefix(&pool_prefix(technical_id, &pool.name));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-z"))
+}
+
+/// Whether gardenlet still waits for the bounds of the operation that goes on: they were published before its request, or
+/// the process ended between the beginning and the publication. A reconcile that failed early leaves it to the next one.
+#[must_use]
+pub fn is_publication_due(worker: &Worker, now: Timestamp) -> bool {
+    let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map(Timestamp::as_second);
+    let published = published_at(worker).map(Timestamp::as_second);
+    let only_begun = worker
+        .status
+        .last_operation
+        .as_ref()
+        .is_some_and(|last| last.state == "Processing" && last.progress == PROGRESS_AT_START);
+    only_begun || requested.is_some_and(|requested| published.is_none_or(|published| published < requested))
+}
+
+/// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
+#[must_use]
+pub fn deadline(worker: &Worker) -> Option<Timestamp> {
+    published_at(worker).map(deadline_from)
+}
+
+/// When the bounds were published last, as recorded in the status.
+#[must_use]
+pub fn published_at(worker: &Worker) -> Option<Timestamp> {
+    worker.status.machine_deployments_last_update_time.as_deref()?.parse().ok()
+}
+
+/// When waiting that begins then becomes an error.
+#[must_use]
+pub fn deadline_from(begin: Timestamp) -> Timestamp {
+    begin.checked_add(WAIT_TIMEOUT).unwrap_or(Timestamp::MAX)
+}
+
+/// gardenlet waits until this time moves on, and it has whole seconds: two requests may come within one. A recorded time far
+/// ahead means nothing.
+pub(crate) fn publication_time(worker: &Worker, now: Timestamp) -> Timestamp {
+    let next = published_at(worker).and_then(|last| last.checked_add(SignedDuration::from_secs(1)).ok());
+    next.filter(|next| next.duration_since(now) <= SignedDuration::from_mins(1)).map_or(now, |next| next.max(now))
+}
+
+/// RFC 3339 in whole seconds, as Kubernetes writes times.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::request::TIMESTAMP_ANNOTATION;
+
+    const NOW: &str = "2026-11-21T10:00:00Z";
+
+    #[test]
+    fn what_failed_before_it_was_published_is_published_later() {
+        let due = |requested: Option<&str>, status: Value| {
+            let document = json!({"metadata": {}, "spec": {"type": "azure"}, "status": status});
+            let mut worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
+            let annotation = requested.map(|time| (TIMESTAMP_ANNOTATION.to_owned(), time.to_owned()));
+            worker.metadata.annotations = Some(annotation.into_iter().collect());
+            is_publication_due(&worker, NOW.parse().unwrap())
+        };
+        let request = Some("2026-11-21T10:00:00.734561Z");
+        let published = |time: &str| json!({"machineDeploymentsLastUpdateTime": time});
+        assert!(due(request, published("2026-11-21T09:59:59Z")), "gardenlet waits for a later time");
+        assert!(due(request, json!({})));
+        assert!(!due(request, published("2026-11-21T10:00:00Z")), "times have whole seconds");
+        assert!(!due(None, published("2026-11-21T09:00:00Z")), "nobody waits");
+        let ahead = Some("2027-01-01T00:00:00Z");
+        assert!(!due(ahead, published("2026-11-21T10:00:00Z")), "else each reconcile would move the deadline");
+        let begun =
+            json!({"lastOperation": {"type": "Reconcile", "state": "Processing", "progress": PROGRESS_AT_START}});
+        assert!(due(None, begun), "the process ended right after the beginning");
+    }
+
+    #[test]
+    fn bounds_that_do_not_fit_are_an_error_and_never_shortened() {
+        let bound = |number: usize| MachineDeploymentStatus {
+            name: format!("shoot--project--name-pool-{number}"),
+            minimum: 1,
+            maximum: 2,
+            priority: None,
+        };
+        let published =
+            |count: usize| Published { machine_deployments: (0..count).map(bound).collect(), ..Published::default() };
+        assert_eq!(published(3000).check_size(), Ok(()));
+        let error = published(20_000).check_size().unwrap_err().to_string();
+        assert!(error.contains("status.machineDeployments") && error.contains("fewer pools"), "{error}");
+    }
+}
