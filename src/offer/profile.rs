@@ -204,10 +204,11 @@ impl Profile {
             });
             return flavors.collect();
         }
+        let definitions = self.definitions();
         let mut found: Vec<(Place, OfferedFlavor)> = Vec::new();
         for region in regions {
             for flavor in self.config.flavors(image, version, Some(region)) {
-                let Some(reference) = flavor.references.first() else { continue };
+                let Some(reference) = flavor.in_region(&definitions) else { continue };
                 let same = |(place, known): &(Place, OfferedFlavor)| {
                     *place == flavor.place && known.capabilities == *flavor.capabilities
                 };

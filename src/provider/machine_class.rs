@@ -13,6 +13,9 @@ use crate::api::gardener::WorkerPool;
 use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
 use crate::pool::names::ClassName;
 
+/// The label that says what an object is for; some Go extensions give it to classes, too.
+pub(in crate::provider) const PURPOSE: (&str, &str) = ("gardener.cloud/purpose", "machineclass");
+
 /// What a provider says in a machine class.
 #[derive(Debug)]
 pub struct ClassContent {

@@ -19,18 +19,29 @@ pub(super) fn validate<Config: Document>(
     of_pool: impl Fn(&ShootPool, FieldPath<'_>, &mut FieldErrors),
     of_config: impl Fn(&Config, &ShootPool, FieldPath<'_>, &mut FieldErrors),
 ) -> FieldErrors {
+    validate_pools(pools, old, |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
+        of_pool(pool, path, errors);
+        let path = path.child("providerConfig");
+        match pool.provider_config.as_deref().map(decode_document).transpose() {
+            Ok(config) => of_config(&config.unwrap_or_default(), pool, path, errors),
+            // The document itself is not shown: it may be long, and the error names the member.
+            Err(error) => errors.invalid(path, (), format!("invalid providerConfig: {error}")),
+        }
+    })
+}
+
+/// As [`validate`] for a provider that does not read the provider config of a pool.
+pub(super) fn validate_pools(
+    pools: &ShootPools,
+    old: Option<&ShootPools>,
+    of_pool: impl Fn(&ShootPool, FieldPath<'_>, &mut FieldErrors),
+) -> FieldErrors {
     let mut errors = FieldErrors::default();
     for (index, pool) in pools.workers.iter().enumerate() {
         let path = PATH.index(index);
         of_pool(pool, path, &mut errors);
         let before = old.and_then(|old| old.workers.iter().find(|before| before.name == pool.name));
         validate_change(before, pool, path, &mut errors);
-        let path = path.child("providerConfig");
-        match pool.provider_config.as_deref().map(decode_document).transpose() {
-            Ok(config) => of_config(&config.unwrap_or_default(), pool, path, &mut errors),
-            // The document itself is not shown: it may be long, and the error names the member.
-            Err(error) => errors.invalid(path, (), format!("invalid providerConfig: {error}")),
-        }
     }
     errors
 }

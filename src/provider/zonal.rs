@@ -3,8 +3,6 @@
 
 use serde_json::Value;
 
-use super::document::Document;
-use super::documents::pool_config;
 use super::explanation::{EffectiveInput, PlacementPlan};
 use super::image::{SelectedImage, WorkerImages};
 use super::machine_class::{ClassContent, machine_class};
@@ -21,11 +19,21 @@ use crate::pool::zones::{ZonePosition, distribute, positions};
 /// What a provider says of its Workers.
 pub(in crate::provider) trait ZonalWorker {
     /// The provider config of a pool.
-    type Config: Document;
+    type Config;
     /// What all zones of a pool share, as only this provider knows it.
     type Shared;
     /// Labels of nodes that hold their zone.
     const ZONE_LABELS: &'static [&'static str];
+    /// Whether the Gardener library of the Go extension knows failed machines that are preserved.
+    const PRESERVES_MACHINES: bool = true;
+
+    /// Decodes the provider config of a pool.
+    fn config(pool: &WorkerPool) -> Result<Self::Config, PoolProblem>;
+
+    /// What the names of a zone's objects end with. Zones are numbered from 1 in the order of the pool.
+    fn deployment_suffix(_zone: &str, position: ZonePosition) -> String {
+        format!("-z{}", u64::from(position.index) + 1)
+    }
 
     /// The decoded objects.
     fn context(&self) -> &WorkerContext<'_>;
@@ -73,7 +81,7 @@ impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<Worker> {
     /// The same questions as the plan asks, answered one by one, so that an answer is shown also where another one is an
     /// error.
     fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
-        let config: Option<Worker::Config> = pool_config(pool).ok();
+        let config = Worker::config(pool).ok();
         let hashed = config.as_ref().and_then(|config| self.hash(pool, config).ok());
         ProviderExplanation {
             inputs: self.0.explain_inputs(pool, config.as_ref()),
@@ -93,7 +101,7 @@ impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<Worker> {
 
 impl<Worker: ZonalWorker> ZonalPlanner<Worker> {
     fn plan(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolProblem> {
-        let config = pool_config(pool)?;
+        let config = Worker::config(pool)?;
         let inputs = PoolInputs {
             pool,
             hashed: self.hash(pool, &config)?,
@@ -122,15 +130,19 @@ impl<Worker: ZonalWorker> ZonalPlanner<Worker> {
         position: ZonePosition,
     ) -> Result<MachinePlan, PoolProblem> {
         let pool = inputs.pool;
-        let name = self.deployment_name(pool, position);
+        let name = self.deployment_name(pool, zone, position);
         let class_name = name.class_name(&inputs.hashed.hash);
         let mut labels = pool.labels.clone();
         labels.extend(Worker::ZONE_LABELS.iter().map(|label| ((*label).to_owned(), zone.to_owned())));
         let mut deployment =
             WantedDeployment::of_pool(pool, name, &class_name, Bounds::in_zone(pool, position)?, labels);
-        let settings = pool.machine_controller_manager.as_ref();
-        let preserved = settings.and_then(|settings| settings.auto_preserve_failed_machine_max).unwrap_or_default();
-        deployment.auto_preserve_failed_machine_max = Some(distribute(preserved, position));
+        if Worker::PRESERVES_MACHINES {
+            let settings = pool.machine_controller_manager.as_ref();
+            let preserved = settings.and_then(|settings| settings.auto_preserve_failed_machine_max).unwrap_or_default();
+            deployment.auto_preserve_failed_machine_max = Some(distribute(preserved, position));
+        } else {
+            deployment.machine_configuration.machine_preserve_timeout = None;
+        }
         Ok(MachinePlan {
             zone: Some(zone.to_owned()),
             class: machine_class(self.0.context(), &class_name, self.0.class_content(inputs, zone)?),
@@ -140,16 +152,15 @@ impl<Worker: ZonalWorker> ZonalPlanner<Worker> {
         })
     }
 
-    /// Zones are numbered from 1 in the order of the pool.
-    fn deployment_name(&self, pool: &WorkerPool, position: ZonePosition) -> DeploymentName {
-        let suffix = format!("-z{}", u64::from(position.index) + 1);
+    fn deployment_name(&self, pool: &WorkerPool, zone: &str, position: ZonePosition) -> DeploymentName {
+        let suffix = Worker::deployment_suffix(zone, position);
         deployment_name(&self.0.context().shoot.status.technical_id, &pool.name, &suffix)
     }
 
     /// Numbers and names of each zone; without a class where the pool can't be hashed.
     fn explain_placements(&self, pool: &WorkerPool, hashed: Option<&HashedPool>) -> Vec<PlacementPlan> {
         let placements = positions(&pool.zones).filter_map(|(position, zone)| {
-            let deployment = self.deployment_name(pool, position);
+            let deployment = self.deployment_name(pool, zone, position);
             let class = hashed.map(|hashed| (deployment.class_name(&hashed.hash), hashed.items.clone()));
             Some(PlacementPlan::of(Some(zone), deployment, Bounds::in_zone(pool, position).ok()?, class))
         });

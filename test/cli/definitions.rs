@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::binary::{command, outcome, run};
 
 #[test]
-fn the_version_is_told_to_programs_too() {
+fn the_version_and_worker_types_are_printed_as_json() {
     let shown = run(&["version", "-o", "json"]).succeeded().json();
     assert_eq!((&shown["schema"], &shown["version"]), (&json!("version/v1"), &json!(env!("CARGO_PKG_VERSION"))));
-    assert_eq!(shown["workerTypes"], json!(["azure", "aws"]));
+    assert_eq!(shown["workerTypes"], json!(["azure", "aws", "gcp", "alicloud"]));
     assert!(run(&["version"]).succeeded().stdout.contains(env!("CARGO_PKG_VERSION")));
 }
 

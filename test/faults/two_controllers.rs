@@ -12,7 +12,7 @@ use crate::world::World;
 
 /// A whole life of two controllers.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
-    let mut life = Life::begin(world, "two controllers", ends).await?;
+    let mut life = Life::begin(world, "two-controllers", ends).await?;
     let other = Controller::start(world.control_plane, &life.shoot.namespace, 1, Chatter::Debug).await?;
     let (mut times, mut violations) = (Vec::new(), Vec::new());
     let (mut writes, mut writes_of_other) = (0, 0);

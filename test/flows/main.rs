@@ -49,7 +49,7 @@ use test_support::program;
 /// Cases that run side by side.
 const SIDE_BY_SIDE: usize = 12;
 /// Families of `test/parity/cases` in which something counts that is no plan.
-const FAMILIES: [&str; 8] = [
+const FAMILIES: [&str; 9] = [
     "azure/delete",
     "azure/existing-objects",
     "azure/hibernation",
@@ -58,6 +58,7 @@ const FAMILIES: [&str; 8] = [
     "azure/vmss-flex",
     "aws/existing",
     "gcp/existing",
+    "alicloud/existing",
 ];
 
 #[tokio::main]

@@ -15,6 +15,8 @@ pub(crate) enum Cloud {
     Aws,
     /// `../gcp.yaml`
     Gcp,
+    /// `../alicloud.yaml`
+    Alicloud,
     /// `../tiny/worker.yaml`
     Pebble,
 }
@@ -26,6 +28,7 @@ impl Cloud {
             Self::Azure => "example/azure.yaml",
             Self::Aws => "example/aws.yaml",
             Self::Gcp => "example/gcp.yaml",
+            Self::Alicloud => "example/alicloud.yaml",
             Self::Pebble => "example/tiny/worker.yaml",
         }
     }

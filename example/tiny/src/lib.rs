@@ -3,10 +3,13 @@
 pub mod pebble;
 
 use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::provider::alicloud::AliCloud;
 use gardener_extension_worker::provider::aws::Aws;
 use gardener_extension_worker::provider::azure::Azure;
 use gardener_extension_worker::provider::gcp::Gcp;
 
 /// Who serves Workers, and whose CloudProfiles are understood.
-pub const PROVIDERS: Providers =
-    Providers { of_machines: &[&Azure, &Aws, &Gcp, &pebble::Pebble], of_images: Providers::SHIPPED.of_images };
+pub const PROVIDERS: Providers = Providers {
+    of_machines: &[&Azure, &Aws, &Gcp, &AliCloud, &pebble::Pebble],
+    of_images: Providers::SHIPPED.of_images,
+};

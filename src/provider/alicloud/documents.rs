@@ -1,8 +1,8 @@
-//! The documents of `alicloud.provider.extensions.gardener.cloud/v1alpha1`.
+//! The documents of `alicloud.provider.extensions.gardener.cloud/v1alpha1`. All strict. Pools have no document: whatever stands in
+//! their `providerConfig` is not read.
 
-use super::AliCloud;
-use crate::provider::document::documents;
-use crate::provider::image::{ImagesDocument, KeepsImages};
+use crate::api::gardener::Capabilities;
+use crate::provider::document::{Document, documents};
 use crate::provider::profile::{ImagesOnly, RegionalVersion};
 
 /// Group and version of all documents.
@@ -22,12 +22,82 @@ documents! { strict
         /// The image.
         pub id: String,
     }
+
+    /// `InfrastructureStatus`: what the infrastructure controller has made.
+    pub struct InfrastructureStatus {
+        _api_version: Option<String>,
+        _kind: Option<String>,
+        /// The network.
+        pub vpc: VirtualNetwork,
+        /// The key pair that it made; machines don't get it.
+        _key_pair_name: Option<String>,
+        /// Images in the account of the shoot.
+        pub machine_images: Vec<AccountImage>,
+    }
+
+    /// The network of a shoot.
+    pub struct VirtualNetwork {
+        _id: Option<String>,
+        /// Subnets by purpose and zone.
+        pub vswitches: Vec<VSwitch>,
+        /// Security groups by purpose.
+        pub security_groups: Vec<SecurityGroup>,
+        #[serde(rename = "routeTableID")]
+        _route_table_id: Option<String>,
+    }
+
+    /// A subnet.
+    pub struct VSwitch {
+        /// Such as `nodes`.
+        pub purpose: String,
+        /// Its id.
+        pub id: String,
+        /// The zone that it is in.
+        pub zone: String,
+    }
+
+    /// A security group.
+    pub struct SecurityGroup {
+        /// Such as `nodes`.
+        pub purpose: String,
+        /// Its id.
+        pub id: String,
+    }
+
+    /// `WorkerStatus`: images that pools use. No look-up asks it.
+    pub struct WorkerStatus {
+        _api_version: Option<String>,
+        _kind: Option<String>,
+        /// The images.
+        pub machine_images: Vec<AccountImage>,
+    }
+
+    /// An image in the account of the shoot.
+    #[derive(PartialEq, Eq, serde::Serialize)]
+    pub struct AccountImage {
+        /// Name of the image.
+        pub name: String,
+        /// Version of the image.
+        pub version: String,
+        /// The image.
+        pub id: String,
+        /// Whether it is for encrypted root volumes; absent means that it is not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub encrypted: Option<bool>,
+        /// Capabilities of the flavor.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub capabilities: Option<Capabilities>,
+    }
 }
 
-/// `InfrastructureStatus`, as far as it records images in the account of the shoot.
-pub type InfrastructureStatus = ImagesDocument<AliCloud>;
-
-impl KeepsImages for AliCloud {
+impl Document for InfrastructureStatus {
     const KIND: &'static str = "InfrastructureStatus";
     const API_VERSION: &'static str = API_VERSION;
+    const STRICT: bool = true;
+}
+
+impl Document for WorkerStatus {
+    const KIND: &'static str = "WorkerStatus";
+    const API_VERSION: &'static str = API_VERSION;
+    const STRICT: bool = true;
 }

@@ -1,35 +1,39 @@
-//! AliCloud: images of `spec.type: alicloud`. Its Workers are not served.
+//! AliCloud: documents, images, disks and machine classes of `spec.type: alicloud`. Its pools depend on nothing at the cloud.
 //!
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
-//! * `profile`: its half of CloudProfiles.
+//! * `profile`, `image`: its half of CloudProfiles, and the images in the account of the shoot;
+//! * `machine_class`: the provider spec; `zonal`: what is AliCloud's of a pool.
 
-use super::explanation::ImageName;
-use super::image::{ImageEntry, ImageProvider, KeptImage, KeptImages};
-use super::{WorkerContext, WorkerError};
-use crate::api::gardener::Capabilities;
+use std::collections::BTreeSet;
+
+use crate::api::gardener::{ErrorCode, ShootPools};
+use crate::api::gotext::field::FieldErrors;
+use crate::provider::zonal::ZonalPlanner;
+use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
 
 pub mod documents;
+mod error_codes;
+mod image;
+mod machine_class;
 mod profile;
+mod shoot_pools;
+mod zonal;
 
-use documents::InfrastructureStatus;
+use zonal::AliCloudWorker;
 
-/// The provider of CloudProfiles of type `alicloud`.
+/// The provider of CloudProfiles and Workers of type `alicloud`.
 pub struct AliCloud;
 
-impl ImageProvider for AliCloud {
-    fn image_members(&self) -> &'static str {
-        "id"
+impl Provider for AliCloud {
+    fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
+        Ok(Box::new(ZonalPlanner(AliCloudWorker::open(context)?)))
     }
 
-    /// The infrastructure controller copies images into the account, encrypts them if need be, and records the copies.
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
-        let status: InfrastructureStatus = context.infrastructure_status()?;
-        Ok(KeptImages::of_infrastructure(status.machine_images.iter().map(kept).collect()))
+    fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
+        shoot_pools::validate(pools, old)
     }
-}
 
-/// It fits every machine: only name, version and encryption are compared.
-fn kept(entry: &ImageEntry) -> KeptImage {
-    let encrypted = Some(entry.encrypted.unwrap_or_default());
-    KeptImage { encrypted, ..entry.kept(ImageName::of("id", &entry.id), Capabilities::default()) }
+    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+        error_codes::error_codes(code, text)
+    }
 }

@@ -83,6 +83,7 @@ impl RegionImage for ImageRegion {
     const REPEATED_VERSIONS: Repeated = Repeated::First;
     const CANDIDATES: Repeated = Repeated::First;
     const TELLS_ARCHITECTURES: bool = false;
+    const KEEPS_REPEATED_REGIONS: bool = true;
 
     fn region(&self) -> &str {
         &self.name

@@ -13,6 +13,7 @@ use crate::api::gardener::WorkerPool;
 use crate::api::machine::MachineClassNodeTemplate;
 use crate::capabilities::ARCHITECTURE;
 use crate::pool::hash::{HashError, ProviderItems};
+use crate::provider::documents::pool_config;
 use crate::provider::explanation::{EffectiveInput, Origin};
 use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, images_document, used_images};
 use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
@@ -98,6 +99,10 @@ impl ZonalWorker for AwsWorker<'_> {
     type Config = WorkerConfig;
     type Shared = AwsPool;
     const ZONE_LABELS: &'static [&'static str] = &["topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"];
+
+    fn config(pool: &WorkerPool) -> Result<WorkerConfig, PoolProblem> {
+        pool_config(pool)
+    }
 
     fn context(&self) -> &WorkerContext<'_> {
         &self.context

@@ -19,7 +19,7 @@ use crate::pool::volumes::sorted_data_volumes;
 use crate::pool::zones::{ZonePosition, positions};
 use crate::provider::documents::pool_config;
 use crate::provider::image::{SelectedImage, architecture};
-use crate::provider::machine_class::{ClassContent, machine_class, node_template, operating_system_labels};
+use crate::provider::machine_class::{ClassContent, PURPOSE, machine_class, node_template, operating_system_labels};
 use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
 /// Where the machines of one entry of a plan are placed.
@@ -183,7 +183,7 @@ impl AzureWorker<'_> {
         name: &ClassName,
     ) -> Result<MachineClass, PoolProblem> {
         let mut labels = operating_system_labels(inputs.pool);
-        labels.insert("gardener.cloud/purpose".to_owned(), "machineclass".to_owned());
+        labels.insert(PURPOSE.0.to_owned(), PURPOSE.1.to_owned());
         let content = ClassContent {
             provider: "Azure",
             labels,

@@ -12,6 +12,7 @@ use crate::api::gardener::WorkerPool;
 use crate::api::gotext::quantity::Quantity;
 use crate::api::machine::MachineClassNodeTemplate;
 use crate::pool::hash::{HashError, ProviderItems};
+use crate::provider::documents::pool_config;
 use crate::provider::explanation::{EffectiveInput, Origin};
 use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, images_document, used_images};
 use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
@@ -91,6 +92,10 @@ impl ZonalWorker for GcpWorker<'_> {
     type Config = WorkerConfig;
     type Shared = GcpPool;
     const ZONE_LABELS: &'static [&'static str] = &["topology.gke.io/zone"];
+
+    fn config(pool: &WorkerPool) -> Result<WorkerConfig, PoolProblem> {
+        pool_config(pool)
+    }
 
     fn context(&self) -> &WorkerContext<'_> {
         &self.context

@@ -24,6 +24,7 @@ mod used;
 pub use kept::{ComparedWith, ImageEntry, ImagesDocument, KeepsImages, KeptImage, KeptImages};
 pub use selection::{ImageSelection, ImageSource, SelectedImage, WorkerImages};
 pub use status::status_images;
+pub(in crate::provider) use status::{each_once, is_image_of};
 pub(in crate::provider) use used::{ReferenceMember, UsedImage, images_document, used_images};
 
 /// What a provider says about images beside its half of CloudProfiles. One that is no [`Provider`](super::Provider) as

@@ -148,15 +148,23 @@ impl<'a> WorkerImages<'a> {
     pub fn select(&self, pool: &WorkerPool) -> ImageSelection<'_> {
         match machine_type(&self.context, pool) {
             Ok(machine_type) => self.select_for(pool, self.capabilities_of(machine_type, pool)),
+            // Nothing is compared with it.
+            Err(_) if self.definitions.is_empty() || self.bypasses_profile(pool) => {
+                self.select_for(pool, Capabilities::default())
+            }
             Err(problem) => {
                 let flavors = self.flavors_for_pool(pool, &pool.machine_image);
-                let not_compared = flavors.iter().map(|flavor| listed(flavor, FlavorVerdict::NotCompared));
+                let not_compared = flavors.iter().map(|flavor| self.listed(flavor, FlavorVerdict::NotCompared));
                 let mut explanation = ImageExplanation::of(&pool.machine_image);
                 explanation.candidates = not_compared.collect();
                 explanation.problem = Some(problem.to_string());
                 ImageSelection { selected: Err(problem), explanation }
             }
         }
+    }
+
+    fn bypasses_profile(&self, pool: &WorkerPool) -> bool {
+        self.provider.bypasses_profile(has_encrypted_root_volume(pool)).is_some()
     }
 
     /// Selects the image of a pool for machines that can do this.
@@ -203,7 +211,12 @@ impl<'a> WorkerImages<'a> {
     pub(super) fn flavors_for_pool(&self, pool: &WorkerPool, image: &MachineImage) -> Vec<ListedFlavor<'_>> {
         match &self.config {
             Some(config) if self.provider.bypasses_profile(has_encrypted_root_volume(pool)).is_none() => {
-                config.flavors(&image.name, &image.version, Some(&self.context.worker.spec.region))
+                let mut flavors = config.flavors(&image.name, &image.version, Some(&self.context.worker.spec.region));
+                if self.definitions.is_empty() {
+                    // Where nothing is compared, only the old format counts.
+                    flavors.retain(|flavor| flavor.place.flavor.is_none());
+                }
+                flavors
             }
             _ => Vec::new(),
         }
@@ -228,13 +241,13 @@ impl<'a> WorkerImages<'a> {
         }
         let ranking = rank_flavors(machine, &self.definitions, &flavors, |flavor| &*flavor.capabilities);
         let Ranking { chosen, steps, verdicts } = ranking;
-        let candidates = flavors.iter().zip(verdicts).map(|(flavor, verdict)| listed(flavor, verdict));
+        let candidates = flavors.iter().zip(verdicts).map(|(flavor, verdict)| self.listed(flavor, verdict));
         explanation.candidates = candidates.collect();
         explanation.ranking = steps;
         let flavor = flavors.swap_remove(chosen.map_err(NotInProfile::NoFlavor)?);
         Ok(Found {
             source: ImageSource::CloudProfile(flavor.place),
-            reference: image_name(&flavor),
+            reference: self.image_name(&flavor),
             capabilities: flavor.capabilities,
         })
     }
@@ -305,16 +318,16 @@ impl<'a> WorkerImages<'a> {
         };
         Ok(SelectedImage { source, reference, capabilities, machine })
     }
-}
 
-fn listed(flavor: &ListedFlavor<'_>, verdict: FlavorVerdict) -> ImageCandidate {
-    let capabilities = flavor.capabilities.clone().into_owned();
-    ImageCandidate { origin: Origin::CloudProfile, reference: image_name(flavor), capabilities, verdict }
-}
+    fn listed(&self, flavor: &ListedFlavor<'_>, verdict: FlavorVerdict) -> ImageCandidate {
+        let capabilities = flavor.capabilities.clone().into_owned();
+        ImageCandidate { origin: Origin::CloudProfile, reference: self.image_name(flavor), capabilities, verdict }
+    }
 
-fn image_name(flavor: &ListedFlavor<'_>) -> Option<ImageName> {
-    let reference = flavor.references.first()?;
-    ImageName::of(reference.member, reference.value)
+    fn image_name(&self, flavor: &ListedFlavor<'_>) -> Option<ImageName> {
+        let reference = flavor.in_region(&self.definitions)?;
+        ImageName::of(reference.member, reference.value)
+    }
 }
 
 fn has_encrypted_root_volume(pool: &WorkerPool) -> bool {

@@ -18,12 +18,12 @@ pub fn status_images(
 }
 
 /// Whether a pool asks for the image of that name and version.
-pub(super) fn is_image_of(pool: &WorkerPool, name: Option<&str>, version: Option<&str>) -> bool {
+pub(in crate::provider) fn is_image_of(pool: &WorkerPool, name: Option<&str>, version: Option<&str>) -> bool {
     name == Some(&pool.machine_image.name) && version == Some(&pool.machine_image.version)
 }
 
 /// The first of those that are alike.
-pub(super) fn each_once<Image>(
+pub(in crate::provider) fn each_once<Image>(
     images: impl IntoIterator<Item = Image>,
     is_same: impl Fn(&Image, &Image) -> bool,
 ) -> Vec<Image> {

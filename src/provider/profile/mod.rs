@@ -230,6 +230,15 @@ pub struct ListedFlavor<'a> {
     pub place: Place,
 }
 
+impl<'a> ListedFlavor<'a> {
+    /// The image, of a flavor that was asked for in one region. Of several the last counts; where the CloudProfile compares
+    /// nothing, the first.
+    #[must_use]
+    pub fn in_region(&self, definitions: &[CapabilityDefinition]) -> Option<&ListedReference<'a>> {
+        if definitions.is_empty() { self.references.first() } else { self.references.last() }
+    }
+}
+
 /// How a cloud calls the image of a flavor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedReference<'a> {

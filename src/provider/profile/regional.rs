@@ -56,6 +56,9 @@ pub trait RegionImage: Send + Sync {
     /// See [`VersionEntry::TELLS_ARCHITECTURES`].
     const TELLS_ARCHITECTURES: bool = true;
 
+    /// Whether of a region that the old format lists twice both images are kept, for [`ListedFlavor::in_region`](super::ListedFlavor::in_region) to choose.
+    const KEEPS_REPEATED_REGIONS: bool = false;
+
     /// The region.
     fn region(&self) -> &str;
 
@@ -121,7 +124,7 @@ impl<Image: RegionImage> VersionEntry for RegionalVersion<Image> {
 /// The images of a region, or of all regions. Where a region is listed twice, the last entry counts.
 pub fn references<'a, Image: RegionImage>(images: &'a [Image], region: Option<&str>) -> Vec<ListedReference<'a>> {
     let mut references = Vec::new();
-    images.iter().for_each(|image| add_reference(&mut references, image, region));
+    images.iter().for_each(|image| add_reference(&mut references, image, region, false));
     references
 }
 
@@ -138,7 +141,7 @@ pub fn flavors_by_architecture<'a, Image: RegionImage>(
             flavors.len() - 1
         });
         if let Some((_, references)) = flavors.get_mut(position) {
-            add_reference(references, image, region);
+            add_reference(references, image, region, Image::KEEPS_REPEATED_REGIONS);
         }
     }
     let flavor = |(architecture, references)| EntryFlavor {
@@ -212,13 +215,14 @@ fn add_reference<'a, Image: RegionImage>(
     references: &mut Vec<ListedReference<'a>>,
     image: &'a Image,
     region: Option<&str>,
+    keeps_repeated: bool,
 ) {
     if region.is_some_and(|region| region != image.region()) {
         return;
     }
     let reference = ListedReference { region: Some(image.region()), member: Image::MEMBER, value: image.image() };
     match references.iter_mut().find(|known| known.region == reference.region) {
-        Some(known) => *known = reference,
-        None => references.push(reference),
+        Some(known) if !keeps_repeated => *known = reference,
+        _ => references.push(reference),
     }
 }

@@ -149,7 +149,10 @@ fn shoot_of(provider: &str, namespace: &str, region: &str, machine_type: &str) -
     shoot["spec"]["region"] = region.into();
     shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": provider});
     let image = json!({"name": "gardenlinux", "version": "1877.3.0"});
-    let pool = json!({"name": "a", "machine": {"type": machine_type, "image": image}, "volume": {"size": "50Gi"}});
+    let pool = json!({
+        "name": "a", "machine": {"type": machine_type, "image": image},
+        "volume": {"type": "ssd", "size": "50Gi"}, "zones": ["a"],
+    });
     shoot["spec"]["provider"] = json!({"type": provider, "workers": [pool]});
     shoot
 }

@@ -13,6 +13,8 @@ use test_support::shoot::{Kind, Shoot, ensure_says, pool, set_image};
 struct Cloud {
     example: &'static str,
     provider: &'static str,
+    /// What the names of the deployments of search and web end with.
+    deployments: [&'static str; 3],
     /// The member that names an image, in the provider spec and in the provider status.
     image: fn(&Value) -> &Value,
     status: &'static str,
@@ -30,6 +32,7 @@ struct Cloud {
 const AWS: Cloud = Cloud {
     example: "aws",
     provider: "AWS",
+    deployments: ["search-z1", "web-z1", "web-z2"],
     image: |spec| &spec["ami"],
     status: "ami",
     replace: |flavor| flavor["regions"][0]["ami"] = json!(AWS.replaced),
@@ -43,6 +46,7 @@ const AWS: Cloud = Cloud {
 const GCP: Cloud = Cloud {
     example: "gcp",
     provider: "GCP",
+    deployments: ["search-z1", "web-z1", "web-z2"],
     image: |spec| &spec["disks"][0]["image"],
     status: "image",
     replace: |flavor| flavor["image"] = json!(GCP.replaced),
@@ -52,6 +56,25 @@ const GCP: Cloud = Cloud {
     next: "projects/garden/global/images/gardenlinux-1877-9-0-arm64",
     has_tags: false,
 };
+
+const ALICLOUD: Cloud = Cloud {
+    example: "alicloud",
+    provider: "Alicloud",
+    deployments: ["search-eu-central-1b", "web-eu-central-1a", "web-eu-central-1b"],
+    image: |spec| &spec["imageID"],
+    status: "id",
+    replace: |flavor| flavor["regions"][0]["id"] = json!(ALICLOUD.replaced),
+    web: "m-arm64",
+    search: "m-encrypted",
+    replaced: "m-another",
+    next: "m-9-arm64",
+    has_tags: true,
+};
+
+#[tokio::test]
+async fn a_worker_of_alicloud_lives_from_its_first_node_to_its_last() -> Result<()> {
+    lives(&ALICLOUD).await
+}
 
 #[tokio::test]
 async fn a_worker_of_aws_lives_from_its_first_node_to_its_last() -> Result<()> {
@@ -85,7 +108,7 @@ async fn becomes_nodes(cloud: &Cloud, shoot: &Shoot, worker: &Value) -> Result<(
     let nodes = shoot.ready_nodes().await?;
     ensure!(nodes.len() == 5, "three web nodes and two search nodes are ready: {nodes:?}");
     let deployments = shoot.names(Kind::MachineDeployment).await?;
-    ensure!(deployments.iter().eq(["search-z1", "web-z1", "web-z2"]), "{deployments:?}");
+    ensure!(deployments.iter().eq(cloud.deployments), "{deployments:?}");
     let (classes, secrets) = (shoot.names(Kind::MachineClass).await?, shoot.names(Kind::ClassSecret).await?);
     ensure!(classes.len() == 3 && classes == secrets, "{classes:?}, {secrets:?}");
     for class in shoot.list(Kind::MachineClass).await? {

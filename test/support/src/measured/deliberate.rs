@@ -39,6 +39,8 @@ enum Accept {
     TextReadAsPlainYaml,
     /// Ours has capabilities where the measured image has neither capabilities nor an architecture.
     CapabilitiesAdded,
+    /// Ours has `_` where the measured label has a `+`, which no API server takes.
+    PlusReplaced,
     /// Ours keeps the architecture of an image where the measured one has the default.
     ArchitectureKept,
     /// Ours has the bytes of the user data where the measured data have U+FFFD for those that are not UTF-8.
@@ -100,6 +102,9 @@ impl Rule {
                     got.as_str().and_then(plain_yaml).is_some_and(is_read)
                 }
                 Accept::CapabilitiesAdded => are_capabilities_added(wanted, got),
+                Accept::PlusReplaced => {
+                    wanted.as_str().is_some_and(|wanted| wanted.contains('+') && *got == wanted.replace('+', "_"))
+                }
                 Accept::ArchitectureKept => is_architecture_kept(wanted, got),
                 Accept::BytesKept => are_bytes_kept(wanted, got),
                 Accept::NameRefused => {

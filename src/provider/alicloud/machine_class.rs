@@ -1,0 +1,69 @@
+//! Disks and provider spec of a machine class, as machine-controller-manager's AliCloud driver reads them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::zonal::{AliCloudWorker, Disks};
+use crate::api::gardener::{DataVolume, Volume, WorkerPool};
+use crate::provider::PoolProblem;
+use crate::provider::machine_class::without_nulls;
+use crate::provider::volumes::gib;
+use crate::provider::zonal::PoolInputs;
+
+/// The system disk and the data disks, in the order of the pool.
+///
+/// # Errors
+/// When the pool has no volume, or a size is no number.
+pub(super) fn disks(pool: &WorkerPool, technical_id: &str) -> Result<Disks, PoolProblem> {
+    // A system disk is encrypted by its image.
+    let Volume { volume_type, size, encrypted: _ } = pool.volume.as_ref().ok_or(PoolProblem::VolumeMissing)?;
+    let category = volume_type.as_ref().filter(|category| !category.is_empty());
+    let system = json!({"category": category, "size": gib("volume.size", size)?});
+    let data = pool.data_volumes.iter().map(|DataVolume { name, volume_type, size, encrypted }| {
+        Ok(json!({
+            "name": name,
+            "size": gib(&format!("dataVolumes[{name}].size"), size)?,
+            "category": volume_type,
+            "encrypted": encrypted,
+            "deleteWithInstance": true,
+            "description": format!("{technical_id}-datavol-{name}"),
+        }))
+    });
+    Ok(Disks { system, data: data.collect::<Result<_, PoolProblem>>()? })
+}
+
+impl AliCloudWorker<'_> {
+    /// `MachineClass.providerSpec`.
+    pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<Value, PoolProblem> {
+        let (pool, Disks { system, data }) = (inputs.pool, &inputs.shared);
+        let missing = || format!("infrastructure status has no vSwitch with purpose \"nodes\" for zone {zone:?}");
+        let vswitch = self.vswitch(zone).ok_or_else(|| PoolProblem::field("zones", missing()))?;
+        Ok(without_nulls(json!({
+            "imageID": inputs.image.reference.value,
+            "instanceType": pool.machine_type,
+            "region": self.context.worker.spec.region,
+            "zoneID": zone,
+            "securityGroupID": self.security_group,
+            "vSwitchID": vswitch.id,
+            "systemDisk": system,
+            "dataDisks": Some(data).filter(|data| !data.is_empty()),
+            "instanceChargeType": "PostPaid",
+            "internetChargeType": "PayByTraffic",
+            "internetMaxBandwidthIn": 5,
+            "spotStrategy": "NoSpot",
+            "tags": tags(&self.context.shoot.status.technical_id, &pool.labels),
+        })))
+    }
+}
+
+/// The tags that machine-controller-manager finds machines by, and the labels of the pool that have a value, which win.
+fn tags(technical_id: &str, labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut tags = BTreeMap::from([
+        (format!("kubernetes.io/cluster/{technical_id}"), "1".to_owned()),
+        (format!("kubernetes.io/role/worker/{technical_id}"), "1".to_owned()),
+    ]);
+    let given = labels.iter().filter(|(_, value)| !value.is_empty());
+    tags.extend(given.map(|(key, value)| (key.clone(), value.clone())));
+    tags
+}

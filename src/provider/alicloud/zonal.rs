@@ -1,0 +1,152 @@
+//! What is AliCloud's of planning and explaining a pool.
+
+use serde_json::{Value, json};
+
+use super::AliCloud;
+use super::documents::{AccountImage, InfrastructureStatus, VSwitch, WorkerStatus};
+use super::image::{is_same, kept_images, status_image};
+use super::machine_class::disks;
+use crate::api::gardener::{DataVolume, Volume, WorkerPool};
+use crate::api::gotext::json::{DecodeError, decode_value};
+use crate::api::machine::MachineClassNodeTemplate;
+use crate::pool::hash::{HashError, HashItems, ProviderItems};
+use crate::pool::zones::ZonePosition;
+use crate::provider::explanation::{EffectiveInput, Origin};
+use crate::provider::image::{SelectedImage, WorkerImages, each_once, images_document, is_image_of};
+use crate::provider::machine_class::{ClassContent, PURPOSE, node_template, operating_system_labels};
+use crate::provider::zonal::{PoolInputs, ZonalWorker};
+use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
+
+/// What all pools of one Worker share.
+pub(super) struct AliCloudWorker<'a> {
+    pub(super) context: WorkerContext<'a>,
+    pub(super) security_group: String,
+    infrastructure: InfrastructureStatus,
+    images: WorkerImages<'a>,
+    used: Vec<AccountImage>,
+}
+
+/// System disk and data disks, which all zones of a pool share.
+pub(super) struct Disks {
+    pub(super) system: Value,
+    pub(super) data: Vec<Value>,
+}
+
+impl<'a> AliCloudWorker<'a> {
+    /// Decodes what all pools share.
+    pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+        let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
+        let status: Option<WorkerStatus> = context.provider_status()?;
+        let used = status.map(|status| status.machine_images).unwrap_or_default();
+        let images = WorkerImages::open_with(&AliCloud, context, kept_images(&infrastructure))?;
+        let mut groups = infrastructure.vpc.security_groups.iter();
+        let group = groups.find(|group| group.purpose == "nodes").map(|group| group.id.clone());
+        let missing = WorkerError::NothingForNodes { path: "vpc.securityGroups", what: "security group" };
+        let security_group = group.ok_or(missing)?;
+        Ok(Self { context, security_group, infrastructure, images, used })
+    }
+
+    /// The first vSwitch for nodes in a zone.
+    pub(super) fn vswitch(&self, zone: &str) -> Option<&VSwitch> {
+        self.infrastructure.vpc.vswitches.iter().find(|known| known.purpose == "nodes" && known.zone == zone)
+    }
+
+    fn node_template(&self, pool: &WorkerPool, zone: &str) -> Option<MachineClassNodeTemplate> {
+        let template = node_template(&self.context, pool, zone.to_owned(), None)?;
+        Some(MachineClassNodeTemplate { virtual_capacity: [].into(), ..template })
+    }
+}
+
+impl ZonalWorker for AliCloudWorker<'_> {
+    type Config = ();
+    type Shared = Disks;
+    const ZONE_LABELS: &'static [&'static str] = &["topology.diskplugin.csi.alibabacloud.com/zone"];
+    const PRESERVES_MACHINES: bool = false;
+
+    /// Whatever stands there is not read.
+    fn config(_pool: &WorkerPool) -> Result<(), PoolProblem> {
+        Ok(())
+    }
+
+    /// Deployments are named by their zone, whatever its place in the pool.
+    fn deployment_suffix(zone: &str, _position: ZonePosition) -> String {
+        format!("-{zone}")
+    }
+
+    fn context(&self) -> &WorkerContext<'_> {
+        &self.context
+    }
+
+    fn images(&self) -> &WorkerImages<'_> {
+        &self.images
+    }
+
+    fn hash_items(&self, pool: &WorkerPool, _config: &()) -> Result<ProviderItems, HashError> {
+        let mut items = HashItems::default();
+        if let Some(Volume { volume_type: _, size: _, encrypted }) = &pool.volume {
+            items.push_some("volume.encrypted", encrypted.map(|encrypted| encrypted.to_string()));
+        }
+        for DataVolume { name, volume_type, size, encrypted } in &pool.data_volumes {
+            let path = format!("dataVolumes[{name}]");
+            items.push(format!("{path}.size"), size.as_str());
+            items.push_some(format!("{path}.type"), volume_type.as_deref());
+            items.push_some(format!("{path}.encrypted"), encrypted.map(|encrypted| encrypted.to_string()));
+        }
+        Ok(ProviderItems {
+            without_node_agent_secret: items.clone(),
+            with_node_agent_secret: items,
+            in_place: HashItems::default(),
+        })
+    }
+
+    fn shared(&self, pool: &WorkerPool, _config: &()) -> Result<Disks, PoolProblem> {
+        disks(pool, &self.context.shoot.status.technical_id)
+    }
+
+    fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem> {
+        let mut labels = operating_system_labels(inputs.pool);
+        labels.insert(PURPOSE.0.to_owned(), PURPOSE.1.to_owned());
+        Ok(ClassContent {
+            provider: "Alicloud",
+            labels,
+            node_template: self.node_template(inputs.pool, zone),
+            provider_spec: self.provider_spec(inputs, zone)?,
+        })
+    }
+
+    fn status_image(&self, pool: &WorkerPool, image: &SelectedImage<'_>) -> Value {
+        let declared = &self.context.cloud_profile.spec.machine_capabilities;
+        json!(status_image(pool, image, &self.infrastructure, declared))
+    }
+
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
+        let declared = &self.context.cloud_profile.spec.machine_capabilities;
+        let read = |plan: &&PoolPlan| -> Result<AccountImage, WorkerError> {
+            let unreadable = |source: DecodeError| WorkerError::Document {
+                path: format!("image of pool {:?}", plan.pool),
+                source: source.into(),
+            };
+            decode_value(&plan.status_image).map_err(unreadable)
+        };
+        let planned = planned.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let is_of_failed =
+            |used: &&AccountImage| failed.iter().any(|pool| is_image_of(pool, Some(&used.name), Some(&used.version)));
+        let kept = self.used.iter().filter(is_of_failed).cloned();
+        let images = each_once(planned.into_iter().chain(kept), |listed, image| is_same(listed, image, declared));
+        Ok(images_document::<WorkerStatus>(images.into_iter().map(|image| json!(image)).collect()))
+    }
+
+    fn explain_inputs(&self, pool: &WorkerPool, _config: Option<&()>) -> Vec<EffectiveInput> {
+        let of_infrastructure =
+            |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
+        let mut inputs =
+            vec![EffectiveInput::of(Origin::Worker, "spec.region", "region", &self.context.worker.spec.region)];
+        let vswitches = pool.zones.iter().filter_map(|zone| {
+            let VSwitch { id, .. } = self.vswitch(zone)?;
+            Some(of_infrastructure("vpc.vswitches", "vSwitch", &format!("{id} for zone {zone}")))
+        });
+        inputs.extend(vswitches);
+        inputs.push(of_infrastructure("vpc.securityGroups", "security group", &self.security_group));
+        inputs
+    }
+}
