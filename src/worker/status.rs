@@ -94,10 +94,11 @@ impl StatusReport {
         Self::of(worker, Findings::of(operation, &ReconcileOutcome::Started), now)
     }
 
-    /// A condition of a Worker of which nothing is asked.
+    /// What has to be written of the conditions of a Worker of which nothing is asked: the given one, if it is news, and without
+    /// those that an older extension has left behind.
     #[must_use]
-    pub fn of_condition(worker: &Worker, condition: &Condition, now: Timestamp) -> Self {
-        let conditions = std::slice::from_ref(condition);
+    pub fn of_condition(worker: &Worker, condition: Option<&Condition>, now: Timestamp) -> Self {
+        let conditions = condition.map_or(&[][..], std::slice::from_ref);
         Self {
             conditions: ConditionsReport::of(&worker.status.conditions, conditions, &seconds(now)),
             ..Self::default()

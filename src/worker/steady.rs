@@ -71,10 +71,10 @@ pub fn judge_steady(
         Err(reason) => every_node_unknown(reason),
     };
     if is_reported(worker, &condition) {
-        return SteadyFinding::Current(StatusReport::default());
+        return SteadyFinding::Current(StatusReport::of_condition(worker, None, now));
     }
     let is_ready = condition.status == ConditionStatus::True;
-    let report = StatusReport::of_condition(worker, &condition, now);
+    let report = StatusReport::of_condition(worker, Some(&condition), now);
     if is_ready { SteadyFinding::Current(report) } else { SteadyFinding::Unready(report) }
 }
 

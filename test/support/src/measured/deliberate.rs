@@ -51,6 +51,10 @@ enum Accept {
     Success,
     /// A real API server refuses the name of an object, which the stand-in of the measurement did not.
     NameRefused,
+    /// A real API server refuses to change a field, which the stand-in of the measurement did not.
+    ChangeRefused,
+    /// Ours has one code, that of the cause.
+    OneCode,
     /// Ours has annotations of its own besides the measured ones.
     OwnAnnotationsAdded,
     /// Upstream has nothing there.
@@ -107,10 +111,9 @@ impl Rule {
                 }
                 Accept::ArchitectureKept => is_architecture_kept(wanted, got),
                 Accept::BytesKept => are_bytes_kept(wanted, got),
-                Accept::NameRefused => {
-                    wanted.is_null()
-                        && got["error"].as_str().is_some_and(|error| error.contains("is invalid: metadata.name"))
-                }
+                Accept::NameRefused => is_refused(wanted, got, "is invalid: metadata.name"),
+                Accept::ChangeRefused => is_refused(wanted, got, "field is immutable"),
+                Accept::OneCode => got.is_string() || got.as_array().is_some_and(|codes| codes.len() == 1),
                 Accept::AgreementKept => is_agreement_kept(wanted, got),
                 Accept::OwnAnnotationsAdded => are_own_annotations_added(difference),
                 Accept::Added => wanted.is_null(),
@@ -139,6 +142,10 @@ fn is_at(pattern: &str, path: &[String]) -> bool {
 fn plain_yaml(text: &str) -> Option<Value> {
     let documents = yaml::documents(&format!("key: {text}\n")).ok()?;
     documents.first().map(|document| document["key"].clone())
+}
+
+fn is_refused(wanted: &Value, got: &Value, why: &str) -> bool {
+    wanted.is_null() && got["error"].as_str().is_some_and(|error| error.contains(why))
 }
 
 fn are_capabilities_added(wanted: &Value, got: &Value) -> bool {
