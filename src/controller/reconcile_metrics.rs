@@ -64,7 +64,9 @@ pub(crate) fn record(metrics: &Metrics, ended: Ended<'_>, reconciled: &Reconcile
     if let Some(numbers) = pool_numbers(reconciled) {
         metrics.pools(namespace, numbers);
     }
-    if operation == Operation::Delete && reconciled.outcome == ReconcileOutcome::Succeeded {
+    // A Worker that is deleted or has moved away is no concern of this seed any more.
+    let is_left = matches!(operation, Operation::Delete | Operation::Migrate);
+    if is_left && reconciled.outcome == ReconcileOutcome::Succeeded {
         metrics.forget(namespace);
     }
 }

@@ -35,7 +35,7 @@ async fn nothing_is_measured_of_a_worker_that_is_gone() -> Result<()> {
     let (controller, proxy) = stalls::start(&control_plane, "departures", |program| program).await?;
     for departure in DEPARTURES {
         let shoot = Shoot::new(&control_plane, "departing").await?;
-        shoot.create(|documents| pool(documents.of_kind("Worker"), "web")["machineType"] = json!("unknown")).await?;
+        shoot.create(|documents| pool(documents.of_kind("Worker"), "bow")["machineType"] = json!("unknown")).await?;
         shoot.fails(|_| Ok(())).await?;
         let namespace = shoot.namespace.clone();
         eventually(SOON, "the failing Worker is measured", async || {
