@@ -6,7 +6,11 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let Ok(state) = MachineState::read(text) else { return };
-    // What is kept is bounded by what was read.
-    let kept = state.machine_sets("namespace").count() + state.machines("namespace").count();
-    assert!(kept <= text.len(), "{kept} objects of {} bytes", text.len());
+    // What was read as a whole can be made.
+    for name in ["", "a", "shoot--p--s-a-z1"] {
+        let Some(kept) = state.of_deployment(name) else { continue };
+        for document in kept.machine_sets("namespace").chain(kept.machines("namespace")) {
+            document.expect("it was read before");
+        }
+    }
 });

@@ -61,7 +61,7 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
                 for machine in &planned.machines {
                     let chosen = explained.image.chosen.as_ref().unwrap_or_else(|| panic!("{at}: no image"));
                     let reference = chosen.reference.as_ref().unwrap();
-                    assert_eq!(image_of(machine)[&reference.member], *reference.value, "{at}");
+                    assert_eq!(*image_of(machine, &reference.member), *reference.value, "{at}");
                     assert_eq!(explained.image.candidates[chosen.candidate].reference, chosen.reference, "{at}");
                     let hash =
                         explained.hashes.iter().find(|hash| hash.deployments.contains(&machine.deployment.name.0));
@@ -73,11 +73,16 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
     }
 }
 
-/// The object that names the image: Azure has one for it, GCP the boot disk, AWS names it beside everything else.
-fn image_of(machine: &MachinePlan) -> &Value {
+/// The image that the provider spec names: Azure has an object for it, GCP the boot disk, AliCloud another member.
+fn image_of<'a>(machine: &'a MachinePlan, member: &str) -> &'a Value {
     let spec = &machine.class.provider_spec;
-    let of_clouds = ["/properties/storageProfile/imageReference", "/disks/0"];
-    of_clouds.into_iter().find_map(|path| spec.pointer(path)).unwrap_or(spec)
+    let of_clouds = [
+        format!("/properties/storageProfile/imageReference/{member}"),
+        format!("/disks/0/{member}"),
+        "/imageID".to_owned(),
+        format!("/{member}"),
+    ];
+    of_clouds.iter().find_map(|path| spec.pointer(path)).unwrap_or(&Value::Null)
 }
 
 #[test]

@@ -1,37 +1,14 @@
-//! Disks and provider spec of a machine class, as machine-controller-manager's AliCloud driver reads them.
+//! The provider spec of a machine class, as machine-controller-manager's AliCloud driver reads it.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::zonal::{AliCloudWorker, Disks};
-use crate::api::gardener::{DataVolume, Volume, WorkerPool};
+use super::disks::Disks;
+use super::zonal::AliCloudWorker;
 use crate::provider::PoolProblem;
 use crate::provider::machine_class::without_nulls;
-use crate::provider::volumes::gib;
 use crate::provider::zonal::PoolInputs;
-
-/// The system disk and the data disks, in the order of the pool.
-///
-/// # Errors
-/// When the pool has no volume, or a size is no number.
-pub(super) fn disks(pool: &WorkerPool, technical_id: &str) -> Result<Disks, PoolProblem> {
-    // A system disk is encrypted by its image.
-    let Volume { volume_type, size, encrypted: _ } = pool.volume.as_ref().ok_or(PoolProblem::VolumeMissing)?;
-    let category = volume_type.as_ref().filter(|category| !category.is_empty());
-    let system = json!({"category": category, "size": gib("volume.size", size)?});
-    let data = pool.data_volumes.iter().map(|DataVolume { name, volume_type, size, encrypted }| {
-        Ok(json!({
-            "name": name,
-            "size": gib(&format!("dataVolumes[{name}].size"), size)?,
-            "category": volume_type,
-            "encrypted": encrypted,
-            "deleteWithInstance": true,
-            "description": format!("{technical_id}-datavol-{name}"),
-        }))
-    });
-    Ok(Disks { system, data: data.collect::<Result<_, PoolProblem>>()? })
-}
 
 impl AliCloudWorker<'_> {
     /// `MachineClass.providerSpec`.

@@ -2,7 +2,7 @@
 //!
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
 //! * `profile`, `image`: its half of CloudProfiles, and the images in the account of the shoot;
-//! * `machine_class`: the provider spec; `zonal`: what is AliCloud's of a pool.
+//! * `disks`, `machine_class`: disks and provider spec; `zonal`: what is AliCloud's of a pool.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +11,7 @@ use crate::api::gotext::field::FieldErrors;
 use crate::provider::zonal::ZonalPlanner;
 use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
 
+mod disks;
 pub mod documents;
 mod error_codes;
 mod image;

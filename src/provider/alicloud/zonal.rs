@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::AliCloud;
+use super::disks::{Disks, disks};
 use super::documents::{AccountImage, InfrastructureStatus, VSwitch, WorkerStatus};
 use super::image::{is_same, kept_images, status_image};
-use super::machine_class::disks;
 use crate::api::gardener::{DataVolume, Volume, WorkerPool};
 use crate::api::gotext::json::{DecodeError, decode_value};
 use crate::api::machine::MachineClassNodeTemplate;
@@ -24,12 +24,6 @@ pub(super) struct AliCloudWorker<'a> {
     infrastructure: InfrastructureStatus,
     images: WorkerImages<'a>,
     used: Vec<AccountImage>,
-}
-
-/// System disk and data disks, which all zones of a pool share.
-pub(super) struct Disks {
-    pub(super) system: Value,
-    pub(super) data: Vec<Value>,
 }
 
 impl<'a> AliCloudWorker<'a> {
