@@ -80,7 +80,8 @@ fn error(text: &Value) -> Value {
 }
 
 fn fill_in(config: &dyn ProfileConfig, images: &mut [ProfileImage]) {
-    for listed in config.core_flavors(&images.to_vec()) {
+    let before = images.to_vec();
+    for listed in config.core_flavors(&before) {
         images[listed.image].versions[listed.version].capability_flavors =
             listed.flavors.into_iter().map(std::borrow::Cow::into_owned).collect();
     }
