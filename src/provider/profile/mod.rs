@@ -231,11 +231,14 @@ pub struct ListedFlavor<'a> {
 }
 
 impl<'a> ListedFlavor<'a> {
-    /// The image, of a flavor that was asked for in one region. Of several the last counts; where the CloudProfile compares
-    /// nothing, the first.
+    /// The image, of a flavor that was asked for in one region. Where that is listed several times, the last counts; where the
+    /// CloudProfile compares nothing, the first. Of several members that name an image everywhere, the first counts.
     #[must_use]
     pub fn in_region(&self, definitions: &[CapabilityDefinition]) -> Option<&ListedReference<'a>> {
-        if definitions.is_empty() { self.references.first() } else { self.references.last() }
+        let first = self.references.first()?;
+        let mut of_region =
+            self.references.iter().filter(|known| known.region.is_some() && known.region == first.region);
+        if definitions.is_empty() { Some(first) } else { of_region.next_back().or(Some(first)) }
     }
 }
 
