@@ -1,5 +1,5 @@
 //! How long a forecast takes for a landscape: a year of 10,000 shoots with 4 pools against 3 CloudProfiles, on 2 threads.
-//! `cargo bench --bench versions`; docs/performance.md keeps the figures.
+//! `cargo bench --bench versions`; docs/performance.md says what is wanted and what was measured.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a benchmark of inputs that are written here")]

@@ -62,7 +62,7 @@ fn a_healthy_worker_is_ready() {
 }
 
 #[test]
-fn a_request_that_nobody_takes_up_is_told() {
+fn a_request_without_a_controller_is_reported() {
     let unseen = |age: &str| {
         with(&["Worker"], |items| {
             items[0]["metadata"]["annotations"] =
@@ -80,7 +80,7 @@ fn a_request_that_nobody_takes_up_is_told() {
 }
 
 #[test]
-fn missing_prerequisites_are_told() {
+fn missing_prerequisites_are_reported() {
     let scaled = with(&["Worker", "MachineDeployment", "Deployment"], |items| {
         items.iter_mut().find(|item| item["kind"] == "Deployment").unwrap()["spec"]["replicas"] = json!(0);
     });
@@ -98,7 +98,7 @@ fn missing_prerequisites_are_told() {
 }
 
 #[test]
-fn a_worker_that_is_being_deleted_says_what_is_left() {
+fn a_worker_that_is_being_deleted_lists_what_is_left() {
     let deleted = with(&["Worker", "Machine", "MachineSet"], |items| {
         items[0]["metadata"]["deletionTimestamp"] = json!("2026-11-21T07:00:00Z");
     });

@@ -35,7 +35,7 @@ pub(crate) fn sample(more: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn exit_codes_say_what_happens() {
+fn exit_codes_follow_the_forecast() {
     let shoot = |change: (&str, &str), more: &[&str]| {
         let profile = std::fs::read_to_string("example/versions/cloudprofile.yaml").unwrap();
         let shoot = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();

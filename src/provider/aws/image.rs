@@ -1,10 +1,12 @@
 //! Images of AWS: where they are kept, and in which form.
 
 use super::Aws;
-use super::documents::{StatusImage, WorkerStatus};
-use crate::api::gardener::{MachineImage, Worker, WorkerPool};
+use super::documents::WorkerStatus;
+use crate::api::gardener::{Worker, WorkerPool};
 use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
-use crate::provider::image::{ComparedWith, ImageProvider, KeptImage, KeptImages, ReferenceMember, UsedImage};
+use crate::provider::image::{
+    ComparedWith, ImageProvider, KeptImage, KeptImages, ReferenceMember, UsedImage, first_pool_of,
+};
 use crate::provider::{WorkerContext, WorkerError};
 
 /// How entries of the provider status name an image.
@@ -16,25 +18,17 @@ impl ImageProvider for Aws {
     }
 
     fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
-        Ok(kept_images(context, &used_before(context.provider_status()?)))
+        Ok(kept_images(context, &used_before(context)?))
     }
 
-    /// The first pool of a machine type decides for all of them, because the Go extension writes its architecture into the
-    /// machine type.
     fn architecture_pool<'a>(&self, worker: &'a Worker, pool: &'a WorkerPool, machine_type: &str) -> &'a WorkerPool {
-        worker.spec.pools.iter().find(|other| other.machine_type == machine_type).unwrap_or(pool)
+        first_pool_of(worker, machine_type).unwrap_or(pool)
     }
 }
 
 /// What the provider status records.
-pub(super) fn used_before(status: Option<WorkerStatus>) -> Vec<UsedImage> {
-    let used = |StatusImage { name, version, ami, architecture, capabilities }| UsedImage {
-        image: MachineImage { name, version },
-        reference: ami,
-        architecture,
-        capabilities,
-    };
-    status.map(|status| status.machine_images.into_iter().map(used).collect()).unwrap_or_default()
+pub(super) fn used_before(context: &WorkerContext<'_>) -> Result<Vec<UsedImage>, WorkerError> {
+    Ok(context.provider_status::<WorkerStatus>()?.map(WorkerStatus::into_used).unwrap_or_default())
 }
 
 /// What the provider status keeps, in its order. Where the CloudProfile declares no capabilities, images are compared with

@@ -15,7 +15,7 @@ use crate::capabilities::ARCHITECTURE;
 use crate::pool::hash::{HashError, ProviderItems};
 use crate::provider::documents::pool_config;
 use crate::provider::explanation::{EffectiveInput, Origin};
-use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, images_document, used_images};
+use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, used_images_document};
 use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
 use crate::provider::zonal::{PoolInputs, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
@@ -39,7 +39,7 @@ impl<'a> AwsWorker<'a> {
     /// Decodes what all pools share.
     pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
         let infrastructure = context.infrastructure_status()?;
-        let used = used_before(context.provider_status()?);
+        let used = used_before(&context)?;
         let images = WorkerImages::open_with(&Aws, context, kept_images(&context, &used))?;
         let security_group = nodes_security_group(&infrastructure)
             .ok_or(WorkerError::NothingForNodes { path: "vpc.securityGroups", what: "security group" })?
@@ -141,8 +141,7 @@ impl ZonalWorker for AwsWorker<'_> {
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
         let declared = &self.context.cloud_profile.spec.machine_capabilities;
-        let images = used_images(&self.used, declared, planned, failed, MEMBER)?;
-        Ok(images_document::<WorkerStatus>(images))
+        used_images_document::<WorkerStatus>(&self.used, declared, planned, failed, MEMBER)
     }
 
     fn explain_inputs(&self, pool: &WorkerPool, config: Option<&WorkerConfig>) -> Vec<EffectiveInput> {

@@ -1,10 +1,10 @@
 //! Images of GCP: where they are kept, and in which form.
 
 use super::Gcp;
-use super::documents::{StatusImage, WorkerStatus};
-use crate::api::gardener::{MachineImage, Worker, WorkerPool};
+use super::documents::WorkerStatus;
+use crate::api::gardener::{Worker, WorkerPool};
 use crate::capabilities::only_architecture;
-use crate::provider::image::{ImageProvider, KeptImage, KeptImages, ReferenceMember, UsedImage};
+use crate::provider::image::{ImageProvider, KeptImage, KeptImages, ReferenceMember, UsedImage, first_pool_of};
 use crate::provider::{WorkerContext, WorkerError};
 
 /// How entries of the provider status name an image.
@@ -16,25 +16,17 @@ impl ImageProvider for Gcp {
     }
 
     fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
-        Ok(kept_images(&used_before(context.provider_status()?)))
+        Ok(kept_images(&used_before(context)?))
     }
 
-    /// The first pool of a machine type decides for all of them, because the Go extension writes its architecture into the
-    /// machine type.
     fn architecture_pool<'a>(&self, worker: &'a Worker, pool: &'a WorkerPool, machine_type: &str) -> &'a WorkerPool {
-        worker.spec.pools.iter().find(|other| other.machine_type == machine_type).unwrap_or(pool)
+        first_pool_of(worker, machine_type).unwrap_or(pool)
     }
 }
 
 /// What the provider status records.
-pub(super) fn used_before(status: Option<WorkerStatus>) -> Vec<UsedImage> {
-    let used = |StatusImage { name, version, image, architecture, capabilities }| UsedImage {
-        image: MachineImage { name, version },
-        reference: image,
-        architecture,
-        capabilities,
-    };
-    status.map(|status| status.machine_images.into_iter().map(used).collect()).unwrap_or_default()
+pub(super) fn used_before(context: &WorkerContext<'_>) -> Result<Vec<UsedImage>, WorkerError> {
+    Ok(context.provider_status::<WorkerStatus>()?.map(WorkerStatus::into_used).unwrap_or_default())
 }
 
 /// Without capabilities, its architecture is one, whatever the CloudProfile declares; an image with neither fits every

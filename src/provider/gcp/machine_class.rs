@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::documents::{Gpu, ServiceAccount, WorkerConfig};
-use super::labels::machine_labels;
 use super::network::{network_interfaces, stack};
 use super::zonal::{GPU, GcpWorker};
 use crate::api::machine::MachineClassNodeTemplate;
@@ -60,7 +59,7 @@ impl GcpWorker<'_> {
             "description": format!("Machine of Shoot {worker} created by machine-controller-manager."),
             "disks": disks,
             "gpu": gpu,
-            "labels": machine_labels(&self.context, pool),
+            "labels": inputs.shared.labels,
             "machineType": pool.machine_type,
             "metadata": [{"key": "block-project-ssh-keys", "value": "TRUE"}],
             "minCpuPlatform": min_cpu_platform.as_ref().filter(|platform| !platform.is_empty()),

@@ -1,5 +1,7 @@
 //! What is GCP's of planning and explaining a pool.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::Gcp;
@@ -14,7 +16,7 @@ use crate::api::machine::MachineClassNodeTemplate;
 use crate::pool::hash::{HashError, ProviderItems};
 use crate::provider::documents::pool_config;
 use crate::provider::explanation::{EffectiveInput, Origin};
-use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, images_document, used_images};
+use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, used_images_document};
 use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
 use crate::provider::zonal::{PoolInputs, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
@@ -33,6 +35,8 @@ pub(super) struct GcpWorker<'a> {
 
 /// What all zones of a pool share.
 pub(super) struct GcpPool {
+    /// Labels of machines and of all disks.
+    pub(super) labels: BTreeMap<String, String>,
     /// Without the selected image.
     pub(super) disks: Vec<Value>,
 }
@@ -41,7 +45,7 @@ impl<'a> GcpWorker<'a> {
     /// Decodes what all pools share.
     pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
-        let used = used_before(context.provider_status()?);
+        let used = used_before(&context)?;
         let images = WorkerImages::open_with(&Gcp, context, kept_images(&used))?;
         let missing = WorkerError::NothingForNodes { path: "networks.subnets", what: "subnet" };
         let subnet = nodes_subnet(&infrastructure).ok_or(missing)?.to_owned();
@@ -111,7 +115,7 @@ impl ZonalWorker for GcpWorker<'_> {
 
     fn shared(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<GcpPool, PoolProblem> {
         let labels = super::labels::machine_labels(&self.context, pool);
-        Ok(GcpPool { disks: disks(pool, config, &labels)? })
+        Ok(GcpPool { disks: disks(pool, config, &labels)?, labels })
     }
 
     fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem> {
@@ -130,8 +134,7 @@ impl ZonalWorker for GcpWorker<'_> {
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
         let declared = &self.context.cloud_profile.spec.machine_capabilities;
-        let images = used_images(&self.used, declared, planned, failed, MEMBER)?;
-        Ok(images_document::<WorkerStatus>(images))
+        used_images_document::<WorkerStatus>(&self.used, declared, planned, failed, MEMBER)
     }
 
     fn explain_inputs(&self, _pool: &WorkerPool, config: Option<&WorkerConfig>) -> Vec<EffectiveInput> {

@@ -135,11 +135,6 @@ pub struct ImageEntry {
     /// What it is for, by capabilities.
     #[serde(default, deserialize_with = "null_as_default")]
     pub capabilities: Capabilities,
-    /// What it is known to be made for. Of several that fit, one goes first that is made for the machine: others may fit
-    /// only because nothing is known of them.
-    pub made_for: Option<Capabilities>,
-    /// Whether it is for encrypted root volumes.
-    pub encrypted: Option<bool>,
 }
 
 impl ImageEntry {

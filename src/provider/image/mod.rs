@@ -25,7 +25,9 @@ pub use kept::{ComparedWith, ImageEntry, ImagesDocument, KeepsImages, KeptImage,
 pub use selection::{ImageSelection, ImageSource, SelectedImage, WorkerImages};
 pub use status::status_images;
 pub(in crate::provider) use status::{each_once, is_image_of};
-pub(in crate::provider) use used::{ReferenceMember, UsedImage, images_document, used_images};
+pub(in crate::provider) use used::{
+    ReferenceMember, UsedImage, images_document, used_images_document, used_images_status,
+};
 
 /// What a provider says about images beside its half of CloudProfiles. One that is no [`Provider`](super::Provider) as
 /// well has CloudProfiles that are understood, and Workers that are not served.
@@ -86,6 +88,12 @@ pub enum NotKept {
 #[must_use]
 pub fn architecture(pool: &WorkerPool) -> &str {
     pool.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE)
+}
+
+/// The first pool of a machine type, which decides for all of them at clouds whose Go extension writes its architecture into
+/// the machine type.
+pub(in crate::provider) fn first_pool_of<'a>(worker: &'a Worker, machine_type: &str) -> Option<&'a WorkerPool> {
+    worker.spec.pools.iter().find(|pool| pool.machine_type == machine_type)
 }
 
 /// The pool's machine type in the CloudProfile.

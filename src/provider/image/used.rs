@@ -24,6 +24,55 @@ pub(in crate::provider) struct UsedImage {
     pub(in crate::provider) capabilities: Option<Capabilities>,
 }
 
+/// Declares the `WorkerStatus` of a cloud whose entries name an image by one member. Strict.
+macro_rules! used_images_status {
+    ($(#[$of_member:meta])* $member:ident, $api_version:expr) => {
+        $crate::provider::document::documents! { strict
+            /// Images that pools use.
+            pub struct WorkerStatus {
+                _api_version: Option<String>,
+                _kind: Option<String>,
+                /// Resolved images; they are used on when they leave the CloudProfile.
+                pub machine_images: Vec<StatusImage>,
+            }
+
+            /// A resolved image: with an architecture where the CloudProfile declares no capabilities, else with capabilities.
+            pub struct StatusImage {
+                /// Name of the image.
+                pub name: String,
+                /// Version of the image.
+                pub version: String,
+                $(#[$of_member])*
+                pub $member: String,
+                /// CPU architecture.
+                pub architecture: Option<String>,
+                /// Capabilities of the flavor.
+                pub capabilities: Option<$crate::api::gardener::Capabilities>,
+            }
+        }
+
+        impl $crate::provider::document::Document for WorkerStatus {
+            const KIND: &'static str = "WorkerStatus";
+            const API_VERSION: &'static str = $api_version;
+            const STRICT: bool = true;
+        }
+
+        impl WorkerStatus {
+            /// The images that it records.
+            pub(in crate::provider) fn into_used(self) -> Vec<$crate::provider::image::UsedImage> {
+                let used = |image: StatusImage| $crate::provider::image::UsedImage {
+                    image: $crate::api::gardener::MachineImage { name: image.name, version: image.version },
+                    reference: image.$member,
+                    architecture: image.architecture,
+                    capabilities: image.capabilities,
+                };
+                self.machine_images.into_iter().map(used).collect()
+            }
+        }
+    };
+}
+pub(in crate::provider) use used_images_status;
+
 /// The member of an entry that holds the reference, such as `ami`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::provider) struct ReferenceMember(pub(in crate::provider) &'static str);
@@ -112,18 +161,18 @@ impl UsedImage {
     }
 }
 
-/// The `machineImages` of the provider status after `planned`, in the form that the CloudProfile calls for. Images of pools
+/// The provider status after `planned`, with images in the form that the CloudProfile calls for. Images of pools
 /// that could not be planned stay as they were.
 ///
 /// # Errors
 /// When a planned image is no entry of the document.
-pub(in crate::provider) fn used_images(
+pub(in crate::provider) fn used_images_document<Status: Document>(
     before: &[UsedImage],
     declared: &[CapabilityDefinition],
     planned: &[&PoolPlan],
     failed: &[&WorkerPool],
     member: ReferenceMember,
-) -> Result<Vec<Value>, WorkerError> {
+) -> Result<Value, WorkerError> {
     let planned = planned.iter().map(|plan| UsedImage::of_plan(plan, member)).collect::<Result<Vec<_>, _>>()?;
     let last = planned.len().saturating_sub(1);
     let planned = planned.into_iter().enumerate().map(|(index, image)| image.in_form(declared, index == last));
@@ -133,7 +182,7 @@ pub(in crate::provider) fn used_images(
     };
     let kept = before.iter().filter(is_of_failed).map(|kept| kept.clone().in_form(declared, false));
     let images = each_once(planned.chain(kept), |listed, image| listed.is_same(image, declared));
-    Ok(images.iter().map(|image| image.to_entry(member)).collect())
+    Ok(images_document::<Status>(images.iter().map(|image| image.to_entry(member)).collect()))
 }
 
 /// The `WorkerStatus` document with these images.
@@ -149,6 +198,7 @@ pub(in crate::provider) fn images_document<Status: Document>(images: Vec<Value>)
 mod tests {
     use super::*;
     use crate::capabilities::architecture_definition;
+    use crate::provider::aws::documents::WorkerStatus;
 
     fn images(declared: &[CapabilityDefinition], planned: &[Value]) -> Value {
         let plan = |image: &Value| PoolPlan {
@@ -159,7 +209,8 @@ mod tests {
         };
         let plans: Vec<PoolPlan> = planned.iter().map(plan).collect();
         let plans: Vec<&PoolPlan> = plans.iter().collect();
-        used_images(&[], declared, &plans, &[], ReferenceMember("ami")).unwrap().into()
+        let status = used_images_document::<WorkerStatus>(&[], declared, &plans, &[], ReferenceMember("ami")).unwrap();
+        status["machineImages"].clone()
     }
 
     #[test]

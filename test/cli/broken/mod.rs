@@ -39,7 +39,7 @@ fn put(document: &mut Value, pointer: &str, value: Option<Value>) {
 }
 
 /// The whole output of every case, each under its line.
-fn told(cases: &[Case], run: impl Fn(&Case) -> Outcome + Sync) -> String {
+fn outputs(cases: &[Case], run: impl Fn(&Case) -> Outcome + Sync) -> String {
     let half = cases.len().div_ceil(2);
     let text = |cases: &[Case]| {
         cases
@@ -69,7 +69,7 @@ fn workers() {
     assert_eq!(render(&bundle).code, 0, "{:?}", render(&bundle));
     let cases = cases(include_str!("workers.txt"));
     assert!(cases.len() >= 60, "{}", cases.len());
-    let text = told(&cases, |case| {
+    let text = outputs(&cases, |case| {
         let mut bundle = bundle.clone();
         let (root, rest) = case.place.split_once('/').unwrap();
         let (document, before) = match root {
@@ -94,7 +94,7 @@ fn profiles() {
     let profile = documents(&std::fs::read_to_string("example/cloudprofiles/azure.yaml").unwrap()).unwrap().remove(0);
     let cases = cases(include_str!("profiles.txt"));
     assert!(cases.len() >= 60, "{}", cases.len());
-    let text = told(&cases, |case| {
+    let text = outputs(&cases, |case| {
         let mut profile = profile.clone();
         put(&mut profile, &format!("/{}", case.place), case.value.clone());
         let shown = outcome(

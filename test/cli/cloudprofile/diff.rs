@@ -31,7 +31,7 @@ fn what_is_taken_away_comes_first() {
 }
 
 #[test]
-fn the_exit_code_says_whether_something_is_taken_away() {
+fn the_exit_code_is_4_when_something_is_removed() {
     let profile = example("azure");
     let same = diff(&profile, &[]);
     assert_eq!(same.code, 0, "{same:?}");
