@@ -49,22 +49,24 @@ pub(crate) async fn machine_objects(client: &Client, namespace: &str) -> Result<
     Ok(objects)
 }
 
-/// Reads the machine objects of a namespace into the store.
+/// Reads the classes of a namespace and their Secrets into the store.
 ///
 /// # Errors
 /// When a list can't be read.
-pub(crate) async fn renew(client: &Client, namespace: &str, cache: &MachineObjectCache) -> Result<(), ReadError> {
+pub(crate) async fn renew_classes(
+    client: &Client,
+    namespace: &str,
+    cache: &MachineObjectCache,
+) -> Result<(), ReadError> {
     tokio::try_join!(
-        renew_kind::<DeploymentText>(client, namespace, cache),
         renew_kind::<Digested<Value>>(client, namespace, cache),
         renew_kind::<Digested<Secret>>(client, namespace, cache),
-        renew_kind::<MachineSet>(client, namespace, cache),
-        renew_kind::<Machine>(client, namespace, cache),
     )?;
     Ok(())
 }
 
-/// Reads into the store who uses the classes of a namespace: its deployments, machine sets and machines.
+/// Reads into the store who uses the classes of a namespace: its deployments, machine sets and machines. One after the
+/// other, makers first, so that none is overlooked that is made meanwhile.
 ///
 /// # Errors
 /// When a list can't be read.
@@ -73,12 +75,9 @@ pub(crate) async fn renew_users_of_classes(
     namespace: &str,
     cache: &MachineObjectCache,
 ) -> Result<(), ReadError> {
-    tokio::try_join!(
-        renew_kind::<DeploymentText>(client, namespace, cache),
-        renew_kind::<MachineSet>(client, namespace, cache),
-        renew_kind::<Machine>(client, namespace, cache),
-    )?;
-    Ok(())
+    renew_kind::<DeploymentText>(client, namespace, cache).await?;
+    renew_kind::<MachineSet>(client, namespace, cache).await?;
+    renew_kind::<Machine>(client, namespace, cache).await
 }
 
 async fn renew_kind<T: Cached>(client: &Client, namespace: &str, cache: &MachineObjectCache) -> Result<(), ReadError> {

@@ -122,13 +122,16 @@ impl ShootNamespace {
         self.cache.machine_objects.deployments_of(&self.namespace, self.provider)
     }
 
-    /// All machine objects as they are now, for decisions that can't be taken back.
+    /// All machine objects as they are now, for decisions that can't be taken back. Classes and their Secrets are those
+    /// that were there before their users were read: what is missing beside a machine was missing while the machine existed.
     ///
     /// # Errors
     /// When they can't be read or decoded.
     pub(crate) async fn read_machine_objects(&self) -> Result<MachineObjects, ReadError> {
-        machine_reads::renew(&self.client, &self.namespace, &self.cache.machine_objects).await?;
-        self.cache.machine_objects.of_namespace(&self.namespace, self.provider)
+        let cache = &self.cache.machine_objects;
+        machine_reads::renew_classes(&self.client, &self.namespace, cache).await?;
+        let MachineObjects { classes, class_secrets, .. } = cache.of_namespace(&self.namespace, self.provider)?;
+        Ok(MachineObjects { classes, class_secrets, ..self.read_users_of_classes().await? })
     }
 
     /// All machine objects; deployments, machine sets and machines, which use classes, as they are now.
@@ -152,5 +155,74 @@ impl ShootNamespace {
     #[must_use]
     pub(crate) fn apis(&self) -> MachineApis {
         MachineApis::new(self.client.clone(), self.namespace.clone(), Arc::clone(&self.cache), self.provider)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::http::{Request, Response};
+    use futures::future;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tower::service_fn;
+
+    use super::*;
+    use crate::provider::{Providers, azure::Azure};
+
+    /// Machine objects of a namespace, by the plural of their kind.
+    type Objects = &'static [&'static str];
+
+    /// The namespace in an API server that has the objects `before` until it has answered that many lists, then those of
+    /// `after`.
+    fn changing(before: Objects, lists: usize, after: Objects) -> ShootNamespace {
+        let answered = AtomicUsize::new(0);
+        let service = service_fn(move |request: Request<Body>| {
+            let there = if answered.fetch_add(1, Ordering::Relaxed) < lists { before } else { after };
+            let plural = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+            let items: Vec<Value> = there.iter().filter(|kind| **kind == plural).map(|_| object()).collect();
+            let list = json!({"metadata": {"resourceVersion": "7"}, "items": items});
+            future::ok::<_, kube::Error>(Response::new(Body::from(list.to_string().into_bytes())))
+        });
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED));
+        ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure)
+    }
+
+    /// An object of any kind: a class, or what uses it.
+    fn object() -> Value {
+        let class = json!({"kind": "MachineClass", "name": "web-z1"});
+        json!({
+            "metadata": {"name": "web-z1", "namespace": "shoot--p--s", "uid": "u", "resourceVersion": "5",
+                "labels": {"gardener.cloud/purpose": "machineclass"}},
+            "spec": {"class": class, "template": {"spec": {"class": class}}},
+        })
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_was_missing_while_it_was_used() {
+        const ALL: Objects = &["machinedeployments", "machinesets", "machines", "machineclasses", "secrets"];
+        for lists in 0..=5 {
+            let live = changing(ALL, lists, &[]).read_machine_objects().await.unwrap();
+            for class in live.used_classes() {
+                let is_whole = live.classes.contains_key(class) && live.class_secrets.contains_key(class);
+                assert!(is_whole, "after {lists} lists everything went, and {class} seems used and missing");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_made_meanwhile_is_not_overlooked() {
+        for [maker, made] in [["machinedeployments", "machinesets"], ["machinesets", "machines"]] {
+            for lists in 0..=5 {
+                let (before, after): (Objects, Objects) = (leaked(maker), leaked(made));
+                let live = changing(before, lists, after).read_machine_objects().await.unwrap();
+                assert!(live.uses_classes(), "neither {maker} nor {made} was seen, although one was always there");
+            }
+        }
+    }
+
+    fn leaked(kind: &'static str) -> Objects {
+        vec![kind].leak()
     }
 }
