@@ -1,10 +1,9 @@
-//! The binary: arguments, then one call.
+//! The binary: one call.
 
 use std::process::ExitCode;
 
-use gardener_extension_worker::cli::{parse, run};
-use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::cli::Program;
 
 fn main() -> ExitCode {
-    parse(std::env::args_os()).map_or_else(|code| code, |arguments| run(arguments, Providers::SHIPPED))
+    Program::SHIPPED.run(std::env::args_os())
 }

@@ -1,6 +1,6 @@
 //! `completions`: what a shell needs to complete commands and options.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::exit::{self, Exit};
@@ -16,8 +16,7 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &CompletionsArguments) -> anyhow::Result<Exit> {
-    let mut command = super::Arguments::command();
+pub(super) fn run(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<Exit> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);

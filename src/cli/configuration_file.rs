@@ -10,23 +10,23 @@ use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
 
 /// Name of the argument that names the file.
 const CONFIG: &str = "config";
 
 /// The arguments, with those of the file that nothing goes before.
-pub(super) fn with_file(arguments: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
+pub(super) fn with_file(command: &Command, arguments: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
     // What the command line lacks may stand in the file: only help ends here, and whoever reads the arguments with those of
     // the file says what is wrong with them.
-    let mut command = super::called(arguments).ignore_errors(true);
+    let mut command = command.clone().ignore_errors(true);
     let matches = command.try_get_matches_from_mut(arguments)?;
     let Some((name, matches)) = matches.subcommand() else { return Ok(arguments.to_vec()) };
     let file = matches.try_get_one::<PathBuf>(CONFIG).ok().flatten();
     let (Some(file), Some(subcommand)) = (file, command.find_subcommand(name)) else { return Ok(arguments.to_vec()) };
     let refuse = |reason: String| {
-        super::Arguments::command().error(ErrorKind::ValueValidation, format!("--config {}: {reason}", file.display()))
+        command.clone().error(ErrorKind::ValueValidation, format!("--config {}: {reason}", file.display()))
     };
     let members = read(file).map_err(refuse)?;
     let typed = typed(subcommand, matches, &members).map_err(refuse)?;
@@ -86,7 +86,7 @@ fn names(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     use super::*;
     use crate::cli::Arguments;
@@ -97,7 +97,7 @@ mod tests {
         fs::write(file.path(), text).unwrap();
         let program = ["gardener-extension-worker"].iter().chain(arguments).map(OsString::from);
         let typed: Vec<OsString> = program.chain(["--config".into(), file.path().into()]).collect();
-        let arguments = with_file(&typed).and_then(Arguments::try_parse_from);
+        let arguments = with_file(&Arguments::command(), &typed).and_then(Arguments::try_parse_from);
         arguments.map(|arguments| format!("{arguments:?}")).map_err(|refusal| refusal.to_string())
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 use super::exit::{self, Exit};
@@ -20,8 +20,7 @@ pub(super) struct ManArguments {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &ManArguments) -> anyhow::Result<Exit> {
-    let mut command = super::Arguments::command();
+pub(super) fn run(arguments: &ManArguments, mut command: Command) -> anyhow::Result<Exit> {
     command.build();
     match &arguments.folder {
         Some(folder) => write(&command, folder)?,

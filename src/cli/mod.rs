@@ -2,15 +2,11 @@
 //!
 //! Data goes to stdout, everything else to stderr. `exit` has the exit codes of all commands.
 
-use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
-use crate::provider::Providers;
 use exit::{Exit, conclude};
-use terminal::{complain, print};
 
 mod cloudprofile;
 mod completions;
@@ -23,6 +19,7 @@ pub mod input;
 pub mod json_fields;
 mod man;
 mod preview;
+mod program;
 mod progress;
 mod reference;
 pub mod render;
@@ -34,12 +31,13 @@ mod version;
 mod why;
 mod worker_warnings;
 
+pub use program::{Call, Program};
 pub use reference::reference;
 
 /// A Gardener extension that turns Workers into machines.
 #[derive(Debug, Parser)]
 #[command(name = "gardener-extension-worker", version, about, propagate_version = true, after_help = exit::overview())]
-pub struct Arguments {
+struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -78,59 +76,33 @@ enum Command {
     Version(version::VersionArguments),
 }
 
-/// Reads the arguments of the process.
-///
-/// # Errors
-/// The exit code when there is nothing to run: 0 after help, else that of wrong usage.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let parsed = configuration_file::with_file(&arguments).and_then(|arguments| {
-        let matches = called(&arguments).try_get_matches_from_mut(arguments)?;
-        Arguments::from_arg_matches(&matches)
-    });
-    parsed.map_err(|refusal| {
-        let text = refusal.render().ansi().to_string();
-        if refusal.use_stderr() {
-            complain(text.trim_end());
-            return Exit::Usage.into();
-        }
-        // Nothing is left to do when stdout is closed.
-        let _ = print(&text);
-        ExitCode::SUCCESS
-    })
-}
-
-/// How the program is called where its file is `kubectl-gardener_worker`.
-const PLUGIN: &str = "kubectl gardener-worker";
-
-/// The commands, under the name by which the program was called.
-fn called(arguments: &[OsString]) -> clap::Command {
-    let name = arguments.first().and_then(|program| Path::new(program).file_stem());
-    let command = Arguments::command();
-    if name.is_some_and(|name| name == "kubectl-gardener_worker") { command.bin_name(PLUGIN) } else { command }
-}
-
-/// Runs the command that the arguments name, for Workers of these providers.
-#[must_use]
-pub fn run(arguments: Arguments, providers: Providers) -> ExitCode {
-    let result = match arguments.command {
-        Command::Controller(arguments) => return process_exit(crate::controller::start::run(arguments, providers)),
-        Command::Admission(arguments) => return process_exit(crate::admission::run(arguments, providers)),
-        Command::Sidecar(arguments) => return process_exit(crate::sidecar::run(arguments, providers)),
-        Command::Preview(arguments) => preview::run(&arguments, providers),
-        Command::Takeover(arguments) => takeover::run(&arguments, providers),
-        Command::Render(arguments) => render::run(&arguments, providers),
-        Command::Diagnose(arguments) => diagnose::run(&arguments, providers),
-        Command::Explain(arguments) => explain::run(&arguments, providers),
-        Command::Why(arguments) => why::run(&arguments),
-        Command::Forecast(arguments) => forecast::run(&arguments),
-        Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
-        Command::Completions(arguments) => completions::run(&arguments),
-        Command::Man(arguments) => man::run(&arguments),
-        Command::Schema(arguments) => schema::run(&arguments),
-        Command::Version(arguments) => version::run(&arguments, providers),
-    };
-    conclude(result).into()
+impl Call {
+    /// Runs the command.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        let Self { program, arguments, clouds } = self;
+        let providers = program.providers;
+        let result = match arguments.command {
+            Command::Controller(arguments) => {
+                return process_exit(crate::controller::start::run(arguments, providers, clouds));
+            }
+            Command::Admission(arguments) => return process_exit(crate::admission::run(arguments, providers)),
+            Command::Sidecar(arguments) => return process_exit(crate::sidecar::run(arguments, providers)),
+            Command::Preview(arguments) => preview::run(&arguments, providers),
+            Command::Takeover(arguments) => takeover::run(&arguments, providers),
+            Command::Render(arguments) => render::run(&arguments, providers),
+            Command::Diagnose(arguments) => diagnose::run(&arguments, providers),
+            Command::Explain(arguments) => explain::run(&arguments, providers),
+            Command::Why(arguments) => why::run(&arguments),
+            Command::Forecast(arguments) => forecast::run(&arguments),
+            Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
+            Command::Completions(arguments) => completions::run(&arguments, program.command()),
+            Command::Man(arguments) => man::run(&arguments, program.command()),
+            Command::Schema(arguments) => schema::run(&arguments),
+            Command::Version(arguments) => version::run(&arguments, providers),
+        };
+        conclude(result).into()
+    }
 }
 
 /// A process that serves says only whether it has failed.

@@ -1,14 +1,15 @@
 //! `docs/cli.md`, made from the definitions of the commands, so that it can't say anything else than `--help`.
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 
 use super::exit::Exit;
 use super::json_fields::{Field, documents};
+use super::program::Program;
 
-/// The reference page.
+/// The reference page of a program.
 #[must_use]
-pub fn reference() -> String {
-    let mut command = super::Arguments::command();
+pub fn reference(program: Program) -> String {
+    let mut command = program.command();
     command.build();
     let mut page = String::from(
         "# Commands\n\n<!-- Made from the definitions. To make it again: UPDATE_GOLDEN=1 cargo test --test cli -->\n",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{ArgMatches, Command};
 
 use crate::cloud::dependency::Cloud;
 
@@ -39,26 +39,39 @@ pub enum WriteAccess {
 /// Tells whether this process may change something at a cloud.
 pub type WriteCheck = Arc<dyn Fn() -> WriteAccess + Send + Sync>;
 
-/// The cloud of one provider, before it is opened: its arguments of the controller.
-pub trait CloudFactory {
+/// The cloud of one provider, before it is opened.
+pub trait CloudFactory: Sync {
     /// `spec.type` of the Workers that depend on it.
     fn worker_type(&self) -> &'static str;
 
-    /// The cloud with these arguments.
-    fn open(&self, write_check: WriteCheck, task_ended: TaskEnded) -> Arc<dyn Cloud>;
+    /// The command of the controller, with the arguments that this cloud needs beside the others. They may stand in the
+    /// environment and in the file of `--config` as all can.
+    fn with_arguments(&self, command: Command) -> Command;
+
+    /// The cloud with what was typed.
+    ///
+    /// # Errors
+    /// When what was typed is not what [`with_arguments`](Self::with_arguments) asks for.
+    fn open(
+        &self,
+        typed: &ArgMatches,
+        write_check: WriteCheck,
+        task_ended: TaskEnded,
+    ) -> Result<Arc<dyn Cloud>, clap::Error>;
 }
 
-/// The arguments of the controller that clouds bring: the one list of them.
-#[derive(Clone, Debug, Default, Args)]
+/// The clouds of a program, and what was typed for them.
+#[derive(Clone)]
 pub struct CloudArguments {
-    #[command(flatten)]
-    azure: azure::AzureArguments,
+    factories: &'static [&'static dyn CloudFactory],
+    typed: ArgMatches,
 }
 
 impl CloudArguments {
-    fn factories(&self) -> [&dyn CloudFactory; 1] {
-        let Self { azure } = self;
-        [azure]
+    /// What was typed for the controller, for these clouds.
+    #[must_use]
+    pub fn new(factories: &'static [&'static dyn CloudFactory], typed: ArgMatches) -> Self {
+        Self { factories, typed }
     }
 }
 
@@ -68,10 +81,20 @@ pub struct Clouds(BTreeMap<&'static str, Arc<dyn Cloud>>);
 
 impl Clouds {
     /// All of them.
-    #[must_use]
-    pub fn open(arguments: &CloudArguments, write_check: &WriteCheck, task_ended: &TaskEnded) -> Self {
-        let open = |factory: &dyn CloudFactory| factory.open(Arc::clone(write_check), Arc::clone(task_ended));
-        Self(arguments.factories().into_iter().map(|factory| (factory.worker_type(), open(factory))).collect())
+    ///
+    /// # Errors
+    /// As [`CloudFactory::open`].
+    pub fn open(
+        arguments: &CloudArguments,
+        write_check: &WriteCheck,
+        task_ended: &TaskEnded,
+    ) -> Result<Self, clap::Error> {
+        let CloudArguments { factories, typed } = arguments;
+        let open = |factory: &&'static dyn CloudFactory| {
+            let cloud = factory.open(typed, Arc::clone(write_check), Arc::clone(task_ended))?;
+            Ok((factory.worker_type(), cloud))
+        };
+        factories.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
     /// The cloud of Workers of that type; `None` where pools depend on nothing.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cloud::CloudArguments;
 use crate::cluster::garden::Garden;
 use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
@@ -38,8 +37,6 @@ pub(crate) struct ControllerArguments {
     /// has not put them into the Worker.
     #[arg(long, env = "GARDEN_KUBECONFIG", value_name = "FILE")]
     pub(super) garden_kubeconfig: Option<PathBuf>,
-    #[command(flatten)]
-    pub(super) clouds: CloudArguments,
     /// Reconcile on generation changes, ignoring the operation annotation; also when the Cluster changes what its machines
     /// need.
     #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]

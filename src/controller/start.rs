@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tower::{BoxError, ServiceBuilder};
 use tracing::{info, warn};
 
-use crate::cloud::{Clouds, TaskEnded, WorkerName};
+use crate::cloud::{CloudArguments, Clouds, TaskEnded, WorkerName};
 use crate::cluster::answers::Answers;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::connection::{Access, connection};
@@ -55,8 +55,8 @@ const RELEASE: Duration = Duration::from_millis(300);
 
 /// Runs the controller for Workers of these providers until it is told to stop.
 #[must_use]
-pub(crate) fn run(arguments: ControllerArguments, providers: Providers) -> ExitCode {
-    match start(arguments, providers) {
+pub(crate) fn run(arguments: ControllerArguments, providers: Providers, clouds: CloudArguments) -> ExitCode {
+    match start(&arguments, providers, &clouds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Logs may not be there yet.
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: ControllerArguments, providers: Providers) -> ExitC
     }
 }
 
-fn start(arguments: ControllerArguments, providers: Providers) -> anyhow::Result<()> {
+fn start(arguments: &ControllerArguments, providers: Providers, clouds: &CloudArguments) -> anyhow::Result<()> {
     let runtime = threads::start().context("no threads")?;
     let result = runtime.block_on(async {
         let traces = Traces::begin(arguments.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty()))?;
@@ -76,7 +76,7 @@ fn start(arguments: ControllerArguments, providers: Providers) -> anyhow::Result
             traces.as_ref().map(|traces| traces.layer()),
         )?;
         traces.iter().for_each(Traces::tell);
-        serve(&arguments, providers, logs, traces).await
+        serve(arguments, providers, clouds, logs, traces).await
     });
     // Nothing that is still under way may hold up the end.
     runtime.shutdown_background();
@@ -95,6 +95,7 @@ fn candidate(arguments: &ControllerArguments, client: &Client, leadership: &Lead
 async fn serve(
     arguments: &ControllerArguments,
     providers: Providers,
+    clouds: &CloudArguments,
     logs: LogSwitch,
     traces: Option<Traces>,
 ) -> anyhow::Result<()> {
@@ -121,7 +122,7 @@ async fn serve(
         let mut election = pin!(election(candidate.as_mut(), &metrics));
         let mut heartbeat = pin!(beat(arguments, &unfenced));
         let mut unanswered = pin!(until_given_up(&access, &readiness, elected));
-        let mut work = pin!(work(arguments, providers, access.clone(), &readiness, &metrics, stopped));
+        let mut work = pin!(work(arguments, (providers, clouds), access.clone(), &readiness, &metrics, stopped));
         let result = tokio::select! {
             result = &mut work => result,
             error = &mut election => Err(error),
@@ -192,7 +193,7 @@ async fn beat(arguments: &ControllerArguments, client: &Client) {
 /// Waits for what the controller needs, then runs it.
 async fn work(
     arguments: &ControllerArguments,
-    providers: Providers,
+    (providers, clouds): (Providers, &CloudArguments),
     access: Access,
     readiness: &Readiness,
     metrics: &Arc<Metrics>,
@@ -222,7 +223,7 @@ async fn work(
     let context = Arc::new(ControllerContext {
         events: EventRecorder::new(client.clone()),
         garden: arguments.garden(),
-        clouds: Clouds::open(&arguments.clouds, &fence.before_clouds(), &asking_for(requests.clone())),
+        clouds: Clouds::open(clouds, &fence.before_clouds(), &asking_for(requests.clone()))?,
         client,
         answers,
         served,

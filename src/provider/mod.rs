@@ -155,7 +155,7 @@ pub trait PoolPlanner {
 }
 
 /// The providers of a program, each type once. A program with one of its own hands its list to
-/// [`cli::run`](crate::cli::run).
+/// [`cli::Program`](crate::cli::Program).
 #[derive(Clone, Copy)]
 pub struct Providers {
     /// Those that serve Workers.

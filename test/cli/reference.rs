@@ -1,19 +1,18 @@
 //! The reference page says what the commands say.
 
-use clap::CommandFactory;
-use gardener_extension_worker::cli::{Arguments, reference};
+use gardener_extension_worker::cli::{Program, reference};
 
 use crate::binary::run;
 use crate::golden::assert_same;
 
 #[test]
 fn the_page_is_current() {
-    assert_same("docs/cli.md", &reference());
+    assert_same("docs/cli.md", &reference(Program::SHIPPED));
 }
 
 #[test]
 fn every_command_has_an_example() {
-    let command = Arguments::command();
+    let command = Program::SHIPPED.command();
     for command in command.get_subcommands() {
         assert_has_example(&[command.get_name()]);
         command.get_subcommands().for_each(|below| assert_has_example(&[command.get_name(), below.get_name()]));

@@ -6,31 +6,59 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 
+mod quarry;
+
 use std::process::{Command, ExitCode};
 
 use clap::Parser as _;
+use gardener_extension_worker::cli::Program;
 use serde_json::{Value, json};
 use test_support::conformance::{Example, check};
 use tiny::PROVIDERS;
 
+/// The program: that of `example/tiny`, with a cloud.
+const PROGRAM: Program = Program { providers: PROVIDERS, clouds: &[&quarry::QuarryFactory] };
 /// Commands of the program that this test calls by starting itself.
 const COMMANDS: [&str; 4] = ["controller", "render", "explain", "cloudprofile"];
+/// What this binary is called with to be the demo.
+const DEMO: &str = "demo";
 /// Longest that the provider may be to be called tiny, with its imports.
 const LINES: usize = 200;
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1);
     if command.is_some_and(|command| COMMANDS.contains(&command.as_str())) {
-        return gardener_extension_worker::cli::parse(std::env::args_os())
-            .map_or_else(|code| code, |arguments| gardener_extension_worker::cli::run(arguments, PROVIDERS));
+        return PROGRAM.run(std::env::args_os());
+    }
+    if std::env::args().nth(1).as_deref() == Some(DEMO) {
+        return local::run(&local::Arguments::parse_from(["local", "pebble", "--exit"]));
     }
     is_tiny();
     plans_its_pools();
     explains_its_images();
     resolves_its_cloud_profile();
     conforms();
+    clouds_bring_arguments();
     println!("the example is planned and explained; now live");
-    local::run(&local::Arguments::parse_from(["local", "pebble", "--exit"]))
+    live()
+}
+
+fn clouds_bring_arguments() {
+    let help = output(&["controller", "--help"]);
+    assert!(help.contains("--quarry-log") && !help.contains("--azure"), "{help}");
+    assert!(PROGRAM.command().try_get_matches_from(["program", "controller"]).is_err(), "it is required");
+}
+
+/// The demo, which starts this binary as the controller; its cloud is asked before machines are made and after they are ready.
+fn live() -> ExitCode {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let this = std::env::current_exe().unwrap();
+    let demo = Command::new(this).arg(DEMO).env(quarry::VARIABLE, &log).status().unwrap();
+    let asked = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = asked.lines().collect();
+    assert!(lines.first() == Some(&"ensure pebble") && lines.contains(&"clean up"), "the cloud was asked: {lines:?}");
+    if demo.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn is_tiny() {

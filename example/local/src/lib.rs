@@ -26,8 +26,7 @@ use clap::Parser;
 #[must_use]
 pub fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("controller") {
-        let arguments = gardener_extension_worker::cli::Arguments::parse();
-        return gardener_extension_worker::cli::run(arguments, tiny::PROVIDERS);
+        return tiny::PROGRAM.run(std::env::args_os());
     }
     run(&Arguments::parse())
 }

@@ -2,6 +2,7 @@
 
 pub mod pebble;
 
+use gardener_extension_worker::cli::Program;
 use gardener_extension_worker::provider::Providers;
 use gardener_extension_worker::provider::alicloud::AliCloud;
 use gardener_extension_worker::provider::aws::Aws;
@@ -13,3 +14,6 @@ pub const PROVIDERS: Providers = Providers {
     of_machines: &[&Azure, &Aws, &Gcp, &AliCloud, &pebble::Pebble],
     of_images: Providers::SHIPPED.of_images,
 };
+
+/// The program. Pebble's pools depend on nothing at their cloud, so it has the clouds that `gardener-extension-worker` has.
+pub const PROGRAM: Program = Program { providers: PROVIDERS, clouds: Program::SHIPPED.clouds };

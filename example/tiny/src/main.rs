@@ -3,8 +3,6 @@
 
 use std::process::ExitCode;
 
-use gardener_extension_worker::cli::{parse, run};
-
 fn main() -> ExitCode {
-    parse(std::env::args_os()).map_or_else(|code| code, |arguments| run(arguments, tiny::PROVIDERS))
+    tiny::PROGRAM.run(std::env::args_os())
 }

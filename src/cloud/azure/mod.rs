@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -60,8 +60,8 @@ const SETTLE_TIMEOUT: Duration = Duration::from_millis(400);
 const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 /// Azure's arguments of the controller.
-#[derive(Clone, Debug, Default, Args)]
-pub struct AzureArguments {
+#[derive(Args)]
+struct AzureArguments {
     /// Address for requests to Azure's resource manager, for every cloud: a proxy, or a simulator for tests.
     #[arg(long, env = "AZURE_RESOURCE_MANAGER_URL", value_name = "URL")]
     azure_resource_manager_url: Option<Origin>,
@@ -70,15 +70,28 @@ pub struct AzureArguments {
     azure_authority_url: Option<Origin>,
 }
 
-impl CloudFactory for AzureArguments {
+/// Scale sets at Azure, before there is a controller.
+pub(crate) struct AzureFactory;
+
+impl CloudFactory for AzureFactory {
     fn worker_type(&self) -> &'static str {
         provider::azure::Azure.provider_type()
     }
 
-    fn open(&self, write_check: WriteCheck, task_ended: TaskEnded) -> Arc<dyn Cloud> {
-        let Self { azure_resource_manager_url, azure_authority_url } = self.clone();
+    fn with_arguments(&self, command: Command) -> Command {
+        AzureArguments::augment_args(command)
+    }
+
+    fn open(
+        &self,
+        typed: &ArgMatches,
+        write_check: WriteCheck,
+        task_ended: TaskEnded,
+    ) -> Result<Arc<dyn Cloud>, clap::Error> {
+        let AzureArguments { azure_resource_manager_url, azure_authority_url } =
+            AzureArguments::from_arg_matches(typed)?;
         let addresses = Addresses { resource_manager: azure_resource_manager_url, authority: azure_authority_url };
-        Arc::new(Azure::new(addresses, write_check, task_ended))
+        Ok(Arc::new(Azure::new(addresses, write_check, task_ended)))
     }
 }
 

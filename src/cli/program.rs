@@ -1,0 +1,86 @@
+//! The program that a crate builds: its providers, its clouds, and the commands that follow from them.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+
+use super::exit::Exit;
+use super::terminal::{complain, print};
+use super::{Arguments, configuration_file};
+use crate::cloud::{CloudArguments, CloudFactory, azure};
+use crate::provider::Providers;
+
+/// How the program is called where its file is `kubectl-gardener_worker`.
+const PLUGIN: &str = "kubectl gardener-worker";
+/// The command that clouds bring arguments to.
+const CONTROLLER: &str = "controller";
+
+/// A program for Workers of these providers. A crate with a provider of its own builds one and calls [`Program::run`].
+#[derive(Clone, Copy)]
+pub struct Program {
+    /// Whose Workers are served, and whose CloudProfiles are understood.
+    pub providers: Providers,
+    /// What creates at clouds that pools of some of them depend on; each Worker type at most once.
+    pub clouds: &'static [&'static dyn CloudFactory],
+}
+
+/// What was typed.
+pub struct Call {
+    pub(super) program: Program,
+    pub(super) arguments: Arguments,
+    pub(super) clouds: CloudArguments,
+}
+
+impl Program {
+    /// `gardener-extension-worker`.
+    pub const SHIPPED: Self = Self { providers: Providers::SHIPPED, clouds: &[&azure::AzureFactory] };
+
+    /// Its commands, with the arguments that its clouds need.
+    #[must_use]
+    pub fn command(self) -> clap::Command {
+        let with_clouds = |command| self.clouds.iter().fold(command, |command, cloud| cloud.with_arguments(command));
+        Arguments::command().mut_subcommand(CONTROLLER, with_clouds)
+    }
+
+    /// Reads the arguments of the process, the first of which is the name of the program.
+    ///
+    /// # Errors
+    /// The exit code when there is nothing to run: 0 after help, else that of wrong usage.
+    pub fn parse(self, arguments: impl IntoIterator<Item = OsString>) -> Result<Call, ExitCode> {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        self.read(&arguments).map_err(|refusal| {
+            let text = refusal.render().ansi().to_string();
+            if refusal.use_stderr() {
+                complain(text.trim_end());
+                return Exit::Usage.into();
+            }
+            // Nothing is left to do when stdout is closed.
+            let _ = print(&text);
+            ExitCode::SUCCESS
+        })
+    }
+
+    /// Reads the arguments of the process and runs the command that they name.
+    #[must_use]
+    pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+        self.parse(arguments).map_or_else(|code| code, Call::run)
+    }
+
+    fn read(self, arguments: &[OsString]) -> Result<Call, clap::Error> {
+        let command = self.called(arguments);
+        let arguments = configuration_file::with_file(&command, arguments)?;
+        let matches = command.try_get_matches_from(arguments)?;
+        let typed = matches.subcommand_matches(CONTROLLER).map_or_else(ArgMatches::default, Clone::clone);
+        let clouds = CloudArguments::new(self.clouds, typed);
+        Ok(Call { program: self, arguments: Arguments::from_arg_matches(&matches)?, clouds })
+    }
+
+    /// The commands, under the name by which the program was called.
+    fn called(self, arguments: &[OsString]) -> clap::Command {
+        let name = arguments.first().and_then(|program| Path::new(program).file_stem());
+        let command = self.command();
+        if name.is_some_and(|name| name == "kubectl-gardener_worker") { command.bin_name(PLUGIN) } else { command }
+    }
+}
