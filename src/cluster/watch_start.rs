@@ -2,12 +2,15 @@
 //! it goes on, and a kind of which nothing changes, or which has no objects, has none. So the answer to a watch request is the
 //! sign: from then on the API server sends what was missed and what comes.
 //!
+//! A watch that begins with a streamed list goes on with nothing: it shows everything when the list has ended. kube asks for a
+//! list that any API server may have had at any time; here it is the newest, because deletions are believed by it.
+//!
 //! A watch that ends as soon as it has begun has shown nothing. kube would begin it again without a pause; here it has failed.
 
 use std::time::{Duration, Instant};
 
 use axum::body::Body as AnswerBody;
-use axum::http::{Request, Response};
+use axum::http::{Request, Response, Uri};
 use futures::{StreamExt, future, stream};
 use kube::Client;
 use kube::client::Body;
@@ -27,19 +30,36 @@ struct EndedAtOnce;
 pub(crate) fn telling(client: &Client, begun: impl Fn() + Clone + Send + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
     let client = client.clone();
-    let service = service_fn(move |request: Request<Body>| {
+    let service = service_fn(move |mut request: Request<Body>| {
         let (client, begun) = (client.clone(), begun.clone());
         async move {
             let is_watch = ApiRequest::of(request.method(), request.uri()).is_some_and(|asked| asked.verb == "watch");
+            let newest = is_watch.then(|| newest_list(request.uri())).flatten();
+            let begins_with_list = newest.is_some();
+            if let Some(uri) = newest {
+                *request.uri_mut() = uri;
+            }
             let answer = client.send(request).await?.map(AnswerBody::new);
             if !is_watch || !answer.status().is_success() {
                 return Ok(answer);
             }
-            begun();
+            if !begins_with_list {
+                begun();
+            }
             Ok::<_, kube::Error>(failing_if_ended_at_once(answer))
         }
     });
     Client::new(service, namespace)
+}
+
+/// The same request for the newest list, if it is one that begins with a streamed list.
+fn newest_list(uri: &Uri) -> Option<Uri> {
+    let query = uri.query().filter(|query| query.split('&').any(|parameter| parameter == "sendInitialEvents=true"))?;
+    let kept = query.split('&').filter(|parameter| !parameter.starts_with("resourceVersion="));
+    let mut parts = uri.clone().into_parts();
+    let query = kept.collect::<Vec<_>>().join("&");
+    parts.path_and_query = Some(format!("{}?{query}", uri.path()).parse().ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 fn failing_if_ended_at_once(answer: Response<AnswerBody>) -> Response<AnswerBody> {

@@ -40,7 +40,7 @@ use crate::cluster::cache::SeedCache;
 use crate::cluster::decode_guard::Guarded;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
-use crate::cluster::retry_layer::random_half;
+use crate::cluster::retry_layer::{ANSWER_DEADLINE, random_half};
 use crate::cluster::store::{Relisted, Store};
 use crate::cluster::trimmed::Trimmed;
 use crate::cluster::watch_start::telling;
@@ -216,10 +216,7 @@ impl Start<'_> {
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
         let api = Api::<K>::all(telling(self.client, resumed));
-        let config = config.page_size(PAGE).timeout(WATCH);
-        listing_anew(move || watcher(api.clone(), config.clone()).boxed(), is_in_doubt)
-            .backoff(Pause::default())
-            .boxed()
+        listing_anew(watching(api, config), is_in_doubt).backoff(Pause::default()).boxed()
     }
 
     /// Hands each event over; `None` stands for a failure.
@@ -255,31 +252,113 @@ impl Start<'_> {
     }
 }
 
+/// How a watch gets what is there when it begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InitialList {
+    /// As events, one after the other: nothing is in memory as a whole.
+    Streamed,
+    /// In pages, from an API server that does not stream lists.
+    Paged,
+}
+
+/// Begins to watch, each time anew.
+fn watching<K>(
+    api: Api<K>,
+    config: watcher::Config,
+) -> impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let paged = config.page_size(PAGE).timeout(WATCH);
+    move |initial_list| {
+        let config = match initial_list {
+            InitialList::Streamed => paged.clone().streaming_lists(),
+            InitialList::Paged => paged.clone(),
+        };
+        watcher(api.clone(), config).boxed()
+    }
+}
+
+/// Whether an API server says that it does not stream lists, or does not know what that is.
+fn refuses_to_stream(error: &watcher::Error) -> bool {
+    let watcher::Error::WatchStartFailed(kube::Error::Api(status)) = error else { return false };
+    matches!(status.code, 400 | 422)
+}
+
 /// kube lists everything anew when a watch ends because it is too far behind, but not when it can't even begin: then it would
-/// ask for the same for ever. Nor does it know that something is in doubt.
+/// ask for the same for ever. Nor does it know that something is in doubt, that an API server does not stream lists, or that
+/// a streamed list has stopped halfway.
 fn listing_anew<K: 'static>(
-    watch: impl Fn() -> BoxStream<'static, watcher::Result<Event<K>>>,
+    watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
     is_in_doubt: impl Fn() -> bool,
 ) -> impl Stream<Item = watcher::Result<Event<K>>> {
-    let begin = (watch(), watch, is_in_doubt, Instant::now() + DOUBTS);
-    stream::unfold(begin, async |(mut events, watch, is_in_doubt, mut check_at)| {
+    let streamed = InitialList::Streamed;
+    let watching = Watching {
+        events: watch(streamed),
+        initial_list: streamed,
+        listing_since: None,
+        check_at: Instant::now() + DOUBTS,
+    };
+    stream::unfold((watching, watch, is_in_doubt), async |(mut watching, watch, is_in_doubt)| {
         let event = loop {
-            if check_at <= Instant::now() {
-                check_at = Instant::now() + DOUBTS;
-                if is_in_doubt() {
-                    warn!("no watch shows that something is gone that was deleted; everything is listed anew");
-                    events = watch();
-                }
+            let Ok(event) = timeout_at(watching.check_at.into(), watching.events.next()).await else {
+                watching.check(&watch, &is_in_doubt);
+                continue;
+            };
+            let event = event?;
+            if watching.initial_list == InitialList::Streamed && event.as_ref().is_err_and(refuses_to_stream) {
+                debug!("the API server does not stream lists; they are read in pages");
+                watching.initial_list = InitialList::Paged;
+                watching.events = watch(InitialList::Paged);
+                continue;
             }
-            if let Ok(event) = timeout_at(check_at.into(), events.next()).await {
-                break event?;
-            }
+            break event;
+        };
+        watching.listing_since = match &event {
+            Ok(Event::Init | Event::InitApply(_)) => Some(Instant::now()),
+            _ => None,
         };
         if matches!(&event, Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410) {
-            events = watch();
+            watching.events = watch(watching.initial_list);
         }
-        Some((event, (events, watch, is_in_doubt, check_at)))
+        if watching.check_at <= Instant::now() {
+            watching.check(&watch, &is_in_doubt);
+        }
+        Some((event, (watching, watch, is_in_doubt)))
     })
+}
+
+/// A watch that goes on.
+struct Watching<K> {
+    events: BoxStream<'static, watcher::Result<Event<K>>>,
+    initial_list: InitialList,
+    /// When the last object of a list came that is not complete yet.
+    listing_since: Option<Instant>,
+    /// When is looked next whether something is in doubt.
+    check_at: Instant,
+}
+
+impl<K> Watching<K> {
+    /// Begins anew where nothing else would help.
+    fn check(
+        &mut self,
+        watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
+        is_in_doubt: impl Fn() -> bool,
+    ) {
+        self.check_at = Instant::now() + DOUBTS;
+        // Requests for pages have deadlines of their own.
+        let is_streamed = self.initial_list == InitialList::Streamed;
+        let has_stopped = is_streamed && self.listing_since.is_some_and(|since| since.elapsed() > ANSWER_DEADLINE);
+        if has_stopped {
+            warn!("a list has stopped before its end; everything is listed anew");
+        } else if is_in_doubt() {
+            warn!("no watch shows that something is gone that was deleted; everything is listed anew");
+        } else {
+            return;
+        }
+        self.listing_since = None;
+        self.events = watch(self.initial_list);
+    }
 }
 
 /// Puts what an event shows into a store, and calls `change` with what somebody else has done.
@@ -344,7 +423,63 @@ impl Backoff for Pause {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body as AnswerBody;
+    use axum::http::{Request, Response};
+    use futures::future;
+    use kube::client::Body;
+    use serde_json::json;
+    use tower::service_fn;
+
     use super::*;
+
+    /// What a new watch shows first: of an API server that streams lists, or of one that does not.
+    async fn shown_first(streams: bool) -> (Vec<String>, Vec<String>) {
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let queries = Arc::clone(&asked);
+        let service = service_fn(move |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let (is_watch, begins_with_list) = (query.contains("watch=true"), query.contains("sendInitialEvents=true"));
+            queries.lock().unwrap().push(query);
+            let object = json!({"metadata": {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "3"}});
+            let (status, text) = match (is_watch, begins_with_list && streams) {
+                (true, true) => {
+                    let end = json!({"k8s.io/initial-events-end": "true"});
+                    let bookmark = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"resourceVersion": "7", "annotations": end}});
+                    let events =
+                        [json!({"type": "ADDED", "object": object}), json!({"type": "BOOKMARK", "object": bookmark})];
+                    (200, events.map(|event| format!("{event}\n")).concat())
+                }
+                (true, false) => {
+                    let refusal = json!({"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422,
+                        "message": "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"});
+                    (422, refusal.to_string())
+                }
+                _ => (200, json!({"metadata": {"resourceVersion": "7"}, "items": [object]}).to_string()),
+            };
+            let pieces = stream::iter([Ok::<_, kube::Error>(text)]).chain(stream::pending());
+            let body = if is_watch && status == 200 { AnswerBody::from_stream(pieces) } else { text_of(pieces) };
+            future::ok::<_, kube::Error>(Response::builder().status(status).body(body).unwrap())
+        });
+        let api = Api::<Secret>::all(telling(&kube::Client::new(service, "default"), || {}));
+        let events = listing_anew(watching(api, watcher::Config::default()), || false);
+        let first: Vec<_> = events.take(3).map(|event| event.unwrap().to_string()).collect().await;
+        let asked = asked.lock().unwrap().clone();
+        (first, asked)
+    }
+
+    fn text_of(pieces: impl Stream<Item = Result<String, kube::Error>> + Send + 'static) -> AnswerBody {
+        AnswerBody::from_stream(pieces.take(1))
+    }
+
+    #[tokio::test]
+    async fn the_newest_list_is_streamed_where_the_api_server_does_that() {
+        for streams in [true, false] {
+            let (first, asked) = shown_first(streams).await;
+            assert_eq!(first, ["Init", "InitApply(a)", "InitDone"], "streams: {streams}");
+            assert!(asked.iter().all(|query| !query.contains("resourceVersion=0")), "not of any age: {asked:?}");
+            assert_eq!(asked.len(), if streams { 1 } else { 2 }, "{asked:?}");
+        }
+    }
 
     #[test]
     fn a_watch_tries_again_within_two_seconds_however_long_it_has_failed() {
