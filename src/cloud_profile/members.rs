@@ -72,6 +72,14 @@ const PROFILE: Members = &[
     ("status", Document),
 ];
 
+const NAMESPACED_PROFILE: Members = &[
+    ("apiVersion", Text),
+    ("kind", Text),
+    ("metadata", Object(&[METADATA])),
+    ("spec", Object(&[NAMESPACED_SPEC])),
+    ("status", Document),
+];
+
 const METADATA: Members = &[
     ("name", Text),
     ("generateName", Text),
@@ -104,6 +112,17 @@ const SPEC: Members = &[
     ("limits", Object(&[&[("maxNodesTotal", Number)]])),
     ("machineCapabilities", List(&Object(&[&[("name", Text), ("values", TEXTS)]]))),
     ("controlPlane", Object(&[&[("allowZonePinning", Flag)]])),
+];
+
+const NAMESPACED_SPEC: Members = &[
+    ("caBundle", Text),
+    ("kubernetes", Object(&[&[("versions", List(&Object(&[VERSION])))]])),
+    ("machineImages", List(&Object(&[IMAGE]))),
+    ("machineTypes", List(&Object(&[MACHINE_TYPE]))),
+    ("volumeTypes", List(&Object(&[VOLUME_TYPE]))),
+    ("parent", Object(&[&[("kind", Text), ("name", Text)]])),
+    ("providerConfig", Document),
+    ("limits", Object(&[&[("maxNodesTotal", Number)]])),
 ];
 
 const VERSION: Members = &[
@@ -188,12 +207,14 @@ fn schema_of(shape: Shape) -> Value {
     }
 }
 
-/// Takes everything out of the document of a CloudProfile that does not fit, so that the rest can be decoded. Items of lists
+/// Takes everything out of the document of a CloudProfile or NamespacedCloudProfile that does not fit, so that the rest can be decoded. Items of lists
 /// stay, empty, and so do their positions; a number where text is wanted becomes text.
 #[must_use]
 pub fn take_out_misfits(document: &mut Value) -> Vec<Misfit> {
     let mut misfits = Vec::new();
-    if !fits(document, Object(&[PROFILE]), "", &mut misfits) {
+    let shape =
+        if document["kind"] == "NamespacedCloudProfile" { Object(&[NAMESPACED_PROFILE]) } else { Object(&[PROFILE]) };
+    if !fits(document, shape, "", &mut misfits) {
         *document = Value::Object(Map::new());
     }
     if let Some(members) = document.as_object_mut() {

@@ -58,6 +58,15 @@ pub struct Report {
     pub size: Size,
 }
 
+impl Report {
+    fn of(document: &Value, mut findings: Vec<Finding>) -> Self {
+        findings.sort_by_cached_key(Finding::place);
+        findings.dedup();
+        let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        Self { profile: name, findings, size: Size::of_document(document) }
+    }
+}
+
 /// Everything that the rules look at.
 struct Lint<'a> {
     settings: Settings,
@@ -111,8 +120,7 @@ fn unreadable(document: &Value, error: &ProfileError) -> Report {
         advice: "Correct the member; until then nothing else can be judged.".to_owned(),
         refusal: None,
     };
-    let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    Report { profile: name, findings: vec![finding], size: Size::of_document(document) }
+    Report::of(document, vec![finding])
 }
 
 impl<'a> Lint<'a> {

@@ -4,12 +4,14 @@
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Rule, Severity};
+use super::reading::{is_below_one_of, of_misfit, opened};
 use super::refusals::{API_VERSION, Named, refused_by_gardener, refused_by_provider};
-use super::{Report, Settings, Size, lint, unreadable};
+use super::{Report, Settings, lint, unreadable};
 use crate::api::gardener::{NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::capabilities::Life;
 use crate::cloud_profile::architecture_fields::apply_defaults;
+use crate::cloud_profile::members::take_out_misfits;
 use crate::cloud_profile::namespaced::merge;
 use crate::cloud_profile::namespaced_rules::{Refusals, leave_out_inactive, validate_namespaced};
 use crate::offer::profile::{ProfileError, spec_of};
@@ -36,12 +38,13 @@ pub fn lint_namespaced(
     let format = providers
         .profile_format(&parent.provider_type)
         .ok_or_else(|| ProfileError::Type { provider_type: parent.provider_type.clone() })?;
-    let written: NamespacedProfileSpec = match decode_lenient(&to_go_json(&document["spec"])) {
-        Ok(spec) => spec,
-        Err(error) => return Ok(unreadable(document, &error.into())),
+    let mut readable = document.clone();
+    let mut unreadable_members: Vec<Finding> = take_out_misfits(&mut readable).into_iter().map(of_misfit).collect();
+    let Some(config) = opened(format, &mut readable, &mut unreadable_members) else {
+        return Ok(Report::of(document, unreadable_members));
     };
-    let config = match format.open(written.provider_config.as_deref()) {
-        Ok(config) => config,
+    let written: NamespacedProfileSpec = match decode_lenient(&to_go_json(&readable["spec"])) {
+        Ok(spec) => spec,
         Err(error) => return Ok(unreadable(document, &error.into())),
     };
     let mut findings = left_out(&written, settings);
@@ -51,7 +54,7 @@ pub fn lint_namespaced(
     findings.extend(own.0.iter().map(|error| refused_by_gardener(error, &named)));
     let of_provider = config.validate_namespaced(&written, &parent);
     findings.extend(of_provider.0.iter().map(|error| refused_by_provider(error, &named)));
-    let is_refused = findings.iter().any(|finding| finding.severity == Severity::Error);
+    let is_refused = findings.iter().chain(&unreadable_members).any(|finding| finding.severity == Severity::Error);
     if !is_refused {
         let mut spec = written;
         leave_out_inactive(&mut spec, None, settings.now);
@@ -64,10 +67,9 @@ pub fn lint_namespaced(
             Err(error) => return Ok(unreadable(document, &error.into())),
         }
     }
-    findings.sort_by_cached_key(Finding::place);
-    findings.dedup();
-    let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    Ok(Report { profile: name, findings, size: Size::of_document(document) })
+    findings.retain(|finding| !is_below_one_of(&unreadable_members, &finding.path));
+    findings.extend(unreadable_members);
+    Ok(Report::of(document, findings))
 }
 
 /// New versions that can't be used any more, or not yet.

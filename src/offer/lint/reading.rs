@@ -62,7 +62,7 @@ impl Reading {
 }
 
 /// The provider's half without what it does not know; none when it is another document.
-fn opened(
+pub(super) fn opened(
     format: &dyn ProfileFormat,
     document: &mut Value,
     findings: &mut Vec<Finding>,
@@ -129,7 +129,7 @@ fn split_last(path: &str) -> Option<(&str, &str)> {
     (!path.is_empty()).then_some((around, last.trim_start_matches(['.', '[']).trim_end_matches(']')))
 }
 
-fn of_misfit(misfit: Misfit) -> Finding {
+pub(super) fn of_misfit(misfit: Misfit) -> Finding {
     let Misfit { path, problem } = misfit;
     let (rule, reason, advice) = match problem {
         Problem::Unknown { nearest, known } => {

@@ -106,3 +106,23 @@ fn profiles() {
     });
     assert_same("test/cli/golden/broken-profiles.txt", &text);
 }
+
+#[test]
+fn namespaced_profiles() {
+    let text = std::fs::read_to_string("test/cli/broken/namespaced.yaml").unwrap();
+    let namespaced = documents(&text).unwrap().remove(0);
+    let parent = "example/cloudprofiles/azure.yaml";
+    let lint = |document: &Value| {
+        let arguments = ["cloudprofile", "lint", "--parent", parent, "-", "--at", "2026-11-21T00:00:00Z"];
+        outcome(command(&arguments), &serde_json::to_string_pretty(document).unwrap())
+    };
+    assert_eq!(lint(&namespaced).code, 0, "{:?}", lint(&namespaced));
+    let text = outputs(&cases(include_str!("namespaced.txt")), |case| {
+        let mut document = namespaced.clone();
+        put(&mut document, &format!("/{}", case.place), case.value.clone());
+        let shown = lint(&document);
+        assert_ne!(shown.code, 0, "{}: what a garden refuses is never green", case.line);
+        shown
+    });
+    assert_same("test/cli/golden/broken-namespaced.txt", &text);
+}
