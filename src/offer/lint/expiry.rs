@@ -90,7 +90,7 @@ impl<'a> Lint<'a> {
         let wanted = match strategy {
             "patch" => "a newer version of the same major",
             "minor" => "a newer version",
-            _ => "a newer version that has not expired",
+            _ => "a newer, unexpired version",
         };
         let others = image.versions.iter().map(|other| &other.listed);
         let others = others.filter(|other| other.at(after(expires)) != Classification::Preview);
