@@ -92,24 +92,32 @@ fn main() {
         MEMORY.current_usage_as_mb()
     );
     let span = [start(), start() + SignedDuration::from_hours(24 * 365)];
-    for threads in [1, 2] {
+    let steps_of = |shoot: &MaintainedShoot, catalog: &VersionCatalog<'_>| {
+        forecast(shoot, catalog, &Garden { validates: true, ..Garden::default() }, span).steps.len()
+    };
+    for (threads, count) in [(1, SHOOTS / 10), (1, SHOOTS), (2, SHOOTS)] {
         let begin = Instant::now();
         let steps: usize = std::thread::scope(|scope| {
             let work = |shoots: &[MaintainedShoot]| -> usize {
-                let steps = shoots.iter().zip(catalogs.iter().cycle()).map(|(shoot, catalog)| {
-                    forecast(shoot, catalog, &Garden { validates: true, ..Garden::default() }, span).steps.len()
-                });
-                steps.sum()
+                shoots.iter().zip(catalogs.iter().cycle()).map(|(shoot, catalog)| steps_of(shoot, catalog)).sum()
             };
-            let parts: Vec<_> =
-                shoots.chunks(SHOOTS.div_ceil(threads)).map(|part| scope.spawn(move || work(part))).collect();
+            let parts = shoots[..count].chunks(count.div_ceil(threads));
+            let parts: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
             parts.into_iter().map(|part| part.join().expect("no panic")).sum()
         });
         let seconds = begin.elapsed().as_secs_f64();
         println!(
-            "{threads} threads: {seconds:.2} s, {:.3} ms a shoot, {steps} steps, peak {:.0} MB",
-            seconds * 1000.0 * threads as f64 / SHOOTS as f64,
+            "{count} shoots, {threads} threads: {seconds:.2} s, {:.3} ms a shoot, {steps} steps, peak {:.0} MB",
+            seconds * 1000.0 * threads as f64 / count as f64,
             MEMORY.peak_usage_as_mb()
         );
     }
+    let mut times: Vec<f64> = Vec::new();
+    for (shoot, catalog) in shoots.iter().zip(catalogs.iter().cycle()).take(SHOOTS / 10) {
+        let begin = Instant::now();
+        steps_of(shoot, catalog);
+        times.push(begin.elapsed().as_secs_f64() * 1000.0);
+    }
+    times.sort_by(f64::total_cmp);
+    println!("one shoot: {:.3} ms in the middle, {:.3} ms at most", times[times.len() / 2], times[times.len() - 1]);
 }

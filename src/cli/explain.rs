@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
+use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
@@ -148,9 +149,13 @@ fn explain_worker(
 ) -> Result<Explanation, WorkerError> {
     let context = decode::context_of(&input.worker, input.cluster.as_ref(), &input.secrets)?;
     let worker_type = &input.worker.spec.worker_type;
-    if let Some(provider) = providers.image_provider(worker_type) {
-        return explain_images(provider, context, pool);
-    }
-    let provider = providers.for_worker_type(worker_type)?;
-    explain(provider, &DesiredState::new(provider, context, cloud)?, &input.live, pool)
+    let mut explanation = match providers.image_provider(worker_type) {
+        Some(provider) => explain_images(provider, context, pool)?,
+        None => {
+            let provider = providers.for_worker_type(worker_type)?;
+            explain(provider, &DesiredState::new(provider, context, cloud)?, &input.live, pool)?
+        }
+    };
+    explanation.keep_selectable(&input.listed_images, Timestamp::now());
+    Ok(explanation)
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::worker_warnings::warnings;
-use crate::api::gardener::{Cluster, Worker};
+use crate::api::gardener::{Cluster, ProfileImage, Worker};
 use crate::api::gotext::json::{decode_lenient, decode_value, to_go_json};
 use crate::api::gotext::yaml;
 use crate::api::secret::{SecretContent, Secrets};
@@ -25,6 +25,8 @@ pub struct WorkerInput {
     pub worker: Worker,
     /// Its Cluster, if the file has one.
     pub cluster: Option<Cluster>,
+    /// The images that Gardener's half of its CloudProfile lists, as far as they can be read: for advice.
+    pub listed_images: Vec<ProfileImage>,
     /// All Secrets.
     pub secrets: Secrets,
     /// Machine objects in the Worker's namespace.
@@ -188,6 +190,7 @@ pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Resul
         let name = worker.metadata.name.as_deref().unwrap_or_default();
         inputs.push(WorkerInput {
             source: Source { path: path.to_owned(), worker: several.then(|| format!("{namespace}/{name}")) },
+            listed_images: listed_images(&objects, &namespace),
             secrets: secrets(&objects)?,
             live: live_objects(&objects, &namespace)?,
             cloud: cloud.clone(),
@@ -197,6 +200,12 @@ pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Resul
         });
     }
     Ok(inputs)
+}
+
+fn listed_images(objects: &[Value], namespace: &str) -> Vec<ProfileImage> {
+    let cluster = objects.iter().find(|object| object["kind"] == "Cluster" && object["metadata"]["name"] == namespace);
+    let images = cluster.and_then(|cluster| cluster.pointer("/spec/cloudProfile/spec/machineImages"));
+    images.and_then(|images| decode_lenient(&to_go_json(images)).ok()).unwrap_or_default()
 }
 
 /// What a bundle says of the cloud: everything in it but its objects. Its provider knows how a cloud is described.

@@ -24,6 +24,7 @@ use crate::worker::machine_objects::MachineObjects;
 mod hash_inputs;
 mod inputs;
 mod numbers;
+mod selectable_images;
 
 pub use hash_inputs::{HashEffect, HashExplanation, HashInput};
 pub use numbers::{Hazard, PlacementExplanation};

@@ -3,14 +3,15 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
 use super::cause::Cause;
 use super::difference::{Change, ChangedObject, apply, difference};
-use crate::api::gardener::CloudProfile;
+use crate::api::gardener::{CloudProfile, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
+use crate::offer::profile::spec_of;
 use crate::provider::Providers;
 
 /// One CloudProfile, as a document and decoded.
@@ -20,6 +21,7 @@ pub struct SharedCloudProfile {
     pub document: Value,
     /// What is read of it.
     pub decoded: CloudProfile,
+    spec: OnceLock<Result<ProfileSpec, DecodeError>>,
 }
 
 impl SharedCloudProfile {
@@ -28,7 +30,15 @@ impl SharedCloudProfile {
     /// # Errors
     /// When a member has the wrong type.
     pub fn read(document: Value) -> Result<Self, DecodeError> {
-        Ok(Self { decoded: decode_lenient(&to_go_json(&document))?, document })
+        Ok(Self { decoded: decode_lenient(&to_go_json(&document))?, document, spec: OnceLock::new() })
+    }
+
+    /// Everything that Gardener reads of its `spec`, decoded once somebody asks.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn spec(&self) -> Result<&ProfileSpec, DecodeError> {
+        self.spec.get_or_init(|| spec_of(&self.document)).as_ref().map_err(Clone::clone)
     }
 
     /// The profile's name.

@@ -40,6 +40,10 @@ pub enum FindingKind {
     Paused,
     /// A field changed that gardenlet would answer with another node-agent secret; the real change rolls.
     NodeAgentSecretUnchanged,
+    /// What the next maintenance window does.
+    Maintenance,
+    /// What it can't do, though a version has expired or is missing.
+    MaintenanceStuck,
 }
 
 impl FindingKind {
@@ -48,7 +52,9 @@ impl FindingKind {
     pub fn severity(self) -> Severity {
         match self {
             Self::CannotBePlanned | Self::StillCannotBePlanned | Self::CannotBeJudged => Severity::Error,
-            Self::ManualUpdate | Self::ZonesAtOnce | Self::Paused | Self::CouldNotBePlanned => Severity::Notice,
+            Self::ManualUpdate | Self::ZonesAtOnce | Self::Paused | Self::CouldNotBePlanned | Self::Maintenance => {
+                Severity::Notice
+            }
             _ => Severity::Hazard,
         }
     }

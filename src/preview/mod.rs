@@ -9,6 +9,7 @@
 //! ```
 //!
 //! * `inputs`, `cloud_profile`: what a Worker is planned from, as documents; CloudProfiles are shared by content;
+//! * `maintenance`: the same behind the next maintenance window;
 //! * `rendered_pools`, `placement`: the rendered objects of a plan, by placement;
 //! * `rule`: when machine-controller-manager replaces or updates machines;
 //! * `difference`: two documents as a list of named changes that can be applied one by one;
@@ -24,6 +25,7 @@ mod difference;
 pub(crate) mod dry_run;
 mod finding;
 mod inputs;
+mod maintenance;
 mod placement;
 mod placement_change;
 mod rendered_pools;
@@ -38,6 +40,7 @@ pub use compare::{Baseline, WorkerChange, compare};
 pub use difference::{Change, ChangeKind, ChangedObject, Path, Step};
 pub use finding::{Finding, FindingKind, Severity};
 pub use inputs::Inputs;
+pub use maintenance::{Maintained, NoMaintenance, after_next_window};
 pub use placement_change::{Nodes, PlacementChange};
 pub use rule::{Effect, Verdict};
 pub use surge::SurgePlan;

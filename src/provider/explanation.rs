@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::plan::MachinePlan;
 use crate::api::gardener::{Capabilities, MachineImage};
-use crate::capabilities::{FlavorVerdict, RankingStep};
+use crate::capabilities::{Classification, FlavorVerdict, RankingStep};
 use crate::pool::bounds::Bounds;
 use crate::pool::hash::HashItems;
 use crate::pool::names::{ClassName, DeploymentName};
@@ -195,11 +195,14 @@ pub struct NamedImage {
     pub name: String,
     /// Version.
     pub version: String,
+    /// Its stage, where Gardener's half of the CloudProfile is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classification: Option<Classification>,
 }
 
 impl From<MachineImage> for NamedImage {
     fn from(image: MachineImage) -> Self {
-        Self { name: image.name, version: image.version }
+        Self { name: image.name, version: image.version, classification: None }
     }
 }
 

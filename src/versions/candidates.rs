@@ -74,13 +74,12 @@ impl<'c> FittingVersions<'c> {
         &self,
         kubelet: &Version,
         in_place_from: Option<&str>,
-    ) -> impl Iterator<Item = &'c ListedImageVersion<'c>> + use<'_, 'c> {
-        let current = in_place_from.map(|text| (text.to_owned(), Version::parse(numbers(text))));
-        let kubelet = kubelet.clone();
+    ) -> impl Iterator<Item = &'c ListedImageVersion<'c>> {
+        let current = in_place_from.map(|text| (text, Version::parse(numbers(text))));
         self.versions.iter().copied().filter(move |version| {
             let runs = match &version.kubelet {
                 None => true,
-                Some(constraint) => constraint.as_ref().is_some_and(|constraint| constraint.allows(&kubelet)),
+                Some(constraint) => constraint.as_ref().is_some_and(|constraint| constraint.allows(kubelet)),
             };
             runs && current.as_ref().is_none_or(|(text, current)| {
                 version.entry.in_place_updates.as_ref().is_some_and(|updates| {
@@ -88,7 +87,7 @@ impl<'c> FittingVersions<'c> {
                     let minimum = minimum.and_then(|minimum| Version::parse(numbers(minimum)).ok());
                     let is_above =
                         || current.as_ref().is_ok_and(|current| minimum.is_some_and(|minimum| minimum <= *current));
-                    updates.supported && (version.listed.text == text || is_above())
+                    updates.supported && (version.listed.text == *text || is_above())
                 })
             })
         })

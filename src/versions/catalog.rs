@@ -78,6 +78,12 @@ impl<'a> ListedVersion<'a> {
         expirations.find_map(|(start, _)| *start)
     }
 
+    /// The first moment, not before this one, at which it enters another stage.
+    #[must_use]
+    pub fn next_change(&self, from: Timestamp) -> Option<Timestamp> {
+        self.stages.iter().filter_map(|(start, _)| *start).filter(|start| *start >= from).min()
+    }
+
     /// Its stages in list order, with their begin.
     pub fn stages(&self) -> impl Iterator<Item = (Option<Timestamp>, Classification)> {
         self.stages.iter().copied()
@@ -152,12 +158,5 @@ impl<'a> VersionCatalog<'a> {
     #[must_use]
     pub fn changes(&self) -> &[Timestamp] {
         &self.changes
-    }
-
-    /// The first moment, not before this one, at which a version enters another stage.
-    #[must_use]
-    pub fn next_change(&self, from: Timestamp) -> Option<Timestamp> {
-        let next = self.changes.partition_point(|change| *change < from);
-        self.changes.get(next).copied()
     }
 }

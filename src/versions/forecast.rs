@@ -98,6 +98,14 @@ pub struct Stuck {
     pub remedy: String,
 }
 
+impl Forecast {
+    fn of(history: &History<'_>, pools: &[VersionedPool], catalog: &VersionCatalog<'_>) -> Self {
+        let window = *history.window();
+        let steps = history.steps.iter().filter_map(|step| step_of(step, &window, pools)).collect();
+        Self { window, steps, stuck: stuck(history), findings: oddities(history, catalog) }
+    }
+}
+
 impl ForecastStep {
     /// What a move does to nodes: the pools that it changes, and whether an earlier move of the step does so already.
     pub fn nodes_of(&self, moved: usize) -> impl Iterator<Item = (&PoolNodes, bool)> {
@@ -128,12 +136,10 @@ pub fn forecast(
         history
     };
     let early = history(EARLIEST);
-    let window = *early.window();
-    let pools = &state.shoot.spec.provider.workers;
-    let mut steps: Vec<ForecastStep> = early.steps.iter().filter_map(|step| step_of(step, &window, pools)).collect();
-    let mut findings = oddities(&early, catalog);
+    let (window, pools) = (*early.window(), &state.shoot.spec.provider.workers);
+    let Forecast { mut steps, stuck, mut findings, .. } = Forecast::of(&early, pools, catalog);
     // Where within the window the controller wakes up matters only if a stage begins there: then a late one is a day ahead.
-    if catalog.changes().iter().any(|change| *change >= from && window.contains(*change)) {
+    if catalog.changes().iter().any(|change| (from..until).contains(change) && window.contains(*change)) {
         let late = history(window.length() - EARLIEST);
         let mut others = late.steps.iter().filter_map(|step| step_of(step, &window, pools));
         for step in &mut steps {
@@ -148,7 +154,31 @@ pub fn forecast(
             }
         }
     }
-    Forecast { window, steps, stuck: stuck(&early), findings }
+    Forecast { window, steps, stuck, findings }
+}
+
+/// What the first window does that begins at a moment or later, and the shoot behind it.
+#[must_use]
+pub fn next_window(
+    state: &MaintainedShoot,
+    catalog: &VersionCatalog<'_>,
+    garden: &Garden,
+    now: Timestamp,
+) -> (Forecast, MaintainedShoot) {
+    let maintenance = state.shoot.spec.maintenance.as_ref();
+    let window = EffectiveWindow::of(maintenance.and_then(|maintenance| maintenance.time_window.as_ref()));
+    let [begin, end] = window.wake_up(now);
+    let [early, late] = [begin + EARLIEST, end - EARLIEST].map(|moment| {
+        // A window without any length is only its begin.
+        let moment = if window.contains(moment) { moment } else { begin };
+        History::start(state.clone(), catalog, garden.clone(), EARLIEST, moment)
+    });
+    let pools = &state.shoot.spec.provider.workers;
+    let mut forecast = Forecast::of(&early, pools, catalog);
+    if forecast.steps != Forecast::of(&late, pools, catalog).steps {
+        forecast.findings.push(BY_CHANCE.to_owned());
+    }
+    (forecast, early.state)
 }
 
 fn step_of(step: &Step, window: &EffectiveWindow, pools: &[VersionedPool]) -> Option<ForecastStep> {

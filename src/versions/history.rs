@@ -1,14 +1,16 @@
 //! Maintenance of one shoot over time: its controller wakes up in every window (docs/versions.md#when).
 //!
-//! A run that leaves everything as it was is repeated by all that follow until a version enters another stage. So time goes from
-//! one such moment to the next instead of from day to day.
+//! A run that leaves everything as it was is repeated by all that follow until a version enters another stage that decides over one
+//! of the shoot. So time goes from one such moment to the next instead of from day to day.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::candidates::FittingVersions;
 use super::catalog::VersionCatalog;
 use super::garden::Garden;
-use super::maintenance::{MAINTAIN, MaintainedShoot, OPERATION, Pools, Surroundings, maintain, operations};
+use super::maintenance::{
+    MAINTAIN, MaintainedShoot, OPERATION, Pools, Surroundings, maintain, next_change, operations,
+};
 use super::run::Run;
 use super::window::EffectiveWindow;
 
@@ -183,7 +185,7 @@ impl<'c> History<'c> {
         }
     }
 
-    /// Passes over the runs that do what the one just now did: one a day, as long as no version enters another stage.
+    /// Passes over the runs that do what the one just now did: one a day, as long as no version that decides enters another stage.
     fn repeat(&mut self, now: Timestamp, until: Timestamp) {
         if self.wake_up != Some(now + DAY) {
             return;
@@ -191,7 +193,8 @@ impl<'c> History<'c> {
         let days = |to: Timestamp| now.duration_until(to).as_secs() / DAY.as_secs();
         // The last moment at which a run still repeats: a stage counts strictly after its begin.
         let until = until - SignedDuration::from_nanos(1);
-        let last = self.catalog.next_change(now).map_or(until, |change| change.min(until));
+        let around = Surroundings { catalog: self.catalog, pools: &self.pools, now };
+        let last = next_change(&self.state, around).map_or(until, |change| change.min(until));
         let passed = days(last);
         if passed <= 0 {
             return;

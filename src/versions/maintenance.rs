@@ -1,5 +1,7 @@
 //! One run of maintenance: what becomes of a shoot (docs/versions.md#one-run).
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -9,11 +11,11 @@ use crate::api::gotext::version_constraint::VersionConstraint;
 use crate::capabilities::Classification;
 
 use super::candidates::{FittingVersions, UnknownPool, numbers};
-use super::catalog::VersionCatalog;
+use super::catalog::{ListedVersion, VersionCatalog};
 use super::garden::Garden;
 use super::kubernetes_settings::{Crossing, KubernetesSettings};
 use super::run::{Cause, Run, Update};
-use super::target::{Candidate, NoTarget, Subject, target};
+use super::target::{Candidate, NoTarget, Subject, decides, target};
 use super::texts;
 use super::update_rules::refused;
 
@@ -85,6 +87,27 @@ pub fn maintain(state: &mut MaintainedShoot, garden: &mut Garden, around: Surrou
     };
     finish(state, garden, plan, &mut run);
     run
+}
+
+/// The first moment, not before this one, at which a run can do something else: a version enters another stage that decides over
+/// one of the shoot.
+#[must_use]
+pub fn next_change(state: &MaintainedShoot, around: Surroundings<'_, '_>) -> Option<Timestamp> {
+    let spec = &state.shoot.spec;
+    let auto = spec.maintenance.as_ref()?.auto_update?;
+    let control_plane = spec.kubernetes.version.as_deref().unwrap_or_default();
+    let pools = &spec.provider.workers;
+    let versions = pools.iter().filter_map(|pool| pool.kubernetes.version.as_deref());
+    let kubernetes = std::iter::once(control_plane).chain(versions).filter_map(|version| {
+        let judged = judged_kubernetes(version, auto, around).ok()?;
+        judged.next_change(around.catalog.kubernetes.iter(), around.now)
+    });
+    let images = pools.iter().zip(around.pools).filter_map(|(pool, fitting)| {
+        let kubelet = Version::parse(pool.kubernetes.version.as_deref().unwrap_or(control_plane)).ok()?;
+        let (judged, list) = judged_image(pool, fitting.as_ref().ok()?, &kubelet, auto, around.now)?;
+        judged.next_change(list, around.now)
+    });
+    kubernetes.chain(images).min()
 }
 
 fn plan(
@@ -163,7 +186,8 @@ fn update_images(
                 break;
             }
         };
-        let Some(update) = update_image(pool, fitting, &kubelet, auto, around.now) else { continue };
+        let judged = judged_image(pool, fitting, &kubelet, auto, around.now);
+        let Some(update) = judged.and_then(|(judged, list)| judged.update(list, around.now)) else { continue };
         match &update.to {
             Ok(to) => *target = Some(to.clone()),
             Err(error) => run.logged.push(texts::image_failed(&update, error, &pool.name)),
@@ -173,24 +197,53 @@ fn update_images(
     targets
 }
 
-fn update_image(
-    pool: &VersionedPool,
-    fitting: &FittingVersions<'_>,
-    kubelet: &Version,
+/// A version that a run judges: what of the list decides over it, and why it is looked at.
+struct Judged<'a, 's> {
+    subject: Subject<'s>,
+    current: &'s str,
+    listed: Option<&'a ListedVersion<'a>>,
+    cause: Option<Cause>,
+}
+
+impl<'a> Judged<'a, '_> {
+    fn update(&self, list: impl Iterator<Item = &'a ListedVersion<'a>>, now: Timestamp) -> Option<Update> {
+        let cause = self.cause?;
+        let candidates: Vec<Candidate<'_>> = list.map(|listed| Candidate { listed, stage: listed.at(now) }).collect();
+        let found = target(self.subject, &candidates, self.current, cause != Cause::Automatic);
+        let to = found.map(|found| found.map(str::to_owned)).transpose()?;
+        let image = match self.subject {
+            Subject::Kubernetes => None,
+            Subject::Image { name, strategy } => Some((name.to_owned(), strategy.to_owned())),
+        };
+        Some(Update { image, from: self.current.to_owned(), to, cause })
+    }
+
+    /// The first moment, not before this one, at which a version enters another stage that decides here.
+    fn next_change(&self, list: impl Iterator<Item = &'a ListedVersion<'a>>, now: Timestamp) -> Option<Timestamp> {
+        let of_listed = self.listed.and_then(|listed| listed.next_change(now));
+        let (Some(cause), Ok(current)) = (self.cause, Version::parse(self.current)) else { return of_listed };
+        let is_forced = cause != Cause::Automatic;
+        let list = list.filter(|listed| decides(self.subject, listed, &current, is_forced));
+        list.filter_map(|listed| listed.next_change(now)).chain(of_listed).min()
+    }
+}
+
+/// The image of a pool, with the versions that it can have.
+fn judged_image<'a, 's>(
+    pool: &'s VersionedPool,
+    fitting: &'s FittingVersions<'a>,
+    kubelet: &'s Version,
     auto: AutoUpdate,
     now: Timestamp,
-) -> Option<Update> {
+) -> Option<(Judged<'a, 's>, impl Iterator<Item = &'a ListedVersion<'a>> + use<'a, 's>)> {
     let current = pool.machine.image.as_ref()?;
     let in_place_from = pool.is_updated_in_place().then_some(current.version.as_str());
-    let fitting_now = fitting.at(kubelet, in_place_from);
-    let candidates: Vec<Candidate<'_>> =
-        fitting_now.map(|version| Candidate { listed: &version.listed, stage: version.listed.at(now) }).collect();
-    let has_name = fitting.image.image.name == current.name;
-    let listed = candidates.iter().find(|candidate| has_name && candidate.listed.text == current.version);
-    let cause = cause(listed.map(|listed| listed.stage), auto.machine_image_version == Some(true))?;
+    let list = move || fitting.at(kubelet, in_place_from).map(|version| &version.listed);
     let (name, strategy) = (current.name.as_str(), fitting.image.strategy());
-    let found = target(Subject::Image { name, strategy }, &candidates, &current.version, cause != Cause::Automatic);
-    update(found, Some((name.to_owned(), strategy.to_owned())), &current.version, cause)
+    let mut listed = list().filter(|listed| fitting.image.image.name == name && listed.text == current.version);
+    let listed = listed.next();
+    let cause = cause(listed.map(|listed| listed.at(now)), auto.machine_image_version == Some(true));
+    Some((Judged { subject: Subject::Image { name, strategy }, current: &current.version, listed, cause }, list()))
 }
 
 /// Kubernetes of pools that have a version of their own: never beyond the control plane.
@@ -226,14 +279,22 @@ fn update_kubernetes(
     auto: AutoUpdate,
     around: Surroundings<'_, '_>,
 ) -> Result<Option<Update>, NoTarget> {
-    let versions = &around.catalog.kubernetes;
+    Ok(judged_kubernetes(current, auto, around)?.update(around.catalog.kubernetes.iter(), around.now))
+}
+
+/// A Kubernetes version; it is in the list if the three numbers are.
+fn judged_kubernetes<'c, 's>(
+    current: &'s str,
+    auto: AutoUpdate,
+    around: Surroundings<'_, 'c>,
+) -> Result<Judged<'c, 's>, NoTarget> {
     let constraint = VersionConstraint::parse(&format!("= {}", numbers(current)));
-    let mut listed = None;
-    for version in versions {
-        let unreadable = |error| NoTarget::Unreadable { version: version.text.to_owned(), error };
-        let numbers = match &version.version {
-            Ok(known) if known.prerelease.is_empty() => known.clone(),
-            _ => Version::parse(numbers(version.text)).map_err(unreadable)?,
+    let mut found = None;
+    for listed in &around.catalog.kubernetes {
+        let unreadable = |error| NoTarget::Unreadable { version: listed.text.to_owned(), error };
+        let numbers = match &listed.version {
+            Ok(known) if known.prerelease.is_empty() => Cow::Borrowed(known),
+            _ => Cow::Owned(Version::parse(numbers(listed.text)).map_err(unreadable)?),
         };
         let constraint = constraint.as_ref().map_err(|_| {
             NoTarget::CurrentUnreadable(
@@ -241,15 +302,12 @@ fn update_kubernetes(
             )
         })?;
         if constraint.allows(&numbers) {
-            listed = Some(version.at(around.now));
+            found = Some(listed);
             break;
         }
     }
-    let Some(cause) = cause(listed, auto.kubernetes_version) else { return Ok(None) };
-    let candidates: Vec<Candidate<'_>> =
-        versions.iter().map(|listed| Candidate { listed, stage: listed.at(around.now) }).collect();
-    let found = target(Subject::Kubernetes, &candidates, current, cause != Cause::Automatic);
-    Ok(update(found, None, current, cause))
+    let cause = cause(found.map(|listed| listed.at(around.now)), auto.kubernetes_version);
+    Ok(Judged { subject: Subject::Kubernetes, current, listed: found, cause })
 }
 
 fn cause(listed: Option<Classification>, is_automatic: bool) -> Option<Cause> {
@@ -258,16 +316,6 @@ fn cause(listed: Option<Classification>, is_automatic: bool) -> Option<Cause> {
         Some(Classification::Expired) => Some(Cause::Expired),
         Some(_) => is_automatic.then_some(Cause::Automatic),
     }
-}
-
-fn update(
-    found: Result<Option<&str>, NoTarget>,
-    image: Option<(String, String)>,
-    from: &str,
-    cause: Cause,
-) -> Option<Update> {
-    let to = found.map(|found| found.map(str::to_owned)).transpose()?;
-    Some(Update { image, from: from.to_owned(), to, cause })
 }
 
 fn is_failed(shoot: &VersionedShoot) -> bool {

@@ -15,6 +15,18 @@ pub enum Cause {
     Automatic,
 }
 
+impl Cause {
+    /// For people.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Missing => "forced: not in the CloudProfile, or not for this pool",
+            Self::Expired => "forced: expired",
+            Self::Automatic => "automatic",
+        }
+    }
+}
+
 /// The update of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {

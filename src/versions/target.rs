@@ -94,6 +94,14 @@ impl Subject<'_> {
     }
 }
 
+/// Whether the stage of a version can decide over the target of an update. One that can't be read always does: of a preview
+/// nobody notices.
+#[must_use]
+pub fn decides(subject: Subject<'_>, listed: &ListedVersion<'_>, current: &Version, is_forced: bool) -> bool {
+    let reached = |version: &Version| is_forced || is_within(subject.reach(), version, current);
+    listed.version.as_ref().map_or(true, |version| version > current && reached(version))
+}
+
 /// The version that follows the current one; `None` when it stays. An expired one goes on by force where no automatic update
 /// takes it away.
 ///

@@ -47,6 +47,27 @@ fn an_image_that_fits_no_machine() {
 }
 
 #[test]
+fn images_that_would_fit_are_those_that_can_be_selected() {
+    for (life, advice) in [
+        ("classification: supported", "gardenlinux 1877.3.0 (supported)"),
+        ("classification: preview", "gardenlinux 1877.3.0 (preview)"),
+        ("expirationDate: \"2020-01-01T00:00:00Z\"", "none in the CloudProfile"),
+    ] {
+        let config = "      providerConfig:\n        apiVersion: azure.provider.extensions.gardener.cloud/v1alpha1\n        kind: CloudProfileConfig";
+        let images = format!(
+            "      machineImages: [{{name: gardenlinux, versions: [{{version: 1877.3.0, {life}}}]}}]\n{config}"
+        );
+        let text = example(&[
+            ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
+            ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
+            (config, &images),
+        ]);
+        let shown = explain(&text, &["--pool", "workers"]).stdout;
+        assert!(shown.contains(&format!("Images for this machine type: {advice}\n")), "{shown}");
+    }
+}
+
+#[test]
 fn a_tie_names_the_candidates() {
     let text = example(&[(
         "hypervisor: [gen1]}\n                    urn: sap:gardenlinux:greatest:1877",

@@ -49,6 +49,10 @@ fn explain_prints_what_is_described() {
     let unresolved = [
         ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
         ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
+        (
+            "      providerConfig:\n        apiVersion: azure.provider.extensions.gardener.cloud/v1alpha1\n        kind: CloudProfileConfig",
+            "      machineImages: [{name: gardenlinux, versions: [{version: 1877.3.0}]}]\n      providerConfig:\n        apiVersion: azure.provider.extensions.gardener.cloud/v1alpha1\n        kind: CloudProfileConfig",
+        ),
     ];
     let samples = [
         explained(&example(&[])),

@@ -264,3 +264,61 @@ fn one_worker_is_no_plural() {
         assert!(shown.stderr.contains(wanted), "{shown:?}");
     }
 }
+
+/// What the next window does to the example with changes in its Cluster.
+fn maintained(changes: Replacements<'_>, more: &[&str]) -> Outcome {
+    let mut text = std::fs::read_to_string("example/azure.yaml").unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    outcome(command(&[&["preview", "--maintenance", "-", "--at", "2026-02-01"], more].concat()), &text)
+}
+
+const NO_IMAGE_UPDATES: (&str, &str) = ("machineImageVersion: true", "machineImageVersion: false");
+
+#[test]
+fn the_next_window_rolls_what_it_moves() {
+    let shown = maintained(&[], &["-o", "json"]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
+    let worker = &shown.json()["workers"][0];
+    let verdicts = worker["placements"].as_array().unwrap().iter().map(|placement| &placement["verdict"]);
+    assert!(verdicts.clone().count() == 5 && verdicts.into_iter().all(|verdict| verdict == "ROLL"), "{worker}");
+    let finding = &worker["findings"][0];
+    assert_eq!((&finding["kind"], &finding["pool"]), (&"maintenance".into(), &"builds".into()), "{worker}");
+    let message = finding["message"].as_str().unwrap();
+    assert_eq!(
+        message,
+        "in the window of 2026-02-01 22:00 +01:00 gardenlinux goes from 1992.3.0 to 1992.6.0 (automatic)"
+    );
+}
+
+#[test]
+fn a_window_can_touch_no_node_or_nothing_at_all() {
+    let nothing = maintained(&[NO_IMAGE_UPDATES], &[]);
+    assert_eq!((nothing.code, nothing.stdout.contains("NONE")), (0, true), "{nothing:?}");
+    let patch =
+        maintained(&[NO_IMAGE_UPDATES, ("- version: 1.34.3", "- version: 1.34.9\n        - version: 1.34.3")], &[]);
+    assert_eq!(patch.code, 1, "{patch:?}");
+    assert!(patch.stdout.contains("Kubernetes goes from 1.34.3 to 1.34.9 (automatic)"), "{}", patch.stdout);
+    let minor = maintained(&[NO_IMAGE_UPDATES, ("- version: 1.34.3", "- version: 1.35.1")], &[]);
+    assert_eq!(minor.code, 5, "{minor:?}");
+    assert!(minor.stdout.contains("Kubernetes goes from 1.34.3 to 1.35.1 (forced"), "{}", minor.stdout);
+}
+
+#[test]
+fn a_window_that_finds_no_version_is_a_hazard() {
+    let stuck = maintained(&[NO_IMAGE_UPDATES, ("- version: 1.34.3", "- version: 1.36.1")], &[]);
+    assert_eq!(stuck.code, 4, "{stuck:?}");
+    assert!(stuck.stdout.contains("(!) stuck at Kubernetes 1.34.3"), "{}", stuck.stdout);
+    assert!(stuck.stdout.contains("needs a version 1.35.x"), "{}", stuck.stdout);
+}
+
+#[test]
+fn a_window_needs_the_shoot_and_makes_the_new_side_itself() {
+    let missing = maintained(&[("  shoot:\n    apiVersion: core", "  shot:\n    apiVersion: core")], &[]);
+    assert_eq!(missing.code, 3, "{missing:?}");
+    assert!(missing.stdout.contains("its Cluster has no Shoot, which decides over maintenance"), "{}", missing.stdout);
+    assert_eq!(maintained(&[], &["example/azure.yaml"]).code, 2);
+    assert_eq!(run(&["preview", "example/azure.yaml", "--at", "2026-02-01"]).code, 2);
+}

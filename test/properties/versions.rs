@@ -1,5 +1,7 @@
 //! Maintenance over time, for profiles and shoots of every kind: time moves forward only, a forecast that is taken up on the way
 //! goes on as it had said, what is stable stays, and nothing panics.
+//!
+//! `PROPTEST_CASES=10000 cargo test --test properties -- versions` makes 10,000 random histories for each of them.
 
 use gardener_extension_worker::api::gardener::ProfileSpec;
 use gardener_extension_worker::versions::catalog::VersionCatalog;
@@ -12,6 +14,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const START: i64 = 1_770_000_000;
+/// No stage begins at this day or later.
+const LAST_STAGE: i64 = 120;
+const END: i64 = 150;
 
 fn moment(day: i64) -> Timestamp {
     Timestamp::from_second(START + day * 86_400).unwrap()
@@ -19,7 +24,7 @@ fn moment(day: i64) -> Timestamp {
 
 fn life() -> impl Strategy<Value = Value> {
     let stage = prop::sample::select(vec!["preview", "supported", "deprecated", "expired", "nonsense"]);
-    let date = prop::option::weighted(0.6, -60_i64..400);
+    let date = prop::option::weighted(0.6, -60_i64..LAST_STAGE);
     prop_oneof![
         (prop::option::of(stage.clone()), date.clone()).prop_map(|(classification, date)| {
             json!({"classification": classification, "expirationDate": date.map(|day| moment(day).to_string())})
@@ -96,51 +101,72 @@ fn state(shoot: &Value) -> MaintainedShoot {
     MaintainedShoot::read(shoot, true).unwrap()
 }
 
+fn history<'c>(shoot: &Value, catalog: &'c VersionCatalog<'c>, start: i64) -> History<'c> {
+    let garden = Garden { validates: true, ..Garden::default() };
+    History::start(state(shoot), catalog, garden, SignedDuration::from_secs(1), moment(start))
+}
+
 proptest! {
     #[test]
     fn time_moves_forward_only(profile in profile(), shoot in shoot()) {
         let spec = decoded(&profile);
         let catalog = VersionCatalog::new("p", &spec);
-        let forecast = forecast(&state(&shoot), &catalog, &Garden::default(), [moment(0), moment(500)]);
+        let forecast = forecast(&state(&shoot), &catalog, &Garden::default(), [moment(0), moment(END)]);
         for steps in forecast.steps.windows(2) {
             prop_assert!(steps[0].time < steps[1].time);
         }
         for step in &forecast.steps {
-            prop_assert!(step.latest >= step.time && step.time < moment(500));
+            prop_assert!(step.latest >= step.time && step.time < moment(END));
         }
     }
 
     #[test]
-    fn day_by_day_gives_what_jumps_give(profile in profile(), shoot in shoot(), on_the_way in 1_i64..499) {
+    fn day_by_day_gives_what_jumps_give(profile in profile(), shoot in shoot(), on_the_way in 1..END) {
         let spec = decoded(&profile);
         let catalog = VersionCatalog::new("p", &spec);
-        let start = || {
-            let offset = SignedDuration::from_secs(1);
-            History::start(state(&shoot), &catalog, Garden { validates: true, ..Garden::default() }, offset, moment(0))
-        };
+        let start = || history(&shoot, &catalog, 0);
         let (mut jumps, mut halves, mut days) = (start(), start(), start());
-        jumps.advance(moment(500));
+        jumps.advance(moment(END));
         halves.advance(moment(on_the_way));
-        halves.advance(moment(500));
-        (1..=500).for_each(|day| days.advance(moment(day)));
+        halves.advance(moment(END));
+        (1..=END).for_each(|day| days.advance(moment(day)));
         prop_assert_eq!(&jumps.steps, &days.steps);
         prop_assert_eq!(&jumps.steps, &halves.steps);
         prop_assert_eq!(jumps.runs, days.runs);
+        prop_assert_eq!(format!("{:?}", jumps.state.shoot.spec), format!("{:?}", days.state.shoot.spec));
     }
 
     #[test]
-    fn a_forecast_from_its_own_end_finds_nothing_new_while_no_stage_begins(profile in profile(), shoot in shoot()) {
+    fn a_forecast_that_is_taken_up_on_the_way_says_the_same(profile in profile(), shoot in shoot(), on_the_way in 1..END) {
         let spec = decoded(&profile);
         let catalog = VersionCatalog::new("p", &spec);
-        // All stages have begun by then, so that after a while nothing moves any more.
-        let offset = SignedDuration::from_secs(1);
-        let mut history = History::start(state(&shoot), &catalog, Garden::default(), offset, moment(401));
-        history.advance(moment(450));
-        let known = history.steps.iter().filter(|step| step.run.updates().any(|(_, update)| update.is_move())).count();
-        history.advance(moment(900));
-        let all = history.steps.iter().filter(|step| step.run.updates().any(|(_, update)| update.is_move())).count();
-        prop_assert_eq!(known, all);
-        let again = forecast(&history.state, &catalog, &Garden::default(), [moment(900), moment(1300)]);
+        let garden = Garden { validates: true, ..Garden::default() };
+        let mut half = history(&shoot, &catalog, 0);
+        // Within the window it would act at once.
+        prop_assume!(!half.window().contains(moment(0)));
+        half.advance(moment(on_the_way));
+        let steps = |state: &MaintainedShoot, from: i64| {
+            let steps = forecast(state, &catalog, &garden, [moment(from), moment(END)]).steps.into_iter();
+            let behind = steps.filter(|step| step.time >= moment(on_the_way));
+            behind.map(|step| (step.time, step.moves, step.operations)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(steps(&state(&shoot), 0), steps(&half.state, on_the_way));
+    }
+
+    #[test]
+    fn what_is_stable_stays_while_no_stage_begins(profile in profile(), shoot in shoot()) {
+        let spec = decoded(&profile);
+        let catalog = VersionCatalog::new("p", &spec);
+        let moves = |history: &History<'_>| {
+            history.steps.iter().filter(|step| step.run.updates().any(|(_, update)| update.is_move())).count()
+        };
+        let mut history = history(&shoot, &catalog, LAST_STAGE + 1);
+        history.advance(moment(LAST_STAGE + 50));
+        let known = moves(&history);
+        history.advance(moment(LAST_STAGE + 500));
+        prop_assert_eq!(known, moves(&history));
+        let garden = Garden { validates: true, ..Garden::default() };
+        let again = forecast(&history.state, &catalog, &garden, [moment(LAST_STAGE + 500), moment(LAST_STAGE + 900)]);
         prop_assert!(again.steps.iter().all(|step| step.moves.is_empty()), "{:?}", again.steps);
     }
 }

@@ -1,7 +1,7 @@
 //! How an image was chosen, as a table of candidates and the steps of the ranking.
 
 use super::section::{INDENT, section};
-use crate::capabilities::{FlavorVerdict, Mismatch};
+use crate::capabilities::{Classification, FlavorVerdict, Mismatch};
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, GOOD};
 use crate::provider::explanation::{Fitting, ImageCandidate, ImageExplanation, Origin, capabilities_text};
@@ -111,7 +111,10 @@ fn nearest_text(image: &ImageExplanation, nearest: usize, width: usize) -> Strin
 fn fitting_text(image: &ImageExplanation, fitting: &Fitting, width: usize) -> String {
     let mut text = String::new();
     if !image.machine.is_empty() {
-        let images = fitting.images.iter().map(|image| format!("{} {}", image.name, image.version));
+        let images = fitting.images.iter().map(|image| match image.classification.map(Classification::word) {
+            None | Some("") => format!("{} {}", image.name, image.version),
+            Some(stage) => format!("{} {} ({stage})", image.name, image.version),
+        });
         text.push_str(&suggestion("Images for this machine type", images.collect(), width));
     }
     text.push_str(&suggestion("Machine types for this image", fitting.machine_types.clone(), width));

@@ -14,6 +14,7 @@ use crate::api::gardener::{
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::cli::input::{files, objects, text_of_file};
 use crate::cloud_profile::architecture_fields::apply_defaults;
+use crate::cloud_profile::members::{Misfit, Problem, take_out_misfits};
 use crate::cloud_profile::namespaced::merge;
 use crate::versions::maintenance::MaintainedShoot;
 use crate::versions::shoot_defaults::{
@@ -56,8 +57,8 @@ impl GardenFiles {
             Some("Shoot") => MaintainedShoot::read(object, true)
                 .map(|shoot| self.shoots.push((source.to_string(), shoot)))
                 .map_err(|error| error.to_string()),
-            Some("CloudProfile") => decoded(object).map(|profile: ProfileObject| self.add_profile(profile)),
-            Some("NamespacedCloudProfile") => decoded(object).map(|profile| self.namespaced.push(profile)),
+            Some("CloudProfile") => profile(object).map(|profile: ProfileObject| self.add_profile(profile)),
+            Some("NamespacedCloudProfile") => profile(object).map(|profile| self.namespaced.push(profile)),
             Some("SecretBinding" | "CredentialsBinding") => {
                 self.bindings.push(object.clone());
                 Ok(())
@@ -124,10 +125,17 @@ impl GardenFiles {
     }
 }
 
-fn decoded<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
-    decode_lenient(&to_go_json(object)).map_err(|error| error.to_string())
+/// A profile in which every time is one: a version whose end can't be read would seem to have none.
+fn profile<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+    let is_time = |misfit: &&Misfit| ["expirationDate", "startTime"].iter().any(|time| misfit.path.ends_with(time));
+    let misfits = take_out_misfits(&mut object.clone());
+    match misfits.iter().find(is_time) {
+        Some(Misfit { path, problem: Problem::Type { wanted, found } }) => {
+            Err(format!("{path}: {wanted} is expected, not {found}"))
+        }
+        _ => decode_lenient(&to_go_json(object)).map_err(|error| error.to_string()),
+    }
 }
-
 /// The profile that a Shoot names.
 pub(in crate::cli) fn reference(shoot: &VersionedShoot) -> Reference {
     let namespace = shoot.metadata.namespace.as_deref().unwrap_or_default();

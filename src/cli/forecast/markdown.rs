@@ -1,7 +1,7 @@
 //! A forecast for a comment at a pull request: the sum first, then the shoots.
 
 use super::summary::Summary;
-use super::table::{day, nodes_text, stuck_text, what, why, window};
+use super::table::{day, nodes_text, stuck_text, what, window};
 use super::{Report, ShootForecast};
 use crate::cli::preview::markdown::escaped;
 
@@ -35,7 +35,8 @@ fn shoot_text(of: &ShootForecast, is_strict: bool) -> String {
     for step in &forecast.steps {
         for (index, moved) in step.moves.iter().enumerate() {
             let nodes = nodes_text(step, index);
-            let cells = [&day(step, forecast), &what(moved), &moved.from, &moved.to, why(moved), &nodes].map(escaped);
+            let cells =
+                [&day(step, forecast), &what(moved), &moved.from, &moved.to, moved.cause.text(), &nodes].map(escaped);
             text.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
     }

@@ -7,7 +7,6 @@ use super::{Report, ShootForecast};
 use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::versions::forecast::{Forecast, ForecastStep, Move, PoolNodes, Stuck};
-use crate::versions::run::Cause;
 
 /// Of nodes that stay as they are.
 const UNTOUCHED: &str = "untouched";
@@ -82,7 +81,7 @@ fn rows(step: &ForecastStep, forecast: &Forecast, table: &mut Table) {
     for (index, moved) in step.moves.iter().enumerate() {
         let nodes = nodes_text(step, index);
         let nodes = if nodes == UNTOUCHED { Cell::styled(nodes, ASIDE) } else { nodes.into() };
-        let why = Cell::styled(why(moved), if moved.is_forced() { CAREFUL } else { Style::new() });
+        let why = Cell::styled(moved.cause.text(), if moved.is_forced() { CAREFUL } else { Style::new() });
         table.row([
             day.clone().into(),
             what(moved).into(),
@@ -109,14 +108,6 @@ pub(super) fn what(moved: &Move) -> String {
         (None, _) => "control plane".to_owned(),
         (Some(pool), None) => format!("{pool}: Kubernetes"),
         (Some(pool), Some(image)) => format!("{pool}: {image}"),
-    }
-}
-
-pub(super) fn why(moved: &Move) -> &'static str {
-    match moved.cause {
-        Cause::Missing => "forced: not in the CloudProfile, or not for this pool",
-        Cause::Expired => "forced: expired",
-        Cause::Automatic => "automatic",
     }
 }
 

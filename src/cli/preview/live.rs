@@ -11,7 +11,7 @@ use kube::{Client, ResourceExt};
 use serde_json::Value;
 
 use super::pairs::{Key, Loaded, Observed, Unreadable, load_text};
-use super::{Comparison, Replacement};
+use super::{Comparison, NewSide};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::cli::input::{files, text_of_file};
@@ -26,12 +26,12 @@ use crate::process::threads::block_on;
 /// Workers that are read at the same time.
 const AT_ONCE: usize = 10;
 
-/// Compares the Workers of the seed with those of `new`, with a replaced CloudProfile, or with their own objects.
+/// Compares the Workers of the seed with those of `new`, with what is made of them, or with their own objects.
 pub(super) fn compare_live(
     seed: &Seed,
     namespace: Option<&str>,
     new: Option<&Path>,
-    replacement: Option<&Replacement>,
+    made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
     let mut comparison = Comparison::default();
@@ -58,8 +58,7 @@ pub(super) fn compare_live(
     comparison.workers.extend(unreadable.iter().map(Unreadable::change));
     let Some(wanted) = wanted else {
         for old in observed.into_values() {
-            let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
-            comparison.workers.push(compare(Some(&old.inputs), Some(&new), &old.live, Baseline::Live, profiles));
+            comparison.workers.push(made.compare(&old, Baseline::Live, profiles));
         }
         return Ok(comparison);
     };

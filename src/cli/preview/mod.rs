@@ -2,6 +2,7 @@
 //!
 //! * [`pairs`]: which Workers are compared with which;
 //! * [`live`]: Workers of a cluster as the old side;
+//! * `new_side`, `replacement`: NEW where it is made of OLD;
 //! * [`groups`]: what many Workers have in common;
 //! * [`words`]: causes and totals in words, for all outputs;
 //! * [`table`], [`markdown`], [`json`]: the outputs.
@@ -10,8 +11,10 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 
 use super::exit::{self, Exit, wrong_usage};
+use super::forecast::moment;
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
 use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange};
@@ -21,11 +24,13 @@ mod groups;
 pub(super) mod json;
 pub(super) mod live;
 pub(super) mod markdown;
+mod new_side;
 pub(super) mod pairs;
 mod replacement;
 pub(super) mod table;
 pub(super) mod words;
 
+use new_side::NewSide;
 use replacement::Replacement;
 
 #[derive(Debug, Args)]
@@ -34,6 +39,7 @@ Examples:
   gardener-extension-worker preview before.yaml after.yaml
   gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
   gardener-extension-worker preview --live after.yaml -o markdown
+  gardener-extension-worker preview --maintenance landscape/                         # what the next windows do
   gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
   gardener-extension-worker preview --fail-on delete,hazard,error before/ after/     # a gate that lets rolls pass
 
@@ -57,6 +63,12 @@ pub(super) struct PreviewArguments {
     /// Instead of NEW: OLD with this CloudProfile in every Cluster.
     #[arg(long, value_name = "FILE", alias = "cloud-profile")]
     cloudprofile: Option<PathBuf>,
+    /// Instead of NEW: OLD behind the next maintenance window of its shoots. With --cloudprofile: with that CloudProfile.
+    #[arg(long)]
+    maintenance: bool,
+    /// With --maintenance: the first window from this day or time on, such as 2027-03-31T12:00:00Z. Now by default.
+    #[arg(long, value_name = "DATE", value_parser = moment, requires = "maintenance")]
+    at: Option<Timestamp>,
     /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
@@ -94,7 +106,7 @@ pub(super) struct Comparison {
 /// What is compared with what.
 enum Sides<'a> {
     Files { old: &'a PathBuf, new: &'a PathBuf },
-    Replaced { old: &'a PathBuf },
+    Made { old: &'a PathBuf },
     Live { new: Option<&'a PathBuf> },
 }
 
@@ -102,14 +114,19 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     if arguments.seed.is_named() && !arguments.live {
         return Err(wrong_usage("--kubeconfig is for --live, and so is --context"));
     }
-    match (arguments.live, arguments.cloudprofile.is_some(), arguments.inputs.as_slice()) {
+    let is_made = arguments.cloudprofile.is_some() || arguments.maintenance;
+    match (arguments.live, is_made, arguments.inputs.as_slice()) {
         (false, false, [old, new]) => Ok(Sides::Files { old, new }),
-        (false, true, [old]) => Ok(Sides::Replaced { old }),
+        (false, true, [old]) => Ok(Sides::Made { old }),
         (true, _, []) => Ok(Sides::Live { new: None }),
         (true, false, [new]) => Ok(Sides::Live { new: Some(new) }),
-        (false, false, _) => Err(wrong_usage("name OLD and NEW, or use --live or --cloudprofile (see --help)")),
-        (false, true, _) => Err(wrong_usage("--cloudprofile makes NEW itself: name only OLD")),
-        (true, true, _) => Err(wrong_usage("--cloudprofile makes NEW itself: with --live name no file")),
+        (false, false, _) => {
+            Err(wrong_usage("name OLD and NEW, or use --live, --cloudprofile or --maintenance (see --help)"))
+        }
+        (false, true, _) => Err(wrong_usage("--cloudprofile and --maintenance make NEW themselves: name only OLD")),
+        (true, true, _) => {
+            Err(wrong_usage("--cloudprofile and --maintenance make NEW themselves: with --live name no file"))
+        }
         (true, false, _) => Err(wrong_usage("--live is OLD: name only NEW")),
     }
 }
@@ -122,12 +139,14 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
         .as_deref()
         .map(|path| Replacement::read(path, &profiles).with_context(|| path.display().to_string()))
         .transpose()?;
+    let maintenance = arguments.maintenance.then(|| arguments.at.unwrap_or_else(Timestamp::now));
+    let made = NewSide { replacement, maintenance };
     let comparison = match sides {
-        Sides::Files { old, new } => pairs::compare_files(old, Some(new), None, &profiles)?,
-        Sides::Replaced { old } => pairs::compare_files(old, None, replacement.as_ref(), &profiles)?,
+        Sides::Files { old, new } => pairs::compare_files(old, Some(new), &made, &profiles)?,
+        Sides::Made { old } => pairs::compare_files(old, None, &made, &profiles)?,
         Sides::Live { new } => {
             let namespace = arguments.namespace.as_deref();
-            live::compare_live(&arguments.seed, namespace, new.map(PathBuf::as_path), replacement.as_ref(), &profiles)?
+            live::compare_live(&arguments.seed, namespace, new.map(PathBuf::as_path), &made, &profiles)?
         }
     };
     for warning in &comparison.warnings {
@@ -136,7 +155,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
     for error in &comparison.errors {
         complain(error);
     }
-    if let Some(note) = replacement.as_ref().and_then(Replacement::note) {
+    if let Some(note) = made.replacement.as_ref().and_then(Replacement::note) {
         complain(&note);
     }
     let exit = exit_of(&comparison, &arguments.fail_on);
@@ -179,6 +198,7 @@ fn exits_of_worker(worker: &WorkerChange) -> impl Iterator<Item = Exit> {
         (FindingKind::CannotBeJudged, _) => Exit::Failed,
         (FindingKind::CannotBePlanned, _) => Exit::Invalid,
         (FindingKind::MachinesDeleted, _) => Exit::Delete,
+        (FindingKind::Maintenance, _) => Exit::Findings,
         (_, Severity::Hazard) => Exit::Hazard,
         // A landscape always has some Workers that were invalid before.
         (_, Severity::Error | Severity::Notice) => Exit::Done,

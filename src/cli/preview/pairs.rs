@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::{Comparison, Replacement};
+use super::{Comparison, NewSide};
 use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
 use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
@@ -44,17 +44,17 @@ struct Part {
     new_keys: Vec<Key>,
 }
 
-/// Compares two files or folders; without the second one, with a replaced CloudProfile.
+/// Compares two files or folders; without the second one, with what is made of the first.
 pub(super) fn compare_files(
     old: &Path,
     new: Option<&Path>,
-    replacement: Option<&Replacement>,
+    made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
     let units = units(old, new)?;
     let progress = Progress::new("files", units.len());
     let mut parts = in_parallel(&units, |unit| {
-        let part = compare_unit(unit, new.is_some(), replacement, profiles);
+        let part = compare_unit(unit, new.is_some(), made, profiles);
         progress.step();
         part
     });
@@ -133,7 +133,7 @@ fn units(old: &Path, new: Option<&Path>) -> anyhow::Result<Vec<Unit>> {
     Ok(by_place.into_values().collect())
 }
 
-fn compare_unit(unit: &Unit, has_new: bool, replacement: Option<&Replacement>, profiles: &CloudProfiles) -> Part {
+fn compare_unit(unit: &Unit, has_new: bool, made: &NewSide, profiles: &CloudProfiles) -> Part {
     let mut part = Part::default();
     let mut text = |file: &Option<NamedFile>| {
         let text = text_of_file(&file.as_ref()?.path);
@@ -158,8 +158,7 @@ fn compare_unit(unit: &Unit, has_new: bool, replacement: Option<&Replacement>, p
     part.new_keys = if is_same { part.old_keys.clone() } else { new.keys().cloned().collect() };
     for (key, old) in old {
         if is_same || !has_new {
-            let new = replacement.map_or_else(|| old.inputs.clone(), |replacement| replacement.of(&old.inputs));
-            part.workers.push(compare(Some(&old.inputs), Some(&new), &old.live, Baseline::Rendered, profiles));
+            part.workers.push(made.compare(&old, Baseline::Rendered, profiles));
         } else if let Some(new) = new.remove(&key) {
             let live = choose_live(&old, &new);
             part.workers.push(compare(Some(&old.inputs), Some(&new.inputs), live, Baseline::Rendered, profiles));

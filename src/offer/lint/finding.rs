@@ -131,6 +131,16 @@ rules! {
     MachineTypeWithoutImage = Error "machine-type-without-image": "No image fits a machine type",
     /// A list of values is empty, so that nothing fits.
     EmptyCapability = Error "empty-capability": "An empty list fits nothing",
+    /// Pools are moved to a version for which the provider has no image.
+    ForcedIntoNothing = Error "forced-into-nothing": "A forced update ends without an image",
+    /// An expired version has no successor.
+    Stuck = Warning "stuck": "Nothing follows an expired version",
+    /// The newest version of an image expires.
+    LatestExpires = Warning "latest-expires": "The newest version of an image expires",
+    /// A minor of Kubernetes is missing.
+    MinorGap = Warning "minor-gap": "A minor of Kubernetes is missing",
+    /// A version of Kubernetes expires soon.
+    KubernetesExpiresSoon = Warning "kubernetes-expires-soon": "A version of Kubernetes expires soon",
     /// A version expires soon.
     ExpiresSoon = Warning "expires-soon": "A version expires soon",
     /// The object is near to the size that can be stored.
@@ -155,6 +165,10 @@ rules! {
     ListedTwice = Warning "listed-twice": "The provider config lists something twice",
     /// A version suffix stands for a capability.
     VersionSuffix = Warning "version-suffix": "A version suffix stands for a capability",
+    /// A deprecated version has no end.
+    DeprecatedWithoutExpiry = Note "deprecated-without-expiry": "A deprecated version never expires",
+    /// Several versions of a minor are supported.
+    TwoSupported = Note "two-supported": "Several versions of a minor are supported",
     /// A version has expired.
     Expired = Note "expired": "A version has expired",
     /// A capability has the values true and false.

@@ -1,35 +1,46 @@
-//! Versions that expire, have expired, or carry a capability in their name.
+//! Versions that expire, have expired or should, and those that carry a capability in their name.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 
 use super::Lint;
+use super::expiry::{day, in_days, kubernetes_path};
 use super::finding::{Rule, Severity, count, some_of};
 use crate::api::bounded_text::enumerated;
-use crate::capabilities::Classification;
+use crate::capabilities::{Classification, Life};
 use crate::offer::offered::OfferedVersion;
 use crate::offer::resolution::ResolvedVersion;
 use crate::offer::suffix::suffix_of;
+use crate::versions::catalog::{ListedVersion, VersionCatalog};
 
 impl Lint<'_> {
     pub(super) fn lifetime(&mut self) {
+        let catalog = VersionCatalog::new(self.profile.name(), &self.profile.spec);
         for resolved in self.resolution.versions() {
             match resolved.offered.expires {
-                Some(expires) if resolved.offered.is_expired() => self.expired(resolved.offered, expires),
-                Some(expires) if self.is_soon(expires) => self.expires_soon(resolved, expires),
+                Some(expires) if resolved.offered.is_expired() => self.expired(&catalog, resolved, expires),
+                Some(expires) if self.is_soon(expires) => self.expires_soon(&catalog, resolved, expires),
                 _ => {}
             }
+        }
+        self.expired_images(&catalog);
+        self.kubernetes(&catalog);
+        let versions = catalog.kubernetes.iter().zip(&self.profile.spec.kubernetes.versions).enumerate();
+        let versions =
+            versions.map(|(index, (listed, written))| (kubernetes_path(index), listed, says_supported(written)));
+        self.without_end("Kubernetes", versions.collect());
+        for (position, image) in catalog.images.iter().enumerate() {
+            let versions = image.versions.iter().enumerate().map(|(index, version)| {
+                let path = format!("spec.machineImages[{position}].versions[{index}]");
+                (path, &version.listed, says_supported(version.entry))
+            });
+            self.without_end(&image.image.name, versions.collect());
         }
         self.suffixes();
     }
 
-    fn is_soon(&self, expires: Timestamp) -> bool {
-        let left = expires.duration_since(self.settings.now);
-        left > SignedDuration::ZERO && left <= self.settings.soon
-    }
-
-    fn expires_soon(&mut self, resolved: &ResolvedVersion<'_>, expires: Timestamp) {
+    fn expires_soon(&mut self, catalog: &VersionCatalog<'_>, resolved: &ResolvedVersion<'_>, expires: Timestamp) {
         let version = resolved.offered;
         let outlives = |other: &&ResolvedVersion<'_>| {
             let OfferedVersion { classification, expires: end, .. } = other.offered;
@@ -40,16 +51,15 @@ impl Lint<'_> {
             self.can_have(group, resolved) && !lasting.iter().any(|version| self.can_have(group, version))
         });
         let stranded: Vec<&str> = stranded.flat_map(|group| group.names()).collect();
-        let days = expires.duration_since(self.settings.now).as_hours() / 24;
-        let when =
-            format!("It expires in {} ({})", count(usize::try_from(days).unwrap_or_default(), "day"), day(expires));
+        let when = format!("It expires in {}", in_days(expires, self.settings.now));
         let successor = lasting
             .iter()
             .map(|other| other.offered)
             .any(|other| other.image == version.image && other.classification == Classification::Supported);
         let (severity, reason) = if stranded.is_empty() {
             let after = if successor { "" } else { ", and no supported version of the image lasts longer" };
-            (Severity::Warning, format!("{when}; no new pool can select it then{after}."))
+            let way = self.way_text(catalog, resolved, expires);
+            (Severity::Warning, format!("{when}; no new pool can select it then{after}{way}."))
         } else {
             let lost = count(stranded.len(), "machine type");
             (Severity::Error, format!("{when}; then no image is left for {lost}: {}.", some_of(stranded)))
@@ -58,10 +68,46 @@ impl Lint<'_> {
         self.find_as(severity, Rule::ExpiresSoon, &version.path, version.title(), reason, advice);
     }
 
-    fn expired(&mut self, version: &OfferedVersion, expires: Timestamp) {
-        let reason = format!("It has expired on {}: no new pool can select it.", day(expires));
+    fn expired(&mut self, catalog: &VersionCatalog<'_>, resolved: &ResolvedVersion<'_>, expires: Timestamp) {
+        let version = resolved.offered;
+        let way = self.way_text(catalog, resolved, expires);
+        let reason = format!("It has expired on {}: no new pool can select it{way}.", day(expires));
         let advice = "Remove it from both halves once no Shoot uses it; Gardener refuses that as long as one does.";
         self.find(Rule::Expired, &version.path, version.title(), reason, advice);
+    }
+
+    /// Versions without an end, of a list with their paths and whether they say themselves that they are supported: deprecated ones,
+    /// and several supported ones of a minor, as far as Gardener does not refuse those.
+    fn without_end(&mut self, name: &str, versions: Vec<(String, &ListedVersion<'_>, bool)>) {
+        let mut supported: BTreeMap<(u64, u64), Vec<(&str, &ListedVersion<'_>, bool)>> = BTreeMap::new();
+        for (path, listed, says_supported) in versions.iter().filter(|(_, listed, _)| listed.expires().is_none()) {
+            match (listed.at(self.settings.now), &listed.version) {
+                (Classification::Deprecated, _) => {
+                    let reason = "It is deprecated and never expires: pools and control planes with it that don't want automatic \
+                                  updates keep it for ever.";
+                    let advice = "Set an expirationDate.";
+                    let subject = format!("{name} {}", listed.text);
+                    self.find(Rule::DeprecatedWithoutExpiry, path, subject, reason, advice);
+                }
+                (Classification::Supported, Ok(version)) if version.prerelease.is_empty() => {
+                    let of_minor = supported.entry((version.major, version.minor)).or_default();
+                    of_minor.push((path, listed, *says_supported));
+                }
+                _ => {}
+            }
+        }
+        for ((major, minor), mut of_minor) in supported {
+            let is_refused = of_minor.iter().filter(|(_, _, says_supported)| *says_supported).count() > 1;
+            of_minor.sort_by(|(_, one, _), (_, other, _)| other.version.as_ref().ok().cmp(&one.version.as_ref().ok()));
+            let Some((path, ..)) = of_minor.get(1).filter(|_| !is_refused) else { continue };
+            let texts: Vec<&str> = of_minor.iter().map(|(_, listed, _)| listed.text).collect();
+            let reason = format!(
+                "Several versions of one minor are supported without an end: {}. Nothing tells owners to leave the older ones.",
+                enumerated(&texts)
+            );
+            let advice = "Classify the older ones as deprecated and set their expirationDate.";
+            self.find(Rule::TwoSupported, *path, format!("{name} {major}.{minor}"), reason, advice);
+        }
     }
 
     /// Suffixes that tell variants of one version apart: automatic updates don't know that they do.
@@ -93,6 +139,6 @@ impl Lint<'_> {
     }
 }
 
-fn day(moment: Timestamp) -> String {
-    moment.strftime("%F").to_string()
+fn says_supported<'v>(version: impl Into<Life<'v>>) -> bool {
+    version.into().classification == Some(Classification::Supported.word())
 }

@@ -4,7 +4,7 @@
 //! * `namespaced`: the same for a NamespacedCloudProfile and the CloudProfile that it extends;
 //! * `capabilities`: definitions that don't do what they look like;
 //! * `flavors`, `machine_types`, `order`, `regions`: who gets which image;
-//! * `lifetime`, `size`: what will stop to work;
+//! * `lifetime`, `expiry`, `size`: what will stop to work, and where pools go then;
 //! * `finding`: how all of them say it.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -17,6 +17,7 @@ use crate::cloud_profile::validation::FeatureGates;
 use crate::provider::Providers;
 
 mod capabilities;
+mod expiry;
 mod finding;
 mod flavors;
 mod lifetime;

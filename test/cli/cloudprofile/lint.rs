@@ -410,3 +410,58 @@ fn links_in_sarif_are_absolute_or_absent() {
     assert!(without[0]["helpUri"].is_null() && without[0]["help"]["text"].is_string(), "{without}");
     assert_eq!(lint(&defective(), &["-o", "sarif", "--docs-url", "docs/x"]).code, 2);
 }
+
+/// What happens to pools when a version expires depends on the strategy, on what follows, and on whom it fits.
+#[test]
+fn what_becomes_of_expiring_versions_is_said_where_it_is_a_problem() {
+    const NEWEST: &str = "- version: 1877.3.0\n      classification: supported";
+    const NEXT_MINOR: &str = "- version: 1.34.2";
+    let lasting = |text: &str| format!("{text}\n      expirationDate: \"2027-12-31T00:00:00Z\"");
+    let only_gen2 = "      classification: supported\n      cri: [{name: containerd}]\n      capabilityFlavors:\n      - {architecture: [amd64], hypervisorType: [gen2]}\n";
+    let without_gen1 = format!("{only_gen2}      - {{architecture: [amd64], hypervisorType: [gen1]}}\n");
+    // From, to; rules that are found, in order; a text among them.
+    let rows: [(&str, &str, &[&str], &str); 9] = [
+        ("updateStrategy: minor", "updateStrategy: major", &[], ""),
+        (
+            "updateStrategy: minor",
+            "updateStrategy: patch",
+            &["stuck"],
+            "It expires on 2027-03-31. Then pools with it are stuck: with updateStrategy patch they need a newer version of the same major",
+        ),
+        (
+            NEWEST,
+            &lasting(NEWEST),
+            &["latest-expires"],
+            "It expires on 2027-12-31. Then pools with it are stuck: with updateStrategy minor",
+        ),
+        (&without_gen1, only_gen2, &["stuck", "unlisted-flavor"], "Then pools with 1 machine type (Standard_A4_v2)"),
+        (
+            NEXT_MINOR,
+            "- version: 1.34.2\n      classification: preview",
+            &["stuck"],
+            "Then control planes and pools with it are stuck",
+        ),
+        (
+            NEXT_MINOR,
+            "- version: 1.34.2\n    - version: 1.34.1\n      expirationDate: \"2027-12-31T00:00:00Z\"",
+            &[],
+            "",
+        ),
+        (NEXT_MINOR, "- version: 1.34.2\n    - version: 1.34.1", &["two-supported"], "1.34.2 and 1.34.1"),
+        (
+            NEXT_MINOR,
+            "- version: 1.34.2\n      classification: supported\n    - version: 1.34.1\n      classification: supported",
+            &["profile-refused", "profile-refused"],
+            "",
+        ),
+        (NEXT_MINOR, "- version: 1.35.2", &["minor-gap"], "of 1.34 there is no version that is no preview"),
+    ];
+    for (from, to, rules, text) in rows {
+        let shown = lint(&replaced(&example("azure"), &[(from, to)]), &["-o", "json"]).json();
+        let findings = shown["profiles"][0]["findings"].as_array().unwrap();
+        let found: Vec<&str> = findings.iter().map(|finding| finding["rule"].as_str().unwrap()).collect();
+        assert_eq!(found, rules, "{to}: {shown}");
+        let has_text = |finding: &Value| finding["reason"].as_str().unwrap().contains(text);
+        assert!(rules.is_empty() || findings.iter().any(has_text), "{to}: {shown}");
+    }
+}

@@ -220,7 +220,9 @@ fn transition(case: &Value) -> Outcome {
     let spec: ProfileSpec = from_text(&json!({"spec": case}), "spec").map_err(|error| (case.clone(), error))?;
     let catalog = VersionCatalog::new("profile", &spec);
     let now: Timestamp = case["now"].as_str().unwrap_or_default().parse().unwrap_or_else(|_| now());
-    let next = catalog.next_change(now + SignedDuration::from_nanos(1));
+    let of_images = catalog.images.iter().flat_map(|image| &image.versions).map(|version| &version.listed);
+    let listed = catalog.kubernetes.iter().chain(of_images);
+    let next = listed.filter_map(|listed| listed.next_change(now + SignedDuration::from_nanos(1))).min();
     let seconds = next.map_or(0, |next| now.duration_until(next).as_secs());
     same(&case["seconds"], &seconds.into())
 }

@@ -1,0 +1,134 @@
+//! What a Worker is planned from once the next maintenance window of its shoot is over (docs/versions.md).
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::finding::{Finding, FindingKind};
+use super::inputs::{Document, Inputs};
+use crate::api::gotext::json::DecodeError;
+use crate::versions::catalog::VersionCatalog;
+use crate::versions::forecast::{Forecast, ForecastStep, Move, Stuck, next_window};
+use crate::versions::garden::Garden;
+use crate::versions::maintenance::MaintainedShoot;
+
+/// What follows the name of the node agent's Secret where gardenlet would choose another one.
+const NEXT: &str = "-next";
+/// The label of nodes with that name.
+const SECRET_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
+
+/// The inputs behind a window, and what a person should know about it.
+#[derive(Clone, Debug)]
+pub struct Maintained {
+    /// The Worker and the Shoot with their new versions.
+    pub inputs: Inputs,
+    /// What moves, and what is stuck.
+    pub findings: Vec<Finding>,
+}
+
+/// Why nothing is known of a window.
+#[derive(Debug, thiserror::Error)]
+pub enum NoMaintenance {
+    /// There is no Shoot, or no CloudProfile.
+    #[error("its Cluster has no {0}, which decides over maintenance")]
+    Missing(&'static str),
+    /// One of them can't be decoded.
+    #[error("{0}: {1}")]
+    Unreadable(&'static str, DecodeError),
+}
+
+/// What the first window that begins at a moment or later leaves behind.
+///
+/// gardenlet names the Secret of the node agent anew where nodes are replaced. Here it gets a name that differs, so that the rolls are
+/// those that will happen; the names of classes are not.
+///
+/// # Errors
+/// When the Cluster lacks Shoot or CloudProfile, or one of them can't be decoded.
+pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, NoMaintenance> {
+    let shoot = inputs.shoot.as_ref().ok_or(NoMaintenance::Missing("Shoot"))?;
+    let profile = inputs.cloud_profile.as_ref().ok_or(NoMaintenance::Missing("CloudProfile"))?;
+    let spec = profile.spec().map_err(|error| NoMaintenance::Unreadable("CloudProfile", error))?;
+    let state = MaintainedShoot::read(&shoot.value, true);
+    let state = state.map_err(|error| NoMaintenance::Unreadable("Shoot", error))?;
+    let catalog = VersionCatalog::new(profile.name(), spec);
+    let garden = Garden { validates: true, ..Garden::default() };
+    let (forecast, after) = next_window(&state, &catalog, &garden, now);
+    let (mut new_shoot, mut worker) = (shoot.value.clone(), inputs.worker.value.clone());
+    for step in &forecast.steps {
+        after.write(state.settings.as_ref(), &mut new_shoot);
+        write(step, &state, &mut worker);
+    }
+    let findings = findings(&forecast);
+    let is_quiet = forecast.steps.is_empty();
+    let inputs = match is_quiet {
+        true => inputs.clone(),
+        false => Inputs {
+            worker: Arc::new(Document::new(worker)),
+            shoot: Some(Arc::new(Document::new(new_shoot))),
+            ..inputs.clone()
+        },
+    };
+    Ok(Maintained { inputs, findings })
+}
+
+/// Writes what moves into the Worker, as gardenlet does.
+fn write(step: &ForecastStep, state: &MaintainedShoot, worker: &mut Value) {
+    let pools = worker.pointer_mut("/spec/pools").and_then(Value::as_array_mut);
+    for pool in pools.into_iter().flatten() {
+        let name = pool["name"].as_str().unwrap_or_default().to_owned();
+        let mut workers = state.shoot.spec.provider.workers.iter();
+        let Some(of_shoot) = workers.find(|pool| pool.name == name) else { continue };
+        let has_own_version = of_shoot.kubernetes.version.is_some();
+        for moved in &step.moves {
+            let is_its = moved.pool.as_ref().map_or(!has_own_version, |pool| *pool == name);
+            match &moved.image {
+                Some(_) if is_its => pool["machineImage"]["version"] = moved.to.as_str().into(),
+                None if is_its => pool["kubernetesVersion"] = moved.to.as_str().into(),
+                _ => {}
+            }
+        }
+        if step.nodes.iter().any(|nodes| nodes.pool == name && !nodes.in_place) {
+            let next = pool["nodeAgentSecretName"].as_str().map(|name| format!("{name}{NEXT}"));
+            let Some(next) = next.map(Value::from) else { continue };
+            if let Some(label) = pool.get_mut("labels").and_then(|labels| labels.get_mut(SECRET_LABEL)) {
+                label.clone_from(&next);
+            }
+            pool["nodeAgentSecretName"] = next;
+        }
+    }
+}
+
+fn findings(forecast: &Forecast) -> Vec<Finding> {
+    let day = |step: &ForecastStep| step.time.to_zoned(forecast.window.time_zone()).strftime("%F %R %:z").to_string();
+    let mut findings = Vec::new();
+    for step in &forecast.steps {
+        let moves = step.moves.iter().map(|moved| moved_text(moved, &day(step)));
+        findings.extend(moves.map(|(pool, text)| Finding::of_pool(FindingKind::Maintenance, pool, text)));
+        let operations = step.operations.iter().map(|text| format!("in the window of {}: {text}", day(step)));
+        findings.extend(operations.map(|text| Finding::of_pool(FindingKind::Maintenance, "", text)));
+    }
+    findings.extend(forecast.stuck.iter().map(|stuck| {
+        let (pool, text) = stuck_text(stuck);
+        Finding::of_pool(FindingKind::MaintenanceStuck, pool, text)
+    }));
+    findings.extend(forecast.findings.iter().map(|text| Finding::of_pool(FindingKind::Maintenance, "", text.clone())));
+    findings
+}
+
+fn moved_text<'m>(moved: &'m Move, day: &str) -> (&'m str, String) {
+    let what = moved.image.as_deref().unwrap_or("Kubernetes");
+    let Move { from, to, cause, .. } = moved;
+    let text = format!("in the window of {day} {what} goes from {from} to {to} ({})", cause.text());
+    (moved.pool.as_deref().unwrap_or_default(), text)
+}
+
+fn stuck_text(stuck: &Stuck) -> (&str, String) {
+    let Stuck { version, why, remedy, .. } = stuck;
+    let what = match (&stuck.image, version.is_empty()) {
+        (_, true) => String::new(),
+        (Some(image), _) => format!(" at {image} {version}"),
+        (None, _) => format!(" at Kubernetes {version}"),
+    };
+    (stuck.pool.as_deref().unwrap_or_default(), format!("stuck{what}: {why}. {remedy}"))
+}
