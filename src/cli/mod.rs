@@ -22,6 +22,7 @@ mod forecast;
 pub mod input;
 pub mod json_fields;
 mod man;
+mod page;
 mod preview;
 mod progress;
 mod reference;

@@ -1,6 +1,6 @@
-//! `forecast`: what maintenance will do to shoots, and when.
+//! `forecast`: what maintenance will do to shoots, and when. From files to a terminal, a page, a document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::exit::{self, Exit};
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ProfileSpec;
+use crate::capabilities::Classification;
 use crate::versions::catalog::VersionCatalog;
 use crate::versions::forecast::{Forecast, forecast};
 use crate::versions::garden::Garden;
@@ -20,6 +21,7 @@ use summary::Summary;
 
 mod document;
 pub(super) mod garden_files;
+mod html;
 mod markdown;
 mod summary;
 mod table;
@@ -33,6 +35,7 @@ Examples:
   gardener-extension-worker forecast shoot.yaml --cloudprofile profile.yaml
   gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --until 2027-12-31 -o markdown
   gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --cloudprofile-new changed.yaml
+  gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --html > forecast.html      # a calendar for a browser
 
 docs/versions.md explains the rules. SecretBindings and CredentialsBindings in the files count; without any, those that a Shoot
 names are taken to exist.",
@@ -60,9 +63,12 @@ pub(super) struct ForecastArguments {
     /// Report also what is only questionable.
     #[arg(long)]
     strict: bool,
-    /// How to print.
-    #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
+    /// How to print; `html` is a calendar for a browser, with a line for each version and each shoot.
+    #[arg(short, long, value_parser = one_of(&["table", "json", "markdown", "html"]), default_value = "table")]
     output: OutputFormat,
+    /// The same as `-o html`.
+    #[arg(long, conflicts_with = "output")]
+    html: bool,
 }
 
 /// A day or a time.
@@ -87,11 +93,23 @@ struct ShootForecast {
     before: Option<Forecast>,
 }
 
+/// The life of a version.
+struct VersionLife {
+    profile: Reference,
+    /// `Kubernetes`, or the name of an image.
+    what: String,
+    version: String,
+    /// Its stages in list order, with their begin.
+    stages: Vec<(Option<Timestamp>, Classification)>,
+}
+
 /// Everything that is printed.
 struct Report {
     from: Timestamp,
     until: Timestamp,
     shoots: Vec<ShootForecast>,
+    /// The versions of the profiles that shoots name, for a calendar.
+    versions: Vec<VersionLife>,
     /// How many shoots were looked at.
     all: usize,
     errors: Vec<String>,
@@ -111,6 +129,8 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
     let report = report(&files, &changed, [from, until], arguments);
     report.errors.iter().for_each(|error| complain(error));
     match arguments.output {
+        _ if arguments.html => print(&html::page(&report)?)?,
+        OutputFormat::Html => print(&html::page(&report)?)?,
         OutputFormat::Json => print(&json(&document::document(&report))?)?,
         OutputFormat::Markdown => print(&markdown::text(&report))?,
         _ => print(&table::text(&report, width()))?,
@@ -133,6 +153,7 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
         from: span[0],
         until: span[1],
         shoots: Vec::new(),
+        versions: lives(if is_comparison { &new } else { &old }, &files.shoots),
         all: files.shoots.len(),
         errors: [&files.errors[..], &changed.errors].concat(),
         is_comparison,
@@ -173,6 +194,25 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
 
 fn catalogs(profiles: &BTreeMap<Reference, ProfileSpec>) -> BTreeMap<&str, VersionCatalog<'_>> {
     profiles.iter().map(|(name, spec)| (name.as_str(), VersionCatalog::new(name, spec))).collect()
+}
+
+fn lives(catalogs: &BTreeMap<&str, VersionCatalog<'_>>, shoots: &[(String, MaintainedShoot)]) -> Vec<VersionLife> {
+    let named: BTreeSet<Reference> = shoots.iter().map(|(_, state)| reference(&state.shoot)).collect();
+    let mut lives = Vec::new();
+    for (profile, catalog) in catalogs.iter().filter(|(profile, _)| named.contains(**profile)) {
+        let images = catalog
+            .images
+            .iter()
+            .flat_map(|image| image.versions.iter().map(|version| (image.image.name.as_str(), &version.listed)));
+        let all = catalog.kubernetes.iter().map(|listed| ("Kubernetes", listed)).chain(images);
+        lives.extend(all.map(|(what, listed)| VersionLife {
+            profile: (*profile).to_owned(),
+            what: what.to_owned(),
+            version: listed.text.to_owned(),
+            stages: listed.stages().collect(),
+        }));
+    }
+    lives
 }
 
 fn one(
