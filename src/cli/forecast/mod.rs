@@ -1,4 +1,4 @@
-//! `forecast`: what maintenance will do to shoots, and when. From files to a terminal, a page, a document.
+//! `forecast`: what maintenance will do to shoots, and when. From files or a garden to a terminal, a page, a document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ use super::exit::{self, Exit};
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ProfileSpec;
 use crate::capabilities::Classification;
+use crate::cluster::garden_cluster::GardenCluster;
 use crate::versions::catalog::VersionCatalog;
 use crate::versions::forecast::{Forecast, forecast};
 use crate::versions::garden::Garden;
@@ -22,6 +23,7 @@ use summary::Summary;
 mod document;
 pub(super) mod garden_files;
 mod html;
+mod live;
 mod markdown;
 mod summary;
 mod table;
@@ -36,6 +38,7 @@ Examples:
   gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --until 2027-12-31 -o markdown
   gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --cloudprofile-new changed.yaml
   gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --html > forecast.html      # a calendar for a browser
+  gardener-extension-worker forecast --live --context garden --cloudprofile-new changed.yaml
 
 docs/versions.md explains the rules. SecretBindings and CredentialsBindings in the files count; without any, those that a Shoot
 names are taken to exist.",
@@ -46,8 +49,16 @@ names are taken to exist.",
     ]))]
 pub(super) struct ForecastArguments {
     /// Files or folders with Shoots; `-` is standard input. They may hold CloudProfiles, NamespacedCloudProfiles and Clusters.
-    #[arg(value_name = "SHOOT", required = true)]
+    #[arg(value_name = "SHOOT", required_unless_present = "live")]
     shoots: Vec<PathBuf>,
+    /// Read Shoots and profiles from the garden of the kubeconfig.
+    #[arg(long, conflicts_with_all = ["shoots", "cloudprofile"])]
+    live: bool,
+    #[command(flatten)]
+    garden: GardenCluster,
+    /// With --live: only the Shoots of this namespace.
+    #[arg(short, long)]
+    namespace: Option<String>,
     /// File or folder with CloudProfiles and NamespacedCloudProfiles.
     #[arg(long, value_name = "FILE")]
     cloudprofile: Vec<PathBuf>,
@@ -118,14 +129,22 @@ struct Report {
 }
 
 pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
-    let mut files = GardenFiles::read(&arguments.shoots)?;
-    files.join(GardenFiles::read(&arguments.cloudprofile)?);
+    if (arguments.garden.is_named() || arguments.namespace.is_some()) && !arguments.live {
+        return Err(exit::wrong_usage("--kubeconfig, --context and --namespace are for --live"));
+    }
     let changed = GardenFiles::read(&arguments.cloudprofile_new)?;
     let from = arguments.at.unwrap_or_else(today);
     let until = arguments.until.unwrap_or(from + YEAR);
     if until <= from {
         return Err(exit::wrong_usage("--until must be later than --at"));
     }
+    let files = if arguments.live {
+        live::read(&arguments.garden, arguments.namespace.as_deref())?
+    } else {
+        let mut files = GardenFiles::read(&arguments.shoots)?;
+        files.join(GardenFiles::read(&arguments.cloudprofile)?);
+        files
+    };
     let report = report(&files, &changed, [from, until], arguments);
     report.errors.iter().for_each(|error| complain(error));
     match arguments.output {
