@@ -1,6 +1,9 @@
 //! CloudProfiles: whether the provider's half fits core's half, and what core's half has to list
 //! (docs/contract.md#provider-half).
 
+use jiff::Timestamp;
+
+use super::expirations::warn_of_profile;
 use super::flavors::flavor_patch;
 use super::refusal::verdict;
 use super::subject::Subject;
@@ -15,7 +18,12 @@ use crate::webhook::Verdict;
 const MOST_WARNINGS: usize = 10;
 
 /// Checks a CloudProfile. `what` is its kind and name.
-pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<Verdict, Verdict> {
+pub(crate) fn validate(
+    subject: Subject<'_>,
+    what: &str,
+    providers: Providers,
+    now: Timestamp,
+) -> Result<Verdict, Verdict> {
     let ProfileObject { spec, .. } = subject.to_validate()?;
     // Profiles of other providers carry our label only by mistake; they are judged by their own extension.
     let Some(format) = providers.profile_format(&spec.provider_type) else { return Ok(Verdict::ALLOWED) };
@@ -29,7 +37,8 @@ pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
         return Ok(verdict(what, &errors, Vec::new()));
     }
     let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
-    Ok(verdict(what, &config.validate(&spec), warnings(&*config, format, &spec)))
+    let verdict = verdict(what, &config.validate(&spec), warnings(&*config, format, &spec));
+    Ok(warn_of_profile(verdict, subject, &spec, now))
 }
 
 /// Brings the flavors of core's half up to those of the provider's half.

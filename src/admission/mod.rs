@@ -6,6 +6,7 @@
 //! ```
 //!
 //! * `cloud_profile`, `namespaced`, `shoot` with `image`: the checks;
+//! * `expirations`: warnings about versions that expire;
 //! * `flavors`: the patch that keeps core's half like the provider's;
 //! * `subject`, `refusal`: what has to be looked at; errors as a person reads them;
 //! * `reviewers`, `garden`: which check, with what;
@@ -16,6 +17,7 @@
 
 mod arguments;
 mod cloud_profile;
+mod expirations;
 mod flavors;
 mod garden;
 mod image;

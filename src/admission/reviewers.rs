@@ -6,6 +6,7 @@ use futures::future::{BoxFuture, FutureExt};
 use k8s_openapi::jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
+use super::expirations::warn_of_shoot;
 use super::garden::{Garden, ProfileError};
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
@@ -51,7 +52,8 @@ impl GardenReviewer {
         let providers = self.providers;
         match (self.kind, resource(request)) {
             (Validating, (CLOUD_PROFILES, "")) => {
-                on_thread(request, move |subject, what| cloud_profile::validate(subject, what, providers)).await
+                let now = Timestamp::now();
+                on_thread(request, move |subject, what| cloud_profile::validate(subject, what, providers, now)).await
             }
             (Mutating, (CLOUD_PROFILES, "")) => {
                 on_thread(request, move |subject, what| cloud_profile::mutate(subject, what, providers)).await
@@ -100,7 +102,12 @@ impl GardenReviewer {
             let warning = format!("images of the pools were not compared with machine types: {error}");
             verdict(&what(request), &left.errors, vec![warning])
         })?;
-        on_thread(request, move |_, what| Ok(image::compare(left, &profile, what, providers, Timestamp::now()))).await
+        let now = Timestamp::now();
+        on_thread(request, move |subject, what| {
+            let verdict = image::compare(left, &profile, what, providers, now);
+            Ok(warn_of_shoot(verdict, subject, profile, now))
+        })
+        .await
     }
 }
 

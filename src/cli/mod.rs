@@ -18,6 +18,7 @@ mod forecast;
 pub mod input;
 pub mod json_fields;
 mod man;
+mod page;
 mod preview;
 mod program;
 mod progress;

@@ -41,7 +41,10 @@ impl Program {
     #[must_use]
     pub fn command(self) -> clap::Command {
         let with_clouds = |command| self.clouds.iter().fold(command, |command, cloud| cloud.with_arguments(command));
-        Arguments::command().mut_subcommand(CONTROLLER, with_clouds)
+        Arguments::command().mut_subcommands(|command| match command.get_name() {
+            CONTROLLER => with_clouds(command),
+            _ => command,
+        })
     }
 
     /// Reads the arguments of the process, the first of which is the name of the program.

@@ -30,9 +30,11 @@ pub(crate) struct SeedCache {
 }
 
 impl SeedCache {
-    /// An empty one. The providers read what is theirs of machine objects.
-    pub(crate) fn new(providers: Providers) -> Self {
-        let (workers, clusters, secrets) = Default::default();
+    /// An empty one. The providers read what is theirs of machine objects; of Clusters also what forecasts of versions need, where
+    /// these are wanted.
+    pub(crate) fn new(providers: Providers, version_forecast: bool) -> Self {
+        let (workers, clusters, secrets): (_, ClusterCache, _) = Default::default();
+        let clusters = if version_forecast { clusters.with_versions() } else { clusters };
         let machine_objects = MachineObjectCache::new(providers);
         Self { workers, machine_objects, clusters, secrets, writes: Semaphore::new(PARALLEL_REQUESTS) }
     }

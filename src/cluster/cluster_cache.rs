@@ -1,5 +1,5 @@
 //! I/O: Clusters, read when they have changed, cut to what is needed of them. Clusters that embed the same CloudProfile,
-//! which is most of each, share it.
+//! which is most of each, share it. What a forecast of versions needs besides is kept only where one is wanted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,12 +8,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{GetParams, Request};
 use kube::{Client, Resource};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::gardener::{CloudProfile, Cluster, ClusterSpec};
+use crate::api::gardener::{CloudProfile, Cluster, ClusterSpec, ProfileObject, VersionedShoot};
 use crate::api::gotext::json::{DecodeError, decode_lenient};
 use crate::api::metadata::without_managers;
+use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cluster::error::ReadError;
 use crate::cluster::store::Store;
 
@@ -23,15 +25,39 @@ pub(crate) struct ClusterCache {
     /// Their versions, as a watch of metadata shows them.
     pub(crate) versions: Store<()>,
     read: Mutex<HashMap<String, ReadCluster>>,
-    profiles: CloudProfiles,
+    profiles: Shared<CloudProfile>,
+    /// The profiles as forecasts need them; `None` where nobody wants a forecast.
+    whole_profiles: Option<Shared<ProfileObject>>,
 }
 
 struct ReadCluster {
     version: u64,
     cluster: Arc<Cluster>,
+    shoot_versions: Option<ReadVersions>,
 }
 
+/// What a forecast of versions needs of a Cluster.
+pub(crate) struct ShootVersions {
+    /// The Shoot.
+    pub(crate) shoot: VersionedShoot,
+    /// Its profile, without the provider's half.
+    pub(crate) profile: Arc<ProfileObject>,
+}
+
+/// It, or why it can't be decoded.
+pub(crate) type ReadVersions = Result<Arc<ShootVersions>, Arc<str>>;
+
 impl ClusterCache {
+    /// The same, keeping what forecasts of versions need.
+    pub(crate) fn with_versions(self) -> Self {
+        Self { whole_profiles: Some(Shared::default()), ..self }
+    }
+
+    /// What a forecast of versions needs of the Cluster of that name as it was read last; `None` where none is wanted.
+    pub(crate) fn shoot_versions(&self, name: &str) -> Option<ReadVersions> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).get(name)?.shoot_versions.clone()
+    }
+
     /// The Cluster of that name as it is now, `None` when there is none.
     ///
     /// # Errors
@@ -47,12 +73,14 @@ impl ClusterCache {
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(None),
             Err(error) => return Err(api_error(error)),
         };
-        let cluster = self.profiles.cluster(&text);
-        let cluster = cluster.map_err(|source| ReadError::Cluster { name: name.to_owned(), source })?;
-        let cluster = Arc::new(cluster);
+        let undecodable = |source| ReadError::Cluster { name: name.to_owned(), source };
+        let document: ClusterText = decode_lenient(&text).map_err(undecodable)?;
+        let profiles = self.whole_profiles.as_ref();
+        let shoot_versions = profiles.map(|profiles| shoot_versions(&document.spec, profiles));
+        let cluster = Arc::new(cluster(document, &self.profiles).map_err(undecodable)?);
         let version = cluster.metadata.resource_version.as_deref().and_then(|version| version.parse().ok());
         if let Some(version) = version {
-            let read = ReadCluster { version, cluster: Arc::clone(&cluster) };
+            let read = ReadCluster { version, cluster: Arc::clone(&cluster), shoot_versions };
             self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), read);
         }
         Ok(Some(cluster))
@@ -79,42 +107,64 @@ impl ClusterCache {
     }
 }
 
-/// CloudProfiles by a digest of their text, as long as somebody uses them.
-#[derive(Default)]
-struct CloudProfiles(Mutex<HashMap<[u8; 32], Weak<CloudProfile>>>);
+/// Decodes a Cluster.
+fn cluster(document: ClusterText, profiles: &Shared<CloudProfile>) -> Result<Cluster, DecodeError> {
+    let ClusterSpecText { cloud_profile, shoot } = document.spec;
+    let cloud_profile = cloud_profile.map(|text| profiles.decoded(text.get(), |_| {})).transpose();
+    let shoot = shoot.map(|text| decode_lenient(text.get())).transpose();
+    Ok(Cluster {
+        metadata: document.metadata,
+        spec: ClusterSpec {
+            cloud_profile: cloud_profile.map_err(|error| error.within("spec.cloudProfile"))?,
+            shoot: shoot.map_err(|error| error.within("spec.shoot"))?,
+        },
+    })
+}
 
-impl CloudProfiles {
-    /// Decodes a Cluster.
-    fn cluster(&self, text: &str) -> Result<Cluster, DecodeError> {
-        let document: ClusterText = decode_lenient(text)?;
-        let cloud_profile = document.spec.cloud_profile.map(|text| self.share(text.get())).transpose();
-        Ok(Cluster {
-            metadata: document.metadata,
-            spec: ClusterSpec {
-                cloud_profile: cloud_profile.map_err(|error| error.within("spec.cloudProfile"))?,
-                shoot: document
-                    .spec
-                    .shoot
-                    .map(|text| decode_lenient(text.get()).map_err(|error| error.within("spec.shoot")))
-                    .transpose()?,
-            },
-        })
+fn shoot_versions(spec: &ClusterSpecText, profiles: &Shared<ProfileObject>) -> ReadVersions {
+    let read = || {
+        let [profile, shoot] =
+            [&spec.cloud_profile, &spec.shoot].map(|text| text.as_ref().map_or("{}", |text| text.get()));
+        let mut shoot: VersionedShoot = decode_lenient(shoot).map_err(|error| error.within("spec.shoot"))?;
+        // Thousands of Shoots are kept, and nothing else counts of these.
+        shoot.metadata = ObjectMeta { deletion_timestamp: shoot.metadata.deletion_timestamp, ..ObjectMeta::default() };
+        let without_provider = |profile: &mut ProfileObject| {
+            profile.spec.provider_config = None;
+            apply_defaults(&mut profile.spec);
+        };
+        let profile = profiles.decoded(profile, without_provider);
+        Ok(Arc::new(ShootVersions { shoot, profile: profile.map_err(|error| error.within("spec.cloudProfile"))? }))
+    };
+    read().map_err(|error: DecodeError| error.to_string().into())
+}
+
+/// Documents by a digest of their text, as long as somebody uses them.
+struct Shared<T>(Mutex<HashMap<[u8; 32], Weak<T>>>);
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
     }
+}
 
-    fn share(&self, text: &str) -> Result<Arc<CloudProfile>, DecodeError> {
+impl<T: DeserializeOwned> Shared<T> {
+    /// The document of a text, changed like this when it is decoded.
+    fn decoded(&self, text: &str, change: impl FnOnce(&mut T)) -> Result<Arc<T>, DecodeError> {
         let digest: [u8; 32] = Sha256::digest(text).into();
-        let shared = self.profiles().get(&digest).and_then(Weak::upgrade);
+        let shared = self.documents().get(&digest).and_then(Weak::upgrade);
         if let Some(shared) = shared {
             return Ok(shared);
         }
-        let decoded = Arc::new(decode_lenient(text)?);
-        let mut profiles = self.profiles();
-        profiles.retain(|_, profile| profile.strong_count() > 0);
-        profiles.insert(digest, Arc::downgrade(&decoded));
+        let mut decoded = decode_lenient(text)?;
+        change(&mut decoded);
+        let decoded = Arc::new(decoded);
+        let mut documents = self.documents();
+        documents.retain(|_, document| document.strong_count() > 0);
+        documents.insert(digest, Arc::downgrade(&decoded));
         Ok(decoded)
     }
 
-    fn profiles(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Weak<CloudProfile>>> {
+    fn documents(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Weak<T>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,34 +190,38 @@ mod tests {
 
     const PROFILE: &str = r#"{"spec": {"machineTypes": [{"name": "m"}]}}"#;
 
-    fn cluster(profile: &str, shoot: &str) -> String {
+    fn text(profile: &str, shoot: &str) -> String {
         format!(
             r#"{{"metadata": {{"name": "c"}}, "spec": {{"cloudProfile": {profile}, "shoot": {shoot}, "seed": {{}}}}}}"#
         )
     }
 
+    fn decoded(profiles: &Shared<CloudProfile>, profile: &str, shoot: &str) -> Result<Cluster, DecodeError> {
+        cluster(decode_lenient(&text(profile, shoot))?, profiles)
+    }
+
     #[test]
     fn equal_profiles_are_kept_once_and_not_longer_than_needed() {
-        let profiles = CloudProfiles::default();
-        let first = profiles.cluster(&cluster(PROFILE, "{}")).unwrap();
-        let second = profiles.cluster(&cluster(PROFILE, r#"{"spec": {"region": "r"}}"#)).unwrap();
-        let other = profiles.cluster(&cluster("{}", "{}")).unwrap();
+        let profiles = Shared::default();
+        let first = decoded(&profiles, PROFILE, "{}").unwrap();
+        let second = decoded(&profiles, PROFILE, r#"{"spec": {"region": "r"}}"#).unwrap();
+        let other = decoded(&profiles, "{}", "{}").unwrap();
         let shared = first.spec.cloud_profile.as_ref().unwrap();
         assert!(Arc::ptr_eq(shared, second.spec.cloud_profile.as_ref().unwrap()));
         assert!(!Arc::ptr_eq(shared, other.spec.cloud_profile.as_ref().unwrap()));
         assert_eq!(second.spec.shoot.unwrap().spec.region, "r");
         drop((first, second.spec.cloud_profile));
-        profiles.cluster(&cluster(r#"{"kind": "CloudProfile"}"#, "null")).unwrap();
-        assert_eq!(profiles.profiles().len(), 2, "the first one is gone, the other one and the new one are there");
+        decoded(&profiles, r#"{"kind": "CloudProfile"}"#, "null").unwrap();
+        assert_eq!(profiles.documents().len(), 2, "the first one is gone, the other one and the new one are there");
     }
 
     #[test]
     fn errors_name_the_path_from_the_cluster_on() {
-        let error = |text: String| CloudProfiles::default().cluster(&text).unwrap_err().to_string();
-        let profile = error(cluster(r#"{"spec": {"machineTypes": [{"name": 3}]}}"#, "{}"));
+        let error = |profile, shoot| decoded(&Shared::default(), profile, shoot).unwrap_err().to_string();
+        let profile = error(r#"{"spec": {"machineTypes": [{"name": 3}]}}"#, "{}");
         assert!(profile.starts_with("spec.cloudProfile.spec.machineTypes[0].name"), "{profile}");
-        let shoot = error(cluster(PROFILE, r#"{"spec": 3}"#));
+        let shoot = error(PROFILE, r#"{"spec": 3}"#);
         assert!(shoot.starts_with("spec.shoot.spec"), "{shoot}");
-        assert!(error(cluster("3", "{}")).starts_with("spec.cloudProfile: "));
+        assert!(error("3", "{}").starts_with("spec.cloudProfile: "));
     }
 }

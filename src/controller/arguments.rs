@@ -41,6 +41,10 @@ pub(crate) struct ControllerArguments {
     /// need.
     #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
     pub(super) ignore_operation_annotation: bool,
+    /// Forecast the versions of each Shoot with every reconcile, from its Cluster: the condition VersionsCurrent and metrics per
+    /// pool say what expires, where that leads, and what gets stuck.
+    #[arg(long, env = "VERSION_FORECAST")]
+    pub(super) version_forecast: bool,
     /// Workers that are reconciled at the same time. A Worker that waits occupies no slot, nor does one whose requests
     /// take longer than half a second; more slots only need more memory.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 6, value_name = "N")]

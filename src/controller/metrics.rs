@@ -15,6 +15,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::cluster::request_metrics::RequestObserver;
+use crate::controller::version_metrics::VersionMetrics;
 use crate::preview::dry_run::{MachineObjectKind, WouldBe};
 use crate::process::endpoints::MetricsText;
 use crate::worker::rolls::RollCause;
@@ -155,6 +156,8 @@ pub(crate) struct Metrics {
     shadow_workers: Family<OfStanding, Gauge>,
     shadow_differences: Family<OfDifference, Gauge>,
     shadow_rolls: Family<OfRoll, Gauge>,
+    /// With `--version-forecast`: versions of pools.
+    pub(crate) versions: VersionMetrics,
 }
 
 impl Default for Metrics {
@@ -176,6 +179,7 @@ impl Default for Metrics {
             shadow_workers: Family::default(),
             shadow_differences: Family::default(),
             shadow_rolls: Family::default(),
+            versions: VersionMetrics::default(),
             registry: Registry::default(),
         };
         let register = &mut registry;
@@ -223,6 +227,7 @@ impl Default for Metrics {
         register.register("shadow_differences", help, metrics.shadow_differences.clone());
         let help = "Dry run: machine deployments whose machines would be replaced, by cause";
         register.register("shadow_rolls", help, metrics.shadow_rolls.clone());
+        metrics.versions.register(register);
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.register("build", "Version of this program", build);
         Self { registry, ..metrics }
@@ -288,6 +293,7 @@ impl Metrics {
             self.pools.remove(&OfPools { namespace: namespace.to_owned(), state });
         }
         self.failing_since(namespace, None);
+        self.versions.forget(namespace);
     }
 
     /// Machines of a deployment are replaced.
@@ -403,7 +409,10 @@ fn code_class(code: Option<u16>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
+    use crate::versions::notices::PoolVersions;
 
     #[test]
     fn hostile_requests_make_no_new_series() {
@@ -421,6 +430,12 @@ mod tests {
         let before = metrics.text();
         metrics.pools("shoot--p--s", PoolNumbers { ready: 1, ..PoolNumbers::default() });
         metrics.failing_since("shoot--p--s", Some(1));
+        let stuck =
+            PoolVersions { pool: "a".to_owned(), stuck: Some(Timestamp::UNIX_EPOCH), ..PoolVersions::default() };
+        metrics.versions.set("shoot--p--s", &vec![stuck.clone(); 1000]);
+        assert!(metrics.text().contains(r#"_pool_stuck_timestamp{namespace="shoot--p--s",pool="a"} 0"#));
+        metrics.versions.set("shoot--p--s", &[PoolVersions { stuck: None, ..stuck }]);
+        assert!(!metrics.text().contains("_pool_stuck_timestamp{"), "what is over leaves: {}", metrics.text());
         assert!(metrics.text().contains(r#"_pools{namespace="shoot--p--s",state="ready"} 1"#), "{}", metrics.text());
         metrics.forget("shoot--p--s");
         assert_eq!(metrics.text(), before);

@@ -42,5 +42,7 @@ pub(crate) mod start;
 pub(crate) mod status_writes;
 pub(crate) mod steady;
 pub(crate) mod undecodable;
+pub(crate) mod version_forecast;
+pub(crate) mod version_metrics;
 
 pub(crate) use arguments::ControllerArguments;

@@ -24,6 +24,7 @@ use crate::controller::reconcile_context::{Inputs, RESYNC_PERIOD, ReconcileConte
 use crate::controller::report::report;
 use crate::controller::result::ReconcileResult;
 use crate::controller::steady::{Steady, follow};
+use crate::controller::version_forecast::add_forecast;
 use crate::process::traces;
 use crate::worker::decode::is_shoot_failed;
 use crate::worker::reconcile_outcome::ReconcileOutcome;
@@ -85,10 +86,11 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     let secrets = inputs.secrets.as_ref().ok().cloned();
     let performed = perform(&mut context, worker, inputs).instrument(span.clone()).await;
     context.memory(|memory| memory.rate_limit.reconciled(Instant::now()));
-    let result = match performed {
+    let mut result = match performed {
         Err(ReconcileError::Overtaken) => return Err(ReconcileError::Overtaken),
         performed => performed.unwrap_or_else(|error| ReconcileResult::failed(context.operation, &error)),
     };
+    add_forecast(&context, worker, &mut result, Timestamp::now());
     let is_done = result.outcome == ReconcileOutcome::Succeeded;
     let event = if is_done { ReconcileEvent::NothingToDo } else { ReconcileEvent::WorkFound };
     context.advance(worker, event).await?;

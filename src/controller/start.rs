@@ -229,7 +229,7 @@ async fn work(
         served,
         metrics: Arc::clone(metrics),
         memory: Memory::default(),
-        cache: Arc::new(SeedCache::new(providers)),
+        cache: Arc::new(SeedCache::new(providers, arguments.version_forecast)),
         ignores_operation_annotation: arguments.ignore_operation_annotation,
         is_dry_run: arguments.shadow,
     });

@@ -335,7 +335,7 @@ fn cause_of(update: &Update) -> String {
 }
 
 /// What the CloudProfile would need.
-fn remedy(update: &Update, error: &NoTarget) -> String {
+pub(super) fn remedy(update: &Update, error: &NoTarget) -> String {
     let version = Version::parse(&update.from).ok();
     match (error, &update.image, version) {
         (NoTarget::Nothing { .. }, None, Some(version)) => format!(

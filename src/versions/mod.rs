@@ -12,6 +12,7 @@
 //! * [`target`]: where an update goes, automatic or forced;
 //! * [`window`]: when; [`maintenance`]: one run; [`run`]: what it did; [`texts`]: what Gardener writes about it; [`history`]: many runs;
 //!   [`forecast`]: what comes of them;
+//! * [`notices`]: what of it people should know in advance;
 //! * [`kubernetes_settings`], [`garden`]: what an update takes out of a Shoot; [`update_rules`]: what is refused;
 //! * [`selectable`]: which versions new pools can select; [`shoot_defaults`]: what a Shoot gets that leaves versions open.
 //!
@@ -24,6 +25,7 @@ pub mod garden;
 pub mod history;
 pub mod kubernetes_settings;
 pub mod maintenance;
+pub mod notices;
 pub mod run;
 pub mod selectable;
 pub mod shoot_defaults;

@@ -2,7 +2,8 @@
 //!
 //! * `PoolsDeployed`, `ImageResolved`, `PoolsReady`: what the last reconcile has found of the pools;
 //! * `EveryNodeReady`: what gardenlet reads into the Shoot's condition of that name (docs/contract.md),
-//!   at any time, also between operations.
+//!   at any time, also between operations;
+//! * `VersionsCurrent`, only with `--version-forecast`: how long the versions of the shoot last (`versions_current`).
 //!
 //! Conditions that others wrote stay as they are; `ControlPlaneHealthy`, which older extensions left behind, goes. A
 //! condition is written only when it says something else than before.
@@ -32,6 +33,8 @@ pub enum ConditionType {
     PoolsReady,
     /// The machine deployments there are have no faults.
     EveryNodeReady,
+    /// No version of the shoot has to go within a year.
+    VersionsCurrent,
 }
 
 impl ConditionType {
@@ -41,6 +44,7 @@ impl ConditionType {
             Self::ImageResolved => "ImageResolved",
             Self::PoolsReady => POOLS_READY,
             Self::EveryNodeReady => "EveryNodeReady",
+            Self::VersionsCurrent => "VersionsCurrent",
         }
     }
 }
@@ -72,7 +76,7 @@ pub enum ConditionStatus {
 }
 
 impl ConditionStatus {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
             Self::False => "False",
@@ -82,11 +86,11 @@ impl ConditionStatus {
 }
 
 impl Condition {
-    fn met(condition_type: ConditionType, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn met(condition_type: ConditionType, reason: &'static str, message: impl Into<String>) -> Self {
         Self { condition_type, status: ConditionStatus::True, reason, message: message.into(), codes: BTreeSet::new() }
     }
 
-    fn unmet(condition_type: ConditionType, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn unmet(condition_type: ConditionType, reason: &'static str, message: impl Into<String>) -> Self {
         Self { condition_type, status: ConditionStatus::False, reason, message: message.into(), codes: BTreeSet::new() }
     }
 
@@ -330,6 +334,13 @@ pub fn is_recorded(present: &[Value], condition: &Condition) -> bool {
 #[must_use]
 pub fn is_denied(present: &[Value], condition_type: ConditionType) -> bool {
     present.iter().any(|recorded| recorded["type"] == condition_type.as_str() && recorded["status"] != "True")
+}
+
+/// The status of a condition of that type as it is recorded.
+#[must_use]
+pub fn status_of(present: &[Value], condition_type: ConditionType) -> Option<&str> {
+    let recorded = present.iter().find(|recorded| recorded["type"] == condition_type.as_str())?;
+    Some(recorded["status"].as_str().unwrap_or_default())
 }
 
 impl Condition {

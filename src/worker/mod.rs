@@ -9,6 +9,7 @@
 //!  rolls            changes + MachineObjects                 → whose machines are replaced, and why (class_inputs)
 //!  progress         plan + MachineObjects after the writes   → what the machines are waited for
 //!  conditions       plan + progress + failed writes          → conditions
+//!  versions_current what is known of the shoot's versions     → a condition
 //!  events           conditions before + progress             → what events are published about
 //!  outcome          all of it                                → Succeeded, Waiting or Failed, and when to requeue
 //!  status           outcome, conditions, bounds              → the patch of the status
@@ -43,3 +44,4 @@ pub mod rolls;
 pub mod status;
 pub mod status_text;
 pub mod steady;
+pub mod versions_current;

@@ -22,6 +22,7 @@ use crate::controller::metrics::Metrics;
 use crate::controller::reconcile_metrics::{Ended, record};
 use crate::controller::result::ReconcileResult as Reconciled;
 use crate::process::endpoints::MetricsText;
+use crate::versions::notices::PoolVersions;
 use crate::webhook::{Denial, Observer as _, ReviewRequest, Verdict, WebhookMetrics};
 use crate::worker::plan::Plan;
 use crate::worker::progress::{DeploymentProgress, Phase, Progress};
@@ -72,6 +73,8 @@ struct Minute {
     failing: usize,
     /// Looks of each Worker that take long, the first so many.
     slow: usize,
+    /// The versions of a pool of each Worker.
+    versions: PoolVersions,
     /// Deployments whose machines are replaced.
     rolls: Vec<RollCause>,
     /// Requests with their answers, and how often.
@@ -94,8 +97,19 @@ impl Minute {
             answers.push(("PATCH", STATUS, None, 40));
         }
         let reviews = Reviews { pod: true, failed: 0, slow: 0, expires: 30 * 24 * 60 * 60 };
-        Self { webhooks: [reviews; 2], pods: true, leads: [true, false], failing: 0, slow: 0, rolls, answers }
+        let versions = PoolVersions {
+            pool: "a".to_owned(),
+            image_expires: after_days(60),
+            kubernetes_expires: after_days(60),
+            update_available: true,
+            stuck: after_days(60),
+        };
+        Self { webhooks: [reviews; 2], pods: true, leads: [true, false], failing: 0, slow: 0, versions, rolls, answers }
     }
+}
+
+fn after_days(days: i64) -> Option<Timestamp> {
+    Some(Timestamp::constant(days * 24 * 60 * 60, 0))
 }
 
 /// Something that goes wrong after an hour.
@@ -108,7 +122,7 @@ struct Incident {
     changes: fn(usize, &mut Minute),
 }
 
-const INCIDENTS: [Incident; 18] = [
+const INCIDENTS: [Incident; 20] = [
     Incident {
         what: "The pods are evicted, and their image can't be pulled.",
         fires: "WorkerControllerDown",
@@ -154,6 +168,18 @@ const INCIDENTS: [Incident; 18] = [
         fires: "WorkersRollTogether",
         after: "80m",
         changes: |_, minute| minute.rolls.extend([RollCause::Infrastructure; 5]),
+    },
+    Incident {
+        what: "A CloudProfile lets the newest version of an image expire.",
+        fires: "WorkerPoolsStuck",
+        after: "140m",
+        changes: |_, minute| minute.versions.stuck = after_days(13),
+    },
+    Incident {
+        what: "A Kubernetes version expires whose shoots are not updated automatically.",
+        fires: "WorkerPoolVersionsExpire",
+        after: "140m",
+        changes: |_, minute| minute.versions.kubernetes_expires = after_days(6),
     },
     Incident {
         what: "The chart was upgraded without its role.",
@@ -259,6 +285,7 @@ impl Processes {
         for number in 0..WORKERS {
             let fails = number < minute.failing;
             let pass = pass(number, fails);
+            metrics.versions.set(&format!("shoot--p--{number}"), std::slice::from_ref(&minute.versions));
             for look in 0..LOOKS {
                 // Sums of these are exact.
                 let took = if look < minute.slow { Duration::from_secs(12) } else { Duration::from_millis(125) };

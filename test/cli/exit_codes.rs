@@ -3,13 +3,14 @@
 use crate::binary::{command, outcome, run};
 
 /// What each command is called with to read a file.
-const READERS: [&[&str]; 11] = [
+const READERS: [&[&str]; 12] = [
     &["preview", "test/cli/azure.yaml"],
     &["takeover", "check"],
     &["render"],
     &["explain"],
     &["why"],
     &["diagnose", "shoot"],
+    &["forecast"],
     &["cloudprofile", "lint"],
     &["cloudprofile", "matrix"],
     &["cloudprofile", "diff", "example/cloudprofiles/azure.yaml"],
@@ -31,6 +32,10 @@ fn wrong_usage_is_2() {
         &["preview", "a", "b", "--kubeconfig", "seed"],
         &["takeover", "check", "a", "--kubeconfig", "seed"],
         &["cloudprofile", "lint"],
+        &["forecast"],
+        &["forecast", "a", "--kubeconfig", "garden"],
+        &["forecast", "--live", "a"],
+        &["forecast", "a", "--namespace", "garden-a"],
         &["cloudprofile", "matrix"],
         &["cloudprofile", "matrix", "a", "--kubeconfig", "garden"],
         &["cloudprofile", "matrix", "a", "--flavor", "nonsense"],

@@ -175,6 +175,7 @@ pub(crate) enum Key {
     Right,
     Down,
     Home,
+    End,
     PageDown,
 }
 
@@ -186,6 +187,7 @@ impl Key {
             Self::Right => "\u{e014}",
             Self::Down => "\u{e015}",
             Self::Home => "\u{e011}",
+            Self::End => "\u{e010}",
             Self::PageDown => "\u{e00f}",
         }
     }

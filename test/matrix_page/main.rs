@@ -1,4 +1,5 @@
-//! The page of `cloudprofile matrix --html` in a real browser: what a person sees, types and hears.
+//! The pages of `cloudprofile matrix --html` and, in `calendar`, of `forecast --html` in a real browser: what a person sees,
+//! types and hears.
 //!
 //! Without Chromium and its driver the tests say so and are skipped.
 
@@ -6,6 +7,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod browser;
+mod calendar;
 mod large;
 
 use std::collections::BTreeMap;
@@ -37,9 +39,13 @@ struct Page {
 }
 
 fn page(profile: &str) -> Option<Page> {
+    opened(&matrix(&["--html"], profile))
+}
+
+fn opened(page: &str) -> Option<Page> {
     let browser = Browser::start()?;
     let mut file = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
-    file.write_all(matrix(&["--html"], profile).as_bytes()).unwrap();
+    file.write_all(page.as_bytes()).unwrap();
     browser.open(file.path());
     Some(Page { browser, file })
 }

@@ -47,6 +47,7 @@ const PURE: &[&str] = &[
     "versions/",
     "worker/",
     "admission/cloud_profile.rs",
+    "admission/expirations.rs",
     "admission/flavors.rs",
     "admission/image.rs",
     "admission/namespaced.rs",

@@ -7,10 +7,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, PostParams};
 use kube::core::ObjectMeta;
+use serde_json::{Value, json};
 
 use crate::controller::Controller;
 use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, eventually};
-use test_support::shoot::{SOON, Shoot};
+use test_support::shoot::{Documents, SOON, Shoot};
 
 #[tokio::test]
 async fn readiness_names_what_is_missing() -> Result<()> {
@@ -95,6 +96,76 @@ async fn a_running_controller_serves_health_metrics_and_log_level() -> Result<()
         Ok(())
     })
     .await
+}
+
+/// The Cluster of a shoot with one window and one pool, whose image expires.
+fn with_versions(documents: &mut Documents) {
+    let spec = &mut documents.of_kind("Cluster")["spec"];
+    let image =
+        |version: &str| json!({"version": version, "architectures": ["amd64"], "cri": [{"name": "containerd"}]});
+    let mut expiring = image("12.1.0");
+    expiring["expirationDate"] = json!("2020-04-01T00:00:00Z");
+    spec["cloudProfile"]["spec"]["machineImages"] =
+        json!([{"name": "harborlinux", "versions": [image("12.2.0"), expiring]}]);
+    spec["cloudProfile"]["spec"]["kubernetes"] = json!({"versions": [{"version": "1.34.3"}]});
+    let machine = json!({
+        "type": "Standard_F4s_v2", "architecture": "amd64", "image": {"name": "harborlinux", "version": "12.1.0"},
+    });
+    spec["shoot"]["spec"]["provider"] = json!({"workers": [{"name": "main", "machine": machine}]});
+    spec["shoot"]["spec"]["maintenance"] =
+        json!({"autoUpdate": {"kubernetesVersion": false, "machineImageVersion": false}});
+}
+
+#[tokio::test]
+async fn a_worker_says_what_becomes_of_its_versions() -> Result<()> {
+    const TOLD: &str = "pool main: harborlinux 12.1.0 has expired on 2020-04-01: forced to 12.2.0";
+    let control_plane = ControlPlane::start().await?;
+    let start = |name: &str, with: bool| {
+        Controller::start(&control_plane, name, CONTROLLER, |program| {
+            if with { program.env("VERSION_FORECAST", "true") } else { program }
+        })
+    };
+    let controller = start("forecast", true)?;
+    let shoot = Shoot::new(&control_plane, "shoot").await?;
+    let _machines = shoot.fake_machines(&control_plane, Duration::ZERO).await?;
+    shoot.create(with_versions).await?;
+    let condition = |worker: &Value| {
+        let mut conditions = worker["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.find(|condition| condition["type"] == "VersionsCurrent").cloned().context("no condition")
+    };
+    let told = condition(&shoot.succeeded().await?)?;
+    ensure!(told["status"] == "False" && told["reason"] == "VersionExpires" && told["message"] == TOLD, "{told}");
+    let metrics = controller.metrics().await?;
+    let of_pool = format!(r#"{{namespace="{}",pool="main"}}"#, shoot.namespace);
+    for (name, number) in [("image_expiration_timestamp", 1_585_699_200), ("update_available", 1)] {
+        let wanted = format!("_pool_{name}{of_pool} {number}");
+        ensure!(metrics.contains(&wanted), "{wanted} is not in\n{metrics}");
+    }
+
+    // Another request changes nothing, and costs what it costs without a forecast: Cluster and both Secrets read,
+    // status and annotation written.
+    let requests = async || -> Result<Vec<String>> {
+        let metrics = controller.metrics().await?;
+        let of_worker = |line: &&str| line.contains("_api_requests_total{") && !line.contains("verb=\"watch\"");
+        Ok(metrics.lines().filter(of_worker).filter(|line| !line.contains("leases")).map(str::to_owned).collect())
+    };
+    let sum = |lines: &[String]| -> f64 {
+        lines.iter().filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    };
+    let before = requests().await?;
+    shoot.annotate_worker().await?;
+    ensure!(condition(&shoot.succeeded().await?)? == told, "it stays as it was, with its times");
+    let after = requests().await?;
+    ensure!(sum(&after) - sum(&before) <= 5.0, "{before:#?}\n{after:#?}");
+
+    drop(controller);
+    let without = start("without", false)?;
+    without.ready("ready\n").await?;
+    shoot.annotate_worker().await?;
+    let stale = condition(&shoot.succeeded().await?)?;
+    ensure!(stale["status"] == "Unknown" && stale["reason"] == "NoForecast", "{stale}");
+    ensure!(!without.metrics().await?.contains("_pool_image_expiration_timestamp{"), "nobody asked for them");
+    Ok(())
 }
 
 #[tokio::test]

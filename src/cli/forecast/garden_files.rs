@@ -51,7 +51,8 @@ impl GardenFiles {
         Ok(found)
     }
 
-    fn add(&mut self, path: &Path, object: &Value) {
+    /// Adds what an object has; `path` says where it is from.
+    pub(super) fn add(&mut self, path: &Path, object: &Value) {
         let source = path.display();
         let result = match object["kind"].as_str() {
             Some("Shoot") => MaintainedShoot::read(object, true)

@@ -1,6 +1,6 @@
-//! `forecast`: what maintenance will do to shoots, and when.
+//! `forecast`: what maintenance will do to shoots, and when. From files or a garden to a terminal, a page, a document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,6 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::exit::{self, Exit};
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ProfileSpec;
+use crate::capabilities::Classification;
+use crate::cluster::garden_cluster::GardenCluster;
 use crate::versions::catalog::VersionCatalog;
 use crate::versions::forecast::{Forecast, forecast};
 use crate::versions::garden::Garden;
@@ -20,6 +22,8 @@ use summary::Summary;
 
 mod document;
 pub(super) mod garden_files;
+mod html;
+mod live;
 mod markdown;
 mod summary;
 mod table;
@@ -33,6 +37,8 @@ Examples:
   gardener-extension-worker forecast shoot.yaml --cloudprofile profile.yaml
   gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --until 2027-12-31 -o markdown
   gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --cloudprofile-new changed.yaml
+  gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --html > forecast.html      # a calendar for a browser
+  gardener-extension-worker forecast --live --context garden --cloudprofile-new changed.yaml
 
 docs/versions.md explains the rules. SecretBindings and CredentialsBindings in the files count; without any, those that a Shoot
 names are taken to exist.",
@@ -43,8 +49,16 @@ names are taken to exist.",
     ]))]
 pub(super) struct ForecastArguments {
     /// Files or folders with Shoots; `-` is standard input. They may hold CloudProfiles, NamespacedCloudProfiles and Clusters.
-    #[arg(value_name = "SHOOT", required = true)]
+    #[arg(value_name = "SHOOT", required_unless_present = "live")]
     shoots: Vec<PathBuf>,
+    /// Read Shoots and profiles from the garden of the kubeconfig.
+    #[arg(long, conflicts_with_all = ["shoots", "cloudprofile"])]
+    live: bool,
+    #[command(flatten)]
+    garden: GardenCluster,
+    /// With --live: only the Shoots of this namespace.
+    #[arg(short, long)]
+    namespace: Option<String>,
     /// File or folder with CloudProfiles and NamespacedCloudProfiles.
     #[arg(long, value_name = "FILE")]
     cloudprofile: Vec<PathBuf>,
@@ -60,9 +74,12 @@ pub(super) struct ForecastArguments {
     /// Report also what is only questionable.
     #[arg(long)]
     strict: bool,
-    /// How to print.
-    #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
+    /// How to print; `html` is a calendar for a browser, with a line for each version and each shoot.
+    #[arg(short, long, value_parser = one_of(&["table", "json", "markdown", "html"]), default_value = "table")]
     output: OutputFormat,
+    /// The same as `-o html`.
+    #[arg(long, conflicts_with = "output")]
+    html: bool,
 }
 
 /// A day or a time.
@@ -87,11 +104,23 @@ struct ShootForecast {
     before: Option<Forecast>,
 }
 
+/// The life of a version.
+struct VersionLife {
+    profile: Reference,
+    /// `Kubernetes`, or the name of an image.
+    what: String,
+    version: String,
+    /// Its stages in list order, with their begin.
+    stages: Vec<(Option<Timestamp>, Classification)>,
+}
+
 /// Everything that is printed.
 struct Report {
     from: Timestamp,
     until: Timestamp,
     shoots: Vec<ShootForecast>,
+    /// The versions of the profiles that shoots name, for a calendar.
+    versions: Vec<VersionLife>,
     /// How many shoots were looked at.
     all: usize,
     errors: Vec<String>,
@@ -100,17 +129,27 @@ struct Report {
 }
 
 pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
-    let mut files = GardenFiles::read(&arguments.shoots)?;
-    files.join(GardenFiles::read(&arguments.cloudprofile)?);
+    if (arguments.garden.is_named() || arguments.namespace.is_some()) && !arguments.live {
+        return Err(exit::wrong_usage("--kubeconfig, --context and --namespace are for --live"));
+    }
     let changed = GardenFiles::read(&arguments.cloudprofile_new)?;
     let from = arguments.at.unwrap_or_else(today);
     let until = arguments.until.unwrap_or(from + YEAR);
     if until <= from {
         return Err(exit::wrong_usage("--until must be later than --at"));
     }
+    let files = if arguments.live {
+        live::read(&arguments.garden, arguments.namespace.as_deref())?
+    } else {
+        let mut files = GardenFiles::read(&arguments.shoots)?;
+        files.join(GardenFiles::read(&arguments.cloudprofile)?);
+        files
+    };
     let report = report(&files, &changed, [from, until], arguments);
     report.errors.iter().for_each(|error| complain(error));
     match arguments.output {
+        _ if arguments.html => print(&html::page(&report)?)?,
+        OutputFormat::Html => print(&html::page(&report)?)?,
         OutputFormat::Json => print(&json(&document::document(&report))?)?,
         OutputFormat::Markdown => print(&markdown::text(&report))?,
         _ => print(&table::text(&report, width()))?,
@@ -133,6 +172,7 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
         from: span[0],
         until: span[1],
         shoots: Vec::new(),
+        versions: lives(if is_comparison { &new } else { &old }, &files.shoots),
         all: files.shoots.len(),
         errors: [&files.errors[..], &changed.errors].concat(),
         is_comparison,
@@ -173,6 +213,25 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
 
 fn catalogs(profiles: &BTreeMap<Reference, ProfileSpec>) -> BTreeMap<&str, VersionCatalog<'_>> {
     profiles.iter().map(|(name, spec)| (name.as_str(), VersionCatalog::new(name, spec))).collect()
+}
+
+fn lives(catalogs: &BTreeMap<&str, VersionCatalog<'_>>, shoots: &[(String, MaintainedShoot)]) -> Vec<VersionLife> {
+    let named: BTreeSet<Reference> = shoots.iter().map(|(_, state)| reference(&state.shoot)).collect();
+    let mut lives = Vec::new();
+    for (profile, catalog) in catalogs.iter().filter(|(profile, _)| named.contains(**profile)) {
+        let images = catalog
+            .images
+            .iter()
+            .flat_map(|image| image.versions.iter().map(|version| (image.image.name.as_str(), &version.listed)));
+        let all = catalog.kubernetes.iter().map(|listed| ("Kubernetes", listed)).chain(images);
+        lives.extend(all.map(|(what, listed)| VersionLife {
+            profile: (*profile).to_owned(),
+            what: what.to_owned(),
+            version: listed.text.to_owned(),
+            stages: listed.stages().collect(),
+        }));
+    }
+    lives
 }
 
 fn one(

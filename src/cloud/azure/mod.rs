@@ -59,7 +59,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_millis(400);
 /// When a failed task is tried again: after the first time, then after twice as long each time, up to the second.
 const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// Azure's arguments of the controller.
+// Azure's arguments of the controller. No doc comment: it would become the text of the command.
 #[derive(Args)]
 struct AzureArguments {
     /// Address for requests to Azure's resource manager, for every cloud: a proxy, or a simulator for tests.

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use crate::program;
 use test_support::garden::{Garden, refusal};
-use test_support::garden_objects::{aws_profile, azure_config, azure_profile, labels, review};
+use test_support::garden_objects::{
+    aws_profile, azure_config, azure_profile, azure_shoot, labels, review, review_of_change,
+};
 use test_support::https::Connection;
 
 #[tokio::test]
@@ -162,5 +164,41 @@ async fn indistinguishable_flavors_get_a_warning() -> Result<()> {
         response["allowed"] == true && warning.contains("capabilityFlavors[2] lists the same capabilities as"),
         "{response}"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
+    let (control_plane, admission) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let old = azure_profile("expiring");
+    let mut profile = old.clone();
+    for list in ["machineImages", "providerConfig/machineImages"] {
+        let versions = profile.pointer_mut(&format!("/spec/{list}/0/versions")).and_then(Value::as_array_mut);
+        let versions = versions.expect("a list");
+        let mut newer = versions[0].clone();
+        newer["version"] = "2.0.0".into();
+        versions.push(newer);
+    }
+    profile["spec"]["machineImages"][0]["versions"][0]["expirationDate"] = "2999-04-01T00:00:00Z".into();
+    let mut connection = Connection::open(admission.port).await?;
+    let body = review_of_change("cloudprofiles", &profile, &old);
+    let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
+    let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+    let expires = json!(["linux 1.0.0 expires on 2999-04-01, then forced to 2.0.0"]);
+    ensure!(response["allowed"] == true && response["warnings"] == expires, "{response}");
+
+    // A Shoot is told where its own pool goes: what has expired goes in its next window.
+    profile["spec"]["machineImages"][0]["versions"][0]["expirationDate"] = "2020-04-01T00:00:00Z".into();
+    garden.create(&profile).await?;
+    let mut shoot = azure_shoot("garden-expiring");
+    shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": "expiring"});
+    shoot["spec"]["kubernetes"] = json!({"version": "1.33.1"});
+    shoot["spec"]["maintenance"] = json!({"autoUpdate": {"kubernetesVersion": false, "machineImageVersion": false}});
+    shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "1.0.0"});
+    let answer = connection.post("/webhooks/validate", "application/json", &review("shoots", &shoot)).await?;
+    let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+    let expires = json!(["pool a: linux 1.0.0 has expired on 2020-04-01: forced to 2.0.0"]);
+    ensure!(response["allowed"] == true && response["warnings"] == expires, "{response}");
     Ok(())
 }

@@ -1,0 +1,125 @@
+//! What expires, as warnings that kubectl prints: nothing is refused for it (docs/versions.md#when-a-person-writes).
+
+use jiff::Timestamp;
+
+use super::subject::Subject;
+use crate::api::bounded_text::shortened;
+use crate::api::gardener::{ProfileObject, ProfileSpec, VersionedShoot};
+use crate::api::gotext::json::decode_lenient;
+use crate::cloud_profile::architecture_fields::apply_defaults;
+use crate::versions::notices::{Notice, notices, notices_of_profile};
+use crate::webhook::Verdict;
+
+/// Lines that are printed; the others are counted.
+const MOST_LINES: usize = 10;
+/// Most bytes of a line; an API server cuts longer ones.
+const MOST_BYTES: usize = 256;
+
+/// Adds to the verdict about a Shoot which of its versions expire.
+pub(super) fn warn_of_shoot(
+    verdict: Verdict,
+    subject: Subject<'_>,
+    mut profile: ProfileSpec,
+    now: Timestamp,
+) -> Verdict {
+    let shoot: Option<VersionedShoot> = decode_lenient(subject.object).ok();
+    // Gardener sets versions that are left open before anybody is asked; where it has not, nothing can be told.
+    let is_complete = |shoot: &VersionedShoot| {
+        let mut pools = shoot.spec.provider.workers.iter();
+        shoot.spec.kubernetes.version.is_some() && pools.all(|pool| pool.machine.image.is_some())
+    };
+    let Some(shoot) = shoot.filter(is_complete) else { return verdict };
+    apply_defaults(&mut profile);
+    warned(verdict, || {
+        // A review has no time for what is too large.
+        let mut notices = notices(&shoot, &profile, now).unwrap_or_default();
+        let more = notices.len().saturating_sub(MOST_LINES);
+        notices.truncate(MOST_LINES);
+        (notices, more)
+    })
+}
+
+/// Adds to the verdict about a CloudProfile what newly expires.
+pub(super) fn warn_of_profile(
+    verdict: Verdict,
+    subject: Subject<'_>,
+    profile: &ProfileSpec,
+    now: Timestamp,
+) -> Verdict {
+    let old: Option<ProfileObject> = subject.old.and_then(|old| decode_lenient(old).ok());
+    warned(verdict, || notices_of_profile(profile, old.as_ref().map(|old| &old.spec), now, MOST_LINES))
+}
+
+/// `notices` are those that are printed, and how many there are besides.
+fn warned(mut verdict: Verdict, notices: impl FnOnce() -> (Vec<Notice>, usize)) -> Verdict {
+    if let Verdict::Allowed { warnings, .. } = &mut verdict {
+        let (notices, more) = notices();
+        warnings.extend(notices.iter().map(|notice| shortened(&notice.to_string(), MOST_BYTES)));
+        if more > 0 {
+            warnings.push(format!("and {more} more versions expire"));
+        }
+    }
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn warnings(verdict: Verdict) -> Vec<String> {
+        let Verdict::Allowed { warnings, .. } = verdict else { panic!("nothing is refused for it") };
+        warnings
+    }
+
+    fn profile(versions: Value) -> Value {
+        json!({
+            "type": "azure", "kubernetes": {"versions": [{"version": "1.34.3"}]}, "machineTypes": [{"name": "m"}],
+            "machineImages": [{"name": "os", "versions": versions}],
+        })
+    }
+
+    fn now() -> Timestamp {
+        "2026-02-01T00:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn a_shoot_is_told_what_expires_and_where_that_leads() {
+        let profile =
+            profile(json!([{"version": "2.0.0"}, {"version": "1.0.0", "expirationDate": "2026-04-01T00:00:00Z"}]));
+        let profile: ProfileSpec = serde_json::from_str(&profile.to_string()).unwrap();
+        let told = |image: Value| {
+            let machine = json!({"type": "m", "architecture": "amd64", "image": image});
+            let spec = json!({
+                "kubernetes": {"version": "1.34.3"}, "provider": {"workers": [{"name": "web", "machine": machine}]},
+                "maintenance": {"autoUpdate": {"kubernetesVersion": false, "machineImageVersion": false}},
+            });
+            let object = json!({"metadata": {"name": "s"}, "spec": spec}).to_string();
+            warnings(warn_of_shoot(Verdict::ALLOWED, Subject { object: &object, old: None }, profile.clone(), now()))
+        };
+        let expires = "pool web: os 1.0.0 expires on 2026-04-01, then forced to 2.0.0";
+        assert_eq!(told(json!({"name": "os", "version": "1.0.0"})), [expires]);
+        assert_eq!(told(json!({"name": "os", "version": "2.0.0"})), [""; 0]);
+        assert_eq!(told(Value::Null), [""; 0], "what Gardener has not set can't be told");
+    }
+
+    #[test]
+    fn a_profile_warns_in_ten_lines_at_most() {
+        let versions = (0..100).map(|number| {
+            let version = format!("1.{number}.0-{}\u{202e}", "x".repeat(500));
+            json!({"version": version, "expirationDate": "2026-04-01T00:00:00Z"})
+        });
+        let new = profile(versions.collect());
+        let spec: ProfileSpec = serde_json::from_str(&new.to_string()).unwrap();
+        let (object, old) = (json!({"spec": new}).to_string(), json!({"spec": profile(json!([]))}).to_string());
+        let told = |old| {
+            let subject = Subject { object: &object, old: Some(old) };
+            warnings(warn_of_profile(Verdict::ALLOWED, subject, &spec, now()))
+        };
+        let all = told(old.as_str());
+        assert_eq!((all.len(), all[10].as_str()), (11, "and 90 more versions expire"));
+        assert!(all.iter().all(|line| line.len() <= MOST_BYTES && !line.contains('\u{202e}')), "{all:?}");
+        assert_eq!(told(object.as_str()), [""; 0], "only what is new");
+    }
+}

@@ -1,0 +1,38 @@
+//! What maintenance will do to the versions of a shoot, as a condition and metrics of its Worker: written with what an
+//! operation has come to, from the Cluster that was read for it. It costs no request and no write of its own.
+
+use jiff::Timestamp;
+
+use crate::api::gardener::Worker;
+use crate::controller::reconcile_context::ReconcileContext;
+use crate::controller::result::ReconcileResult;
+use crate::versions::notices::notices_and_pools;
+use crate::worker::request::Operation;
+use crate::worker::versions_current::{versions_current, versions_not_asked, versions_unknown};
+
+/// Adds the condition to what an operation that deploys machines has come to, and sets the metrics.
+pub(crate) fn add_forecast(
+    context: &ReconcileContext<'_>,
+    worker: &Worker,
+    result: &mut ReconcileResult,
+    now: Timestamp,
+) {
+    let deploys = matches!(context.operation, Operation::Create | Operation::Reconcile | Operation::Restore);
+    if !deploys || !result.outcome.is_end() {
+        return;
+    }
+    let (controller, namespace) = (context.controller, context.identity.namespace.as_str());
+    let Some(read) = controller.cache.clusters.shoot_versions(namespace) else {
+        result.conditions.extend(versions_not_asked(&worker.status.conditions));
+        return;
+    };
+    let forecast = read.and_then(|versions| {
+        notices_and_pools(&versions.shoot, &versions.profile.spec, now).map_err(|error| error.to_string().into())
+    });
+    let (condition, pools) = match forecast {
+        Ok((notices, pools)) => (versions_current(&notices), pools),
+        Err(error) => (versions_unknown(&error), Vec::new()),
+    };
+    controller.metrics.versions.set(namespace, &pools);
+    result.conditions.push(condition);
+}

@@ -1,0 +1,104 @@
+//! Metrics of the versions of pools (docs/metrics.md). Times of the clock and not what is left until then: they stay true
+//! between two reconciles, and `- time()` makes seconds of them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::versions::notices::PoolVersions;
+
+/// Most pools of one Worker that have series.
+const MOST_POOLS: usize = 100;
+
+/// What is measured of a pool: name, help, and the number, if there is one.
+type Number = (&'static str, &'static str, fn(&PoolVersions) -> Option<i64>);
+
+const NUMBERS: [Number; 4] = [
+    ("pool_image_expiration_timestamp", "When the machine image of a pool expires; absent without a date", |pool| {
+        pool.image_expires.map(Timestamp::as_second)
+    }),
+    (
+        "pool_kubernetes_expiration_timestamp",
+        "When the Kubernetes version of a pool expires; absent without a date",
+        |pool| pool.kubernetes_expires.map(Timestamp::as_second),
+    ),
+    ("pool_update_available", "1 while an automatic update of a pool would find another version", |pool| {
+        Some(pool.update_available.into())
+    }),
+    (
+        "pool_stuck_timestamp",
+        "Since which window a version of a pool can't go on, within a year; absent if it can",
+        |pool| pool.stuck.map(Timestamp::as_second),
+    ),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPool {
+    namespace: String,
+    pool: String,
+}
+
+/// The versions of pools, as series.
+#[derive(Default)]
+pub(crate) struct VersionMetrics {
+    series: [Family<OfPool, Gauge>; NUMBERS.len()],
+    /// Pools that have series, by namespace.
+    pools: Mutex<HashMap<String, Vec<String>>>,
+}
+
+impl VersionMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        for ((name, help, _), series) in NUMBERS.iter().zip(&self.series) {
+            registry.register(*name, *help, series.clone());
+        }
+    }
+
+    /// The versions of the pools in a namespace.
+    pub(crate) fn set(&self, namespace: &str, pools: &[PoolVersions]) {
+        let pools = &pools[..pools.len().min(MOST_POOLS)];
+        let names = pools.iter().map(|pool| pool.pool.clone()).collect();
+        let mut before = self.known().insert(namespace.to_owned(), names).unwrap_or_default();
+        before.retain(|known| pools.iter().all(|pool| pool.pool != *known));
+        self.remove(namespace, &before);
+        for pool in pools {
+            let labels = labels(namespace, &pool.pool);
+            for ((.., number), series) in NUMBERS.iter().zip(&self.series) {
+                match number(pool) {
+                    None => {
+                        series.remove(&labels);
+                    }
+                    Some(number) => {
+                        series.get_or_create(&labels).set(number);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The Worker in a namespace is gone.
+    pub(super) fn forget(&self, namespace: &str) {
+        let pools = self.known().remove(namespace).unwrap_or_default();
+        self.remove(namespace, &pools);
+    }
+
+    fn remove(&self, namespace: &str, pools: &[String]) {
+        for labels in pools.iter().map(|pool| labels(namespace, pool)) {
+            for series in &self.series {
+                series.remove(&labels);
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Vec<String>>> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn labels(namespace: &str, pool: &str) -> OfPool {
+    OfPool { namespace: namespace.to_owned(), pool: pool.to_owned() }
+}
