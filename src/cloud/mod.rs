@@ -1,6 +1,7 @@
 //! Clients of clouds, behind the small trait that Workers ask through ([`dependency`]).
 //!
-//! * [`azure`]: scale sets for the non-zonal pools of Azure.
+//! * [`azure`]: scale sets for the non-zonal pools of Azure;
+//! * [`openstack`]: server groups for the pools of OpenStack that ask for one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +12,9 @@ use clap::Args;
 use crate::cloud::dependency::Cloud;
 
 pub mod azure;
+mod background_task;
 pub mod dependency;
+pub mod openstack;
 
 /// Namespace and name of a Worker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,9 +59,9 @@ pub struct CloudArguments {
 }
 
 impl CloudArguments {
-    fn factories(&self) -> [&dyn CloudFactory; 1] {
+    fn factories(&self) -> [&dyn CloudFactory; 2] {
         let Self { azure } = self;
-        [azure]
+        [azure, &openstack::OpenStackFactory]
     }
 }
 
