@@ -2,7 +2,7 @@
 #![no_main]
 
 use gardener_extension_worker::provider::document::decode_document;
-use gardener_extension_worker::provider::{alicloud, aws, azure, gcp};
+use gardener_extension_worker::provider::{alicloud, aws, azure, gcp, openstack};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 
@@ -12,5 +12,6 @@ fuzz_target!(|text: &str| {
         let _ = decode_document::<aws::documents::InfrastructureStatus>(raw);
         let _ = decode_document::<azure::documents::InfrastructureStatus>(raw);
         let _ = decode_document::<gcp::documents::InfrastructureStatus>(raw);
+        let _ = decode_document::<openstack::documents::InfrastructureStatus>(raw);
     }
 });

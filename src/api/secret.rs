@@ -36,6 +36,12 @@ impl SecretContent {
         value.or(self.unread.then_some(UNREAD))
     }
 
+    /// Whether nobody has read the values.
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        self.unread
+    }
+
     /// Bytes of all values together.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -118,6 +124,30 @@ impl Secrets {
         let mut all = others.0.clone();
         all.extend(self.0.clone());
         Self(all)
+    }
+}
+
+/// A text that nobody must read: its `Debug` is empty of it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Sensitive(String);
+
+impl Sensitive {
+    /// The text, for the one that it is meant for.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Sensitive {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Sensitive {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Sensitive(..)")
     }
 }
 

@@ -9,7 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use super::exit::Exit;
 use super::terminal::{complain, print};
 use super::{Arguments, configuration_file};
-use crate::cloud::{CloudArguments, CloudFactory, azure};
+use crate::cloud::{CloudArguments, CloudFactory, azure, openstack};
 use crate::provider::Providers;
 
 /// How the program is called where its file is `kubectl-gardener_worker`.
@@ -35,7 +35,7 @@ pub struct Call {
 
 impl Program {
     /// `gardener-extension-worker`.
-    pub const SHIPPED: Self = Self { providers: Providers::SHIPPED, clouds: &[&azure::AzureFactory] };
+    pub const SHIPPED: Self = Self { providers: Providers::SHIPPED, clouds: &[&azure::AzureFactory, &openstack::OpenStackFactory] };
 
     /// Its commands, with the arguments that its clouds need.
     #[must_use]

@@ -1,6 +1,7 @@
 //! Clients of clouds, behind the small trait that Workers ask through ([`dependency`]).
 //!
-//! * [`azure`]: scale sets for the non-zonal pools of Azure.
+//! * [`azure`]: scale sets for the non-zonal pools of Azure;
+//! * [`openstack`]: server groups for the pools of OpenStack that ask for one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +12,9 @@ use clap::{ArgMatches, Command};
 use crate::cloud::dependency::Cloud;
 
 pub mod azure;
+mod background_task;
 pub mod dependency;
+pub mod openstack;
 
 /// Namespace and name of a Worker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,7 +49,9 @@ pub trait CloudFactory: Sync {
 
     /// The command of the controller, with the arguments that this cloud needs beside the others. They may stand in the
     /// environment and in the file of `--config` as all can.
-    fn with_arguments(&self, command: Command) -> Command;
+    fn with_arguments(&self, command: Command) -> Command {
+        command
+    }
 
     /// The cloud with what was typed.
     ///

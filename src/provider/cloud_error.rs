@@ -114,6 +114,16 @@ impl Found {
                         ("error" | "details" | "innererror" | "inner" | "errors" | "properties", inner) => {
                             self.take_error(inner, level + 1);
                         }
+                        // OpenStack: Neutron's error has a type, a fault of the others is called after what it is.
+                        ("neutronerror", Value::Object(fault)) => {
+                            let code = fault.get("type").and_then(Value::as_str);
+                            self.codes.extend(code.map(|code| (level, code.to_owned())));
+                            self.take_error(member, level + 1);
+                        }
+                        (_, Value::Object(fault)) if fault.get("code").is_some_and(Value::is_number) => {
+                            self.codes.push((level, name.clone()));
+                            self.take_error(member, level + 1);
+                        }
                         _ => {}
                     }
                 }
@@ -171,7 +181,9 @@ fn http_status(prose: &str) -> Option<u16> {
         let digits = prose.split_once(label)?.1.trim_start_matches([' ', '\'']).get(..3)?;
         digits.parse().ok().filter(|status| (400..600).contains(status))
     };
-    ["RESPONSE ", "StatusCode=", "StatusCode: ", "Status Code = ", "status code: ", GOOGLE].into_iter().find_map(after)
+    ["RESPONSE ", "StatusCode=", "StatusCode: ", "Status Code = ", "status code: ", GOOGLE, "but got "]
+        .into_iter()
+        .find_map(after)
 }
 
 /// The words of a text in lower case, without what only looks like words of an error: addresses, ids of resources, names

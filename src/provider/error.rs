@@ -55,6 +55,22 @@ pub enum WorkerError {
         /// The key.
         key: &'static str,
     },
+    /// Credentials exclude each other, or none are there.
+    #[error("spec.secretRef: Secret {secret:?} {detail}")]
+    CredentialsContradictory {
+        /// `namespace/name`.
+        secret: String,
+        /// How.
+        detail: &'static str,
+    },
+    /// The CloudProfile does not say where tokens come from.
+    #[error("{path}: no Keystone URL for region {region:?}")]
+    IdentityUrlMissing {
+        /// Object and field path.
+        path: String,
+        /// The region.
+        region: String,
+    },
     /// The CloudProfile names an unknown cloud.
     #[error("{path}: unknown cloud {name:?}; supported: {}", supported.join(", "))]
     UnknownCloud {
@@ -86,14 +102,16 @@ impl WorkerError {
     #[must_use]
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
-            Self::CredentialsMissing(_) | Self::CredentialsIncomplete { .. } | Self::CredentialsUnreadable { .. } => {
-                Some(ErrorCode::InfraUnauthenticated)
-            }
+            Self::CredentialsMissing(_)
+            | Self::CredentialsIncomplete { .. }
+            | Self::CredentialsContradictory { .. }
+            | Self::CredentialsUnreadable { .. } => Some(ErrorCode::InfraUnauthenticated),
             // gardenlet's turn, not a person's.
             Self::ClusterMissing(_) => None,
             Self::ClusterIncomplete { .. }
             | Self::DocumentMissing { .. }
             | Self::Document { .. }
+            | Self::IdentityUrlMissing { .. }
             | Self::UnknownCloud { .. }
             | Self::ResourceGroup(_)
             | Self::NothingForNodes { .. }
@@ -203,8 +221,13 @@ pub enum PoolProblem {
     #[error("zones: {0}")]
     ScaleSet(String),
     /// What the pool depends on at the cloud could not be made.
-    #[error("zones: {0}")]
-    Dependency(DependencyFailure),
+    #[error("{path}: {failure}")]
+    Dependency {
+        /// Path within the pool.
+        path: &'static str,
+        /// Why.
+        failure: DependencyFailure,
+    },
     /// What the pool depends on at the cloud is on its way. No problem, unless it takes too long.
     #[error("waiting {0}")]
     DependencyAwaited(DependencyFailure),
@@ -229,7 +252,7 @@ impl PoolProblem {
         match self {
             // gardenlet writes both Secrets; they come with the next try.
             Self::UserDataSecretMissing(_) | Self::UserDataEmpty { .. } => None,
-            Self::Dependency(failure) => failure.code,
+            Self::Dependency { failure, .. } => failure.code,
             Self::DependencyAwaited(_) => None,
             _ => Some(ErrorCode::ConfigurationProblem),
         }

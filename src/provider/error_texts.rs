@@ -214,8 +214,9 @@ mod tests {
 
     #[test]
     fn messages_get_the_code_that_a_person_gives_them() {
-        let tables: [(&dyn Provider, Vec<Labelled>); 4] = [
+        let tables: [(&dyn Provider, Vec<Labelled>); 5] = [
             (&crate::provider::alicloud::AliCloud, labelled(include_str!("../../test/error-codes/alicloud.yaml"))),
+            (&crate::provider::openstack::OpenStack, labelled(include_str!("../../test/error-codes/openstack.yaml"))),
             (&crate::provider::gcp::Gcp, labelled(include_str!("../../test/error-codes/gcp.yaml"))),
             (&crate::provider::azure::Azure, labelled(include_str!("../../test/error-codes/azure.yaml"))),
             (&crate::provider::aws::Aws, labelled(include_str!("../../test/error-codes/aws.yaml"))),

@@ -167,8 +167,8 @@ pub struct Providers {
 impl Providers {
     /// Those of `gardener-extension-worker`.
     pub const SHIPPED: Self = Self {
-        of_machines: &[&azure::Azure, &aws::Aws, &gcp::Gcp, &alicloud::AliCloud],
-        of_images: &[&openstack::OpenStack],
+        of_machines: &[&azure::Azure, &aws::Aws, &gcp::Gcp, &alicloud::AliCloud, &openstack::OpenStack],
+        of_images: &[],
     };
 
     /// The id of what a machine class depends on at its cloud.

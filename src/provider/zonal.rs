@@ -12,7 +12,7 @@ use super::{
 };
 use crate::api::gardener::WorkerPool;
 use crate::pool::bounds::Bounds;
-use crate::pool::hash::{HashError, HashedPool, ProviderItems, pool_hash};
+use crate::pool::hash::{HashedPool, ProviderItems, pool_hash};
 use crate::pool::names::{DeploymentName, deployment_name};
 use crate::pool::zones::{ZonePosition, distribute, positions};
 
@@ -42,7 +42,7 @@ pub(in crate::provider) trait ZonalWorker {
     fn images(&self) -> &WorkerImages<'_>;
 
     /// What the provider adds to the hash.
-    fn hash_items(&self, pool: &WorkerPool, config: &Self::Config) -> Result<ProviderItems, HashError>;
+    fn hash_items(&self, pool: &WorkerPool, config: &Self::Config) -> Result<ProviderItems, PoolProblem>;
 
     /// What all zones share.
     fn shared(&self, pool: &WorkerPool, config: &Self::Config) -> Result<Self::Shared, PoolProblem>;

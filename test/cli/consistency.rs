@@ -73,13 +73,16 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
     }
 }
 
-/// The image that the provider spec names: Azure has an object for it, GCP the boot disk, AliCloud another member.
+/// The image that the provider spec names: Azure has an object for it, GCP the boot disk, AliCloud and OpenStack
+/// other members.
 fn image_of<'a>(machine: &'a MachinePlan, member: &str) -> &'a Value {
     let spec = &machine.class.provider_spec;
     let of_clouds = [
         format!("/properties/storageProfile/imageReference/{member}"),
         format!("/disks/0/{member}"),
         "/imageID".to_owned(),
+        "/spec/imageID".to_owned(),
+        "/spec/imageName".to_owned(),
         format!("/{member}"),
     ];
     of_clouds.iter().find_map(|path| spec.pointer(path)).unwrap_or(&Value::Null)

@@ -8,7 +8,7 @@ use crate::binary::{command, outcome, run};
 fn the_version_and_worker_types_are_printed_as_json() {
     let shown = run(&["version", "-o", "json"]).succeeded().json();
     assert_eq!((&shown["schema"], &shown["version"]), (&json!("version/v1"), &json!(env!("CARGO_PKG_VERSION"))));
-    assert_eq!(shown["workerTypes"], json!(["azure", "aws", "gcp", "alicloud"]));
+    assert_eq!(shown["workerTypes"], json!(["azure", "aws", "gcp", "alicloud", "openstack"]));
     assert!(run(&["version"]).succeeded().stdout.contains(env!("CARGO_PKG_VERSION")));
 }
 

@@ -22,13 +22,18 @@ fn a_healthy_worker_of_aws() {
 }
 
 #[test]
-fn a_worker_of_a_cloud_with_images_only() {
-    let shown = run(&["explain", "test/cli/openstack.yaml"]).succeeded();
+fn a_healthy_worker_of_openstack() {
+    let shown = run(&["explain", "example/openstack.yaml"]).succeeded();
     assert_eq!(shown.stderr, "");
     assert_same("test/cli/golden/explain-openstack.txt", &shown.stdout);
-    let rendered = run(&["render", "test/cli/openstack.yaml"]);
+}
+
+#[test]
+fn a_worker_of_an_unknown_type() {
+    let text = example(&[("type: azure", "type: mars")]);
+    let rendered = outcome(command(&["render", "-"]), &text);
     assert_eq!(rendered.code, 7);
-    assert!(rendered.stderr.contains("no provider for type \"openstack\""), "{}", rendered.stderr);
+    assert!(rendered.stderr.contains("no provider for type \"mars\""), "{}", rendered.stderr);
 }
 
 #[test]

@@ -49,7 +49,7 @@ use test_support::program;
 /// Cases that run side by side.
 const SIDE_BY_SIDE: usize = 12;
 /// Families of `test/parity/cases` in which something counts that is no plan.
-const FAMILIES: [&str; 9] = [
+const FAMILIES: [&str; 10] = [
     "azure/delete",
     "azure/existing-objects",
     "azure/hibernation",
@@ -59,6 +59,7 @@ const FAMILIES: [&str; 9] = [
     "aws/existing",
     "gcp/existing",
     "alicloud/existing",
+    "openstack/existing",
 ];
 
 #[tokio::main]

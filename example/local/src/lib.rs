@@ -1,5 +1,5 @@
 //! The main job, live: a Worker becomes ready nodes, and another image replaces them. `cargo run -p local` (or `--example local`), or
-//! `cargo run -p local -- aws` (or `gcp`, `alicloud`) for another cloud; `-- pebble` for the made-up one of ../tiny.
+//! `cargo run -p local -- aws` (or `gcp`, `alicloud`, `openstack`) for another cloud; `-- pebble` for the made-up one of ../tiny.
 //!
 //! ```text
 //! story     what is done, in this order, and what has to come of it

@@ -17,6 +17,8 @@ pub(crate) enum Cloud {
     Gcp,
     /// `../alicloud.yaml`
     Alicloud,
+    /// `../openstack.yaml`
+    Openstack,
     /// `../tiny/worker.yaml`
     Pebble,
 }
@@ -29,6 +31,7 @@ impl Cloud {
             Self::Aws => "example/aws.yaml",
             Self::Gcp => "example/gcp.yaml",
             Self::Alicloud => "example/alicloud.yaml",
+            Self::Openstack => "example/openstack.yaml",
             Self::Pebble => "example/tiny/worker.yaml",
         }
     }

@@ -8,10 +8,11 @@ use gardener_extension_worker::provider::alicloud::AliCloud;
 use gardener_extension_worker::provider::aws::Aws;
 use gardener_extension_worker::provider::azure::Azure;
 use gardener_extension_worker::provider::gcp::Gcp;
+use gardener_extension_worker::provider::openstack::OpenStack;
 
 /// Who serves Workers, and whose CloudProfiles are understood.
 pub const PROVIDERS: Providers = Providers {
-    of_machines: &[&Azure, &Aws, &Gcp, &AliCloud, &pebble::Pebble],
+    of_machines: &[&Azure, &Aws, &Gcp, &AliCloud, &OpenStack, &pebble::Pebble],
     of_images: Providers::SHIPPED.of_images,
 };
 

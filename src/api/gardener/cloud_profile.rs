@@ -8,6 +8,7 @@ use serde_with::apply;
 use super::{Capabilities, CapabilityDefinition};
 use crate::api::decoded_once::DecodedOnce;
 use crate::api::gotext::json::null_as_default;
+use crate::api::gotext::quantity::Quantity;
 
 /// Machine types and images that a landscape offers.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
@@ -49,4 +50,17 @@ pub struct MachineType {
     pub name: String,
     /// What machines of this type can do; a missing capability means every value.
     pub capabilities: Option<Capabilities>,
+    /// The root volume that it brings.
+    pub storage: Option<MachineStorage>,
+}
+
+/// The root volume that a machine type brings.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct MachineStorage {
+    /// The cloud's kind of volume.
+    #[serde(rename = "type")]
+    pub volume_type: String,
+    /// Its size.
+    pub size: Option<Quantity>,
 }

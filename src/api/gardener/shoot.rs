@@ -96,6 +96,16 @@ pub struct Networking {
     /// `IPv4`, `IPv6` or both, the first one preferred.
     #[serde(default, deserialize_with = "null_as_default")]
     pub ip_families: Vec<String>,
+    /// What pods get.
+    pub pods: Option<String>,
+}
+
+/// `Shoot.status.networking`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct NetworkingStatus {
+    /// What pods get.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub pods: Vec<String>,
 }
 
 /// `Shoot.spec.systemComponents`.
@@ -154,6 +164,8 @@ pub struct ShootStatus {
     /// Prefix of all object names.
     #[serde(rename = "technicalID", default, deserialize_with = "null_as_default")]
     pub technical_id: String,
+    /// Networks.
+    pub networking: Option<NetworkingStatus>,
     /// Whether the shoot sleeps already.
     #[serde(default, deserialize_with = "null_as_default")]
     pub is_hibernated: bool,

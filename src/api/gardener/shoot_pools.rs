@@ -1,6 +1,8 @@
 //! The pools of a `Shoot` as a user orders them, for those who judge the order (docs/contract.md#pools-of-a-shoot). Workers
 //! need less of a Shoot: [`Shoot`](super::Shoot).
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -61,6 +63,8 @@ pub struct ShootPool {
     pub volume: Option<ShootVolume>,
     /// Further volumes.
     pub data_volumes: Vec<ShootVolume>,
+    /// Labels of its nodes.
+    pub labels: BTreeMap<String, String>,
     /// Zones.
     pub zones: Vec<String>,
     /// `AutoRollingUpdate`, `AutoInPlaceUpdate`, `ManualInPlaceUpdate`.

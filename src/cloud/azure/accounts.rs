@@ -22,9 +22,10 @@ use super::addresses::{Addresses, configuration, scope};
 use super::error::AzureError;
 use super::retry_listener::RetryNotifier;
 use super::transport::transport;
+use crate::api::secret::Sensitive;
 use crate::cloud::WriteCheck;
 use crate::provider::azure::cloud::AzureCloud;
-use crate::provider::azure::credentials::{Credentials, Proof, Sensitive};
+use crate::provider::azure::credentials::{Credentials, Proof};
 
 /// Accounts that nobody has used for so long are forgotten. The tokens of workload identities change all the time, and
 /// each of them is an account.

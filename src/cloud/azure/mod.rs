@@ -23,11 +23,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use self::accounts::Accounts;
-use self::background_task::{BackgroundTask, Report, TaskState, settle};
 use self::client::ScaleSets;
 use self::provision::{Provision, Turns};
 use self::removal::Removal;
 use self::retry_listener::RetryListener;
+use super::background_task::{Attempt, BackgroundTask, Report, SETTLE_TIMEOUT, TaskState, due, settle};
 use super::{CloudFactory, TaskEnded, WorkerName, WriteAccess, WriteCheck};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
@@ -42,7 +42,6 @@ use crate::worker::reconcile_outcome::Failure;
 
 mod accounts;
 mod addresses;
-mod background_task;
 mod client;
 mod error;
 mod operation;
@@ -52,12 +51,6 @@ mod retry_listener;
 mod transport;
 
 pub use addresses::{Addresses, Origin};
-
-/// How long a reconcile waits for tasks: long enough for an Azure that has nothing to do, too short for anybody to
-/// notice.
-const SETTLE_TIMEOUT: Duration = Duration::from_millis(400);
-/// When a failed task is tried again: after the first time, then after twice as long each time, up to the second.
-const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 // Azure's arguments of the controller. No doc comment: it would become the text of the command.
 #[derive(Args)]
@@ -109,13 +102,6 @@ struct WorkerTasks {
     turns: Turns,
     pools: HashMap<String, Attempt<PoolNeed, ScaleSetDependency>>,
     removal: Option<Attempt<Removal, Vec<ScaleSetDependency>>>,
-}
-
-/// A task, what it is for, and how often that has failed before.
-struct Attempt<Purpose, T> {
-    purpose: Purpose,
-    task: BackgroundTask<T>,
-    tries: u32,
 }
 
 impl Azure {
@@ -315,20 +301,6 @@ impl WorkerTasks {
     }
 }
 
-impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
-    /// How often it has failed, if it is time for the next try; else what its result comes by.
-    fn next_try(&self) -> Result<u32, watch::Receiver<TaskState<T>>> {
-        match self.task.state() {
-            TaskState::Ended(Err(_), since) if due(since, self.tries).is_none() => Ok(self.tries + 1),
-            TaskState::Running(_) | TaskState::Ended(..) => Err(self.task.watch()),
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        !self.task.is_running()
-    }
-}
-
 impl Attempt<PoolNeed, ScaleSetDependency> {
     /// Whether it is for what the pool needs; once it is over, the need has its result for a record.
     fn answers(&self, need: &PoolNeed) -> bool {
@@ -337,12 +309,6 @@ impl Attempt<PoolNeed, ScaleSetDependency> {
         self.purpose.fault_domains == need.fault_domains
             && (self.purpose.recorded == need.recorded || need.recorded.as_ref().is_some_and(has_result))
     }
-}
-
-/// How long until a failed task is tried again; `None` when it is time.
-fn due(since: Instant, tries: u32) -> Option<Duration> {
-    let delay = RETRIES.0.saturating_mul(2_u32.saturating_pow(tries)).min(RETRIES.1);
-    (since + delay).checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
 }
 
 /// The records as the provider status has them, which leaves out an empty list.

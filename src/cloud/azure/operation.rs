@@ -4,6 +4,7 @@
 //! itself, whose `provisioningState` tells. `Retry-After` says when.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use azure_core::error::ErrorKind;
 use azure_core::http::headers::{HeaderName, Headers, RETRY_AFTER};
@@ -23,6 +24,11 @@ const ASYNC_OPERATION: HeaderName = HeaderName::from_static("azure-asyncoperatio
 const LOCATION: HeaderName = HeaderName::from_static("location");
 /// How long to wait before asking again where Azure does not say; scale sets without machines take seconds.
 const PAUSE: azure_core::time::Duration = azure_core::time::Duration::seconds(5);
+
+/// The first wait for something else that goes on with a scale set, and the longest.
+pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How long something else may go on with a scale set.
+pub(super) const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What Azure has answered to a PUT or DELETE.
 pub(super) enum Begun {

@@ -7,10 +7,10 @@ use futures::FutureExt;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tracing::info;
 
-use super::background_task::{OPERATION_TIMEOUT, PAUSES, Report};
 use super::client::ScaleSets;
 use super::error::AzureError;
-use super::operation::{Begun, Operation};
+use super::operation::{Begun, OPERATION_TIMEOUT, Operation, PAUSES};
+use crate::cloud::background_task::Report;
 use crate::provider::DependencyFailure;
 use crate::provider::azure::documents::ScaleSetDependency;
 use crate::provider::azure::scale_sets::{Adoption, PoolNeed, ScaleSet, ScaleSetScope, Step, adoption, record, step};

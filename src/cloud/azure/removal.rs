@@ -6,10 +6,10 @@ use std::time::Instant;
 use futures::future::join_all;
 use tracing::info;
 
-use super::background_task::{OPERATION_TIMEOUT, PAUSES, Report};
 use super::client::ScaleSets;
 use super::error::AzureError;
-use super::operation::Begun;
+use super::operation::{Begun, OPERATION_TIMEOUT, PAUSES};
+use crate::cloud::background_task::Report;
 use crate::provider::DependencyFailure;
 use crate::provider::azure::documents::ScaleSetDependency;
 use crate::provider::azure::scale_sets::{Needs, Unneeded, unneeded};

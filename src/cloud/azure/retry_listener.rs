@@ -8,6 +8,9 @@ use azure_core::http::headers::RETRY_AFTER;
 use azure_core::http::policies::{Policy, PolicyResult};
 use azure_core::http::{Context, Request};
 
+use crate::api::gardener::ErrorCode;
+use crate::cloud::background_task::Report;
+
 /// Who is told.
 pub(super) trait RetryListener: Send + Sync {
     /// Azure (or nobody) has answered so that the request is tried again.
@@ -53,5 +56,19 @@ impl Policy for RetryNotifier {
             }
         }
         result
+    }
+}
+
+impl<T: Send + Sync + 'static> RetryListener for Report<T> {
+    fn delayed(&self, cause: RetryCause) {
+        let (text, code) = match cause {
+            RetryCause::Answer { status: 429, retry_after } => {
+                let wait = retry_after.map(|seconds| format!(" and asks to wait {seconds} s")).unwrap_or_default();
+                (format!("Azure limits the rate of requests{wait}"), Some(ErrorCode::InfraRateLimitsExceeded))
+            }
+            RetryCause::Answer { status, .. } => (format!("Azure answers with status {status}"), None),
+            RetryCause::NoAnswer => ("Azure or its login authority can't be reached".to_owned(), None),
+        };
+        Report::delayed(self, text, code);
     }
 }

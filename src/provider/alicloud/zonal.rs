@@ -7,12 +7,11 @@ use super::disks::{Disks, disks};
 use super::documents::{AccountImage, InfrastructureStatus, VSwitch, WorkerStatus};
 use super::image::{is_same, kept_images, status_image};
 use crate::api::gardener::{DataVolume, Volume, WorkerPool};
-use crate::api::gotext::json::{DecodeError, decode_value};
 use crate::api::machine::MachineClassNodeTemplate;
-use crate::pool::hash::{HashError, HashItems, ProviderItems};
+use crate::pool::hash::{HashItems, ProviderItems};
 use crate::pool::zones::ZonePosition;
 use crate::provider::explanation::{EffectiveInput, Origin};
-use crate::provider::image::{SelectedImage, WorkerImages, each_once, images_document, is_image_of};
+use crate::provider::image::{SelectedImage, WorkerImages, images_document, recorded_images};
 use crate::provider::machine_class::{ClassContent, PURPOSE, node_template, operating_system_labels};
 use crate::provider::zonal::{PoolInputs, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
@@ -75,7 +74,7 @@ impl ZonalWorker for AliCloudWorker<'_> {
         &self.images
     }
 
-    fn hash_items(&self, pool: &WorkerPool, _config: &()) -> Result<ProviderItems, HashError> {
+    fn hash_items(&self, pool: &WorkerPool, _config: &()) -> Result<ProviderItems, PoolProblem> {
         let mut items = HashItems::default();
         if let Some(Volume { volume_type: _, size: _, encrypted }) = &pool.volume {
             items.push_some("volume.encrypted", encrypted.map(|encrypted| encrypted.to_string()));
@@ -115,19 +114,8 @@ impl ZonalWorker for AliCloudWorker<'_> {
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
         let declared = &self.context.cloud_profile.spec.machine_capabilities;
-        let read = |plan: &&PoolPlan| -> Result<AccountImage, WorkerError> {
-            let unreadable = |source: DecodeError| WorkerError::Document {
-                path: format!("image of pool {:?}", plan.pool),
-                source: source.into(),
-            };
-            decode_value(&plan.status_image).map_err(unreadable)
-        };
-        let planned = planned.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let is_of_failed =
-            |used: &&AccountImage| failed.iter().any(|pool| is_image_of(pool, Some(&used.name), Some(&used.version)));
-        let kept = self.used.iter().filter(is_of_failed).cloned();
-        let images = each_once(planned.into_iter().chain(kept), |listed, image| is_same(listed, image, declared));
-        Ok(images_document::<WorkerStatus>(images.into_iter().map(|image| json!(image)).collect()))
+        let is_same = |one: &AccountImage, other: &AccountImage| is_same(one, other, declared);
+        Ok(images_document::<WorkerStatus>(recorded_images(&self.used, planned, failed, is_same)?))
     }
 
     fn explain_inputs(&self, pool: &WorkerPool, _config: Option<&()>) -> Vec<EffectiveInput> {

@@ -12,7 +12,7 @@ use super::network::{IpFamilies, nodes_instance_profile, nodes_security_group, s
 use crate::api::gardener::WorkerPool;
 use crate::api::machine::MachineClassNodeTemplate;
 use crate::capabilities::ARCHITECTURE;
-use crate::pool::hash::{HashError, ProviderItems};
+use crate::pool::hash::ProviderItems;
 use crate::provider::documents::pool_config;
 use crate::provider::explanation::{EffectiveInput, Origin};
 use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, used_images_document};
@@ -112,8 +112,8 @@ impl ZonalWorker for AwsWorker<'_> {
         &self.images
     }
 
-    fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, HashError> {
-        provider_items(pool, config)
+    fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, PoolProblem> {
+        Ok(provider_items(pool, config)?)
     }
 
     fn shared(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<AwsPool, PoolProblem> {

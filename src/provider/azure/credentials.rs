@@ -1,15 +1,13 @@
 //! The credentials of a Worker. They are looked at before anything is written, because a
 //! machine that can't be made costs a person more time than an error does.
 
-use std::fmt;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::documents::API_VERSION;
 use crate::api::gardener::Worker;
 use crate::api::gotext::{json::to_go_json, yaml};
-use crate::api::secret::{SecretContent, Secrets};
+use crate::api::secret::{SecretContent, Secrets, Sensitive};
 use crate::provider::WorkerError;
 use crate::provider::document::{Document, decode_document};
 
@@ -45,30 +43,6 @@ pub enum Proof {
     ClientSecret(Sensitive),
     /// A token of a workload identity, for an access token of Azure. It is renewed in the Secret all the time.
     Assertion(Sensitive),
-}
-
-/// A text that nobody must read: its `Debug` is empty of it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Sensitive(String);
-
-impl Sensitive {
-    /// The text, for the one that it is meant for.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Sensitive {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl fmt::Debug for Sensitive {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Sensitive(..)")
-    }
 }
 
 /// What a workload identity stands for.

@@ -108,7 +108,7 @@ impl AzureWorker<'_> {
         check_pool(pool).map_err(PoolProblem::ScaleSet)?;
         if let Some(dependencies) = self.context.dependencies {
             if let Some(failure) = dependencies.failures.get(&pool.name) {
-                return Err(PoolProblem::Dependency(failure.clone()));
+                return Err(PoolProblem::Dependency { path: "zones", failure: failure.clone() });
             }
             if let Some(awaited) = dependencies.waiting.get(&pool.name) {
                 return Err(PoolProblem::DependencyAwaited(awaited.clone()));

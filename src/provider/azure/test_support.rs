@@ -1,8 +1,9 @@
 //! What unit tests of Azure share.
 
 use super::cloud::AzureCloud;
-use super::credentials::{Credentials, Proof, Sensitive};
+use super::credentials::{Credentials, Proof};
 use super::scale_sets::ScaleSetScope;
+use crate::api::secret::Sensitive;
 
 pub(crate) fn place() -> ScaleSetScope {
     ScaleSetScope {

@@ -13,7 +13,7 @@ use super::network::{STACK_PATH, nodes_subnet, stack};
 use crate::api::gardener::WorkerPool;
 use crate::api::gotext::quantity::Quantity;
 use crate::api::machine::MachineClassNodeTemplate;
-use crate::pool::hash::{HashError, ProviderItems};
+use crate::pool::hash::ProviderItems;
 use crate::provider::documents::pool_config;
 use crate::provider::explanation::{EffectiveInput, Origin};
 use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, used_images_document};
@@ -109,8 +109,8 @@ impl ZonalWorker for GcpWorker<'_> {
         &self.images
     }
 
-    fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, HashError> {
-        super::hash_data::provider_items(pool, config)
+    fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, PoolProblem> {
+        Ok(super::hash_data::provider_items(pool, config)?)
     }
 
     fn shared(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<GcpPool, PoolProblem> {

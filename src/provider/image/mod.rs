@@ -23,8 +23,8 @@ mod used;
 
 pub use kept::{ComparedWith, ImageEntry, ImagesDocument, KeepsImages, KeptImage, KeptImages};
 pub use selection::{ImageSelection, ImageSource, SelectedImage, WorkerImages};
+pub(in crate::provider) use status::recorded_images;
 pub use status::status_images;
-pub(in crate::provider) use status::{each_once, is_image_of};
 pub(in crate::provider) use used::{
     ReferenceMember, UsedImage, images_document, used_images_document, used_images_status,
 };

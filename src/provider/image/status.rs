@@ -1,8 +1,12 @@
 //! The images that are kept in the provider status, so that pools can go on using them when they leave the CloudProfile.
 
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::api::gardener::WorkerPool;
+use crate::api::gotext::json::{DecodeError, decode_value};
+use crate::provider::{PoolPlan, WorkerError};
 
 /// Each image of the planned pools once, in the order of the pools; then the images that pools which could not be planned
 /// used before.
@@ -12,18 +16,46 @@ pub fn status_images(
     kept_before: impl IntoIterator<Item = Value>,
     failed: &[&WorkerPool],
 ) -> Vec<Value> {
-    let is_of_failed =
-        |kept: &Value| failed.iter().any(|pool| is_image_of(pool, kept["name"].as_str(), kept["version"].as_str()));
-    each_once(planned.into_iter().chain(kept_before.into_iter().filter(is_of_failed)), Value::eq)
+    let kept = kept_before.into_iter().filter(|kept| is_of_any(failed, kept));
+    each_once(planned.into_iter().chain(kept), Value::eq)
+}
+
+/// Whether one of the pools asks for the image of an entry.
+fn is_of_any(pools: &[&WorkerPool], entry: &Value) -> bool {
+    pools.iter().any(|pool| is_image_of(pool, entry["name"].as_str(), entry["version"].as_str()))
+}
+
+/// As [`status_images`] for entries that a provider compares: each of them is one of its own documents, with the `name` and version
+/// that pools ask for.
+///
+/// # Errors
+/// When a planned image is no such entry.
+pub(in crate::provider) fn recorded_images<Image: Clone + DeserializeOwned + Serialize>(
+    before: &[Image],
+    planned: &[&PoolPlan],
+    failed: &[&WorkerPool],
+    is_same: impl Fn(&Image, &Image) -> bool,
+) -> Result<Vec<Value>, WorkerError> {
+    let read = |plan: &&PoolPlan| {
+        let unreadable = |source: DecodeError| WorkerError::Document {
+            path: format!("image of pool {:?}", plan.pool),
+            source: source.into(),
+        };
+        decode_value(&plan.status_image).map_err(unreadable)
+    };
+    let planned = planned.iter().map(read).collect::<Result<Vec<Image>, _>>()?;
+    let is_of_failed = |kept: &&Image| is_of_any(failed, &json!(kept));
+    let kept = before.iter().filter(is_of_failed).cloned();
+    Ok(each_once(planned.into_iter().chain(kept), is_same).into_iter().map(|image| json!(image)).collect())
 }
 
 /// Whether a pool asks for the image of that name and version.
-pub(in crate::provider) fn is_image_of(pool: &WorkerPool, name: Option<&str>, version: Option<&str>) -> bool {
+pub(super) fn is_image_of(pool: &WorkerPool, name: Option<&str>, version: Option<&str>) -> bool {
     name == Some(&pool.machine_image.name) && version == Some(&pool.machine_image.version)
 }
 
 /// The first of those that are alike.
-pub(in crate::provider) fn each_once<Image>(
+pub(super) fn each_once<Image>(
     images: impl IntoIterator<Item = Image>,
     is_same: impl Fn(&Image, &Image) -> bool,
 ) -> Vec<Image> {

@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use super::OpenStack;
 use crate::api::gardener::Capabilities;
 use crate::provider::document::{Document, documents};
-use crate::provider::image::{ImagesDocument, KeepsImages};
+use crate::provider::node_template::StrictNodeTemplate;
 use crate::provider::profile::ImageVersions;
 
 /// Group and version of all documents.
@@ -40,7 +39,8 @@ documents! { strict
         _node_volume_attach_limit: Option<i32>,
         #[serde(rename = "useSNAT")]
         _use_snat: Option<bool>,
-        _server_group_policies: Option<Vec<String>>,
+        /// Policies that server groups may have.
+        pub server_group_policies: Vec<String>,
         _resolv_conf_options: Option<Vec<String>>,
         _storage_classes: Option<Vec<Value>>,
     }
@@ -112,19 +112,157 @@ documents! { strict
         /// CPU architecture in the old format; absent means `amd64`.
         pub architecture: Option<String>,
     }
+
+    /// `InfrastructureStatus`: what the infrastructure controller has made. Strict.
+    pub struct InfrastructureStatus {
+        _api_version: Option<String>,
+        _kind: Option<String>,
+        /// Networks.
+        pub networks: Networks,
+        /// What all machines have.
+        pub node: Node,
+        /// Security groups by purpose.
+        pub security_groups: Vec<SecurityGroup>,
+    }
+
+    /// The networks of a shoot.
+    pub struct Networks {
+        /// The network.
+        pub id: String,
+        _name: Option<String>,
+        _floating_pool: Option<NamedObject>,
+        _router: Option<Router>,
+        /// Subnets by purpose.
+        pub subnets: Vec<Subnet>,
+        _share_network: Option<NamedObject>,
+    }
+
+    /// An object of the cloud; not read.
+    pub struct NamedObject {
+        _id: Option<String>,
+        _name: Option<String>,
+    }
+
+    /// A router; not read.
+    pub struct Router {
+        _id: Option<String>,
+        _ip: Option<String>,
+        #[serde(rename = "externalFixedIP")]
+        _external_fixed_ip: Vec<String>,
+    }
+
+    /// A subnet.
+    pub struct Subnet {
+        /// `nodes` or `nodes-ipv6`.
+        pub purpose: String,
+        /// Its id.
+        pub id: String,
+        _cidr: Option<String>,
+    }
+
+    /// What all machines have.
+    pub struct Node {
+        /// The key pair.
+        pub key_name: String,
+    }
+
+    /// A security group.
+    pub struct SecurityGroup {
+        /// Such as `nodes`.
+        pub purpose: String,
+        _id: Option<String>,
+        /// Its name, by which machines refer to it.
+        pub name: String,
+    }
+
+    /// `WorkerConfig`: what a user can say about a pool on OpenStack. Strict.
+    pub struct WorkerConfig {
+        pub(super) _api_version: Option<String>,
+        pub(super) _kind: Option<String>,
+        /// Overrides the node template of the pool.
+        pub node_template: Option<StrictNodeTemplate>,
+        /// How machines are placed to each other.
+        pub server_group: Option<ServerGroup>,
+        /// Tags of machines.
+        pub machine_labels: Vec<MachineLabel>,
+        /// Security groups beside that of all nodes, by name.
+        pub additional_security_groups: Vec<String>,
+    }
+
+    /// The server group of a pool.
+    pub struct ServerGroup {
+        /// Such as `anti-affinity`; empty means no group.
+        pub policy: String,
+    }
+
+    /// A tag of machines.
+    #[derive(PartialEq, Eq)]
+    pub struct MachineLabel {
+        /// Its key.
+        pub name: String,
+        /// Its value.
+        pub value: String,
+        /// Whether another value rolls the nodes.
+        pub trigger_rolling_on_update: bool,
+    }
+
+    /// `WorkerStatus`: what this extension keeps in `status.providerStatus` of the Worker. Strict.
+    pub struct WorkerStatus {
+        _api_version: Option<String>,
+        _kind: Option<String>,
+        /// Images that pools use; they are used on when they leave the CloudProfile.
+        pub machine_images: Vec<StatusImage>,
+        /// Server groups of pools.
+        pub server_group_dependencies: Vec<ServerGroupDependency>,
+    }
+
+    /// An image that pools use: with an architecture where the CloudProfile declares no capabilities, else with capabilities.
+    #[derive(PartialEq, Eq, serde::Serialize)]
+    pub struct StatusImage {
+        /// Name of the image.
+        pub name: String,
+        /// Version of the image.
+        pub version: String,
+        /// Its name at the cloud.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub image: String,
+        /// Its id in the region, which goes before the name.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub id: String,
+        /// CPU architecture.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub architecture: Option<String>,
+        /// Capabilities of the flavor.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub capabilities: Option<Capabilities>,
+    }
+
+    /// The server group of a pool.
+    #[derive(PartialEq, Eq, serde::Serialize)]
+    pub struct ServerGroupDependency {
+        /// Name of the pool.
+        pub pool_name: String,
+        /// Its id, which counts in the hash of the pool.
+        pub id: String,
+        /// Its name.
+        pub name: String,
+    }
 }
 
-impl Document for CloudProfileConfig {
-    const KIND: &'static str = "CloudProfileConfig";
-    const API_VERSION: &'static str = API_VERSION;
-    const STRICT: bool = true;
-    const LARGE: bool = true;
+macro_rules! strict_documents {
+    ($($name:ident is large: $large:literal,)*) => {$(
+        impl Document for $name {
+            const KIND: &'static str = stringify!($name);
+            const API_VERSION: &'static str = API_VERSION;
+            const STRICT: bool = true;
+            const LARGE: bool = $large;
+        }
+    )*};
 }
 
-/// `WorkerStatus`, as far as it keeps images that pools have used.
-pub type WorkerStatus = ImagesDocument<OpenStack>;
-
-impl KeepsImages for OpenStack {
-    const KIND: &'static str = "WorkerStatus";
-    const API_VERSION: &'static str = API_VERSION;
+strict_documents! {
+    CloudProfileConfig is large: true,
+    InfrastructureStatus is large: false,
+    WorkerConfig is large: false,
+    WorkerStatus is large: false,
 }

@@ -1,41 +1,64 @@
-//! OpenStack: images of `spec.type: openstack`. Its Workers are not served.
+//! OpenStack: documents, images, disks, machine classes and server groups of `spec.type: openstack`.
 //!
 //! * [`documents`]: what stands in `providerConfig` and its relatives;
-//! * `profile`: its half of CloudProfiles, with `settings` for what is no image.
+//! * `profile`, `settings`, `image`: its half of CloudProfiles, and the images that were used before;
+//! * [`credentials`], [`server_groups`], `described`: who asks the cloud, and what pools depend on there;
+//! * `root_disk`, `machine_class`: the root disk and the provider spec; `zonal`: what is OpenStack's of a pool.
 
-use super::explanation::ImageName;
-use super::image::{ImageEntry, ImageProvider, KeptImage, KeptImages};
-use super::{WorkerContext, WorkerError};
+use std::collections::BTreeSet;
 
+use serde_json::Value;
+
+use crate::api::gardener::{ErrorCode, ShootPools};
+use crate::api::gotext::field::FieldErrors;
+use crate::provider::zonal::ZonalPlanner;
+use crate::provider::{Dependencies, PoolPlanner, Provider, WorkerContext, WorkerError};
+
+pub mod credentials;
+mod described;
 pub mod documents;
+pub mod error_codes;
+mod image;
+mod machine_class;
 mod profile;
+mod root_disk;
+pub mod server_groups;
 mod settings;
+mod shoot_pools;
+mod zonal;
 
-use documents::WorkerStatus;
+use zonal::OpenStackWorker;
 
-/// The provider of CloudProfiles of type `openstack`.
+/// The provider of CloudProfiles and Workers of type `openstack`.
 pub struct OpenStack;
 
-impl ImageProvider for OpenStack {
-    fn image_members(&self) -> &'static str {
-        "id, image"
+impl Provider for OpenStack {
+    fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
+        Ok(Box::new(ZonalPlanner(OpenStackWorker::open(context)?)))
     }
 
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
-        let status: WorkerStatus = context.provider_status()?.unwrap_or_default();
-        let by_architecture = context.cloud_profile.spec.machine_capabilities.is_empty();
-        let kept = status.machine_images.iter().map(|entry| kept(entry, by_architecture));
-        Ok(KeptImages::of_worker(kept.collect()))
+    fn described_dependencies(
+        &self,
+        context: WorkerContext<'_>,
+        described: &Value,
+    ) -> Result<Option<Dependencies>, WorkerError> {
+        let needs = server_groups::needs(&context)?;
+        needs.map(|needs| described::described_dependencies(&needs, described)).transpose()
     }
-}
 
-/// Where the CloudProfile declares no capabilities, only the architecture counts. Else the capabilities do; without any
-/// the architecture does, and what names neither fits every machine.
-fn kept(entry: &ImageEntry, by_architecture: bool) -> KeptImage {
-    let capabilities = if by_architecture || (entry.capabilities.is_empty() && entry.architecture.is_some()) {
-        entry.by_architecture()
-    } else {
-        entry.capabilities.clone()
-    };
-    entry.kept(ImageName::of("id", &entry.id).or_else(|| ImageName::of("image", &entry.image)), capabilities)
+    fn settled_cloud(&self, context: WorkerContext<'_>) -> Result<Option<Value>, WorkerError> {
+        Ok(server_groups::needs(&context)?.map(|needs| described::settled(&needs)))
+    }
+
+    fn dependency_of_class<'a>(&self, provider_spec: &'a Value) -> Option<&'a str> {
+        provider_spec.pointer("/spec/serverGroupID").and_then(Value::as_str)
+    }
+
+    fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
+        shoot_pools::validate(pools, old)
+    }
+
+    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+        error_codes::error_codes(code, text)
+    }
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion, ImageVersion};
 use super::{OpenStack, settings};
-use crate::api::gardener::Capabilities;
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
+use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, complete_machine_type, only_architecture};
 use crate::provider::profile::old_format::old_format_of_flavors;
 use crate::provider::profile::{
     ArchitectureOf, ConfigType, EntryFlavor, ImageDocument, ImageVersions, ListedReference, Members, ProfileFormat,
@@ -30,6 +30,22 @@ impl ProfileFormat for OpenStack {
             |(architecture, flavor): &&(String, Members)| architecture == DEFAULT_ARCHITECTURE || has_regions(flavor);
         let flavors: Vec<(String, Members)> = flavors.iter().filter(can_be_written).cloned().collect();
         old_format_of_flavors(version, &flavors)
+    }
+
+    /// An architecture that is named and empty fits nothing.
+    fn machine_capabilities(
+        &self,
+        listed: Option<&Capabilities>,
+        architecture: &str,
+        definitions: &[CapabilityDefinition],
+    ) -> Capabilities {
+        let mut capabilities = complete_machine_type(listed, architecture, definitions);
+        let is_listed = listed.is_some_and(|listed| listed.values(ARCHITECTURE).is_some());
+        let defined = definitions.iter().find(|definition| definition.name == ARCHITECTURE);
+        if architecture.is_empty() && !is_listed && defined.is_none_or(|defined| defined.values.len() != 1) {
+            capabilities.0.insert(ARCHITECTURE.to_owned(), vec![String::new()]);
+        }
+        capabilities
     }
 
     fn config_type(&self) -> ConfigType {

@@ -71,6 +71,25 @@ const ALICLOUD: Cloud = Cloud {
     has_tags: true,
 };
 
+const OPENSTACK: Cloud = Cloud {
+    example: "openstack",
+    provider: "OpenStack",
+    deployments: ["search-z1", "web-z1", "web-z2"],
+    image: |spec| &spec["spec"]["imageID"],
+    status: "id",
+    replace: |flavor| flavor["regions"][0]["id"] = json!(OPENSTACK.replaced),
+    web: "image-arm64",
+    search: "image-amd64",
+    replaced: "image-another",
+    next: "image-9-arm64",
+    has_tags: false,
+};
+
+#[tokio::test]
+async fn a_worker_of_openstack_lives_from_its_first_node_to_its_last() -> Result<()> {
+    lives(&OPENSTACK).await
+}
+
 #[tokio::test]
 async fn a_worker_of_alicloud_lives_from_its_first_node_to_its_last() -> Result<()> {
     lives(&ALICLOUD).await

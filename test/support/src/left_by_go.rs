@@ -3,14 +3,19 @@
 use serde_json::{Value, json};
 
 use crate::measured::cases::Documents;
+use crate::measured::images::REFERENCES;
 
 /// A Worker as the Go extension leaves it behind: with its status, and its objects beside it.
-/// `None` where it has made no machine deployments.
+/// `None` where it has made no machine deployments, or recorded an image without a reference, which nobody can plan again.
 pub fn left_by_go(case: Documents) -> Option<Value> {
     let Documents { input: mut bundle, expected: made } = case;
     let is_reconcile = bundle.get("operation").is_none_or(|operation| operation == "reconcile");
     let deployments = made["machineDeploymentObjects"].as_array().is_some_and(|deployments| !deployments.is_empty());
     if !is_reconcile || made.get("error").is_some() || !deployments {
+        return None;
+    }
+    let images = made["workerStatus"]["providerStatus"]["machineImages"].as_array();
+    if images.into_iter().flatten().any(|image| REFERENCES.iter().all(|member| image[*member].is_null())) {
         return None;
     }
     let mut existing = Vec::new();

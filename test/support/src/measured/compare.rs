@@ -52,7 +52,9 @@ pub fn compare_status(expected: &Value, got: &Value, differences: &mut Vec<Diffe
         differ(at(member), &in_one_form(&expected[member]), &in_one_form(&got[member]), differences);
     }
     let (wanted, got) = (&expected["providerStatus"], &got["providerStatus"]);
-    differ(at("vmoDependencies"), &wanted["vmoDependencies"], &got["vmoDependencies"], differences);
+    for member in ["vmoDependencies", "serverGroupDependencies"] {
+        differ(at(member), &wanted[member], &got[member], differences);
+    }
     if let Some((missing, added)) = images::difference(&wanted["machineImages"], &got["machineImages"]) {
         differences.push(Difference { path: at("machineImages"), wanted: missing, got: added });
     }

@@ -43,6 +43,10 @@ enum Accept {
     PlusReplaced,
     /// Ours keeps the architecture of an image where the measured one has the default.
     ArchitectureKept,
+    /// Ours refuses an image that has neither name nor id.
+    NoImage,
+    /// Ours still has the name of an image where the measured one has neither name nor id.
+    NameKept,
     /// Ours has the bytes of the user data where the measured data have U+FFFD for those that are not UTF-8.
     BytesKept,
     /// Ours still says that the marketplace agreement of an image needs no check.
@@ -110,6 +114,8 @@ impl Rule {
                     wanted.as_str().is_some_and(|wanted| wanted.contains('+') && *got == wanted.replace('+', "_"))
                 }
                 Accept::ArchitectureKept => is_architecture_kept(wanted, got),
+                Accept::NoImage => wanted.is_null() && are_without_image(got),
+                Accept::NameKept => is_name_kept(wanted, got),
                 Accept::BytesKept => are_bytes_kept(wanted, got),
                 Accept::NameRefused => is_refused(wanted, got, "is invalid: metadata.name"),
                 Accept::ChangeRefused => is_refused(wanted, got, "field is immutable"),
@@ -164,6 +170,23 @@ fn is_architecture_kept(wanted: &Value, got: &Value) -> bool {
         wanted == got || (is_default && is_same_reference(wanted, got) && capabilities(got) != Value::Null)
     };
     wanted.len() == got.len() && wanted.iter().all(|wanted| got.iter().any(|got| is_kept(wanted, got)))
+}
+
+fn are_without_image(errors: &Value) -> bool {
+    let is_one = |error: &Value| error["message"].as_str().is_some_and(|text| text.contains("has no image reference"));
+    errors.as_array().is_some_and(|errors| !errors.is_empty() && errors.iter().all(is_one))
+}
+
+fn is_name_kept(wanted: &Value, got: &Value) -> bool {
+    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+    // Without its name, it has the architecture that is told for an image that names none.
+    let is_kept = |wanted: &Value| {
+        let (name, version) = (&wanted["name"], &wanted["version"]);
+        let is_nameless = wanted["id"].is_null() && wanted["image"].is_null();
+        is_nameless
+            && got.iter().any(|got| got["name"] == *name && got["version"] == *version && got["image"].is_string())
+    };
+    wanted.len() == got.len() && wanted.iter().all(is_kept)
 }
 
 fn are_bytes_kept(wanted: &Value, got: &Value) -> bool {

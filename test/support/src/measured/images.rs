@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::compare::items;
 
-const REFERENCES: [&str; 4] = ["urn", "id", "communityGalleryImageID", "sharedGalleryImageID"];
+pub(crate) const REFERENCES: [&str; 6] =
+    ["urn", "id", "ami", "image", "communityGalleryImageID", "sharedGalleryImageID"];
 
 /// The images that only one side has, or `None`.
 pub fn difference(wanted: &Value, got: &Value) -> Option<(Value, Value)> {

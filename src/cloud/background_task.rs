@@ -8,24 +8,24 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::retry_listener::{RetryCause, RetryListener};
 use crate::api::gardener::ErrorCode;
 use crate::provider::DependencyFailure;
 
-/// The first wait for something else that goes on with a scale set, and the longest.
-pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// How long something else may go on with a scale set.
-pub(super) const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a reconcile waits for tasks: long enough for a cloud that has nothing to do, too short for anybody to
+/// notice.
+pub(in crate::cloud) const SETTLE_TIMEOUT: Duration = Duration::from_millis(400);
+/// When a failed task is tried again: after the first time, then after twice as long each time, up to the second.
+const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 /// A task; it ends when this is dropped.
-pub(super) struct BackgroundTask<T> {
+pub(in crate::cloud) struct BackgroundTask<T> {
     state: watch::Receiver<TaskState<T>>,
     task: JoinHandle<()>,
 }
 
 /// How an task stands.
 #[derive(Clone, Debug)]
-pub(super) enum TaskState<T> {
+pub(in crate::cloud) enum TaskState<T> {
     /// It goes on; what holds it up.
     Running(Option<Delay>),
     /// It is over, since then.
@@ -34,37 +34,26 @@ pub(super) enum TaskState<T> {
 
 /// What holds an task up, and the code for it if that takes too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Delay {
-    pub(super) text: String,
-    pub(super) code: Option<ErrorCode>,
+pub(in crate::cloud) struct Delay {
+    pub(in crate::cloud) text: String,
+    pub(in crate::cloud) code: Option<ErrorCode>,
 }
 
 /// Where an task says what it is held up by.
-pub(super) struct Report<T>(watch::Sender<TaskState<T>>);
+pub(in crate::cloud) struct Report<T>(watch::Sender<TaskState<T>>);
 
 impl<T: Send + Sync + 'static> Report<T> {
-    pub(super) fn delayed(&self, text: impl Into<String>, code: Option<ErrorCode>) {
+    pub(in crate::cloud) fn delayed(&self, text: impl Into<String>, code: Option<ErrorCode>) {
         let _ = self.0.send(TaskState::Running(Some(Delay { text: text.into(), code })));
-    }
-}
-
-impl<T: Send + Sync + 'static> RetryListener for Report<T> {
-    fn delayed(&self, cause: RetryCause) {
-        let (text, code) = match cause {
-            RetryCause::Answer { status: 429, retry_after } => {
-                let wait = retry_after.map(|seconds| format!(" and asks to wait {seconds} s")).unwrap_or_default();
-                (format!("Azure limits the rate of requests{wait}"), Some(ErrorCode::InfraRateLimitsExceeded))
-            }
-            RetryCause::Answer { status, .. } => (format!("Azure answers with status {status}"), None),
-            RetryCause::NoAnswer => ("Azure or its login authority can't be reached".to_owned(), None),
-        };
-        Report::delayed(self, text, code);
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
     /// Begins `work` and calls `tell` when it is over.
-    pub(super) fn begin<Work>(work: impl FnOnce(Arc<Report<T>>) -> Work, tell: impl FnOnce() + Send + 'static) -> Self
+    pub(in crate::cloud) fn begin<Work>(
+        work: impl FnOnce(Arc<Report<T>>) -> Work,
+        tell: impl FnOnce() + Send + 'static,
+    ) -> Self
     where
         Work: Future<Output = Result<T, DependencyFailure>> + Send + 'static,
     {
@@ -80,7 +69,7 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
     }
 
     /// How it stands now.
-    pub(super) fn state(&self) -> TaskState<T> {
+    pub(in crate::cloud) fn state(&self) -> TaskState<T> {
         let state = self.state.borrow().clone();
         match state {
             TaskState::Running(_)
@@ -94,12 +83,12 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
     }
 
     /// Whether it still goes on.
-    pub(super) fn is_running(&self) -> bool {
+    pub(in crate::cloud) fn is_running(&self) -> bool {
         matches!(self.state(), TaskState::Running(_))
     }
 
     /// Something to wait with for its end.
-    pub(super) fn watch(&self) -> watch::Receiver<TaskState<T>> {
+    pub(in crate::cloud) fn watch(&self) -> watch::Receiver<TaskState<T>> {
         self.state.clone()
     }
 }
@@ -110,8 +99,38 @@ impl<T> Drop for BackgroundTask<T> {
     }
 }
 
+/// A task, what it is for, and how often that has failed before.
+pub(in crate::cloud) struct Attempt<Purpose, T> {
+    pub(in crate::cloud) purpose: Purpose,
+    pub(in crate::cloud) task: BackgroundTask<T>,
+    pub(in crate::cloud) tries: u32,
+}
+
+impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
+    /// How often it has failed, if it is time for the next try; else what its result comes by.
+    pub(in crate::cloud) fn next_try(&self) -> Result<u32, watch::Receiver<TaskState<T>>> {
+        match self.task.state() {
+            TaskState::Ended(Err(_), since) if due(since, self.tries).is_none() => Ok(self.tries + 1),
+            TaskState::Running(_) | TaskState::Ended(..) => Err(self.task.watch()),
+        }
+    }
+
+    pub(in crate::cloud) fn has_ended(&self) -> bool {
+        !self.task.is_running()
+    }
+}
+
+/// How long until a failed task is tried again; `None` when it is time.
+pub(in crate::cloud) fn due(since: Instant, tries: u32) -> Option<Duration> {
+    let delay = RETRIES.0.saturating_mul(2_u32.saturating_pow(tries)).min(RETRIES.1);
+    (since + delay).checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
+}
+
 /// Waits a moment for tasks to come to an end.
-pub(super) async fn settle<T: Clone + Send + Sync>(tasks: Vec<watch::Receiver<TaskState<T>>>, moment: Duration) {
+pub(in crate::cloud) async fn settle<T: Clone + Send + Sync>(
+    tasks: Vec<watch::Receiver<TaskState<T>>>,
+    moment: Duration,
+) {
     let ends = tasks.into_iter().map(|mut task| async move {
         let _ = task.wait_for(|state| matches!(state, TaskState::Ended(..))).await;
     });

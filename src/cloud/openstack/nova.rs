@@ -1,0 +1,322 @@
+//! The calls of Keystone v3 and Nova for server groups.
+
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Client, Method, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tracing::info;
+
+use crate::api::gotext::json::null_as_default;
+use crate::cloud::{WriteAccess, WriteCheck};
+use crate::provider::DependencyFailure;
+use crate::provider::openstack::credentials::Identity;
+use crate::provider::openstack::error_codes::answer_failure;
+use crate::provider::openstack::server_groups::{PoolNeed, ServerGroup, ServerGroupScope};
+
+/// How long an answer may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest answer that is read.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// Pages of a list.
+const MOST_PAGES: usize = 100;
+/// Nova knows other policies than these from this version on.
+const PLAIN_POLICIES: [&str; 2] = ["affinity", "anti-affinity"];
+const VERSION_OF_SOFT_POLICIES: &str = "2.15";
+const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
+const NEW_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");
+const API_VERSION: HeaderName = HeaderName::from_static("openstack-api-version");
+const NOVA_API_VERSION: HeaderName = HeaderName::from_static("x-openstack-nova-api-version");
+
+/// Nova of one region, as somebody sees it who has logged in once it is asked.
+pub(super) struct Nova {
+    client: Client,
+    scope: ServerGroupScope,
+    write_check: WriteCheck,
+    login: Option<Login>,
+}
+
+/// A token, and where it leads to.
+#[derive(Clone)]
+struct Login {
+    /// Marked as sensitive, so that nobody prints it.
+    token: HeaderValue,
+    compute: Url,
+}
+
+/// A request, but for who asks.
+struct Call<'a> {
+    doing: &'a str,
+    method: Method,
+    id: Option<&'a str>,
+    offset: usize,
+    body: Option<Value>,
+    version: Option<&'static str>,
+}
+
+/// An answer, whatever its status is.
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(default, deserialize_with = "null_as_default")]
+    server_groups: Vec<ServerGroup>,
+}
+
+#[derive(Deserialize)]
+struct Shown {
+    server_group: ServerGroup,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    token: Token,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    #[serde(default, deserialize_with = "null_as_default")]
+    catalog: Vec<Service>,
+}
+
+#[derive(Deserialize)]
+struct Service {
+    #[serde(rename = "type", default)]
+    service_type: String,
+    #[serde(default, deserialize_with = "null_as_default")]
+    endpoints: Vec<Endpoint>,
+}
+
+#[derive(Deserialize)]
+struct Endpoint {
+    #[serde(default)]
+    interface: String,
+    #[serde(default, deserialize_with = "null_as_default")]
+    region: String,
+    #[serde(default)]
+    url: String,
+}
+
+impl Nova {
+    /// Nova there; nobody is asked yet.
+    ///
+    /// # Errors
+    /// When the certificates can't be used.
+    pub(super) fn new(scope: ServerGroupScope, write_check: WriteCheck) -> Result<Self, DependencyFailure> {
+        let credentials = &scope.credentials;
+        // A redirection would take the token along.
+        let mut client = Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
+        let unusable = |error: reqwest::Error| DependencyFailure::of_configuration(format!("caCert: {error}"));
+        if let Some(pem) = &credentials.ca_certificates {
+            client = client.tls_certs_only(Certificate::from_pem_bundle(pem.as_bytes()).map_err(unusable)?);
+        }
+        let client = client.tls_danger_accept_invalid_certs(credentials.insecure).build().map_err(unusable)?;
+        Ok(Self { client, scope, write_check, login: None })
+    }
+
+    /// All server groups of the project, page by page.
+    pub(super) async fn list(&mut self) -> Result<Vec<ServerGroup>, DependencyFailure> {
+        let mut groups: Vec<ServerGroup> = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let call = Call { offset: groups.len(), ..Call::of("listing server groups", Method::GET) };
+            let page = self.ask(&call).await?.read::<Listed>(call.doing)?.server_groups;
+            let is_known = |group: &ServerGroup| groups.iter().any(|known| known.id == group.id);
+            if page.first().is_none_or(is_known) {
+                return Ok(groups);
+            }
+            groups.extend(page);
+        }
+        Err(DependencyFailure { message: format!("listing server groups: more than {MOST_PAGES} pages"), code: None })
+    }
+
+    /// One server group; `None` when there is none of that id.
+    pub(super) async fn get(&mut self, id: &str) -> Result<Option<ServerGroup>, DependencyFailure> {
+        let call = Call { id: Some(id), ..Call::of("reading its server group", Method::GET) };
+        let answer = self.ask(&call).await?;
+        if answer.status == 404 {
+            return Ok(None);
+        }
+        Ok(Some(answer.read::<Shown>(call.doing)?.server_group))
+    }
+
+    /// Makes the group of a pool.
+    pub(super) async fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
+        let PoolNeed { name, policy, pool, .. } = need;
+        info!(pool, server_group = name, "creating a server group");
+        if !self.may_write()? {
+            return Ok(ServerGroup { id: name.clone(), name: name.clone(), policies: vec![policy.clone()] });
+        }
+        let is_plain = PLAIN_POLICIES.contains(&policy.as_str());
+        let call = Call {
+            body: Some(json!({"server_group": {"name": name, "policies": [policy]}})),
+            version: (!is_plain).then_some(VERSION_OF_SOFT_POLICIES),
+            ..Call::of("creating its server group", Method::POST)
+        };
+        let group = self.ask(&call).await?.read::<Shown>(call.doing)?.server_group;
+        if group.id.is_empty() {
+            return Err(DependencyFailure { message: format!("{}: the answer has no id", call.doing), code: None });
+        }
+        Ok(group)
+    }
+
+    /// Removes a group; one that is not there is removed.
+    pub(super) async fn delete(&mut self, id: &str) -> Result<(), DependencyFailure> {
+        info!(server_group = id, "deleting a server group");
+        if !self.may_write()? {
+            return Ok(());
+        }
+        let call = Call { id: Some(id), ..Call::of("deleting a server group", Method::DELETE) };
+        let answer = self.ask(&call).await?;
+        if answer.status == 404 { Ok(()) } else { answer.succeeded(call.doing).map(drop) }
+    }
+
+    /// Whether something may be changed, and not only be taken for changed.
+    fn may_write(&self) -> Result<bool, DependencyFailure> {
+        match (self.write_check)() {
+            WriteAccess::Allowed => Ok(true),
+            WriteAccess::DryRun => Ok(false),
+            WriteAccess::Denied => {
+                Err(DependencyFailure { message: "not changed: this process doesn't lead".to_owned(), code: None })
+            }
+        }
+    }
+
+    /// The answer to a call. A token that is refused is renewed once.
+    async fn ask(&mut self, call: &Call<'_>) -> Result<Answer, DependencyFailure> {
+        let login = self.log_in().await?;
+        let answer = self.send_call(call, &login).await?;
+        if answer.status != 401 {
+            return Ok(answer);
+        }
+        self.login = None;
+        let login = self.log_in().await?;
+        self.send_call(call, &login).await
+    }
+
+    async fn send_call(&self, call: &Call<'_>, login: &Login) -> Result<Answer, DependencyFailure> {
+        let mut url = login.compute.clone();
+        let invalid = |()| DependencyFailure::of_configuration("the compute endpoint of the region can't have a path");
+        url.path_segments_mut().map_err(invalid)?.pop_if_empty().push("os-server-groups").extend(call.id);
+        if call.offset > 0 {
+            url.query_pairs_mut().append_pair("offset", &call.offset.to_string());
+        }
+        let mut request = self.client.request(call.method.clone(), url).header(TOKEN, &login.token);
+        if let Some(version) = call.version {
+            request = request.header(NOVA_API_VERSION, version).header(API_VERSION, format!("compute {version}"));
+        }
+        send(call.doing, request, call.body.as_ref()).await
+    }
+
+    async fn log_in(&mut self) -> Result<Login, DependencyFailure> {
+        if let Some(login) = &self.login {
+            return Ok(login.clone());
+        }
+        let doing = "asking Keystone for a token";
+        let request = self.client.post(tokens_url(&self.scope.identity_url)?);
+        let answer = send(doing, request, Some(&identity(&self.scope.credentials.identity))).await?.succeeded(doing)?;
+        let no_token = || DependencyFailure { message: format!("{doing}: the answer has no token"), code: None };
+        let mut token = answer.headers.get(NEW_TOKEN).cloned().ok_or_else(no_token)?;
+        token.set_sensitive(true);
+        let catalog = answer.read::<Tokens>(doing)?.token.catalog;
+        let region = &self.scope.region;
+        let endpoints = catalog.into_iter().filter(|service| service.service_type == "compute");
+        let mut endpoints = endpoints.flat_map(|service| service.endpoints);
+        let endpoint = endpoints.find(|known| known.interface == "public" && known.region == *region);
+        let compute = endpoint.and_then(|endpoint| web_address(&endpoint.url)).ok_or_else(|| {
+            let message = format!("the catalog of OpenStack has no compute endpoint for region {region:?}");
+            DependencyFailure::of_configuration(message)
+        })?;
+        Ok(self.login.insert(Login { token, compute }).clone())
+    }
+}
+
+impl<'a> Call<'a> {
+    fn of(doing: &'a str, method: Method) -> Self {
+        Self { doing, method, id: None, offset: 0, body: None, version: None }
+    }
+}
+
+impl Answer {
+    fn succeeded(self, doing: &str) -> Result<Self, DependencyFailure> {
+        match self.status {
+            200..300 => Ok(self),
+            status => Err(answer_failure(doing, status, &String::from_utf8_lossy(&self.body))),
+        }
+    }
+
+    fn read<T: DeserializeOwned>(self, doing: &str) -> Result<T, DependencyFailure> {
+        // The content may be anything, so no word of it goes on.
+        let unreadable =
+            |error| DependencyFailure { message: format!("{doing}: unreadable answer: {error}"), code: None };
+        serde_json::from_slice(&self.succeeded(doing)?.body).map_err(unreadable)
+    }
+}
+
+async fn send(
+    doing: &str,
+    mut request: reqwest::RequestBuilder,
+    body: Option<&Value>,
+) -> Result<Answer, DependencyFailure> {
+    // Without the address, which may hold a password.
+    let no_answer = |error: reqwest::Error| {
+        let error = anyhow::Error::from(error.without_url());
+        DependencyFailure { message: format!("{doing}: {error:#}"), code: None }
+    };
+    if let Some(body) = body {
+        request = request.header("content-type", "application/json").body(body.to_string());
+    }
+    let mut response = request.header("accept", "application/json").send().await.map_err(no_answer)?;
+    let mut content = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(no_answer)? {
+        if content.len() + chunk.len() > MOST_BYTES {
+            return Err(DependencyFailure { message: format!("{doing}: the answer is too large"), code: None });
+        }
+        content.extend_from_slice(&chunk);
+    }
+    Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), body: content })
+}
+
+/// What Keystone is told of somebody. Application credentials have their project.
+fn identity(identity: &Identity) -> Value {
+    let by_domain = |name: &str, domain: &str| json!({"name": name, "domain": {"name": domain}});
+    match identity {
+        Identity::Password { user, password, domain, project } => {
+            let mut of_user = by_domain(user, domain);
+            of_user["password"] = password.expose().into();
+            json!({"auth": {
+                "identity": {"methods": ["password"], "password": {"user": of_user}},
+                "scope": {"project": by_domain(project, domain)},
+            }})
+        }
+        Identity::ApplicationCredential { id, secret } => application(json!({"id": id, "secret": secret.expose()})),
+        Identity::NamedApplicationCredential { name, secret, user, domain } => {
+            application(json!({"name": name, "secret": secret.expose(), "user": by_domain(user, domain)}))
+        }
+    }
+}
+
+fn application(credential: Value) -> Value {
+    json!({"auth": {"identity": {"methods": ["application_credential"], "application_credential": credential}}})
+}
+
+/// Where tokens come from: below version 3 of the address, whether that is named or not.
+fn tokens_url(identity_url: &str) -> Result<Url, DependencyFailure> {
+    let invalid = || DependencyFailure::of_configuration("the Keystone URL is no http or https address");
+    let mut url = web_address(identity_url.trim()).ok_or_else(invalid)?;
+    let has_version = url.path().trim_end_matches('/').ends_with("/v3");
+    let mut path = url.path_segments_mut().map_err(|()| invalid())?;
+    path.pop_if_empty().extend((!has_version).then_some("v3")).extend(["auth", "tokens"]);
+    drop(path);
+    Ok(url)
+}
+
+fn web_address(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()))
+}

@@ -1,0 +1,146 @@
+//! OpenStack as a file describes it, for commands without a cloud.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::documents::ServerGroupDependency;
+use super::error_codes::answer_failure;
+use super::server_groups::{Needs, PoolNeed, ServerGroup};
+use crate::api::gotext::json::{DecodeError, decode_lenient, decode_value};
+use crate::provider::{Dependencies, DependencyFailure, WorkerError};
+
+/// Server groups that exist, and what calls are answered with.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DescribedOpenStack {
+    server_groups: Vec<ServerGroup>,
+    fail: BTreeMap<String, Answer>,
+    catalog_regions: Option<Vec<String>>,
+    /// Whether nobody has looked: what is recorded is there, and new groups have their names as ids. Else ids are numbered.
+    assumed: bool,
+    #[serde(skip)]
+    created: u32,
+}
+
+/// What a call is answered with, so many times or always.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    status: u16,
+    #[serde(default)]
+    body: String,
+    times: Option<u32>,
+}
+
+/// What Nova answers about groups.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Groups {
+    server_group: ServerGroup,
+    server_groups: Vec<ServerGroup>,
+}
+
+impl DescribedOpenStack {
+    /// The described answer to a call, if there is one. A token that is refused is renewed once.
+    fn answer(&mut self, call: &str) -> Result<Option<Groups>, (u16, DependencyFailure)> {
+        let Some(answer) = self.fail.get_mut(call).filter(|answer| answer.times != Some(0)) else { return Ok(None) };
+        answer.times = answer.times.map(|times| times - 1);
+        let is_renewed = answer.status == 401 && answer.times == Some(0);
+        if is_renewed {
+            return Ok(None);
+        }
+        let unreadable = |error: DecodeError| (200, DependencyFailure { message: error.to_string(), code: None });
+        match answer.status {
+            200 => decode_lenient(&answer.body).map(Some).map_err(unreadable),
+            status => Err((status, answer_failure(call, status, &answer.body))),
+        }
+    }
+
+    fn list(&mut self) -> Result<Vec<ServerGroup>, DependencyFailure> {
+        let described = self.answer("list").map_err(|(_, failure)| failure)?;
+        Ok(described.map_or_else(|| self.server_groups.clone(), |answer| answer.server_groups))
+    }
+
+    fn get(&mut self, id: &str) -> Result<Option<ServerGroup>, DependencyFailure> {
+        match self.answer("get") {
+            Ok(Some(answer)) => Ok(Some(answer.server_group)),
+            Ok(None) => Ok(self.server_groups.iter().find(|group| group.id == id).cloned()),
+            Err((404, _)) => Ok(None),
+            Err((_, failure)) => Err(failure),
+        }
+    }
+
+    fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
+        self.answer("create").map_err(|(_, failure)| failure)?;
+        self.created += 1;
+        let id = if self.assumed { need.name.clone() } else { format!("00000000-0000-4000-8000-{:012}", self.created) };
+        let group = ServerGroup { id, name: need.name.clone(), policies: vec![need.policy.clone()] };
+        self.server_groups.push(group.clone());
+        Ok(group)
+    }
+
+    /// The group of a pool, as the client finds or makes it.
+    fn provide(
+        &mut self,
+        need: &PoolNeed,
+        recorded: Option<&ServerGroupDependency>,
+    ) -> Result<ServerGroupDependency, DependencyFailure> {
+        self.answer("authenticate").map_err(|(_, failure)| failure)?;
+        if let Some(recorded) = recorded
+            && self.get(&recorded.id)?.is_some_and(|shown| need.is_met_by(recorded, &shown))
+        {
+            return Ok(recorded.clone());
+        }
+        let group = match need.adopted(&self.list()?) {
+            Some(adopted) => adopted.clone(),
+            None => self.create(need)?,
+        };
+        Ok(need.record(&group))
+    }
+}
+
+/// What the pools would depend on after a reconcile against the OpenStack that a file describes.
+///
+/// # Errors
+/// When the description can't be read.
+pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result<Dependencies, WorkerError> {
+    let described = described.get("openstack").filter(|openstack| !openstack.is_null()).unwrap_or(described);
+    let mut openstack: DescribedOpenStack = decode_value(described).map_err(|source| WorkerError::Document {
+        path: "description of OpenStack".to_owned(),
+        source: source.into(),
+    })?;
+    let mut dependencies = Dependencies { failures: needs.refused.clone(), ..Dependencies::default() };
+    let has_region = openstack.catalog_regions.as_ref().is_none_or(|regions| regions.contains(&needs.scope.region));
+    // Records of other pools go once everything has succeeded; those of pools that fail stay.
+    let mut records = BTreeMap::new();
+    for pool in needs.refused.keys() {
+        records.extend(needs.recorded(pool).map(|record| (pool, record.clone())));
+    }
+    for need in &needs.pools {
+        let recorded = needs.recorded(&need.pool);
+        let provided = if has_region {
+            openstack.provide(need, recorded)
+        } else {
+            Err(DependencyFailure::of_configuration("the catalog of OpenStack has no compute endpoint for the region"))
+        };
+        match provided {
+            Ok(record) => drop(records.insert(&need.pool, record)),
+            Err(failure) => {
+                records.extend(recorded.map(|record| (&need.pool, record.clone())));
+                dependencies.failures.insert(need.pool.clone(), failure);
+            }
+        }
+    }
+    dependencies.records = json!(records.into_values().collect::<Vec<_>>());
+    Ok(dependencies)
+}
+
+/// The OpenStack in which every recorded group is as its pool needs it now; a later need may be another one.
+pub(super) fn settled(needs: &Needs) -> Value {
+    let groups = needs.records.iter().map(|record| {
+        let need = needs.pools.iter().find(|need| need.pool == record.pool_name);
+        json!({"id": record.id, "name": record.name, "policies": need.map(|need| [&need.policy])})
+    });
+    json!({"assumed": true, "serverGroups": groups.collect::<Vec<_>>()})
+}

@@ -1,0 +1,309 @@
+//! Server groups (docs/openstack-server-groups.md): what pools need, what is done about it, and what can go. Pure; the client
+//! in `cloud/openstack` and a file that describes the cloud answer the questions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::credentials::{Credentials, credentials};
+use super::documents::{CloudProfileConfig, ServerGroupDependency, WorkerConfig, WorkerStatus};
+use crate::api::gardener::{Cluster, Shoot, Worker, WorkerPool};
+use crate::api::gotext::json::{decode_value, null_as_default};
+use crate::api::gotext::version::Version;
+use crate::api::secret::Secrets;
+use crate::provider::documents::{PROVIDER_STATUS, decode, pool_config};
+use crate::provider::{DependencyFailure, WorkerContext, WorkerError};
+
+/// So many characters of the shoot's uid begin the names of its server groups.
+const UID_CHARACTERS: usize = 18;
+
+/// A server group as Nova shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ServerGroup {
+    /// Its id.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub id: String,
+    /// Its name.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Its policies; the first one counts.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub policies: Vec<String>,
+}
+
+/// Where the server groups of a Worker are, and how they are named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerGroupScope {
+    /// Who asks.
+    pub credentials: Credentials,
+    /// Where tokens come from.
+    pub identity_url: String,
+    /// The region.
+    pub region: String,
+    /// What names begin with since Kubernetes 1.35; `None` for a shoot without a proper uid.
+    uid: Option<String>,
+    /// What names began with before.
+    technical_id: String,
+}
+
+/// What the pools of a Worker need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Where.
+    pub scope: ServerGroupScope,
+    /// Pools that need a group, in their order.
+    pub pools: Vec<PoolNeed>,
+    /// Pools of which it is unknown, with the reason; they keep what they have.
+    pub refused: BTreeMap<String, DependencyFailure>,
+    /// What is recorded, in the order of pools; each pool once.
+    pub records: Vec<ServerGroupDependency>,
+    /// Pools of the Worker, and those that something is recorded for.
+    known_pools: BTreeSet<String>,
+}
+
+/// What one pool needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolNeed {
+    /// Name of the pool.
+    pub pool: String,
+    /// The policy that its group shall have.
+    pub policy: String,
+    /// The name of a new group.
+    pub name: String,
+    /// What the name of a group may begin with instead; `None` from Kubernetes 1.35 on.
+    old_prefix: Option<String>,
+}
+
+impl PoolNeed {
+    /// Whether the recorded group, as Nova shows it, is what the pool needs.
+    #[must_use]
+    pub fn is_met_by(&self, recorded: &ServerGroupDependency, shown: &ServerGroup) -> bool {
+        shown.name == recorded.name && self.has_policy(shown) && (self.old_prefix.is_some() || shown.name == self.name)
+    }
+
+    /// The group to take over for a pool without one: the first with the policy and a name of the pool.
+    #[must_use]
+    pub fn adopted<'a>(&self, listed: &'a [ServerGroup]) -> Option<&'a ServerGroup> {
+        let has_name = |name: &str| {
+            name == self.name || self.old_prefix.as_ref().is_some_and(|prefix| name.starts_with(prefix.as_str()))
+        };
+        listed.iter().find(|group| self.has_policy(group) && has_name(&group.name))
+    }
+
+    /// The record of a group.
+    #[must_use]
+    pub fn record(&self, group: &ServerGroup) -> ServerGroupDependency {
+        ServerGroupDependency { pool_name: self.pool.clone(), id: group.id.clone(), name: group.name.clone() }
+    }
+
+    fn has_policy(&self, group: &ServerGroup) -> bool {
+        group.policies.first() == Some(&self.policy)
+    }
+}
+
+impl Needs {
+    /// What is recorded for a pool.
+    #[must_use]
+    pub fn recorded(&self, pool: &str) -> Option<&ServerGroupDependency> {
+        self.records.iter().find(|record| record.pool_name == pool)
+    }
+
+    /// Records of pools that may still be in use.
+    fn kept(&self) -> impl Iterator<Item = &ServerGroupDependency> {
+        let needed: BTreeSet<&String> = self.pools.iter().map(|need| &need.pool).chain(self.refused.keys()).collect();
+        self.records.iter().filter(move |record| needed.contains(&record.pool_name))
+    }
+
+    /// Ids of the groups that can go among those that Nova lists, first those that nobody records, then those of pools that need
+    /// none. No group goes that is in `used`: the ids that machine classes refer to.
+    #[must_use]
+    pub fn unneeded(&self, listed: &[ServerGroup], used: &[String]) -> Vec<String> {
+        let is_in_use = |id: &String| used.contains(id) || self.kept().any(|record| record.id == *id);
+        let is_recorded = |group: &&ServerGroup| self.records.iter().any(|record| record.id == group.id);
+        let orphans = listed.iter().filter(|group| self.is_own(&group.name) && !is_recorded(group));
+        let recorded = self.records.iter().map(|record| &record.id);
+        let mut unneeded: Vec<String> = Vec::new();
+        for id in orphans.map(|group| &group.id).chain(recorded).filter(|id| !is_in_use(id)) {
+            if !unneeded.contains(id) {
+                unneeded.push(id.clone());
+            }
+        }
+        unneeded
+    }
+
+    /// Whether a group was made for this shoot. Names of old groups also begin like those of another shoot, whose technical id
+    /// goes on where ours ends; so there the whole name has to be one: a pool that is known, and a word of chance.
+    fn is_own(&self, name: &str) -> bool {
+        let ServerGroupScope { uid, technical_id, .. } = &self.scope;
+        let begins = |uid: &String| name.strip_prefix(uid.as_str()).is_some_and(|rest| rest.starts_with('-'));
+        let is_of = |pool: &String| {
+            let chance = name.strip_prefix(&format!("{technical_id}-{pool}-"));
+            chance.is_some_and(|chance| !chance.contains('-'))
+        };
+        uid.as_ref().is_some_and(begins) || self.known_pools.iter().any(is_of)
+    }
+
+    /// The records that are left when these ids have gone.
+    #[must_use]
+    pub fn records_without(&self, gone: &[String]) -> Vec<ServerGroupDependency> {
+        self.records.iter().filter(|record| !gone.contains(&record.id)).cloned().collect()
+    }
+}
+
+impl ServerGroupScope {
+    fn of_worker(
+        worker: &Worker,
+        shoot: &Shoot,
+        secrets: &Secrets,
+        config: &CloudProfileConfig,
+        config_path: &str,
+    ) -> Result<Self, WorkerError> {
+        let credentials = credentials(worker, secrets)?;
+        let of_profile = identity_url(config, &worker.spec.region, config_path)?;
+        let identity_url = credentials.identity_url.clone().unwrap_or_else(|| of_profile.to_owned());
+        let uid = shoot.metadata.uid.as_ref().and_then(|uid| uid.get(..UID_CHARACTERS));
+        Ok(Self {
+            credentials,
+            identity_url,
+            region: worker.spec.region.clone(),
+            uid: uid.map(str::to_owned),
+            technical_id: shoot.status.technical_id.clone(),
+        })
+    }
+}
+
+/// The policy that a provider config asks for.
+pub(super) fn policy(config: &WorkerConfig) -> Option<&str> {
+    config.server_group.as_ref().map(|group| group.policy.as_str()).filter(|policy| !policy.is_empty())
+}
+
+/// The provider config of the CloudProfile, which says where tokens come from.
+pub(super) fn profile_config(context: &WorkerContext<'_>) -> Result<Arc<CloudProfileConfig>, WorkerError> {
+    let missing = || WorkerError::DocumentMissing { path: context.profile_config_path(), kind: "CloudProfileConfig" };
+    context.profile_config()?.ok_or_else(missing)
+}
+
+/// Where tokens of a region come from, as the CloudProfile says.
+///
+/// # Errors
+/// When it does not say it.
+pub(super) fn identity_url<'a>(
+    config: &'a CloudProfileConfig,
+    region: &str,
+    config_path: &str,
+) -> Result<&'a str, WorkerError> {
+    let of_region = config.keystone_urls.iter().find(|keystone| keystone.region == region);
+    let url = of_region.map(|keystone| keystone.url.as_str()).or(Some(config.keystone_url.as_str()));
+    let missing = || WorkerError::IdentityUrlMissing { path: config_path.to_owned(), region: region.to_owned() };
+    url.filter(|url| !url.is_empty()).ok_or_else(missing)
+}
+
+/// The server groups that are recorded: after the dependencies were reconciled, else in the provider status.
+///
+/// # Errors
+/// When a record can't be read: a pool without its record would get another group, and its nodes would roll.
+pub(super) fn records(
+    context: &WorkerContext<'_>,
+    status: &WorkerStatus,
+) -> Result<Vec<ServerGroupDependency>, WorkerError> {
+    match context.dependencies.map(|dependencies| &dependencies.records) {
+        None => Ok(status.server_group_dependencies.clone()),
+        Some(records) if records.is_null() => Ok(Vec::new()),
+        Some(records) => decode_value(records).map_err(|source| WorkerError::Document {
+            path: "records of server groups".to_owned(),
+            source: source.into(),
+        }),
+    }
+}
+
+/// What the pools of a Worker need; `None` when they need nothing and nothing is left of what they needed.
+///
+/// # Errors
+/// When a document that says so is missing or wrong.
+pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> {
+    let status: WorkerStatus = context.provider_status()?.unwrap_or_default();
+    let records = records(context, &status)?;
+    let WorkerContext { worker, shoot, secrets, .. } = context;
+    let scope = || {
+        let config = profile_config(context)?;
+        ServerGroupScope::of_worker(worker, shoot, secrets, &config, &context.profile_config_path())
+    };
+    needs_of(&worker.spec.pools, shoot, records, scope)
+}
+
+/// What has to go with a Worker; `None` when it never had anything.
+///
+/// # Errors
+/// When the CloudProfile or the credentials can't be read.
+pub fn needs_of_deletion(
+    worker: &Worker,
+    cluster: Option<&Cluster>,
+    secrets: &Secrets,
+) -> Result<Option<Needs>, WorkerError> {
+    let status: Option<WorkerStatus> = decode(PROVIDER_STATUS, worker.status.provider_status.as_deref())?;
+    let records = status.unwrap_or_default().server_group_dependencies;
+    let missing = |member| WorkerError::ClusterIncomplete { cluster: String::new(), member };
+    let spec = cluster.map(|cluster| &cluster.spec);
+    let shoot = spec.and_then(|spec| spec.shoot.as_ref());
+    let default = Shoot::default();
+    let scope = || {
+        let path = "CloudProfile spec.providerConfig";
+        let profile = spec.and_then(|spec| spec.cloud_profile.as_ref()).ok_or(missing("cloudProfile"))?;
+        let config: CloudProfileConfig = decode(path, profile.spec.provider_config.as_deref())?
+            .ok_or_else(|| WorkerError::DocumentMissing { path: path.to_owned(), kind: "CloudProfileConfig" })?;
+        ServerGroupScope::of_worker(worker, shoot.ok_or(missing("shoot"))?, secrets, &config, path)
+    };
+    let needs = needs_of(&worker.spec.pools, shoot.unwrap_or(&default), records, scope)?;
+    // Machines are gone, so no pool needs anything. What one has asked for may be there without a record.
+    Ok(needs.map(|needs| Needs { pools: Vec::new(), refused: BTreeMap::new(), ..needs }))
+}
+
+fn needs_of(
+    pools: &[WorkerPool],
+    shoot: &Shoot,
+    records: Vec<ServerGroupDependency>,
+    scope: impl FnOnce() -> Result<ServerGroupScope, WorkerError>,
+) -> Result<Option<Needs>, WorkerError> {
+    let asks = |pool: &&WorkerPool| {
+        pool_config::<WorkerConfig>(pool).map_or(pool.provider_config.is_some(), |config| policy(&config).is_some())
+    };
+    let asking: Vec<&WorkerPool> = pools.iter().filter(asks).collect();
+    if asking.is_empty() && records.is_empty() {
+        return Ok(None);
+    }
+    // Of several records of a pool the last one counts.
+    let records: BTreeMap<String, ServerGroupDependency> =
+        records.into_iter().map(|record| (record.pool_name.clone(), record)).collect();
+    let known_pools = pools.iter().map(|pool| pool.name.clone()).chain(records.keys().cloned()).collect();
+    let records = records.into_values().collect();
+    let mut needs = Needs { scope: scope()?, pools: Vec::new(), refused: BTreeMap::new(), records, known_pools };
+    for pool in asking {
+        match pool_need(pool, shoot, &needs.scope) {
+            Ok(need) => needs.pools.push(need),
+            Err(failure) => drop(needs.refused.insert(pool.name.clone(), failure)),
+        }
+    }
+    Ok(Some(needs))
+}
+
+fn pool_need(pool: &WorkerPool, shoot: &Shoot, scope: &ServerGroupScope) -> Result<PoolNeed, DependencyFailure> {
+    let of_configuration = |text: String| DependencyFailure::of_configuration(text);
+    let config: WorkerConfig = pool_config(pool).map_err(|error| of_configuration(error.to_string()))?;
+    let policy = policy(&config).unwrap_or_default();
+    let version = pool.kubernetes_version.as_deref().unwrap_or(&shoot.spec.kubernetes.version);
+    let version = Version::parse(version)
+        .map_err(|error| of_configuration(format!("the Kubernetes version of the pool: {error}")))?;
+    let uid = scope.uid.as_ref().ok_or_else(|| {
+        of_configuration(format!("metadata.uid of the Shoot has less than {UID_CHARACTERS} characters"))
+    })?;
+    let digest = hex::encode(Sha256::digest(format!("pool={},policy={policy}", pool.name)));
+    let old_prefix = || format!("{}-{}-", scope.technical_id, pool.name);
+    Ok(PoolNeed {
+        pool: pool.name.clone(),
+        policy: policy.to_owned(),
+        name: format!("{uid}-{}", &digest[..8]),
+        old_prefix: (!version.at_least_including_prereleases(1, 35)).then(old_prefix),
+    })
+}

@@ -1,0 +1,206 @@
+//! What is OpenStack's of planning and explaining a pool.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::OpenStack;
+use super::credentials::credentials;
+use super::documents::{
+    CloudProfileConfig, InfrastructureStatus, MachineLabel, ServerGroupDependency, WorkerConfig, WorkerStatus,
+};
+use super::image::{images_after, kept_images, status_image};
+use super::root_disk::{RootDisk, root_disk};
+use super::server_groups::{identity_url, policy, profile_config, records};
+use crate::api::gardener::{UpdateStrategy, WorkerPool};
+use crate::api::machine::MachineClassNodeTemplate;
+use crate::pool::hash::{HashError, HashItems, ProviderItems};
+use crate::provider::documents::pool_config;
+use crate::provider::explanation::{EffectiveInput, Origin};
+use crate::provider::image::{SelectedImage, WorkerImages, images_document};
+use crate::provider::machine_class::{ClassContent, PURPOSE, node_template, operating_system_labels};
+use crate::provider::profile::ProfileConfig;
+use crate::provider::zonal::{PoolInputs, ZonalWorker};
+use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
+
+/// What all pools of one Worker share.
+pub(super) struct OpenStackWorker<'a> {
+    pub(super) context: WorkerContext<'a>,
+    pub(super) infrastructure: InfrastructureStatus,
+    pub(super) security_group: String,
+    status: WorkerStatus,
+    /// As they are recorded after this reconcile.
+    server_groups: Vec<ServerGroupDependency>,
+    images: WorkerImages<'a>,
+}
+
+/// What all zones of a pool share.
+pub(super) struct OpenStackPool {
+    pub(super) root_disk: RootDisk,
+    /// The id of its server group.
+    pub(super) server_group: Option<String>,
+}
+
+impl<'a> OpenStackWorker<'a> {
+    /// Decodes what all pools share.
+    pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+        let config: Arc<CloudProfileConfig> = profile_config(&context)?;
+        identity_url(&config, &context.worker.spec.region, &context.profile_config_path())?;
+        credentials(context.worker, context.secrets)?;
+        let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
+        let status: WorkerStatus = context.provider_status()?.unwrap_or_default();
+        let mut groups = infrastructure.security_groups.iter();
+        let group = groups.find(|group| group.purpose == "nodes").map(|group| group.name.clone());
+        let missing = |path, what| WorkerError::NothingForNodes { path, what };
+        let security_group = group.ok_or(missing("securityGroups", "security group"))?;
+        if !infrastructure.networks.subnets.iter().any(|subnet| subnet.purpose == "nodes") {
+            return Err(missing("networks.subnets", "subnet"));
+        }
+        let kept = kept_images(&status, &context.cloud_profile.spec.machine_capabilities);
+        let images = WorkerImages::new(&OpenStack, context, Some(config as Arc<dyn ProfileConfig>), kept);
+        let server_groups = records(&context, &status)?;
+        Ok(Self { context, infrastructure, security_group, status, server_groups, images })
+    }
+
+    /// The server group of the pool, where its provider config asks for one.
+    fn server_group(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<Option<String>, PoolProblem> {
+        if policy(config).is_none() {
+            return Ok(None);
+        }
+        if let Some(dependencies) = self.context.dependencies {
+            if let Some(failure) = dependencies.failures.get(&pool.name) {
+                return Err(PoolProblem::Dependency { path: SERVER_GROUP, failure: failure.clone() });
+            }
+            if let Some(awaited) = dependencies.waiting.get(&pool.name) {
+                return Err(PoolProblem::DependencyAwaited(awaited.clone()));
+            }
+        }
+        let recorded = self.server_groups.iter().rev().find(|record| record.pool_name == pool.name);
+        let missing = || PoolProblem::field(SERVER_GROUP, "the provider status records no server group of the pool");
+        recorded.map(|record| Some(record.id.clone())).ok_or_else(missing)
+    }
+
+    /// The node template of the pool with what its provider config says over it. The class of a pool without one has an empty
+    /// one.
+    fn node_template(
+        &self,
+        pool: &WorkerPool,
+        config: &WorkerConfig,
+        zone: &str,
+    ) -> Result<MachineClassNodeTemplate, PoolProblem> {
+        let overrides = config.node_template.as_ref();
+        if let Some(template) = node_template(&self.context, pool, zone.to_owned(), overrides) {
+            return Ok(template);
+        }
+        if overrides.is_some_and(|overrides| !overrides.capacity.is_empty()) {
+            // The Go extension ends in a panic.
+            let detail = "required: a node template that providerConfig.nodeTemplate can override";
+            return Err(PoolProblem::field("nodeTemplate", detail));
+        }
+        let virtual_capacity = overrides.and_then(|overrides| overrides.virtual_capacity.clone()).unwrap_or_default();
+        Ok(MachineClassNodeTemplate { virtual_capacity, ..MachineClassNodeTemplate::default() })
+    }
+}
+
+/// The path within a pool that server groups are ordered at.
+const SERVER_GROUP: &str = "providerConfig.serverGroup";
+
+impl ZonalWorker for OpenStackWorker<'_> {
+    type Config = WorkerConfig;
+    type Shared = OpenStackPool;
+    const ZONE_LABELS: &'static [&'static str] =
+        &["topology.cinder.csi.openstack.org/zone", "topology.manila.csi.openstack.org/zone"];
+
+    fn config(pool: &WorkerPool) -> Result<WorkerConfig, PoolProblem> {
+        pool_config(pool)
+    }
+
+    fn context(&self) -> &WorkerContext<'_> {
+        &self.context
+    }
+
+    fn images(&self) -> &WorkerImages<'_> {
+        &self.images
+    }
+
+    /// The id of the server group, the labels that say so, and the security groups. A pool that is updated in place has none of
+    /// it.
+    fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, PoolProblem> {
+        if pool.node_agent_secret_name.is_none() {
+            return Err(HashError::NodeAgentSecretMissing.into());
+        }
+        let mut items = HashItems::default();
+        if !pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
+            items.push_some("server group", self.server_group(pool, config)?);
+        }
+        let rolls = config.machine_labels.iter().filter(|label| label.trigger_rolling_on_update);
+        let mut labels: Vec<_> =
+            rolls.map(|MachineLabel { name, value, .. }| (name, format!("{name}={value}"))).collect();
+        labels.sort_by(|(_, one), (_, other)| one.cmp(other));
+        for (name, text) in labels {
+            items.push(format!("providerConfig.machineLabels[{name}]"), text);
+        }
+        let mut groups: Vec<_> = config.additional_security_groups.iter().collect();
+        groups.sort();
+        for group in groups {
+            items.push(format!("providerConfig.additionalSecurityGroups[{group}]"), group.as_str());
+        }
+        Ok(ProviderItems { with_node_agent_secret: items, ..ProviderItems::default() })
+    }
+
+    fn shared(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<OpenStackPool, PoolProblem> {
+        Ok(OpenStackPool { root_disk: root_disk(&self.context, pool)?, server_group: self.server_group(pool, config)? })
+    }
+
+    fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem> {
+        let mut labels = operating_system_labels(inputs.pool);
+        labels.insert(PURPOSE.0.to_owned(), PURPOSE.1.to_owned());
+        Ok(ClassContent {
+            provider: "OpenStack",
+            labels,
+            node_template: Some(self.node_template(inputs.pool, &inputs.config, zone)?),
+            provider_spec: self.provider_spec(inputs, zone),
+        })
+    }
+
+    fn status_image(&self, pool: &WorkerPool, image: &SelectedImage<'_>) -> Value {
+        let declared = &self.context.cloud_profile.spec.machine_capabilities;
+        json!(status_image(pool, image, &self.status.machine_images, declared))
+    }
+
+    fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
+        let declared = &self.context.cloud_profile.spec.machine_capabilities;
+        let images = images_after(&self.status.machine_images, declared, planned, failed)?;
+        let mut document = images_document::<WorkerStatus>(images);
+        if !self.server_groups.is_empty() {
+            document["serverGroupDependencies"] = json!(self.server_groups);
+        }
+        Ok(document)
+    }
+
+    fn explain_inputs(&self, pool: &WorkerPool, config: Option<&WorkerConfig>) -> Vec<EffectiveInput> {
+        let of_infrastructure =
+            |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
+        let mut inputs =
+            vec![EffectiveInput::of(Origin::Worker, "spec.region", "region", &self.context.worker.spec.region)];
+        inputs.push(of_infrastructure("networks.id", "network", &self.infrastructure.networks.id));
+        inputs.push(of_infrastructure("securityGroups", "security group", &self.security_group));
+        if let Some(id) = config.and_then(|config| self.server_group(pool, config).ok().flatten()) {
+            let path = "serverGroupDependencies";
+            inputs.push(EffectiveInput::of(Origin::ProviderStatus, path, "server group", &id));
+        }
+        let Some(config) = config else { return inputs };
+        let mut given = |path: &str, name, value: String| {
+            if !value.is_empty() {
+                inputs.push(EffectiveInput::of(Origin::Worker, format!("providerConfig.{path}"), name, value));
+            }
+        };
+        given("serverGroup.policy", "server group policy", policy(config).unwrap_or_default().to_owned());
+        let labels = config.machine_labels.iter().map(|label| format!("{}={}", label.name, label.value));
+        given("machineLabels", "machine labels", labels.collect::<Vec<_>>().join(", "));
+        given("additionalSecurityGroups", "additional security groups", config.additional_security_groups.join(", "));
+        let template = config.node_template.as_ref().map(|template| template.capacity_text());
+        given("nodeTemplate.capacity", "capacity override", template.unwrap_or_default());
+        inputs
+    }
+}

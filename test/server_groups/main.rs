@@ -1,0 +1,272 @@
+//! Server groups of OpenStack, over real HTTP against a stand-in for Keystone and Nova. `cargo test --test server_groups`.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+mod stand_in;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use gardener_extension_worker::api::gardener::ErrorCode;
+use gardener_extension_worker::api::gotext::yaml;
+use gardener_extension_worker::cli::input::{WorkerInput, workers_of_documents};
+use gardener_extension_worker::cloud::WriteAccess;
+use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+use gardener_extension_worker::cloud::openstack::OpenStack;
+use gardener_extension_worker::provider::openstack::server_groups::needs;
+use gardener_extension_worker::worker::decode;
+use gardener_extension_worker::worker::machine_objects::MachineObjects;
+use serde_json::{Value, json};
+use stand_in::StandIn;
+
+/// What the names of the shoot's groups begin with.
+const UID: &str = "6f1a2a0e-4c1f-4be5";
+
+/// A process of the extension, and how often it was called back.
+struct Process {
+    cloud: OpenStack,
+    rings: Arc<Mutex<u32>>,
+}
+
+impl Process {
+    fn new(access: WriteAccess) -> Self {
+        let rings = Arc::new(Mutex::new(0));
+        let ring = Arc::clone(&rings);
+        let cloud = OpenStack::new(Arc::new(move || access), Arc::new(move |_| *ring.lock().unwrap() += 1));
+        Self { cloud, rings }
+    }
+
+    async fn ensure(&self, worker: &WorkerInput) -> DependencyState {
+        let context = decode::context_of(&worker.worker, worker.cluster.as_ref(), &worker.secrets).unwrap();
+        let live = MachineObjects::default();
+        let request = DependencyRequest { context: &context, live: &live, begins: true, has_moved: false };
+        self.cloud.ensure(request).await.unwrap()
+    }
+
+    async fn clean_up(&self, worker: &WorkerInput, used: &[&str]) -> CleanUp {
+        let context = decode::context_of(&worker.worker, worker.cluster.as_ref(), &worker.secrets).unwrap();
+        self.cloud.clean_up(&context, used.iter().map(|id| (*id).to_owned()).collect()).await.unwrap()
+    }
+}
+
+/// The Worker of `example/openstack.yaml`, with a policy for pool `search` and these records; it asks the stand-in.
+fn worker(stand_in: &StandIn, policy: &str, records: Value) -> WorkerInput {
+    worker_with(stand_in, policy, records, json!({}))
+}
+
+fn worker_with(stand_in: &StandIn, policy: &str, records: Value, credentials: Value) -> WorkerInput {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("example/openstack.yaml");
+    let mut documents = yaml::documents(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for document in &mut documents {
+        if document["kind"] == "Worker" {
+            document["metadata"]["uid"] = json!("uid of the Worker");
+            document["spec"]["pools"][1]["providerConfig"]["serverGroup"] = json!({ "policy": policy });
+            document["status"]["providerStatus"] = json!({
+                "apiVersion": "openstack.provider.extensions.gardener.cloud/v1alpha1",
+                "kind": "WorkerStatus",
+                "serverGroupDependencies": records,
+            });
+        }
+        if document["metadata"]["name"] == "cloudprovider" {
+            document["stringData"]["authURL"] = json!(format!("{}/identity", stand_in.url));
+            document["stringData"]["password"] = json!("top-secret");
+            for (key, value) in credentials.as_object().unwrap() {
+                document["stringData"][key] = value.clone();
+            }
+        }
+    }
+    workers_of_documents(&path, documents).unwrap().remove(0)
+}
+
+fn records(state: &DependencyState) -> Value {
+    state.dependencies.as_ref().unwrap().records.clone()
+}
+
+#[tokio::test]
+async fn a_group_is_made_once_whenever_the_process_ends() {
+    let stand_in = StandIn::start().await;
+    let none = worker(&stand_in, "soft-anti-affinity", json!([]));
+    let first = Process::new(WriteAccess::Allowed).ensure(&none).await;
+    assert!(first.records_changed && first.has_something);
+    let calls = ["POST tokens", "GET ", "POST  (compute 2.15)"];
+    assert_eq!(stand_in.calls(), calls);
+    let record = &records(&first)[0];
+    assert_eq!((&record["poolName"], &record["id"]), (&json!("search"), &json!("made-1")));
+    assert!(record["name"].as_str().unwrap().starts_with(UID), "{record}");
+    // It ended before the record was written: the next one finds what is there.
+    let second = Process::new(WriteAccess::Allowed).ensure(&none).await;
+    assert_eq!((records(&second), stand_in.names().len()), (records(&first), 1));
+    // With the record only this group is asked for, and the answer holds until an operation begins.
+    stand_in.calls();
+    let third =
+        Process::new(WriteAccess::Allowed).ensure(&worker(&stand_in, "soft-anti-affinity", records(&first))).await;
+    assert!(!third.records_changed);
+    assert_eq!(stand_in.calls(), ["POST tokens", "GET /made-1"]);
+}
+
+#[tokio::test]
+async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_needs_it() {
+    let stand_in = StandIn::start().await;
+    let process = Process::new(WriteAccess::Allowed);
+    let before = records(&process.ensure(&worker(&stand_in, "affinity", json!([]))).await);
+    let foreign = "shoot--garden--forge-eu-web-x7k2p";
+    for name in [foreign, "shoot--garden--forge-search-x7k2p", "unrelated"] {
+        stand_in.set(|state| state.groups.push(json!({"id": name, "name": name, "policies": ["made-up"]})));
+    }
+    stand_in.set(|state| state.page = 2);
+    let changed = process.ensure(&worker(&stand_in, "anti-affinity", before.clone())).await;
+    assert_eq!(records(&changed)[0]["id"], "made-2");
+    let now = worker(&stand_in, "anti-affinity", records(&changed));
+    assert!(matches!(process.clean_up(&now, &["made-1"]).await, CleanUp::Done(None)));
+    assert!(stand_in.names().iter().any(|name| before[0]["name"] == **name), "a class refers to it");
+    assert!(matches!(process.clean_up(&now, &[]).await, CleanUp::Done(None)));
+    let left = stand_in.names();
+    assert_eq!(left[..2], [foreign, "unrelated"]);
+    assert_eq!(left.len(), 3);
+    // Without a policy the group is not needed any more, and its record goes with it.
+    let gone = worker(&stand_in, "", records(&changed));
+    let CleanUp::Done(Some(patch)) = process.clean_up(&gone, &[]).await else { panic!("the record has to go") };
+    assert_eq!((patch, stand_in.names().len()), (json!({"serverGroupDependencies": null}), 2));
+}
+
+#[tokio::test]
+async fn what_a_worker_has_goes_with_it() {
+    let stand_in = StandIn::start().await;
+    let process = Process::new(WriteAccess::Allowed);
+    let made = worker(&stand_in, "affinity", json!([]));
+    process.ensure(&made).await;
+    // Made, but not written down.
+    let removed = process.cloud.remove(&made.worker, made.cluster.as_ref(), &made.secrets).await.unwrap();
+    assert!(matches!(removed, CleanUp::Done(None)), "{removed:?}");
+    assert_eq!(stand_in.names(), Vec::<String>::new());
+    let record = json!([{"poolName": "search", "id": "gone", "name": "x"}]);
+    let recorded = worker(&stand_in, "affinity", record);
+    let removed = process.cloud.remove(&recorded.worker, recorded.cluster.as_ref(), &recorded.secrets).await.unwrap();
+    assert!(matches!(removed, CleanUp::Done(Some(_))), "{removed:?}");
+}
+
+#[tokio::test]
+async fn failures_have_the_code_of_their_cause_and_keep_the_record() {
+    let record = json!([{"poolName": "search", "id": "old", "name": "old"}]);
+    for (call, status, body, words, code) in [
+        (
+            "tokens",
+            401,
+            r#"{"error":{"code":401,"message":"requires authentication"}}"#,
+            "asking Keystone",
+            Some(ErrorCode::InfraUnauthenticated),
+        ),
+        (
+            "GET",
+            401,
+            r#"{"error":{"code":401,"message":"expired"}}"#,
+            "status 401: expired",
+            Some(ErrorCode::InfraUnauthenticated),
+        ),
+        ("GET", 500, "boom", "status 500: boom", Some(ErrorCode::RetryableInfraDependencies)),
+        ("GET", 200, "<html>", "unreadable answer", None),
+        (
+            "POST",
+            403,
+            r#"{"forbidden":{"code":403,"message":"Quota exceeded, too many server groups."}}"#,
+            "too many server groups",
+            Some(ErrorCode::InfraQuotaExceeded),
+        ),
+        (
+            "POST",
+            403,
+            r#"{"forbidden":{"code":403,"message":"no"}}"#,
+            "status 403: no",
+            Some(ErrorCode::InfraUnauthorized),
+        ),
+        ("POST", 409, r#"{"conflictingRequest":{"code":409,"message":"busy"}}"#, "busy", None),
+        ("POST", 429, "slow down", "status 429", Some(ErrorCode::InfraRateLimitsExceeded)),
+        ("POST", 400, r#"{"badRequest":{"code":400,"message":"Invalid input"}}"#, "Invalid input", None),
+    ] {
+        let stand_in = StandIn::start().await;
+        stand_in.set(|state| state.fails = vec![(call, 2, status, body)]);
+        let process = Process::new(WriteAccess::Allowed);
+        let state = process.ensure(&worker(&stand_in, "affinity", record.clone())).await;
+        let failure = &state.dependencies.as_ref().unwrap().failures["search"];
+        assert!(failure.message.contains(words), "{call} {status}: {failure}");
+        assert!(!failure.message.contains("top-secret"));
+        assert_eq!((failure.code, records(&state)), (code, record.clone()), "{call} {status}");
+        assert!(state.look_again.is_some() && !state.records_changed);
+        stand_in.set(|state| state.fails.clear());
+        let state = process.ensure(&worker(&stand_in, "affinity", record.clone())).await;
+        assert_eq!(records(&state)[0]["id"], "made-1", "{call} {status}: it is tried again");
+    }
+}
+
+#[tokio::test]
+async fn an_expired_token_is_renewed() {
+    let stand_in = StandIn::start().await;
+    stand_in.set(|state| state.fails = vec![("GET", 1, 401, "")]);
+    let state = Process::new(WriteAccess::Allowed).ensure(&worker(&stand_in, "affinity", json!([]))).await;
+    assert_eq!(records(&state)[0]["id"], "made-1");
+    assert_eq!(stand_in.calls(), ["POST tokens", "GET ", "POST tokens", "GET ", "POST "]);
+}
+
+#[tokio::test]
+async fn a_slow_cloud_holds_nobody_up() {
+    let stand_in = StandIn::start().await;
+    stand_in.set(|state| state.delay = Duration::from_millis(600));
+    let process = Process::new(WriteAccess::Allowed);
+    let asked = worker(&stand_in, "affinity", json!([]));
+    let begun = Instant::now();
+    let state = process.ensure(&asked).await;
+    assert!(begun.elapsed() < Duration::from_millis(1500));
+    assert!(state.dependencies.unwrap().waiting.contains_key("search"));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while *process.rings.lock().unwrap() == 0 {
+        assert!(Instant::now() < deadline, "nobody was called back");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(stand_in.names().len(), 1);
+}
+
+#[tokio::test]
+async fn who_does_not_lead_and_a_dry_run_change_nothing() {
+    let stand_in = StandIn::start().await;
+    let asked = worker(&stand_in, "affinity", json!([]));
+    let denied = Process::new(WriteAccess::Denied).ensure(&asked).await;
+    assert!(denied.dependencies.unwrap().failures["search"].message.contains("lead"));
+    let pretended = Process::new(WriteAccess::DryRun).ensure(&asked).await;
+    assert!(!pretended.records_changed && records(&pretended)[0]["id"].as_str().unwrap().starts_with(UID));
+    assert_eq!(stand_in.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn keystone_is_told_what_the_secret_holds_and_nobody_else() {
+    let none = || json!({"password": ""});
+    let with = |keys: &[(&str, &str)]| {
+        let mut credentials = none();
+        keys.iter().for_each(|(key, value)| credentials[*key] = json!(value));
+        credentials
+    };
+    let password = json!({
+        "identity": {"methods": ["password"], "password":
+            {"user": {"name": "example", "domain": {"name": "example"}, "password": "top-secret"}}},
+        "scope": {"project": {"name": "example", "domain": {"name": "example"}}},
+    });
+    let application = |credential: Value| json!({"identity": {"methods": ["application_credential"], "application_credential": credential}});
+    let secret = ("applicationCredentialSecret", "top-secret");
+    for (credentials, told) in [
+        (json!({}), password),
+        (with(&[secret, ("applicationCredentialID", "i")]), application(json!({"id": "i", "secret": "top-secret"}))),
+        (
+            with(&[secret, ("applicationCredentialName", "n")]),
+            application(
+                json!({"name": "n", "secret": "top-secret", "user": {"name": "example", "domain": {"name": "example"}}}),
+            ),
+        ),
+    ] {
+        let stand_in = StandIn::start().await;
+        let asked = worker_with(&stand_in, "affinity", json!([]), credentials);
+        Process::new(WriteAccess::Allowed).ensure(&asked).await;
+        assert_eq!(stand_in.state.lock().unwrap().identity["auth"], told);
+        let context = decode::context_of(&asked.worker, asked.cluster.as_ref(), &asked.secrets).unwrap();
+        assert!(!format!("{:?}", needs(&context).unwrap()).contains("top-secret"));
+    }
+}
