@@ -185,7 +185,7 @@ mod tests {
             let list = json!({"metadata": {"resourceVersion": "7"}, "items": items});
             future::ok::<_, kube::Error>(Response::new(Body::from(list.to_string().into_bytes())))
         });
-        let cache = Arc::new(SeedCache::new(Providers::SHIPPED));
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
         ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure)
     }
 
