@@ -14,6 +14,13 @@ use crate::offer::resolution::ResolvedVersion;
 use crate::offer::suffix::suffix_of;
 use crate::versions::catalog::{ListedVersion, VersionCatalog};
 
+/// A version, where it stands, and whether it says itself that it is supported.
+struct VersionOfList<'l> {
+    path: String,
+    listed: &'l ListedVersion<'l>,
+    says_supported: bool,
+}
+
 impl Lint<'_> {
     pub(super) fn lifetime(&mut self) {
         let catalog = VersionCatalog::new(self.profile.name(), &self.profile.spec);
@@ -27,13 +34,17 @@ impl Lint<'_> {
         self.expired_images(&catalog);
         self.kubernetes(&catalog);
         let versions = catalog.kubernetes.iter().zip(&self.profile.spec.kubernetes.versions).enumerate();
-        let versions =
-            versions.map(|(index, (listed, written))| (kubernetes_path(index), listed, says_supported(written)));
+        let versions = versions.map(|(index, (listed, written))| VersionOfList {
+            path: kubernetes_path(index),
+            listed,
+            says_supported: says_supported(written),
+        });
         self.without_end("Kubernetes", versions.collect());
         for (position, image) in catalog.images.iter().enumerate() {
-            let versions = image.versions.iter().enumerate().map(|(index, version)| {
-                let path = format!("spec.machineImages[{position}].versions[{index}]");
-                (path, &version.listed, says_supported(version.entry))
+            let versions = image.versions.iter().enumerate().map(|(index, version)| VersionOfList {
+                path: format!("spec.machineImages[{position}].versions[{index}]"),
+                listed: &version.listed,
+                says_supported: says_supported(version.entry),
             });
             self.without_end(&image.image.name, versions.collect());
         }
@@ -76,37 +87,36 @@ impl Lint<'_> {
         self.find(Rule::Expired, &version.path, version.title(), reason, advice);
     }
 
-    /// Versions without an end, of a list with their paths and whether they say themselves that they are supported: deprecated ones,
-    /// and several supported ones of a minor, as far as Gardener does not refuse those.
-    fn without_end(&mut self, name: &str, versions: Vec<(String, &ListedVersion<'_>, bool)>) {
-        let mut supported: BTreeMap<(u64, u64), Vec<(&str, &ListedVersion<'_>, bool)>> = BTreeMap::new();
-        for (path, listed, says_supported) in versions.iter().filter(|(_, listed, _)| listed.expires().is_none()) {
+    /// Versions without an end: deprecated ones, and several supported ones of a minor, as far as Gardener does not refuse those.
+    fn without_end(&mut self, name: &str, versions: Vec<VersionOfList<'_>>) {
+        let mut supported: BTreeMap<(u64, u64), Vec<&VersionOfList<'_>>> = BTreeMap::new();
+        for version in versions.iter().filter(|version| version.listed.expires().is_none()) {
+            let listed = version.listed;
             match (listed.at(self.settings.now), &listed.version) {
                 (Classification::Deprecated, _) => {
                     let reason = "It is deprecated and never expires: pools and control planes with it that don't want automatic \
                                   updates keep it for ever.";
                     let advice = "Set an expirationDate.";
                     let subject = format!("{name} {}", listed.text);
-                    self.find(Rule::DeprecatedWithoutExpiry, path, subject, reason, advice);
+                    self.find(Rule::DeprecatedWithoutExpiry, &version.path, subject, reason, advice);
                 }
-                (Classification::Supported, Ok(version)) if version.prerelease.is_empty() => {
-                    let of_minor = supported.entry((version.major, version.minor)).or_default();
-                    of_minor.push((path, listed, *says_supported));
+                (Classification::Supported, Ok(read)) if read.prerelease.is_empty() => {
+                    supported.entry((read.major, read.minor)).or_default().push(version);
                 }
                 _ => {}
             }
         }
         for ((major, minor), mut of_minor) in supported {
-            let is_refused = of_minor.iter().filter(|(_, _, says_supported)| *says_supported).count() > 1;
-            of_minor.sort_by(|(_, one, _), (_, other, _)| other.version.as_ref().ok().cmp(&one.version.as_ref().ok()));
-            let Some((path, ..)) = of_minor.get(1).filter(|_| !is_refused) else { continue };
-            let texts: Vec<&str> = of_minor.iter().map(|(_, listed, _)| listed.text).collect();
+            let is_refused = of_minor.iter().filter(|version| version.says_supported).count() > 1;
+            of_minor.sort_by_key(|version| std::cmp::Reverse(version.listed.version.as_ref().ok()));
+            let Some(older) = of_minor.get(1).filter(|_| !is_refused) else { continue };
+            let texts: Vec<&str> = of_minor.iter().map(|version| version.listed.text).collect();
             let reason = format!(
                 "Several versions of one minor are supported without an end: {}. Nothing tells owners to leave the older ones.",
                 enumerated(&texts)
             );
             let advice = "Classify the older ones as deprecated and set their expirationDate.";
-            self.find(Rule::TwoSupported, *path, format!("{name} {major}.{minor}"), reason, advice);
+            self.find(Rule::TwoSupported, &older.path, format!("{name} {major}.{minor}"), reason, advice);
         }
     }
 
