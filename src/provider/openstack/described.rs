@@ -46,7 +46,7 @@ impl DescribedOpenStack {
     fn answer(&mut self, call: &str) -> Result<Option<Groups>, (u16, DependencyFailure)> {
         let Some(answer) = self.fail.get_mut(call).filter(|answer| answer.times != Some(0)) else { return Ok(None) };
         answer.times = answer.times.map(|times| times - 1);
-        let is_renewed = answer.status == 401 && answer.times == Some(0);
+        let is_renewed = call != "authenticate" && answer.status == 401 && answer.times == Some(0);
         if is_renewed {
             return Ok(None);
         }
@@ -98,6 +98,18 @@ impl DescribedOpenStack {
         };
         Ok(need.record(&group))
     }
+
+    /// Removes what no pool needs, as the client does.
+    fn clean_up(&mut self, needs: &Needs) -> Result<(), DependencyFailure> {
+        let listed = self.list()?;
+        for _ in needs.unneeded(&listed, &[]) {
+            match self.answer("delete") {
+                Ok(_) | Err((404, _)) => {}
+                Err((_, failure)) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What the pools would depend on after a reconcile against the OpenStack that a file describes.
@@ -131,6 +143,12 @@ pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result
                 dependencies.failures.insert(need.pool.clone(), failure);
             }
         }
+    }
+    if dependencies.failures.is_empty() {
+        let gone = needs.records.iter().filter(|record| !records.contains_key(&record.pool_name));
+        let mut after = needs.clone();
+        after.records = gone.chain(records.values()).cloned().collect();
+        dependencies.cleanup_failure = openstack.clean_up(&after).err().map(|failure| failure.message);
     }
     dependencies.records = json!(records.into_values().collect::<Vec<_>>());
     Ok(dependencies)

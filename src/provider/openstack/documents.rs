@@ -39,8 +39,7 @@ documents! { strict
         _node_volume_attach_limit: Option<i32>,
         #[serde(rename = "useSNAT")]
         _use_snat: Option<bool>,
-        /// Policies that server groups may have.
-        pub server_group_policies: Vec<String>,
+        _server_group_policies: Option<Vec<String>>,
         _resolv_conf_options: Option<Vec<String>>,
         _storage_classes: Option<Vec<Value>>,
     }
