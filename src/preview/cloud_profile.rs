@@ -3,14 +3,15 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
 use super::cause::Cause;
 use super::difference::{Change, ChangedObject, apply, difference};
-use crate::api::gardener::CloudProfile;
-use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
+use crate::api::gardener::{CloudProfile, ProfileObject, ProfileSpec};
+use crate::api::gotext::json::{DecodeError, decode_large, decode_lenient, to_go_json};
+use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::provider::Providers;
 
 /// One CloudProfile, as a document and decoded.
@@ -20,6 +21,8 @@ pub struct SharedCloudProfile {
     pub document: Value,
     /// What is read of it.
     pub decoded: CloudProfile,
+    /// The whole of it, once a Shoot needs it.
+    complete: OnceLock<Result<ProfileSpec, DecodeError>>,
 }
 
 impl SharedCloudProfile {
@@ -28,7 +31,20 @@ impl SharedCloudProfile {
     /// # Errors
     /// When a member has the wrong type.
     pub fn read(document: Value) -> Result<Self, DecodeError> {
-        Ok(Self { decoded: decode_lenient(&to_go_json(&document))?, document })
+        Ok(Self { decoded: decode_lenient(&to_go_json(&document))?, document, complete: OnceLock::new() })
+    }
+
+    /// The whole profile, as the API server reads it.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub(super) fn complete(&self) -> Result<&ProfileSpec, DecodeError> {
+        let complete = self.complete.get_or_init(|| {
+            let mut profile: ProfileObject = decode_large(&to_go_json(&self.document))?;
+            apply_defaults(&mut profile.spec);
+            Ok(profile.spec)
+        });
+        complete.as_ref().map_err(Clone::clone)
     }
 
     /// The profile's name.
@@ -45,6 +61,7 @@ pub struct CloudProfiles {
     hasher: RandomState,
     known: Mutex<HashMap<u64, Vec<Arc<SharedCloudProfile>>>>,
     steps: Mutex<HashMap<(usize, usize), Arc<ProfileStep>>>,
+    named: Mutex<HashMap<String, Arc<SharedCloudProfile>>>,
 }
 
 impl CloudProfiles {
@@ -81,6 +98,36 @@ impl CloudProfiles {
         }
         same.push(Arc::clone(&profile));
         Ok(profile)
+    }
+
+    /// Keeps a CloudProfile, or what became of a NamespacedCloudProfile, for Shoots that name it.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn offer(&self, mut profile: Value) -> Result<(), DecodeError> {
+        let of = |member: &str| profile["metadata"][member].as_str().unwrap_or_default().to_owned();
+        let mut name = of("name");
+        if profile["kind"] == "NamespacedCloudProfile" {
+            name = format!("{}/{name}", of("namespace"));
+            profile["spec"] = profile["status"]["cloudProfileSpec"].take();
+        }
+        let profile = self.share(profile)?;
+        self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(name, profile);
+        Ok(())
+    }
+
+    /// The profile that a Shoot names, and its name: that of a NamespacedCloudProfile begins with the project's namespace.
+    pub fn of_shoot(&self, shoot: &Value) -> (String, Option<Arc<SharedCloudProfile>>) {
+        let spec = &shoot["spec"];
+        let reference = spec["cloudProfile"]["name"].as_str().or(spec["cloudProfileName"].as_str()).unwrap_or_default();
+        let name = match spec["cloudProfile"]["kind"].as_str() {
+            Some("NamespacedCloudProfile") => {
+                format!("{}/{reference}", shoot["metadata"]["namespace"].as_str().unwrap_or_default())
+            }
+            _ => reference.to_owned(),
+        };
+        let found = self.named.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        (name, found)
     }
 
     /// What lies between two profiles of this collection.

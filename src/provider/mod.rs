@@ -114,6 +114,13 @@ pub trait Provider: ImageProvider {
         None
     }
 
+    /// An infrastructure status as pools in these zones need it, for plans that are made from a Shoot alone: names and ids in
+    /// it mean nothing, but what counts in class names is there or not as `config`, the Shoot's `InfrastructureConfig`, orders it.
+    /// Without one, no Shoot can be previewed.
+    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>) -> Option<Value> {
+        None
+    }
+
     /// What is wrong with the pools of a Shoot, also compared with what they were before a change. A provider without rules
     /// of its own refuses nothing.
     fn validate_shoot_pools(&self, _pools: &ShootPools, _old: Option<&ShootPools>) -> FieldErrors {

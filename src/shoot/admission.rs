@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::members::{name, object, pools, pools_mut, text};
 use super::{Garden, ShootError, kube_reserved};
-use crate::api::gardener::{MachineImage, ProfileSpec};
+use crate::api::gardener::{MachineImage, OrderedShoot, ProfileSpec};
+use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::api::gotext::version::Version;
 use crate::versions::shoot_defaults::{
     NoDefault, PoolWithoutImage, default_architecture, default_image, default_kubernetes_version,
@@ -18,6 +19,8 @@ pub(super) fn admit(
     profile: &ProfileSpec,
     garden: &Garden,
 ) -> Result<(), ShootError> {
+    // A text that is a number is refused, not taken for a text that is missing.
+    decode_lenient::<OrderedShoot>(&to_go_json(shoot)).map_err(ShootError::Malformed)?;
     if pools(shoot).is_empty() {
         return Ok(());
     }

@@ -37,6 +37,22 @@ pub enum Reservation {
     ByMachineType,
 }
 
+impl Reservation {
+    /// How the landscape of a stored Shoot reserves: without cluster-wide reservations, it is by machine type.
+    #[must_use]
+    pub fn of_stored(shoot: &Value) -> Self {
+        let has_own = |kubelet: &Value| kubelet.get("kubeReserved").is_some();
+        let by_pool = members::pools(shoot).iter().any(|pool| has_own(&pool["kubernetes"]["kubelet"]));
+        let kubelet = &shoot["spec"]["kubernetes"]["kubelet"];
+        // The API server fills the cluster-wide settings: a manifest may have none.
+        if by_pool && kubelet.get("failSwapOn").is_some() && !has_own(kubelet) {
+            Self::ByMachineType
+        } else {
+            Self::Static
+        }
+    }
+}
+
 /// What a garden does with Shoots that are written, as far as its Shoots do not tell.
 #[derive(Clone, Copy, Debug)]
 pub struct Garden {

@@ -1,9 +1,10 @@
 //! Profiles, bases and cases of a folder: as families of the project's own form, or as they were measured, with a file for
 //! each case in `single` and `pairs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use gardener_extension_worker::api::gardener::ProfileObject;
 use gardener_extension_worker::api::gotext::json::decode_lenient;
@@ -19,6 +20,8 @@ pub(crate) struct Corpus {
     profiles: BTreeMap<String, Value>,
     bases: BTreeMap<String, Documents>,
     pub(crate) cases: Vec<Case>,
+    /// What differed where a pool rolls, in all cases so far.
+    pub(crate) changed_inputs: Mutex<BTreeSet<String>>,
 }
 
 impl Corpus {

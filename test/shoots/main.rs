@@ -10,7 +10,9 @@
 mod corpus;
 mod pair;
 mod paths;
+mod preview;
 mod single;
+mod usage;
 
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -41,11 +43,21 @@ fn main() -> ExitCode {
                     total.add(&mut compared, &rules, [&case.family, &case.name], differences(case, &corpus));
                 }
                 total.close(compared);
+                check_usage(&corpus, &mut total);
             }
             Err(error) => total.unreadable(&format!("can't be read: {error}")),
         }
     }
     total.end()
+}
+
+/// The page for owners of shoots names all that rolled a pool, and nothing that never did.
+fn check_usage(corpus: &Corpus, total: &mut Total) {
+    let changed = corpus.changed_inputs.lock().expect("no other thread");
+    let documented = usage::documented();
+    if *changed != documented {
+        total.unreadable(&format!("docs/usage.md names {documented:?}, but what rolls pools is {changed:?}"));
+    }
 }
 
 fn differences(case: &Case, corpus: &Corpus) -> Vec<Difference> {

@@ -10,7 +10,9 @@ use test_support::measured::cases::Documents;
 use super::Compared;
 use super::corpus::{Corpus, garden, surroundings, typed};
 use super::paths::{different, pool_of};
+use super::preview::{self, Pair, has_zones};
 use super::single::{hashes, shown};
+use super::usage::changed_inputs;
 
 pub(crate) fn result(input: &Value, base: &Documents, expected: &Value, corpus: &Corpus) -> Result<Compared, String> {
     let (old_shoot, old_worker) = (&base.expected["stored"], &base.expected["worker"]);
@@ -20,7 +22,15 @@ pub(crate) fn result(input: &Value, base: &Documents, expected: &Value, corpus: 
     json_patch::patch(&mut changed, &patch.0).map_err(|error| error.to_string())?;
     let [written, profile, outside] = ["shoot", "cloudProfile", "outside"].map(|member| changed[member].take());
 
-    let profile = typed(&profile)?;
+    let profile_before = corpus.profile(&base.input)?;
+    let is_zoned = has_zones(old_shoot);
+    let previewed = match profile["spec"]["type"].as_str() {
+        // Its machines are not served yet.
+        Some("openstack") => None,
+        _ => Some(preview::effects([old_shoot, &written], [&profile_before, &profile], is_zoned)?),
+    };
+    let profile_after = profile;
+    let profile = typed(&profile_after)?;
     let new_shoot = stored_shoot(&written, Some(old_shoot), &profile.spec, &garden(&outside));
     let new_shoot = new_shoot.map_err(|error| error.to_string())?;
     let new_worker = worker(&new_shoot, &profile.spec, &surroundings(&outside, old_worker));
@@ -33,7 +43,17 @@ pub(crate) fn result(input: &Value, base: &Documents, expected: &Value, corpus: 
         "worker": wanted_worker, "workerPaths": expected["workerPaths"], "pools": measured(&expected["pools"]),
     });
     let worker_paths = different(old_worker, &new_worker);
+    let changed = changed_inputs([old_worker, &new_worker], [old_shoot, &new_shoot])?;
+    corpus.changed_inputs.lock().map_err(|error| error.to_string())?.extend(changed);
+    let mut wanted = wanted;
+    if let Some(previewed) = &previewed {
+        let pools = expected["pools"].as_object().into_iter().flatten();
+        let pair = Pair { shoots: [old_shoot, &new_shoot], profile: &profile_after, worker: &new_worker };
+        let pools = pools.map(|(name, pool)| (name.clone(), pair.wanted(name, pool, previewed.get(name))));
+        wanted["preview"] = pools.collect();
+    }
     let got = json!({
+        "preview": previewed,
         "stored": shown(&new_shoot), "storedPaths": different(old_shoot, &new_shoot),
         "worker": new_worker, "workerPaths": worker_paths,
         "pools": effects([old_worker, &new_worker], [old_shoot, &new_shoot], &worker_paths)?,

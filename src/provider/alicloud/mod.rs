@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use crate::api::gardener::{ErrorCode, ShootPools};
 use crate::api::gotext::field::FieldErrors;
 use crate::provider::zonal::ZonalPlanner;
@@ -28,6 +30,16 @@ pub struct AliCloud;
 impl Provider for AliCloud {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         Ok(Box::new(ZonalPlanner(AliCloudWorker::open(context)?)))
+    }
+
+    fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+        let switches = zones.iter().map(|zone| json!({"id": zone, "purpose": "nodes", "zone": zone}));
+        Some(json!({
+            "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
+            "vpc": {
+                "vswitches": switches.collect::<Value>(), "securityGroups": [{"id": "presumed", "purpose": "nodes"}],
+            },
+        }))
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use crate::api::gardener::{ErrorCode, ShootPools};
 use crate::api::gotext::field::FieldErrors;
 use crate::provider::zonal::ZonalPlanner;
@@ -33,6 +35,18 @@ pub struct Aws;
 impl Provider for Aws {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         Ok(Box::new(ZonalPlanner(AwsWorker::open(context)?)))
+    }
+
+    fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+        let subnets = zones.iter().map(|zone| json!({"id": zone, "purpose": "nodes", "zone": zone}));
+        Some(json!({
+            "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
+            "ec2": {"keyName": "presumed"},
+            "iam": {"instanceProfiles": [{"name": "presumed", "purpose": "nodes"}]},
+            "vpc": {
+                "subnets": subnets.collect::<Value>(), "securityGroups": [{"id": "presumed", "purpose": "nodes"}],
+            },
+        }))
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
@@ -82,6 +82,24 @@ impl Provider for Azure {
 
     fn dependency_of_class<'a>(&self, provider_spec: &'a Value) -> Option<&'a str> {
         provider_spec.pointer("/properties/machineSet/id").and_then(Value::as_str)
+    }
+
+    fn presumed_infrastructure(&self, config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+        let configured = config["networks"]["zones"].as_array().filter(|zones| !zones.is_empty());
+        let (layout, subnets) = match configured {
+            None => ("SingleSubnet", vec![json!({"name": "nodes", "purpose": "nodes"})]),
+            Some(_) => (
+                "MultipleSubnet",
+                zones.iter().map(|zone| json!({"name": zone, "purpose": "nodes", "zone": zone})).collect(),
+            ),
+        };
+        let identity = config.get("identity").map(|identity| json!({"id": identity["name"]}));
+        Some(json!({
+            "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
+            "resourceGroup": {"name": "presumed"}, "identity": identity,
+            "networks": {"vnet": {"name": "presumed"}, "layout": layout, "subnets": subnets},
+            "zoned": config["zoned"],
+        }))
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {

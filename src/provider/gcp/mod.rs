@@ -8,6 +8,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use crate::api::gardener::{ErrorCode, ShootPools};
 use crate::api::gotext::field::FieldErrors;
 use crate::provider::zonal::ZonalPlanner;
@@ -34,6 +36,14 @@ pub struct Gcp;
 impl Provider for Gcp {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         Ok(Box::new(ZonalPlanner(GcpWorker::open(context)?)))
+    }
+
+    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>) -> Option<Value> {
+        Some(json!({
+            "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
+            "networks": {"subnets": [{"name": "presumed", "purpose": "nodes"}]},
+            "serviceAccountEmail": "presumed",
+        }))
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
