@@ -17,6 +17,7 @@ mod defaults;
 mod error;
 mod kube_reserved;
 mod members;
+mod replacing;
 mod worker;
 
 use jiff::Timestamp;
@@ -25,6 +26,7 @@ use serde_json::Value;
 use crate::api::gardener::ProfileSpec;
 
 pub use error::ShootError;
+pub use replacing::member_of_input;
 pub use worker::worker;
 
 /// How a landscape reserves resources for Kubernetes' own processes (admission plugin `ShootResourceReservation`).

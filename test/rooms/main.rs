@@ -52,6 +52,7 @@ const PURE: &[&str] = &[
     "admission/flavors.rs",
     "admission/image.rs",
     "admission/namespaced.rs",
+    "admission/node_warnings.rs",
     "admission/profile_reference.rs",
     "admission/refusal.rs",
     "admission/shoot.rs",

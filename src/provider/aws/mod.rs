@@ -9,10 +9,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::api::gardener::{ErrorCode, ShootPools};
+use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::pool::hash::ProviderItems;
 use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError, pool_config};
 
 mod block_devices;
 mod config_members;
@@ -35,6 +36,10 @@ pub struct Aws;
 impl Provider for Aws {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         Ok(Box::new(ZonalPlanner(AwsWorker::open(context)?)))
+    }
+
+    fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
+        Ok(hash_data::provider_items(pool, &pool_config(pool)?)?)
     }
 
     fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {

@@ -14,10 +14,13 @@ use serde_json::{Value, json};
 
 use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::pool::hash::ProviderItems;
+use crate::pool::volumes::sorted_data_volumes;
 use crate::provider::image::WorkerImages;
 use crate::provider::profile::ProfileConfig;
 use crate::provider::{
-    Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
+    Dependencies, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider, ProviderExplanation, WorkerContext,
+    WorkerError, pool_config,
 };
 
 pub mod cloud;
@@ -43,6 +46,7 @@ mod test_support;
 
 use cloud::AzureCloud;
 use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
+use hash_data::UnitFacts;
 
 /// The provider of CloudProfiles and Workers of type `azure`.
 pub struct Azure;
@@ -82,6 +86,11 @@ impl Provider for Azure {
 
     fn dependency_of_class<'a>(&self, provider_spec: &'a Value) -> Option<&'a str> {
         provider_spec.pointer("/properties/machineSet/id").and_then(Value::as_str)
+    }
+
+    fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
+        let config_items = hash_data::config_items(pool, &pool_config(pool)?)?;
+        Ok(hash_data::provider_items(&sorted_data_volumes(pool), UnitFacts::default(), &config_items))
     }
 
     fn presumed_infrastructure(&self, config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {

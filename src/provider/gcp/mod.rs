@@ -10,10 +10,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::api::gardener::{ErrorCode, ShootPools};
+use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::pool::hash::ProviderItems;
 use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError, pool_config};
 
 mod config_members;
 mod disks;
@@ -36,6 +37,10 @@ pub struct Gcp;
 impl Provider for Gcp {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         Ok(Box::new(ZonalPlanner(GcpWorker::open(context)?)))
+    }
+
+    fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
+        Ok(hash_data::provider_items(pool, &pool_config(pool)?)?)
     }
 
     fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>) -> Option<Value> {
