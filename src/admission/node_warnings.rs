@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(warnings(&[("/spec/kubernetes/version", json!("1.34.6"))]), none);
         let image = (&*at("machine/image/version"), json!("1.2.4"));
         assert_eq!(
-            warnings(&[image.clone()]),
+            warnings(std::slice::from_ref(&image)),
             ["pool web: its 2 to 9 nodes roll, because machine.image changed; 3 at a time"]
         );
         assert_eq!(
