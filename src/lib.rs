@@ -22,6 +22,7 @@
 //! * [`cloud_profile`]: CloudProfiles as Gardener itself treats them;
 //! * [`versions`]: what becomes of the versions of a shoot in its maintenance windows;
 //! * [`pool`]: zones, hash, names, settings;
+//! * [`shoot`]: from a Shoot to the Worker that gardenlet writes;
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`offer`]: what a CloudProfile offers, what is wrong with it, how it could be written;
 //! * [`worker`]: the decisions about one Worker, all of them pure;
@@ -63,6 +64,8 @@ pub mod pool;
 pub mod preview;
 pub(crate) mod process;
 pub mod provider;
+#[doc(hidden)]
+pub mod shoot;
 #[doc(hidden)]
 pub mod sidecar;
 #[doc(hidden)]

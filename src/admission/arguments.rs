@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use crate::webhook::WebhookArguments;
 
@@ -28,6 +28,9 @@ pub struct AdmissionArguments {
         default_value = "gardener-extension-worker-admission"
     )]
     pub(super) webhook_config_name: String,
+    /// Whether a person who edits a Shoot is warned which pools roll, and why.
+    #[arg(long, env = "NODE_WARNINGS", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    pub(super) node_warnings: bool,
     #[command(flatten)]
     pub(super) webhooks: WebhookArguments,
 }

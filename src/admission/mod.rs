@@ -7,6 +7,7 @@
 //!
 //! * `cloud_profile`, `namespaced`, `shoot` with `image`: the checks;
 //! * `expirations`: warnings about versions that expire;
+//! * `node_warnings`: what an edit of a Shoot does to its nodes;
 //! * `flavors`: the patch that keeps core's half like the provider's;
 //! * `subject`, `refusal`: what has to be looked at; errors as a person reads them;
 //! * `reviewers`, `garden`: which check, with what;
@@ -22,6 +23,7 @@ mod flavors;
 mod garden;
 mod image;
 mod namespaced;
+mod node_warnings;
 mod profile_reference;
 mod refusal;
 mod reviewers;
@@ -69,7 +71,12 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
     };
     let webhooks = webhooks(if wanted.is_empty() { known } else { wanted }.into_iter());
     let routes = [(VALIDATE, WebhookKind::Validating), (MUTATE, WebhookKind::Mutating)].map(|(path, kind)| {
-        let reviewer = GardenReviewer { kind, providers, garden: Garden::new(garden.clone()) };
+        let reviewer = GardenReviewer {
+            kind,
+            providers,
+            garden: Garden::new(garden.clone()),
+            warns_of_nodes: arguments.node_warnings,
+        };
         (path.to_owned(), Arc::new(reviewer) as Arc<dyn Reviewer>)
     });
     Ok(Served { cluster, asking: garden, webhooks, routes: routes.into() })

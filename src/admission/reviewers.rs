@@ -8,6 +8,7 @@ use tokio::task::spawn_blocking;
 
 use super::expirations::warn_of_shoot;
 use super::garden::{Garden, ProfileError};
+use super::node_warnings::warn_of_nodes;
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::subject::Subject;
@@ -31,6 +32,8 @@ pub(super) struct GardenReviewer {
     pub(super) kind: WebhookKind,
     pub(super) providers: Providers,
     pub(super) garden: Garden,
+    /// Whether edits of Shoots are answered with what happens to nodes.
+    pub(super) warns_of_nodes: bool,
 }
 
 impl Reviewer for GardenReviewer {
@@ -74,7 +77,13 @@ impl GardenReviewer {
             (Mutating, (NAMESPACED_CLOUD_PROFILES, STATUS)) => {
                 on_thread(request, move |subject, what| namespaced::merge_status(subject, what, providers)).await
             }
-            (Validating, (SHOOTS, "")) => self.shoot(request).await,
+            (Validating, (SHOOTS, "")) => {
+                let verdict = self.shoot(request).await.unwrap_or_else(|verdict| verdict);
+                if !self.warns_of_nodes {
+                    return Ok(verdict);
+                }
+                on_thread(request, move |subject, _| Ok(warn_of_nodes(verdict, subject, providers))).await
+            }
             _ => Ok(Verdict::ALLOWED),
         }
     }

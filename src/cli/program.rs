@@ -35,7 +35,8 @@ pub struct Call {
 
 impl Program {
     /// `gardener-extension-worker`.
-    pub const SHIPPED: Self = Self { providers: Providers::SHIPPED, clouds: &[&azure::AzureFactory, &openstack::OpenStackFactory] };
+    pub const SHIPPED: Self =
+        Self { providers: Providers::SHIPPED, clouds: &[&azure::AzureFactory, &openstack::OpenStackFactory] };
 
     /// Its commands, with the arguments that its clouds need.
     #[must_use]

@@ -21,6 +21,8 @@ use crate::api::gotext::version::{Version, VersionError};
 const POOL_HASH_LENGTH: usize = 5;
 /// Length of the hash that `status.inPlaceUpdates` keeps.
 const IN_PLACE_HASH_LENGTH: usize = 16;
+/// Length of the hash in the name of a node-agent secret.
+const NODE_AGENT_HASH_LENGTH: usize = 16;
 
 /// The hash part of a class name: five hexadecimal characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -309,6 +311,20 @@ pub fn node_agent_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, H
         push_kubelet(&mut items, kubelet);
     }
     Ok(items)
+}
+
+/// The name that gardenlet gives the node-agent secret of a pool (gardener v1.146 and later). It is constant where machines
+/// are updated in place.
+///
+/// # Errors
+/// As [`node_agent_items`].
+pub fn node_agent_secret_name(pool: &WorkerPool, shoot: &Shoot) -> Result<String, HashError> {
+    let items = node_agent_items(pool, shoot)?;
+    let name = format!("gardener-node-agent-{}", pool.name);
+    if pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
+        return Ok(name);
+    }
+    Ok(format!("{name}-{}", items.digest(NODE_AGENT_HASH_LENGTH)))
 }
 
 fn kubelet_version(members: &HashedMembers<'_>, shoot: &Shoot) -> Result<Version, HashError> {

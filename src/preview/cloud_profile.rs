@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::cause::Cause;
 use super::difference::{Change, ChangedObject, apply, difference};
-use crate::api::gardener::{CloudProfile, ProfileSpec};
-use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
+use crate::api::gardener::{CloudProfile, ProfileObject, ProfileSpec};
+use crate::api::gotext::json::{DecodeError, decode_large, decode_lenient, to_go_json};
+use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::offer::profile::spec_of;
 use crate::provider::Providers;
 
@@ -22,6 +23,8 @@ pub struct SharedCloudProfile {
     /// What is read of it.
     pub decoded: CloudProfile,
     spec: OnceLock<Result<ProfileSpec, DecodeError>>,
+    /// The whole of it, once a Shoot needs it.
+    complete: OnceLock<Result<ProfileSpec, DecodeError>>,
 }
 
 impl SharedCloudProfile {
@@ -30,7 +33,12 @@ impl SharedCloudProfile {
     /// # Errors
     /// When a member has the wrong type.
     pub fn read(document: Value) -> Result<Self, DecodeError> {
-        Ok(Self { decoded: decode_lenient(&to_go_json(&document))?, document, spec: OnceLock::new() })
+        Ok(Self {
+            decoded: decode_lenient(&to_go_json(&document))?,
+            document,
+            spec: OnceLock::new(),
+            complete: OnceLock::new(),
+        })
     }
 
     /// Everything that Gardener reads of its `spec`, decoded once somebody asks.
@@ -39,6 +47,19 @@ impl SharedCloudProfile {
     /// When a member has the wrong type.
     pub fn spec(&self) -> Result<&ProfileSpec, DecodeError> {
         self.spec.get_or_init(|| spec_of(&self.document)).as_ref().map_err(Clone::clone)
+    }
+
+    /// The whole profile, as the API server reads it.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub(super) fn complete(&self) -> Result<&ProfileSpec, DecodeError> {
+        let complete = self.complete.get_or_init(|| {
+            let mut profile: ProfileObject = decode_large(&to_go_json(&self.document))?;
+            apply_defaults(&mut profile.spec);
+            Ok(profile.spec)
+        });
+        complete.as_ref().map_err(Clone::clone)
     }
 
     /// The profile's name.
@@ -55,6 +76,7 @@ pub struct CloudProfiles {
     hasher: RandomState,
     known: Mutex<HashMap<u64, Vec<Arc<SharedCloudProfile>>>>,
     steps: Mutex<HashMap<(usize, usize), Arc<ProfileStep>>>,
+    named: Mutex<HashMap<String, Arc<SharedCloudProfile>>>,
 }
 
 impl CloudProfiles {
@@ -91,6 +113,36 @@ impl CloudProfiles {
         }
         same.push(Arc::clone(&profile));
         Ok(profile)
+    }
+
+    /// Keeps a CloudProfile, or what became of a NamespacedCloudProfile, for Shoots that name it.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub fn offer(&self, mut profile: Value) -> Result<(), DecodeError> {
+        let of = |member: &str| profile["metadata"][member].as_str().unwrap_or_default().to_owned();
+        let mut name = of("name");
+        if profile["kind"] == "NamespacedCloudProfile" {
+            name = format!("{}/{name}", of("namespace"));
+            profile["spec"] = profile["status"]["cloudProfileSpec"].take();
+        }
+        let profile = self.share(profile)?;
+        self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(name, profile);
+        Ok(())
+    }
+
+    /// The profile that a Shoot names, and its name: that of a NamespacedCloudProfile begins with the project's namespace.
+    pub fn of_shoot(&self, shoot: &Value) -> (String, Option<Arc<SharedCloudProfile>>) {
+        let spec = &shoot["spec"];
+        let reference = spec["cloudProfile"]["name"].as_str().or(spec["cloudProfileName"].as_str()).unwrap_or_default();
+        let name = match spec["cloudProfile"]["kind"].as_str() {
+            Some("NamespacedCloudProfile") => {
+                format!("{}/{reference}", shoot["metadata"]["namespace"].as_str().unwrap_or_default())
+            }
+            _ => reference.to_owned(),
+        };
+        let found = self.named.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        (name, found)
     }
 
     /// What lies between two profiles of this collection.

@@ -15,6 +15,7 @@ use super::placement::{Placement, live_placement};
 use super::placement_change::{Nodes, PlacementChange};
 use super::rendered_pools::{Failure, RenderedPools, as_live, cloud_before, render_pools};
 use super::rule::{Effect, Verdict, effect};
+use super::shoot_source::both_made;
 use super::surge::surge_plan;
 use super::trials::{TrialContext, Trials};
 use crate::worker::machine_objects::MachineObjects;
@@ -55,6 +56,13 @@ impl WorkerChange {
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
+    /// A Shoot of which no Worker can be made.
+    fn not_made(namespace: &str, name: &str, kind: FindingKind, failure: Failure) -> Self {
+        let finding =
+            Finding { code: failure.code, ..Finding::of_pool(kind, "", format!("is invalid: {}", failure.message)) };
+        Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
+    }
+
     /// Whether something can't be compared, or becomes invalid.
     #[must_use]
     pub fn breaks(&self) -> bool {
@@ -72,12 +80,17 @@ pub fn compare(
     baseline: Baseline,
     profiles: &CloudProfiles,
 ) -> WorkerChange {
+    let who = new.or(old);
+    let [namespace, name] = [Inputs::namespace, Inputs::name].map(|part| who.map(part).unwrap_or_default());
+    let (old, new) = match both_made(old, new) {
+        Ok(sides) => sides,
+        Err((kind, failure)) => return WorkerChange::not_made(namespace, name, kind, failure),
+    };
+    let (old, new) = (old.as_ref(), new.as_ref());
     let cloud = cloud_before(old, new);
     let cloud = cloud.as_ref();
     let planned = old.map(|old| render_pools(old, live, cloud));
     let before = before(old, planned.as_ref(), live, baseline);
-    let who = new.or(old);
-    let [namespace, name] = [Inputs::namespace, Inputs::name].map(|part| who.map(part).unwrap_or_default());
     let basis = match as_live(&before) {
         Ok(basis) => basis,
         Err(error) => return WorkerChange::not_compared(namespace, name, &error.to_string()),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -25,6 +26,18 @@ pub struct Inputs {
     pub secrets: Arc<Secrets>,
     /// Who may plan it.
     pub providers: Providers,
+    /// Where the Worker is made from its Shoot: how. Until it is compared, the Shoot is as it was written then, and the Worker has
+    /// only its name and type.
+    pub made_from_shoot: Option<Arc<ShootSource>>,
+}
+
+/// What making a Worker needs beside the Shoot and its CloudProfile.
+#[derive(Clone, Debug)]
+pub struct ShootSource {
+    /// When the Shoot is written: expired versions are not chosen.
+    pub now: Timestamp,
+    /// `status.providerStatus` of the Infrastructure, where it is known.
+    pub infrastructure_status: Option<Value>,
 }
 
 /// A document, and what is read of it once somebody asks.
@@ -70,6 +83,7 @@ impl Inputs {
             cloud_profile: member("cloudProfile").map(|profile| profiles.share(profile)).transpose()?,
             secrets: Arc::new(secrets),
             providers: profiles.providers(),
+            made_from_shoot: None,
         })
     }
 

@@ -10,6 +10,7 @@
 //!
 //! * `inputs`, `cloud_profile`: what a Worker is planned from, as documents; CloudProfiles are shared by content;
 //! * `maintenance`: the same behind the next maintenance window;
+//! * `shoot_source`: the same from a Shoot, as gardenlet would write it;
 //! * `rendered_pools`, `placement`: the rendered objects of a plan, by placement;
 //! * `rule`: when machine-controller-manager replaces or updates machines;
 //! * `difference`: two documents as a list of named changes that can be applied one by one;
@@ -30,6 +31,7 @@ mod placement;
 mod placement_change;
 mod rendered_pools;
 mod rule;
+mod shoot_source;
 mod surge;
 mod trials;
 
@@ -39,7 +41,7 @@ pub(crate) use cloud_profile::SharedCloudProfile;
 pub use compare::{Baseline, WorkerChange, compare};
 pub use difference::{Change, ChangeKind, ChangedObject, Path, Step};
 pub use finding::{Finding, FindingKind, Severity};
-pub use inputs::Inputs;
+pub use inputs::{Inputs, ShootSource};
 pub use maintenance::{Maintained, NoMaintenance, after_next_window};
 pub use placement_change::{Nodes, PlacementChange};
 pub use rule::{Effect, Verdict};

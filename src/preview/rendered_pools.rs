@@ -9,6 +9,7 @@ use super::placement::{Bounds, Placement};
 use crate::api::gardener::ErrorCode;
 use crate::api::gotext::json::DecodeError;
 use crate::provider::{WorkerContext, WorkerError};
+use crate::shoot::ShootError;
 use crate::worker::changes::class_document;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
@@ -25,6 +26,12 @@ pub(super) struct Failure {
 impl Failure {
     /// An object that can't be decoded.
     pub(super) fn unreadable(error: &DecodeError) -> Self {
+        Self { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() }
+    }
+}
+
+impl From<ShootError> for Failure {
+    fn from(error: ShootError) -> Self {
         Self { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() }
     }
 }

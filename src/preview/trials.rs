@@ -66,18 +66,19 @@ impl<'a> Trials<'a> {
         context: TrialContext<'a>,
         profiles: &CloudProfiles,
     ) -> Self {
-        let mut changes = difference(
-            &ChangedObject::Worker,
-            &old.worker.value,
-            &new.worker.value,
-            &["spec", "status.providerStatus"],
-        );
+        let mut changes = Vec::new();
+        // What follows from the Shoot is no cause of its own.
+        let is_made = old.made_from_shoot.is_some() && new.made_from_shoot.is_some();
+        if !is_made {
+            let members = ["spec", "status.providerStatus"];
+            changes = difference(&ChangedObject::Worker, &old.worker.value, &new.worker.value, &members);
+        }
         if let (Some(old), Some(new)) = (&old.shoot, &new.shoot) {
             changes.extend(difference(&ChangedObject::Shoot, &old.value, &new.value, &["spec", "status"]));
         }
         let both = old.secret_references();
         let mut secrets = (*old.secrets).clone();
-        for (namespace, name) in old.changed_secrets(new) {
+        for (namespace, name) in if is_made { BTreeSet::new() } else { old.changed_secrets(new) } {
             if both.contains(&(namespace.clone(), name.clone()))
                 && new.secret_references().contains(&(namespace.clone(), name.clone()))
             {
@@ -253,12 +254,17 @@ impl<'a> Trials<'a> {
                 Some(profile.map_err(|error| Failure::unreadable(&error.within("CloudProfile")))?)
             }
         };
+        let shoot = self.old.shoot.as_ref().map(|shoot| changed(shoot, &of(&ChangedObject::Shoot)));
+        if let (Some(source), Some(_)) = (&self.old.made_from_shoot, &self.new.made_from_shoot) {
+            return source.made(&Inputs { shoot, cloud_profile, ..self.old.clone() }, Some(self.old));
+        }
         Ok(Inputs {
             worker: changed(&self.old.worker, &of(&ChangedObject::Worker)),
-            shoot: self.old.shoot.as_ref().map(|shoot| changed(shoot, &of(&ChangedObject::Shoot))),
+            shoot,
             cloud_profile,
             secrets: Arc::new(secrets),
             providers: self.old.providers,
+            made_from_shoot: None,
         })
     }
 }

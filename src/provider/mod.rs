@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::api::gardener::{CloudProfile, ErrorCode, Shoot, ShootPools, Worker, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
 use crate::api::secret::Secrets;
+use crate::pool::hash::ProviderItems;
 
 pub mod alicloud;
 pub mod aws;
@@ -111,6 +112,21 @@ pub trait Provider: ImageProvider {
 
     /// The id of what a machine class depends on at the cloud, as its provider spec names it.
     fn dependency_of_class<'a>(&self, _provider_spec: &'a Value) -> Option<&'a str> {
+        None
+    }
+
+    /// What the provider adds to the hash of a pool for members of the pool itself, its infrastructure aside.
+    ///
+    /// # Errors
+    /// When the provider config can't be read, or a version that counts.
+    fn pool_items(&self, _pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
+        Ok(ProviderItems::default())
+    }
+
+    /// An infrastructure status as pools in these zones need it, for plans that are made from a Shoot alone: names and ids in
+    /// it mean nothing, but what counts in class names is there or not as `config`, the Shoot's `InfrastructureConfig`, orders it.
+    /// Without one, no Shoot can be previewed.
+    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>) -> Option<Value> {
         None
     }
 

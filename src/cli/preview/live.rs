@@ -36,6 +36,8 @@ pub(super) fn compare_live(
 ) -> anyhow::Result<Comparison> {
     let mut comparison = Comparison::default();
     let mut wanted = new.map(|new| load(new, &mut comparison, profiles)).transpose()?;
+    let is_shoot = |new: &Loaded| new.inputs.made_from_shoot.is_some();
+    ensure!(!wanted.iter().flatten().any(|(_, new)| is_shoot(new)), "Shoots can be compared only with Shoots of files");
     if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
         wanted.retain(|key, _| key.0 == namespace);
     }

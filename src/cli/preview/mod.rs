@@ -3,6 +3,7 @@
 //! * [`pairs`]: which Workers are compared with which;
 //! * [`live`]: Workers of a cluster as the old side;
 //! * `new_side`, `replacement`: NEW where it is made of OLD;
+//! * `shoots`: Shoots as inputs;
 //! * [`groups`]: what many Workers have in common;
 //! * [`words`]: causes and totals in words, for all outputs;
 //! * [`table`], [`markdown`], [`json`]: the outputs.
@@ -27,6 +28,7 @@ pub(super) mod markdown;
 mod new_side;
 pub(super) mod pairs;
 mod replacement;
+mod shoots;
 pub(super) mod table;
 pub(super) mod words;
 
@@ -38,6 +40,7 @@ use replacement::Replacement;
 Examples:
   gardener-extension-worker preview before.yaml after.yaml
   gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
+  gardener-extension-worker preview --profiles profiles/ shoot-before.yaml shoot-after.yaml
   gardener-extension-worker preview --live after.yaml -o markdown
   gardener-extension-worker preview --maintenance landscape/                         # what the next windows do
   gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
@@ -48,7 +51,8 @@ METADATA (objects change, nodes stay), NONE.",
     &[(Exit::Findings, "something changes, and no node is touched"), (Exit::Hazard, ""), (Exit::Roll, ""), (Exit::Delete, ""), (Exit::Invalid, "a pool or a Worker becomes invalid")]))]
 pub(super) struct PreviewArguments {
     /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
-    /// `-` is standard input. Workers are matched by namespace and name.
+    /// `-` is standard input. Workers are matched by namespace and name. Or files of Shoots, as manifests or as they are stored:
+    /// their Workers are made as gardenlet would write them.
     #[arg(value_name = "OLD NEW", num_args = 0..=2)]
     inputs: Vec<PathBuf>,
     /// Take OLD from the cluster of the kubeconfig: its Workers, and its machine objects as they are. Without NEW: what a
@@ -69,6 +73,9 @@ pub(super) struct PreviewArguments {
     /// With --maintenance: the first window from this day or time on, such as 2027-03-31T12:00:00Z. Now by default.
     #[arg(long, value_name = "DATE", value_parser = moment, requires = "maintenance")]
     at: Option<Timestamp>,
+    /// For Shoots: files or folders with the CloudProfiles that they name, where these are not beside them.
+    #[arg(long, value_name = "PATH")]
+    profiles: Vec<PathBuf>,
     /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
@@ -134,6 +141,7 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
 pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Exit> {
     let sides = sides(arguments)?;
     let profiles = CloudProfiles::new(providers);
+    shoots::read_profiles(&arguments.profiles, &profiles)?;
     let replacement = arguments
         .cloudprofile
         .as_deref()

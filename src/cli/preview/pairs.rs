@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::{Comparison, NewSide};
+use super::{Comparison, NewSide, shoots};
 use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
 use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
@@ -226,16 +226,24 @@ pub(super) fn load_text(
     file: &NamedFile,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<(BTreeMap<Key, Loaded>, Vec<String>)> {
-    let Observed { loaded, unreadable, repeated } = load_each(text, profiles)?;
+    let Observed { mut loaded, unreadable, mut repeated } = load_each(text, profiles)?;
     if let Some(unreadable) = unreadable.into_iter().next() {
         anyhow::bail!(unreadable.reason);
+    }
+    if loaded.is_empty() {
+        for inputs in shoots::of_text(text, profiles)? {
+            let key = (inputs.namespace().to_owned(), inputs.name().to_owned());
+            if loaded.insert(key.clone(), Loaded { inputs, live: MachineObjects::default() }).is_some() {
+                repeated.push(key);
+            }
+        }
     }
     ensure!(!(loaded.is_empty() && file.explicit), "no Worker in it");
     let at = |key: &Key| format!("{}: {}/{}", file.path.display(), key.0, key.1);
     let repeated =
         repeated.iter().map(|key| format!("{}: several Workers have this name; the last one counts", at(key)));
     let mut warnings: Vec<String> = repeated.collect();
-    for (key, loaded) in &loaded {
+    for (key, loaded) in loaded.iter().filter(|(_, loaded)| loaded.inputs.made_from_shoot.is_none()) {
         let mistakes = worker_warnings::warnings(&loaded.inputs.worker.value);
         warnings.extend(mistakes.into_iter().map(|mistake| format!("{}: {mistake}", at(key))));
     }

@@ -35,6 +35,10 @@ pub(super) fn field(change: &Change, pool: &str) -> String {
             }
         }
         ChangedObject::Secret { .. } => object(change),
+        ChangedObject::Shoot => {
+            let of_pool = path.strip_prefix(&format!("spec.provider.workers[{pool}]."));
+            of_pool.map_or_else(|| format!("Shoot {path}"), str::to_owned)
+        }
         _ => format!("{} {path}", object(change)),
     }
 }

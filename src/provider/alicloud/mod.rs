@@ -6,10 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::gardener::{ErrorCode, ShootPools};
+use serde_json::{Value, json};
+
+use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::pool::hash::ProviderItems;
 use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError};
 
 mod disks;
 pub mod documents;
@@ -28,6 +31,20 @@ pub struct AliCloud;
 impl Provider for AliCloud {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         Ok(Box::new(ZonalPlanner(AliCloudWorker::open(context)?)))
+    }
+
+    fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
+        Ok(zonal::provider_items(pool))
+    }
+
+    fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+        let switches = zones.iter().map(|zone| json!({"id": zone, "purpose": "nodes", "zone": zone}));
+        Some(json!({
+            "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
+            "vpc": {
+                "vswitches": switches.collect::<Value>(), "securityGroups": [{"id": "presumed", "purpose": "nodes"}],
+            },
+        }))
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {

@@ -50,6 +50,25 @@ impl<'a> AliCloudWorker<'a> {
     }
 }
 
+/// What AliCloud adds to the hash of a pool.
+pub(super) fn provider_items(pool: &WorkerPool) -> ProviderItems {
+    let mut items = HashItems::default();
+    if let Some(Volume { volume_type: _, size: _, encrypted }) = &pool.volume {
+        items.push_some("volume.encrypted", encrypted.map(|encrypted| encrypted.to_string()));
+    }
+    for DataVolume { name, volume_type, size, encrypted } in &pool.data_volumes {
+        let path = format!("dataVolumes[{name}]");
+        items.push(format!("{path}.size"), size.as_str());
+        items.push_some(format!("{path}.type"), volume_type.as_deref());
+        items.push_some(format!("{path}.encrypted"), encrypted.map(|encrypted| encrypted.to_string()));
+    }
+    ProviderItems {
+        without_node_agent_secret: items.clone(),
+        with_node_agent_secret: items,
+        in_place: HashItems::default(),
+    }
+}
+
 impl ZonalWorker for AliCloudWorker<'_> {
     type Config = ();
     type Shared = Disks;
@@ -75,21 +94,7 @@ impl ZonalWorker for AliCloudWorker<'_> {
     }
 
     fn hash_items(&self, pool: &WorkerPool, _config: &()) -> Result<ProviderItems, PoolProblem> {
-        let mut items = HashItems::default();
-        if let Some(Volume { volume_type: _, size: _, encrypted }) = &pool.volume {
-            items.push_some("volume.encrypted", encrypted.map(|encrypted| encrypted.to_string()));
-        }
-        for DataVolume { name, volume_type, size, encrypted } in &pool.data_volumes {
-            let path = format!("dataVolumes[{name}]");
-            items.push(format!("{path}.size"), size.as_str());
-            items.push_some(format!("{path}.type"), volume_type.as_deref());
-            items.push_some(format!("{path}.encrypted"), encrypted.map(|encrypted| encrypted.to_string()));
-        }
-        Ok(ProviderItems {
-            without_node_agent_secret: items.clone(),
-            with_node_agent_secret: items,
-            in_place: HashItems::default(),
-        })
+        Ok(provider_items(pool))
     }
 
     fn shared(&self, pool: &WorkerPool, _config: &()) -> Result<Disks, PoolProblem> {

@@ -7,10 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::gardener::{ErrorCode, ShootPools};
+use serde_json::{Value, json};
+
+use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::pool::hash::ProviderItems;
 use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError, pool_config};
 
 mod block_devices;
 mod config_members;
@@ -33,6 +36,22 @@ pub struct Aws;
 impl Provider for Aws {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         Ok(Box::new(ZonalPlanner(AwsWorker::open(context)?)))
+    }
+
+    fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
+        Ok(hash_data::provider_items(pool, &pool_config(pool)?)?)
+    }
+
+    fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+        let subnets = zones.iter().map(|zone| json!({"id": zone, "purpose": "nodes", "zone": zone}));
+        Some(json!({
+            "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
+            "ec2": {"keyName": "presumed"},
+            "iam": {"instanceProfiles": [{"name": "presumed", "purpose": "nodes"}]},
+            "vpc": {
+                "subnets": subnets.collect::<Value>(), "securityGroups": [{"id": "presumed", "purpose": "nodes"}],
+            },
+        }))
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {

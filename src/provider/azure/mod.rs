@@ -10,14 +10,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::pool::hash::ProviderItems;
+use crate::pool::volumes::sorted_data_volumes;
 use crate::provider::image::WorkerImages;
 use crate::provider::profile::ProfileConfig;
 use crate::provider::{
-    Dependencies, PoolError, PoolPlan, PoolPlanner, Provider, ProviderExplanation, WorkerContext, WorkerError,
+    Dependencies, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider, ProviderExplanation, WorkerContext,
+    WorkerError, pool_config,
 };
 
 pub mod cloud;
@@ -43,6 +46,7 @@ mod test_support;
 
 use cloud::AzureCloud;
 use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
+use hash_data::UnitFacts;
 
 /// The provider of CloudProfiles and Workers of type `azure`.
 pub struct Azure;
@@ -82,6 +86,29 @@ impl Provider for Azure {
 
     fn dependency_of_class<'a>(&self, provider_spec: &'a Value) -> Option<&'a str> {
         provider_spec.pointer("/properties/machineSet/id").and_then(Value::as_str)
+    }
+
+    fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
+        let config_items = hash_data::config_items(pool, &pool_config(pool)?)?;
+        Ok(hash_data::provider_items(&sorted_data_volumes(pool), UnitFacts::default(), &config_items))
+    }
+
+    fn presumed_infrastructure(&self, config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+        let configured = config["networks"]["zones"].as_array().filter(|zones| !zones.is_empty());
+        let (layout, subnets) = match configured {
+            None => ("SingleSubnet", vec![json!({"name": "nodes", "purpose": "nodes"})]),
+            Some(_) => (
+                "MultipleSubnet",
+                zones.iter().map(|zone| json!({"name": zone, "purpose": "nodes", "zone": zone})).collect(),
+            ),
+        };
+        let identity = config.get("identity").map(|identity| json!({"id": identity["name"]}));
+        Some(json!({
+            "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
+            "resourceGroup": {"name": "presumed"}, "identity": identity,
+            "networks": {"vnet": {"name": "presumed"}, "layout": layout, "subnets": subnets},
+            "zoned": config["zoned"],
+        }))
     }
 
     fn validate_shoot_pools(&self, pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::program;
 use test_support::garden::{Garden, details, refusal};
-use test_support::garden_objects::{azure_profile, azure_shoot, labels, namespaced_profile};
+use test_support::garden_objects::{azure_profile, azure_shoot, labels, namespaced_profile, review_of_change};
+use test_support::https::Connection;
 
 #[tokio::test]
 async fn a_pool_is_refused_with_every_problem_at_once() -> Result<()> {
@@ -244,5 +245,28 @@ async fn an_invalid_pool_hides_no_image_error_of_another_pool() -> Result<()> {
     ensure!(image["field"] == "spec.provider.workers[1].machine.image.version", "{image}");
     let message = image["message"].as_str().unwrap_or_default();
     ensure!(message.starts_with("Invalid value: \"1.0.0\": no image of linux@1.0.0 fits"), "{image}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_edit_is_answered_with_the_pools_that_roll() -> Result<()> {
+    let (_, admission) = program::shared().await?;
+    let mut old = azure_shoot("garden-warned");
+    old["spec"]["kubernetes"] = json!({"version": "1.34.3"});
+    let pool = &mut old["spec"]["provider"]["workers"][0];
+    pool["machine"]["image"] = json!({"name": "gardenlinux", "version": "1.2.3"});
+    pool["maxSurge"] = json!(1);
+    let mut new = old.clone();
+    new["spec"]["kubernetes"]["version"] = json!("1.35.1");
+    let mut connection = Connection::open(admission.port).await?;
+    for (edited, wanted) in [
+        (&new, json!(["pool a: its 1 to 2 nodes roll, because kubernetes.version changed; 1 at a time"])),
+        (&old, Value::Null),
+    ] {
+        let body = review_of_change("shoots", edited, &old);
+        let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
+        let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+        ensure!(response["allowed"] == true && response["warnings"] == wanted, "{response}");
+    }
     Ok(())
 }

@@ -1,0 +1,117 @@
+//! Workers that are made from their Shoots, as gardenlet would write them. What only the cloud knows is presumed, so that a
+//! Shoot and its CloudProfile are enough: it is the same before and after a change, and no class name comes of it alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::cloud_profile::SharedCloudProfile;
+use super::finding::FindingKind;
+use super::inputs::{Document, Inputs, ShootSource};
+use super::rendered_pools::Failure;
+use crate::api::secret::{SecretContent, Secrets};
+use crate::provider::Providers;
+use crate::shoot::{Garden, Reservation, Surroundings, stored_shoot, worker};
+
+impl Inputs {
+    /// The inputs of a Shoot as it is written or stored. Its Worker is made when it is compared.
+    #[must_use]
+    pub fn of_shoot(
+        shoot: Value,
+        profile: Arc<SharedCloudProfile>,
+        source: Arc<ShootSource>,
+        providers: Providers,
+    ) -> Self {
+        let named = json!({
+            "kind": "Worker", "spec": {"type": shoot["spec"]["provider"]["type"]},
+            "metadata": {"name": shoot["metadata"]["name"], "namespace": shoot["metadata"]["namespace"]},
+        });
+        Self {
+            worker: Arc::new(Document::new(named)),
+            shoot: Some(Arc::new(Document::new(shoot))),
+            cloud_profile: Some(profile),
+            secrets: Arc::default(),
+            providers,
+            made_from_shoot: Some(source),
+        }
+    }
+}
+
+/// Both sides with their Workers, those of other inputs as they are.
+///
+/// # Errors
+/// When no Worker can be made of a Shoot, with what that is.
+pub(super) fn both_made(
+    old: Option<&Inputs>,
+    new: Option<&Inputs>,
+) -> Result<(Option<Inputs>, Option<Inputs>), (FindingKind, Failure)> {
+    let of = |inputs: &Inputs, before: Option<&Inputs>| match &inputs.made_from_shoot {
+        Some(source) => source.stored(inputs, before).and_then(|stored| source.made(&stored, before)),
+        None => Ok(inputs.clone()),
+    };
+    let old = old.map(|old| of(old, None)).transpose();
+    let old = old.map_err(|failure| (FindingKind::CannotBeJudged, failure))?;
+    let new = new.map(|new| of(new, old.as_ref())).transpose();
+    Ok((old, new.map_err(|failure| (FindingKind::CannotBePlanned, failure))?))
+}
+
+impl ShootSource {
+    /// The Shoot as it is stored after it was written over that of `before`.
+    fn stored(&self, written: &Inputs, before: Option<&Inputs>) -> Result<Inputs, Failure> {
+        let (Some(shoot), Some(profile)) = (&written.shoot, &written.cloud_profile) else { return Ok(written.clone()) };
+        let before = before.and_then(|before| before.shoot.as_ref()).map(|shoot| &shoot.value);
+        let mut shoot = shoot.value.clone();
+        // Who writes a Shoot does not write its status.
+        if let (None, Some(status)) = (shoot.get("status"), before.and_then(|before| before.get("status"))) {
+            shoot["status"] = status.clone();
+        }
+        if shoot["status"]["technicalID"].as_str().unwrap_or_default().is_empty() {
+            shoot["status"]["technicalID"] = technical_id(&shoot).into();
+        }
+        let garden = Garden {
+            reservation: Reservation::of_stored(before.unwrap_or(&shoot)),
+            node_local_dns: false,
+            now: self.now,
+        };
+        let complete = profile.complete().map_err(|error| Failure::unreadable(&error.within("CloudProfile")))?;
+        let stored = stored_shoot(&shoot, before, complete, &garden)?;
+        Ok(Inputs { shoot: Some(Arc::new(Document::new(stored))), ..written.clone() })
+    }
+
+    /// The Worker of a stored Shoot; node templates stay as they were in `before`.
+    pub(super) fn made(&self, stored: &Inputs, before: Option<&Inputs>) -> Result<Inputs, Failure> {
+        let (Some(shoot), Some(profile)) = (&stored.shoot, &stored.cloud_profile) else { return Ok(stored.clone()) };
+        let complete = profile.complete().map_err(|error| Failure::unreadable(&error.within("CloudProfile")))?;
+        let provider = &shoot.value["spec"]["provider"];
+        let pools = provider["workers"].as_array().into_iter().flatten();
+        let zones: BTreeSet<&str> =
+            pools.flat_map(|pool| pool["zones"].as_array().into_iter().flatten()).filter_map(Value::as_str).collect();
+        let served = stored.providers.for_worker_type(provider["type"].as_str().unwrap_or_default())?;
+        let presumed = || served.presumed_infrastructure(&provider["infrastructureConfig"], &zones);
+        let infrastructure = self.infrastructure_status.clone().or_else(presumed);
+        let unknown =
+            || Failure { code: None, message: "nothing is known of the infrastructure of such a Shoot".to_owned() };
+        let surroundings = Surroundings {
+            infrastructure_status: Some(infrastructure.as_ref().ok_or_else(unknown)?),
+            ssh_public_key: None,
+            existing_worker: before.map(|before| &before.worker.value["spec"]),
+            is_bootstrapping: false,
+        };
+        let made = worker(&shoot.value, complete, &surroundings)?;
+        let mut inputs = Inputs { worker: Arc::new(Document::new(made)), ..stored.clone() };
+        let mut secrets = Secrets::default();
+        let unread = Arc::new(SecretContent::unread(BTreeMap::new()));
+        for (namespace, name) in inputs.secret_references() {
+            secrets.insert(&namespace, &name, Arc::clone(&unread));
+        }
+        inputs.secrets = Arc::new(secrets);
+        Ok(inputs)
+    }
+}
+
+/// The name that Gardener gives a shoot on its seed, for a manifest that has none yet.
+fn technical_id(shoot: &Value) -> String {
+    let [namespace, name] = ["namespace", "name"].map(|member| shoot["metadata"][member].as_str().unwrap_or_default());
+    format!("shoot--{}--{name}", namespace.strip_prefix("garden-").unwrap_or(namespace))
+}

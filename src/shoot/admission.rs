@@ -1,0 +1,102 @@
+//! What Gardener's admission plugins set in a Shoot that is written: versions, architectures, images, node-local DNS, and
+//! what kubelets reserve.
+
+use serde_json::{Value, json};
+
+use super::members::{name, object, pools, pools_mut, text};
+use super::{Garden, ShootError, kube_reserved};
+use crate::api::gardener::{MachineImage, OrderedShoot, ProfileSpec};
+use crate::api::gotext::json::{decode_lenient, to_go_json};
+use crate::api::gotext::version::Version;
+use crate::versions::shoot_defaults::{
+    NoDefault, PoolWithoutImage, default_architecture, default_image, default_kubernetes_version,
+};
+
+/// Sets what is left open. `before` is the stored Shoot that this one replaces: images of its pools stay.
+pub(super) fn admit(
+    shoot: &mut Value,
+    before: Option<&Value>,
+    profile: &ProfileSpec,
+    garden: &Garden,
+) -> Result<(), ShootError> {
+    // A text that is a number is refused, not taken for a text that is missing.
+    decode_lenient::<OrderedShoot>(&to_go_json(shoot)).map_err(ShootError::Malformed)?;
+    if pools(shoot).is_empty() {
+        return Ok(());
+    }
+    set_marks(shoot, before)?;
+    if before.is_none() && garden.node_local_dns {
+        let components = object(shoot, &["spec", "systemComponents"])?;
+        components.entry("nodeLocalDNS").or_insert_with(|| json!({"enabled": true}));
+    }
+    set_version(&mut shoot["spec"]["kubernetes"], "spec.kubernetes.version", profile, garden)?;
+    for pool in pools_mut(shoot) {
+        let path = format!("spec.provider.workers[{}]", name(pool));
+        if pool.pointer("/kubernetes/version").is_some() {
+            set_version(&mut pool["kubernetes"], &format!("{path}.kubernetes.version"), profile, garden)?;
+        }
+        let old = before.map(pools).unwrap_or_default().iter().find(|old| name(old) == name(pool));
+        set_machine(pool, old, profile, garden)
+            .map_err(|source| ShootError::NoDefault { path: format!("{path}.machine.image"), source })?;
+    }
+    kube_reserved::set(shoot, profile, garden.reservation)
+}
+
+/// What does not reach the Worker, but would look like a change: the server counts generations, marks shoots that host
+/// themselves, and keeps the older name of the profile below Kubernetes 1.33.
+fn set_marks(shoot: &mut Value, before: Option<&Value>) -> Result<(), ShootError> {
+    if let Some(generation) = before.and_then(|before| before.pointer("/metadata/generation")) {
+        object(shoot, &["metadata"])?.insert("generation".to_owned(), generation.clone());
+    }
+    if pools(shoot).iter().any(|pool| pool.get("controlPlane").is_some()) {
+        let labels = object(shoot, &["metadata", "labels"])?;
+        labels.insert("shoot.gardener.cloud/self-hosted".to_owned(), "true".into());
+    }
+    let version = Version::parse(text(&shoot["spec"]["kubernetes"]["version"]));
+    if version.is_ok_and(|version| version.at_least_including_prereleases(1, 33)) {
+        object(shoot, &["spec"])?.remove("cloudProfileName");
+    }
+    Ok(())
+}
+
+fn set_version(kubernetes: &mut Value, path: &str, profile: &ProfileSpec, garden: &Garden) -> Result<(), ShootError> {
+    let wanted = text(&kubernetes["version"]);
+    let found = default_kubernetes_version(&profile.kubernetes.versions, wanted, garden.now);
+    let found = found.map_err(|source| ShootError::NoDefault { path: path.to_owned(), source })?;
+    if let Some(version) = found {
+        kubernetes["version"] = version.into();
+    }
+    Ok(())
+}
+
+/// Architecture and image of a pool.
+fn set_machine(pool: &mut Value, old: Option<&Value>, profile: &ProfileSpec, garden: &Garden) -> Result<(), NoDefault> {
+    let in_place = ["AutoInPlaceUpdate", "ManualInPlaceUpdate"].contains(&text(&pool["updateStrategy"]));
+    let machine = &mut pool["machine"];
+    let machine_type = profile.machine_types.iter().find(|known| known.name == text(&machine["type"]));
+    let definitions = &profile.machine_capabilities;
+    let architecture = default_architecture(machine["architecture"].as_str(), machine_type, definitions).to_owned();
+    machine["architecture"] = architecture.as_str().into();
+    let wanted = machine.get("image").map(image);
+    let stays = old.and_then(|old| old.pointer("/machine/image")).filter(|old| {
+        let same_name = |wanted: &MachineImage| wanted.name == text(&old["name"]) && wanted.version.is_empty();
+        wanted.as_ref().is_none_or(same_name)
+    });
+    if let Some(old) = stays {
+        machine["image"] = old.clone();
+        return Ok(());
+    }
+    let pool = PoolWithoutImage { wanted: wanted.as_ref(), architecture: &architecture, machine_type, in_place };
+    let chosen = default_image(&profile.machine_images, definitions, pool, garden.now)?;
+    let place = &mut machine["image"];
+    if !place.is_object() {
+        *place = json!({});
+    }
+    place["name"] = chosen.name.into();
+    place["version"] = chosen.version.into();
+    Ok(())
+}
+
+fn image(image: &Value) -> MachineImage {
+    MachineImage { name: text(&image["name"]).to_owned(), version: text(&image["version"]).to_owned() }
+}

@@ -1,0 +1,61 @@
+//! Members of a Shoot as a document: those that are missing are made, those that say nothing go.
+
+use serde_json::{Map, Value};
+
+use super::ShootError;
+
+/// Documents of providers: they stay as they are, whatever is in them.
+const OPAQUE: [&str; 3] = ["providerConfig", "infrastructureConfig", "controlPlaneConfig"];
+
+/// Without nulls and empty lists, which say nothing to the API server. Empty objects do.
+pub(super) fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().filter(|(_, member)| !is_empty(member)).map(|(name, member)| {
+                let member = if OPAQUE.contains(&name.as_str()) { member.clone() } else { without_empty(member) };
+                (name.clone(), member)
+            });
+            Value::Object(members.collect())
+        }
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        other => other.clone(),
+    }
+}
+
+fn is_empty(member: &Value) -> bool {
+    member.is_null() || member.as_array().is_some_and(Vec::is_empty)
+}
+
+/// The object at a path, made where it is missing.
+///
+/// # Errors
+/// When something else is there.
+pub(super) fn object<'a>(value: &'a mut Value, path: &[&str]) -> Result<&'a mut Map<String, Value>, ShootError> {
+    let mut place = value;
+    for (depth, member) in path.iter().enumerate() {
+        let members = place.as_object_mut();
+        let members = members.ok_or_else(|| ShootError::malformed(path[..depth].join("."), "is no object"))?;
+        place = members.entry(*member).or_insert_with(|| Map::new().into());
+    }
+    place.as_object_mut().ok_or_else(|| ShootError::malformed(path.join("."), "is no object"))
+}
+
+/// The pools of a Shoot.
+pub(super) fn pools(shoot: &Value) -> &[Value] {
+    shoot["spec"]["provider"]["workers"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The pools of a Shoot, to be changed.
+pub(super) fn pools_mut(shoot: &mut Value) -> impl Iterator<Item = &mut Value> {
+    shoot.pointer_mut("/spec/provider/workers").and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// The name of a pool.
+pub(super) fn name(pool: &Value) -> &str {
+    text(&pool["name"])
+}
+
+/// A text; empty where there is none.
+pub(super) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

@@ -1,0 +1,168 @@
+//! What `preview` says of a change, in the words of the cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gardener_extension_worker::preview::{
+    Baseline, ChangedObject, CloudProfiles, FindingKind, Inputs, PlacementChange, Severity, ShootSource, Verdict,
+    WorkerChange, compare,
+};
+use gardener_extension_worker::worker::machine_objects::MachineObjects;
+use serde_json::{Value, json};
+
+use super::corpus::garden;
+
+/// A pool that the controller would not deploy, whatever gardenlet asks for.
+const INVALID: &str = "invalid";
+
+/// What happens to every pool, by two Shoots and their CloudProfiles.
+pub(crate) fn effects(
+    shoots: [&Value; 2],
+    profiles: [&Value; 2],
+    is_zoned: bool,
+) -> Result<BTreeMap<String, String>, String> {
+    let known = CloudProfiles::default();
+    let source = Arc::new(ShootSource { now: garden(&Value::Null).now, infrastructure_status: None });
+    let inputs = |index: usize| -> Result<Inputs, String> {
+        let profile = known.share(with_images(profiles[index])).map_err(|error| error.to_string())?;
+        let mut shoot = shoots[index].clone();
+        shoot["spec"]["provider"]["infrastructureConfig"]["zoned"] = is_zoned.into();
+        Ok(Inputs::of_shoot(shoot, profile, Arc::clone(&source), known.providers()))
+    };
+    let (old, new) = (inputs(0)?, inputs(1)?);
+    let change = compare(Some(&old), Some(&new), &MachineObjects::default(), Baseline::Rendered, &known);
+    named_by_a_person(&change)?;
+    let pools: BTreeSet<&str> = change.placements.iter().map(|placement| placement.pool.as_str()).collect();
+    let mut effects: BTreeMap<String, String> =
+        pools.into_iter().map(|pool| (pool.to_owned(), effect(&change, pool).to_owned())).collect();
+    for finding in change.findings.iter().filter(|finding| finding.severity == Severity::Error) {
+        let pool = finding.pool.as_ref().filter(|_| finding.kind == FindingKind::CannotBePlanned);
+        let pool = pool.ok_or_else(|| format!("{finding:?}"))?;
+        effects.insert(pool.clone(), INVALID.to_owned());
+    }
+    Ok(effects)
+}
+
+/// Every roll has a cause, and every cause is something that a person can edit.
+fn named_by_a_person(change: &WorkerChange) -> Result<(), String> {
+    for placement in change.placements.iter().filter(|placement| placement.verdict.is_roll()) {
+        let is_edited = |object: &ChangedObject| matches!(object, ChangedObject::Shoot | ChangedObject::CloudProfile);
+        if placement.causes.is_empty() || !placement.causes.iter().all(|cause| is_edited(&cause.change.object)) {
+            return Err(format!("causes of pool {}: {:?}", placement.pool, placement.causes));
+        }
+    }
+    Ok(())
+}
+
+fn effect(change: &WorkerChange, pool: &str) -> &'static str {
+    let of_pool: Vec<&PlacementChange> = change.placements.iter().filter(|placement| placement.pool == pool).collect();
+    let all = |verdict: Verdict| of_pool.iter().all(|placement| placement.verdict == verdict);
+    let any = |verdict: Verdict| of_pool.iter().any(|placement| placement.verdict == verdict);
+    match () {
+        () if all(Verdict::Create) => "added",
+        () if all(Verdict::Delete) => "removed",
+        () if any(Verdict::InPlace) => "in-place",
+        () if any(Verdict::Roll) => "roll",
+        () if all(Verdict::None) => "none",
+        () => "settings",
+    }
+}
+
+/// Whether the infrastructure of a Shoot has zones; the cases' own says nothing.
+pub(crate) fn has_zones(shoot: &Value) -> bool {
+    let pools = shoot["spec"]["provider"]["workers"].as_array().into_iter().flatten();
+    pools.into_iter().any(|pool| pool.get("zones").is_some())
+}
+
+/// What of a pair decides beside what is measured.
+pub(crate) struct Pair<'a> {
+    /// The old and the new stored Shoot.
+    pub(crate) shoots: [&'a Value; 2],
+    /// The CloudProfile after the change.
+    pub(crate) profile: &'a Value,
+    /// `spec` of the Worker after the change.
+    pub(crate) worker: &'a Value,
+}
+
+impl Pair<'_> {
+    /// What a case says of a pool. Where `preview` knows more than what was measured, what it says itself: another region or
+    /// hibernation changes objects, other providers hash more, another strategy depends on what machine-controller-manager makes
+    /// of it, and a pool can't be deployed without a known machine type, a volume, or the zones that it wants.
+    pub(crate) fn wanted(&self, name: &str, pool: &Value, got: Option<&String>) -> Value {
+        let effect = pool["effect"].as_str().unwrap_or_default();
+        let is_one_of = |words: &[&str]| got.is_some_and(|got| words.contains(&got.as_str()));
+        let differs = |path: &str| self.shoots[0].pointer(path) != self.shoots[1].pointer(path);
+        let provider = &self.profile["spec"]["type"];
+        let agrees = match effect {
+            _ if is_one_of(&[INVALID]) => self.is_incomplete(name),
+            "settings" if pool.get("providerDecides").is_some() && *provider != "azure" => {
+                is_one_of(&["none", "settings", "roll", "in-place"])
+            }
+            // A member that only nodes get changes no object.
+            "settings" => is_one_of(&["none", "settings"]),
+            "none" if differs("/spec/region") || differs("/spec/hibernation") => is_one_of(&["none", "settings"]),
+            "strategy-switch" => is_one_of(&["roll", "in-place"]),
+            _ => false,
+        };
+        if agrees { json!(got) } else { json!(effect) }
+    }
+
+    fn is_incomplete(&self, name: &str) -> bool {
+        let pools = self.worker["pools"].as_array().into_iter().flatten();
+        let types = self.profile["spec"]["machineTypes"].as_array().into_iter().flatten();
+        let known: BTreeSet<_> = types.map(|known| known["name"].to_string()).collect();
+        let mut own = pools.filter(|pool| pool["name"] == name);
+        let is_zoned = has_zones(self.shoots[0]);
+        let has_no_zones =
+            |pool: &Value| self.profile["spec"]["type"] == "azure" && pool.get("zones").is_some() && !is_zoned;
+        own.any(|pool| {
+            has_no_zones(pool) || !known.contains(&pool["machineType"].to_string()) || pool.get("volume").is_none()
+        })
+    }
+}
+
+/// The profile with an image at the cloud for every version: the cases need none.
+fn with_images(profile: &Value) -> Value {
+    let mut profile = profile.clone();
+    let provider = profile["spec"]["type"].as_str().unwrap_or_default().to_owned();
+    let has_capabilities = profile["spec"].get("machineCapabilities").is_some();
+    let images = profile["spec"]["machineImages"].as_array().into_iter().flatten().map(|image| {
+        let versions = image["versions"].as_array().into_iter().flatten().flat_map(|version| {
+            let flavors = match version["capabilityFlavors"].as_array() {
+                Some(flavors) if has_capabilities => flavors.clone(),
+                _ => version["architectures"].as_array().cloned().unwrap_or_else(|| vec![json!("amd64")]),
+            };
+            let name = version["version"].clone();
+            if has_capabilities {
+                let flavors = flavors.into_iter().map(|flavor| json!({"capabilities": flavor, "urn": "a:b:c:d"}));
+                return vec![json!({"version": name, "capabilityFlavors": flavors.collect::<Vec<_>>()})];
+            }
+            let entries = flavors.into_iter().map(|architecture| entry(&provider, &name, &architecture));
+            entries.collect::<Vec<_>>()
+        });
+        json!({"name": image["name"], "versions": versions.collect::<Vec<_>>()})
+    });
+    let images = images.collect::<Vec<_>>();
+    profile["spec"]["providerConfig"] = json!({
+        "apiVersion": format!("{provider}.provider.extensions.gardener.cloud/v1alpha1"),
+        "kind": "CloudProfileConfig", "machineImages": images,
+    });
+    if provider == "azure" {
+        profile["spec"]["providerConfig"]["countFaultDomains"] = json!([{"region": "francesouth", "count": 2}]);
+    }
+    profile
+}
+
+fn entry(provider: &str, version: &Value, architecture: &Value) -> Value {
+    let mut entry = json!({"version": version, "architecture": architecture});
+    match provider {
+        "aws" => {
+            let regions = ["eu-central-1", "eu-west-1", "us-east-1"]
+                .map(|region| json!({"name": region, "ami": "ami-1", "architecture": architecture}));
+            return json!({"version": version, "regions": regions});
+        }
+        "gcp" => entry["image"] = json!("projects/p/global/images/i"),
+        _ => entry["urn"] = json!("a:b:c:d"),
+    }
+    entry
+}

@@ -1,0 +1,42 @@
+//! The list of what replaces nodes in docs/usage.md: all that rolls a pool in the cases, and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use gardener_extension_worker::api::gardener::{Shoot, WorkerSpec};
+use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
+use gardener_extension_worker::pool::hash::node_agent_items;
+use serde_json::Value;
+
+/// What the name of a node agent's Secret is made of, by pool.
+type Items = BTreeSet<(String, String, String)>;
+
+/// The inputs that differ between two Workers, for pools that both have.
+pub(crate) fn changed_inputs(workers: [&Value; 2], shoots: [&Value; 2]) -> Result<BTreeSet<String>, String> {
+    let [old, new] = [items(workers[0], shoots[0])?, items(workers[1], shoots[1])?];
+    let pools = |items: &Items| items.iter().map(|(pool, ..)| pool.clone()).collect::<BTreeSet<_>>();
+    let both: BTreeSet<String> = pools(&old).intersection(&pools(&new)).cloned().collect();
+    let changed = old.symmetric_difference(&new).filter(|(pool, ..)| both.contains(pool));
+    Ok(changed.map(|(_, input, _)| input.clone()).collect())
+}
+
+fn items(spec: &Value, stored: &Value) -> Result<Items, String> {
+    let worker: WorkerSpec = decode_lenient(&to_go_json(spec)).map_err(|error| error.to_string())?;
+    let shoot: Shoot = decode_lenient(&to_go_json(stored)).map_err(|error| error.to_string())?;
+    let mut all = Items::new();
+    for pool in worker.pools.iter().filter(|pool| pool.update_strategy.is_none_or(|strategy| !strategy.is_in_place())) {
+        for item in node_agent_items(pool, &shoot).map_err(|error| error.to_string())?.iter() {
+            all.insert((pool.name.clone(), item.input.to_string(), item.value.clone()));
+        }
+    }
+    Ok(all)
+}
+
+/// The inputs that the page names.
+pub(crate) fn documented() -> BTreeSet<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/usage.md");
+    let page = std::fs::read_to_string(page).expect("docs/usage.md");
+    let rows = page.lines().skip_while(|line| !line.starts_with("| input |")).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    rows.filter_map(|row| Some(row.split('`').nth(1)?.to_owned())).collect()
+}
