@@ -75,7 +75,7 @@ impl Chart {
                 },
             }),
             Self::AdmissionRuntime => json!({
-                "providerTypes": ["azure", "aws"],
+                "providerTypes": ["azure", "aws"], "nodeWarnings": false,
                 "webhook": {"url": "admission.example.org:8443", "ownerNamespace": "extension-worker"},
                 "gardener": {"runtimeCluster": {"priorityClassName": "gardener-system-400"}, "virtualCluster": {
                     "enabled": true, "namespace": "extension-worker", "serviceAccount": {"name": "a", "namespace": "b"},

@@ -50,8 +50,8 @@ pub struct MachineType {
     pub name: String,
     /// What machines of this type can do; a missing capability means every value.
     pub capabilities: Option<Capabilities>,
-    /// The root volume that it brings.
-    pub storage: Option<MachineStorage>,
+    /// The root volume that it brings. Few types have one.
+    pub storage: Option<Box<MachineStorage>>,
 }
 
 /// The root volume that a machine type brings.

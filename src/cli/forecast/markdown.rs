@@ -9,7 +9,10 @@ use crate::cli::preview::markdown::escaped;
 const MOST_SHOOTS: usize = 50;
 
 pub(super) fn text(report: &Report) -> String {
-    let mut text = format!("### Maintenance forecast\n\n**{}**\n\n", Summary::of(report).line(report.is_comparison));
+    let summary = Summary::of(report);
+    let mut text = format!("### Maintenance forecast\n\n**{}**\n\n", summary.line(report.is_comparison));
+    summary.moves().iter().for_each(|line| text.push_str(&format!("- {}\n", escaped(line))));
+    text.push('\n');
     for error in &report.errors {
         text.push_str(&format!("- :x: {}\n", escaped(error)));
     }

@@ -1,12 +1,13 @@
 //! The answer in one line: who moves, who is stuck, how many nodes, on which day the most.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 use serde::Serialize;
 
 use super::Report;
-use crate::versions::forecast::Stuck;
+use crate::versions::forecast::{Move, Stuck};
 
 /// Sums over all shoots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,7 +26,27 @@ pub(super) struct Summary {
     /// The day on which most of them are touched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) busiest: Option<Busiest>,
+    /// Which version goes to which, those of most shoots first.
+    pub(super) moves: Vec<SharedMove>,
 }
+
+/// A move of one version to another, of all shoots that make it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct SharedMove {
+    /// The image, or Kubernetes.
+    subject: String,
+    from: String,
+    to: String,
+    /// How many shoots make it.
+    shoots: usize,
+    /// The day of the first of them.
+    first: Date,
+    /// The first of them.
+    example: String,
+}
+
+/// Moves that are told in words.
+const MOST_MOVES: usize = 5;
 
 /// The day with the most nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,6 +60,7 @@ pub(super) struct Busiest {
 impl Summary {
     pub(super) fn of(report: &Report) -> Self {
         let mut days: BTreeMap<Date, [u64; 2]> = BTreeMap::new();
+        let mut moves: BTreeMap<[&str; 3], SharedMove> = BTreeMap::new();
         let mut summary = Self { shoots: report.all, ..Self::default() };
         for shoot in &report.shoots {
             let (forecast, before) = (&shoot.forecast, shoot.before.as_ref());
@@ -48,8 +70,15 @@ impl Summary {
             let is_new = |stuck: &Stuck| before.is_none_or(|before| !before.stuck.contains(stuck));
             summary.moving += usize::from(!steps.is_empty());
             summary.stuck += usize::from(forecast.stuck.iter().any(is_new));
+            let mut made: BTreeSet<[&str; 3]> = BTreeSet::new();
             for step in steps {
                 let day = step.time.to_zoned(forecast.window.time_zone()).date();
+                for Move { image, from, to, .. } in &step.moves {
+                    let subject = image.as_deref().unwrap_or("Kubernetes");
+                    let key = [subject, from, to];
+                    let shared = moves.entry(key).or_insert_with(|| SharedMove::first(key, day, &shoot.shoot));
+                    shared.add(day, &shoot.shoot, made.insert(key));
+                }
                 for pool in &step.nodes {
                     summary.pools += 1;
                     for sum in [days.entry(day).or_default(), &mut summary.nodes] {
@@ -61,7 +90,20 @@ impl Summary {
         // Of equal days the first.
         let busiest = days.into_iter().rev().max_by_key(|(_, nodes)| nodes[1]);
         summary.busiest = busiest.map(|(day, nodes)| Busiest { day, nodes });
+        summary.moves = moves.into_values().collect();
+        summary.moves.sort_by_key(|shared| Reverse(shared.shoots));
         summary
+    }
+
+    /// Who goes where, from when on: a line for each of the first moves.
+    pub(super) fn moves(&self) -> Vec<String> {
+        let line = |SharedMove { subject, from, to, shoots, first, example }: &SharedMove| {
+            let others = if *shoots == 1 { String::new() } else { format!(" and {} more", shoots - 1) };
+            format!("{subject} {from} to {to}: from {first} on, {example}{others}")
+        };
+        let more = self.moves.len().checked_sub(MOST_MOVES).filter(|more| *more > 0);
+        let more = more.map(|more| format!("and {more} other moves"));
+        self.moves.iter().take(MOST_MOVES).map(line).chain(more).collect()
     }
 
     /// One line.
@@ -82,6 +124,21 @@ impl Summary {
             )),
         }
         line
+    }
+}
+
+impl SharedMove {
+    fn first([subject, from, to]: [&str; 3], first: Date, example: &str) -> Self {
+        let [subject, from, to, example] = [subject, from, to, example].map(str::to_owned);
+        Self { subject, from, to, shoots: 0, first, example }
+    }
+
+    fn add(&mut self, day: Date, shoot: &str, is_new: bool) {
+        self.shoots += usize::from(is_new);
+        if day < self.first {
+            self.first = day;
+            self.example = shoot.to_owned();
+        }
     }
 }
 

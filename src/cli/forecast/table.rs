@@ -17,8 +17,9 @@ pub(super) fn text(report: &Report, width: usize) -> String {
         text.push_str(&shoot_text(shoot, report.is_strict, width));
         text.push('\n');
     }
-    let line = Summary::of(report).line(report.is_comparison);
-    text.push_str(&paragraph(&line, HEADING, 0, width));
+    let summary = Summary::of(report);
+    text.push_str(&paragraph(&summary.line(report.is_comparison), HEADING, 0, width));
+    summary.moves().iter().for_each(|line| text.push_str(&paragraph(line, Style::new(), 2, width)));
     text
 }
 

@@ -9,10 +9,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::api::gardener::{ErrorCode, ShootPools};
+use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
+use crate::pool::hash::ProviderItems;
+use crate::provider::documents::pool_config;
 use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{Dependencies, PoolPlanner, Provider, WorkerContext, WorkerError};
+use crate::provider::{Dependencies, PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError};
 
 pub mod credentials;
 mod described;
@@ -35,6 +37,12 @@ pub struct OpenStack;
 impl Provider for OpenStack {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
         Ok(Box::new(ZonalPlanner(OpenStackWorker::open(context)?)))
+    }
+
+    /// Another policy needs another server group, whose id nobody knows here: the policy stands for it.
+    fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
+        let config = pool_config(pool)?;
+        zonal::provider_items(pool, &config, || Ok(server_groups::policy(&config).map(str::to_owned)))
     }
 
     fn described_dependencies(

@@ -105,6 +105,36 @@ impl<'a> OpenStackWorker<'a> {
 /// The path within a pool that server groups are ordered at.
 const SERVER_GROUP: &str = "providerConfig.serverGroup";
 
+/// What OpenStack adds to the hash of a pool.
+///
+/// # Errors
+/// When the pool has no node-agent secret name, or its server group is missing.
+pub(super) fn provider_items(
+    pool: &WorkerPool,
+    config: &WorkerConfig,
+    server_group: impl FnOnce() -> Result<Option<String>, PoolProblem>,
+) -> Result<ProviderItems, PoolProblem> {
+    if pool.node_agent_secret_name.is_none() {
+        return Err(HashError::NodeAgentSecretMissing.into());
+    }
+    let mut items = HashItems::default();
+    if !pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
+        items.push_some("server group", server_group()?);
+    }
+    let rolls = config.machine_labels.iter().filter(|label| label.trigger_rolling_on_update);
+    let mut labels: Vec<_> = rolls.map(|MachineLabel { name, value, .. }| (name, format!("{name}={value}"))).collect();
+    labels.sort_by(|(_, one), (_, other)| one.cmp(other));
+    for (name, text) in labels {
+        items.push(format!("providerConfig.machineLabels[{name}]"), text);
+    }
+    let mut groups: Vec<_> = config.additional_security_groups.iter().collect();
+    groups.sort();
+    for group in groups {
+        items.push(format!("providerConfig.additionalSecurityGroups[{group}]"), group.as_str());
+    }
+    Ok(ProviderItems { with_node_agent_secret: items, ..ProviderItems::default() })
+}
+
 impl ZonalWorker for OpenStackWorker<'_> {
     type Config = WorkerConfig;
     type Shared = OpenStackPool;
@@ -126,26 +156,7 @@ impl ZonalWorker for OpenStackWorker<'_> {
     /// The id of the server group, the labels that say so, and the security groups. A pool that is updated in place has none of
     /// it.
     fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, PoolProblem> {
-        if pool.node_agent_secret_name.is_none() {
-            return Err(HashError::NodeAgentSecretMissing.into());
-        }
-        let mut items = HashItems::default();
-        if !pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
-            items.push_some("server group", self.server_group(pool, config)?);
-        }
-        let rolls = config.machine_labels.iter().filter(|label| label.trigger_rolling_on_update);
-        let mut labels: Vec<_> =
-            rolls.map(|MachineLabel { name, value, .. }| (name, format!("{name}={value}"))).collect();
-        labels.sort_by(|(_, one), (_, other)| one.cmp(other));
-        for (name, text) in labels {
-            items.push(format!("providerConfig.machineLabels[{name}]"), text);
-        }
-        let mut groups: Vec<_> = config.additional_security_groups.iter().collect();
-        groups.sort();
-        for group in groups {
-            items.push(format!("providerConfig.additionalSecurityGroups[{group}]"), group.as_str());
-        }
-        Ok(ProviderItems { with_node_agent_secret: items, ..ProviderItems::default() })
+        provider_items(pool, config, || self.server_group(pool, config))
     }
 
     fn shared(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<OpenStackPool, PoolProblem> {

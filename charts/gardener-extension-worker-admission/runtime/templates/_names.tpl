@@ -27,6 +27,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $values := .Values -}}
 {{- $arguments := dict
       "provider-type" $values.providerTypes
+      "node-warnings" $values.nodeWarnings
       "webhook-config-name" (include "admission.name" .)
       "webhook-config-namespace" .Release.Namespace
       "webhook-config-server-port" $values.ports.webhook
