@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shoot_is_told_what_expires_and_where_that_leads() {
+    fn a_shoot_is_answered_with_versions_that_expire() {
         let profile =
             profile(json!([{"version": "2.0.0"}, {"version": "1.0.0", "expirationDate": "2026-04-01T00:00:00Z"}]));
         let profile: ProfileSpec = serde_json::from_str(&profile.to_string()).unwrap();

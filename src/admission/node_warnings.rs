@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_says_which_pools_roll_and_why() {
+    fn an_edit_is_answered_with_pools_that_roll_and_why() {
         let web = "/spec/provider/workers/0";
         let at = |member: &str| format!("{web}/{member}");
         let none: [&str; 0] = [];
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn many_pools_are_told_in_ten_lines() {
+    fn many_pools_take_at_most_ten_lines() {
         let pools = |version: &str| {
             let mut shoot = shoot();
             let pool = shoot["spec"]["provider"]["workers"][0].clone();

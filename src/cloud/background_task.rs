@@ -4,12 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use crate::api::gardener::ErrorCode;
+use super::dependency::CleanUp;
+use super::{TaskEnded, WorkerName};
+use crate::api::gardener::{ErrorCode, Worker};
 use crate::provider::DependencyFailure;
+use crate::worker::reconcile_outcome::Failure;
 
 /// How long a reconcile waits for tasks: long enough for a cloud that has nothing to do, too short for anybody to
 /// notice.
@@ -23,7 +28,7 @@ pub(in crate::cloud) struct BackgroundTask<T> {
     task: JoinHandle<()>,
 }
 
-/// How an task stands.
+/// How a task stands.
 #[derive(Clone, Debug)]
 pub(in crate::cloud) enum TaskState<T> {
     /// It goes on; what holds it up.
@@ -32,14 +37,14 @@ pub(in crate::cloud) enum TaskState<T> {
     Ended(Result<T, DependencyFailure>, Instant),
 }
 
-/// What holds an task up, and the code for it if that takes too long.
+/// What holds a task up, and the code for it if that takes too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cloud) struct Delay {
     pub(in crate::cloud) text: String,
     pub(in crate::cloud) code: Option<ErrorCode>,
 }
 
-/// Where an task says what it is held up by.
+/// Where a task reports what it is held up by.
 pub(in crate::cloud) struct Report<T>(watch::Sender<TaskState<T>>);
 
 impl<T: Send + Sync + 'static> Report<T> {
@@ -124,6 +129,49 @@ impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
 pub(in crate::cloud) fn due(since: Instant, tries: u32) -> Option<Duration> {
     let delay = RETRIES.0.saturating_mul(2_u32.saturating_pow(tries)).min(RETRIES.1);
     (since + delay).checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
+}
+
+/// What has to be called when a task of the Worker has ended: the Worker is reconciled, unless whoever began the task has
+/// waited for it.
+pub(in crate::cloud) fn ended(worker: &Worker, task_ended: &TaskEnded) -> impl FnOnce() + Send + use<> {
+    let (task_ended, begun) = (Arc::clone(task_ended), Instant::now());
+    let name = WorkerName {
+        namespace: worker.metadata.namespace.clone().unwrap_or_default(),
+        name: worker.metadata.name.clone().unwrap_or_default(),
+    };
+    move || {
+        if begun.elapsed() >= SETTLE_TIMEOUT {
+            task_ended(name);
+        }
+    }
+}
+
+/// How far the removal of what nobody needs is. `what` it is, the records before, and the member of the provider status that
+/// has them.
+pub(in crate::cloud) fn removal_state<Purpose, Record>(
+    present: Option<&Attempt<Purpose, Vec<Record>>>,
+    what: &str,
+    before: &[Record],
+    member: &str,
+) -> CleanUp
+where
+    Record: Clone + PartialEq + Serialize + Send + Sync + 'static,
+{
+    let waiting = |text: String| CleanUp::Waiting(format!("until unneeded {what} are gone{text}"));
+    let Some(Attempt { task, tries, .. }) = present else { return waiting(String::new()) };
+    match task.state() {
+        TaskState::Running(delay) => waiting(delay.map(|delay| format!(": {}", delay.text)).unwrap_or_default()),
+        TaskState::Ended(Ok(records), _) => {
+            // As the provider status has them, which leaves out an empty list.
+            let written = if records.is_empty() { Value::Null } else { json!(records) };
+            CleanUp::Done((records != before).then(|| json!({ member: written })))
+        }
+        TaskState::Ended(Err(failure), since) => {
+            let message = format!("unneeded {what} can't be removed: {failure}");
+            let failure = Failure { message, codes: failure.code.into_iter().collect() };
+            CleanUp::Failed(failure, due(since, *tries).unwrap_or_default())
+        }
+    }
 }
 
 /// Waits a moment for tasks to come to an end.

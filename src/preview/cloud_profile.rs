@@ -12,7 +12,6 @@ use super::difference::{Change, ChangedObject, apply, difference};
 use crate::api::gardener::{CloudProfile, ProfileObject, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_large, decode_lenient, to_go_json};
 use crate::cloud_profile::architecture_fields::apply_defaults;
-use crate::offer::profile::spec_of;
 use crate::provider::Providers;
 
 /// One CloudProfile, as a document and decoded.
@@ -22,8 +21,7 @@ pub struct SharedCloudProfile {
     pub document: Value,
     /// What is read of it.
     pub decoded: CloudProfile,
-    spec: OnceLock<Result<ProfileSpec, DecodeError>>,
-    /// The whole of it, once a Shoot needs it.
+    /// The whole of it, once a Shoot or its maintenance needs it.
     complete: OnceLock<Result<ProfileSpec, DecodeError>>,
 }
 
@@ -33,20 +31,7 @@ impl SharedCloudProfile {
     /// # Errors
     /// When a member has the wrong type.
     pub fn read(document: Value) -> Result<Self, DecodeError> {
-        Ok(Self {
-            decoded: decode_lenient(&to_go_json(&document))?,
-            document,
-            spec: OnceLock::new(),
-            complete: OnceLock::new(),
-        })
-    }
-
-    /// Everything that Gardener reads of its `spec`, decoded once somebody asks.
-    ///
-    /// # Errors
-    /// When a member has the wrong type.
-    pub fn spec(&self) -> Result<&ProfileSpec, DecodeError> {
-        self.spec.get_or_init(|| spec_of(&self.document)).as_ref().map_err(Clone::clone)
+        Ok(Self { decoded: decode_lenient(&to_go_json(&document))?, document, complete: OnceLock::new() })
     }
 
     /// The whole profile, as the API server reads it.

@@ -48,7 +48,7 @@ pub enum NoMaintenance {
 pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, NoMaintenance> {
     let shoot = inputs.shoot.as_ref().ok_or(NoMaintenance::Missing("Shoot"))?;
     let profile = inputs.cloud_profile.as_ref().ok_or(NoMaintenance::Missing("CloudProfile"))?;
-    let spec = profile.spec().map_err(|error| NoMaintenance::Unreadable("CloudProfile", error))?;
+    let spec = profile.complete().map_err(|error| NoMaintenance::Unreadable("CloudProfile", error))?;
     let state = MaintainedShoot::read(&shoot.value, true);
     let state = state.map_err(|error| NoMaintenance::Unreadable("Shoot", error))?;
     let catalog = VersionCatalog::new(profile.name(), spec);

@@ -88,7 +88,7 @@ pub struct PoolVersions {
 pub fn notices(shoot: &VersionedShoot, profile: &ProfileSpec, now: Timestamp) -> Result<Vec<Notice>, TooLarge> {
     check_size(shoot, profile)?;
     let catalog = VersionCatalog::new("", profile);
-    Ok(of_forecast(&look_ahead(shoot.clone(), &catalog, [now, now + YEAR]), &catalog, now))
+    Ok(of_forecast(&forecast_span(shoot.clone(), &catalog, [now, now + YEAR]), &catalog, now))
 }
 
 fn check_size(shoot: &VersionedShoot, profile: &ProfileSpec) -> Result<(), TooLarge> {
@@ -109,11 +109,11 @@ pub fn notices_and_pools(
 ) -> Result<(Vec<Notice>, Vec<PoolVersions>), TooLarge> {
     check_size(shoot, profile)?;
     let catalog = VersionCatalog::new("", profile);
-    let ahead = look_ahead(shoot.clone(), &catalog, [now, now + YEAR]);
+    let ahead = forecast_span(shoot.clone(), &catalog, [now, now + YEAR]);
     let mut willing = shoot.clone();
     let both = AutoUpdate { kubernetes_version: true, machine_image_version: Some(true) };
     willing.spec.maintenance.get_or_insert_default().auto_update = Some(both);
-    let next = look_ahead(willing, &catalog, [now, now + TWO_DAYS]);
+    let next = forecast_span(willing, &catalog, [now, now + TWO_DAYS]);
     let pools = shoot.spec.provider.workers.iter().map(|pool| {
         let kubernetes = pool.kubernetes.version.as_ref().or(shoot.spec.kubernetes.version.as_ref());
         let image = pool.machine.image.as_ref();
@@ -135,7 +135,7 @@ pub fn notices_and_pools(
     Ok((of_forecast(&ahead, &catalog, now), pools))
 }
 
-fn look_ahead(mut shoot: VersionedShoot, catalog: &VersionCatalog<'_>, span: [Timestamp; 2]) -> Forecast {
+fn forecast_span(mut shoot: VersionedShoot, catalog: &VersionCatalog<'_>, span: [Timestamp; 2]) -> Forecast {
     // What has to be carried out besides updates decides nothing here.
     shoot.metadata.annotations = None;
     shoot.apply_defaults();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_what_expires_and_where_that_leads() {
+    fn notices_name_what_expires_and_where_that_leads() {
         assert_eq!(told(&shoot("1.34.5", json!([pool("a", "2.0.0")]), false)), [""; 0]);
         assert_eq!(
             told(&shoot("1.33.6", json!([pool("web", "1.0.0")]), false)),
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_tells_what_newly_expires() {
+    fn a_profile_is_answered_with_versions_that_newly_expire() {
         let now: Timestamp = "2026-02-01T12:00:00Z".parse().unwrap();
         let told = |new: &ProfileSpec, old: Option<&ProfileSpec>| -> Vec<String> {
             notices_of_profile(new, old, now, 9).0.iter().map(ToString::to_string).collect()

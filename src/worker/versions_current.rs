@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_expires_and_what_is_stuck() {
+    fn the_condition_names_expiring_and_stuck_versions() {
         let current = versions_current(&[]);
         assert_eq!((current.status, current.reason), (ConditionStatus::True, "NothingExpires"));
         let expires = versions_current(&[notice("web", NoticeEnd::Forced("2".to_owned()))]);

@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn a_forecast_that_is_taken_up_on_the_way_says_the_same(profile in profile(), shoot in shoot(), on_the_way in 1..END) {
+    fn a_forecast_from_a_later_moment_is_the_same(profile in profile(), shoot in shoot(), on_the_way in 1..END) {
         let spec = decoded(&profile);
         let catalog = VersionCatalog::new("p", &spec);
         let garden = Garden { validates: true, ..Garden::default() };

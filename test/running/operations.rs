@@ -117,7 +117,7 @@ fn with_versions(documents: &mut Documents) {
 }
 
 #[tokio::test]
-async fn a_worker_says_what_becomes_of_its_versions() -> Result<()> {
+async fn the_condition_versions_current_is_forecast() -> Result<()> {
     const TOLD: &str = "pool main: harborlinux 12.1.0 has expired on 2020-04-01: forced to 12.2.0";
     let control_plane = ControlPlane::start().await?;
     let start = |name: &str, with: bool| {

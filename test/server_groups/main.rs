@@ -238,7 +238,7 @@ async fn who_does_not_lead_and_a_dry_run_change_nothing() {
 }
 
 #[tokio::test]
-async fn keystone_is_told_what_the_secret_holds_and_nobody_else() {
+async fn only_keystone_gets_the_credentials() {
     let none = || json!({"password": ""});
     let with = |keys: &[(&str, &str)]| {
         let mut credentials = none();

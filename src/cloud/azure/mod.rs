@@ -14,12 +14,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 
 use self::accounts::Accounts;
@@ -27,8 +27,10 @@ use self::client::ScaleSets;
 use self::provision::{Provision, Turns};
 use self::removal::Removal;
 use self::retry_listener::RetryListener;
-use super::background_task::{Attempt, BackgroundTask, Report, SETTLE_TIMEOUT, TaskState, due, settle};
-use super::{CloudFactory, TaskEnded, WorkerName, WriteAccess, WriteCheck};
+use super::background_task::{
+    Attempt, BackgroundTask, Report, SETTLE_TIMEOUT, TaskState, due, ended, removal_state, settle,
+};
+use super::{CloudFactory, TaskEnded, WriteAccess, WriteCheck};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
@@ -38,7 +40,6 @@ use crate::provider::azure::scale_sets::{Needs, PoolNeed, ScaleSetScope, needs, 
 use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{Dependencies, DependencyFailure, WorkerContext, WorkerError};
 use crate::worker::machine_objects::MachineObjects;
-use crate::worker::reconcile_outcome::Failure;
 
 mod accounts;
 mod addresses;
@@ -181,18 +182,7 @@ impl Azure {
     {
         let account = self.accounts.account(place.cloud, &place.credentials).map_err(|error| error.failure());
         let (accounts, place, pretends) = (Arc::clone(&self.accounts), Arc::clone(place), self.pretends());
-        let task_ended = Arc::clone(&self.task_ended);
-        let name = WorkerName {
-            namespace: worker.metadata.namespace.clone().unwrap_or_default(),
-            name: worker.metadata.name.clone().unwrap_or_default(),
-        };
-        let begun = Instant::now();
-        let notify = move || {
-            // Whoever began it has waited that long.
-            if begun.elapsed() >= SETTLE_TIMEOUT {
-                task_ended(name);
-            }
-        };
+        let notify = ended(worker, &self.task_ended);
         let asks = |report: Arc<Report<T>>| async move {
             let listener = Arc::clone(&report) as Arc<dyn RetryListener>;
             work(ScaleSets { accounts, account: account?, place, pretends, listener }, report).await
@@ -243,24 +233,11 @@ impl Azure {
         settle(vec![watch], SETTLE_TIMEOUT).await;
         let mut all = self.tasks();
         let present = all.get(&uid).and_then(|tasks| tasks.removal.as_ref());
-        let Some((state, tries)) = present.map(|present| (present.task.state(), present.tries)) else {
-            return CleanUp::Waiting("until unneeded scale sets are gone".to_owned());
-        };
-        match state {
-            TaskState::Running(delay) => {
-                let text = delay.map(|delay| format!(": {}", delay.text)).unwrap_or_default();
-                CleanUp::Waiting(format!("until unneeded scale sets are gone{text}"))
-            }
-            TaskState::Ended(Ok(records), _) => {
-                all.remove(&uid);
-                CleanUp::Done((records != before).then(|| json!({"vmoDependencies": without_nothing(&records)})))
-            }
-            TaskState::Ended(Err(failure), since) => {
-                let message = format!("unneeded scale sets can't be removed: {failure}");
-                let failure = Failure { message, codes: failure.code.into_iter().collect() };
-                CleanUp::Failed(failure, due(since, tries).unwrap_or_default())
-            }
+        let state = removal_state(present, "scale sets", &before, "vmoDependencies");
+        if matches!(state, CleanUp::Done(_)) {
+            all.remove(&uid);
         }
+        state
     }
 
     fn removal_task(
@@ -309,11 +286,6 @@ impl Attempt<PoolNeed, ScaleSetDependency> {
         self.purpose.fault_domains == need.fault_domains
             && (self.purpose.recorded == need.recorded || need.recorded.as_ref().is_some_and(has_result))
     }
-}
-
-/// The records as the provider status has them, which leaves out an empty list.
-fn without_nothing(records: &[ScaleSetDependency]) -> Value {
-    if records.is_empty() { Value::Null } else { json!(records) }
 }
 
 /// Puts a record in place of that of its pool, or behind all others.

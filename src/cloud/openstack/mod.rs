@@ -5,17 +5,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::ArgMatches;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 
 use self::nova::Nova;
-use super::background_task::{Attempt, BackgroundTask, SETTLE_TIMEOUT, TaskState, due, settle};
-use super::{CloudFactory, TaskEnded, WorkerName, WriteAccess, WriteCheck};
+use super::background_task::{Attempt, BackgroundTask, SETTLE_TIMEOUT, TaskState, due, ended, removal_state, settle};
+use super::{CloudFactory, TaskEnded, WriteAccess, WriteCheck};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
@@ -24,7 +24,6 @@ use crate::provider::openstack::documents::ServerGroupDependency;
 use crate::provider::openstack::server_groups::{Needs, PoolNeed, ServerGroupScope, needs, needs_of_deletion};
 use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{Dependencies, DependencyFailure, WorkerContext, WorkerError};
-use crate::worker::reconcile_outcome::Failure;
 
 mod nova;
 
@@ -165,18 +164,7 @@ impl OpenStack {
         Work: Future<Output = Result<T, DependencyFailure>> + Send + 'static,
     {
         let nova = tasks.nova.clone();
-        let task_ended = Arc::clone(&self.task_ended);
-        let name = WorkerName {
-            namespace: worker.metadata.namespace.clone().unwrap_or_default(),
-            name: worker.metadata.name.clone().unwrap_or_default(),
-        };
-        let begun = Instant::now();
-        let notify = move || {
-            // Whoever began it has waited that long.
-            if begun.elapsed() >= SETTLE_TIMEOUT {
-                task_ended(name);
-            }
-        };
+        let notify = ended(worker, &self.task_ended);
         BackgroundTask::begin(|_| async move { work(nova?).await }, notify)
     }
 
@@ -223,19 +211,11 @@ impl OpenStack {
         settle(vec![watch], SETTLE_TIMEOUT).await;
         let mut all = self.tasks();
         let present = all.get(&uid).and_then(|tasks| tasks.removal.as_ref());
-        match present.map(|present| (present.task.state(), present.tries)) {
-            None | Some((TaskState::Running(_), _)) => CleanUp::Waiting(BEING_REMOVED.to_owned()),
-            Some((TaskState::Ended(Ok(records), _), _)) => {
-                all.remove(&uid);
-                let written = if records.is_empty() { Value::Null } else { json!(records) };
-                CleanUp::Done((records != before).then(|| json!({"serverGroupDependencies": written})))
-            }
-            Some((TaskState::Ended(Err(failure), since), tries)) => {
-                let message = format!("unneeded server groups can't be removed: {failure}");
-                let failure = Failure { message, codes: failure.code.into_iter().collect() };
-                CleanUp::Failed(failure, due(since, tries).unwrap_or_default())
-            }
+        let state = removal_state(present, "server groups", &before, "serverGroupDependencies");
+        if matches!(state, CleanUp::Done(_)) {
+            all.remove(&uid);
         }
+        state
     }
 
     fn removal_task(
