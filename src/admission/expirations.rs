@@ -4,9 +4,10 @@ use jiff::Timestamp;
 
 use super::subject::Subject;
 use crate::api::bounded_text::shortened;
-use crate::api::gardener::{ProfileObject, ProfileSpec, VersionedShoot};
+use crate::api::gardener::{NamespacedCloudProfile, NamespacedProfileSpec, ProfileObject, ProfileSpec, VersionedShoot};
 use crate::api::gotext::json::decode_lenient;
 use crate::cloud_profile::architecture_fields::apply_defaults;
+use crate::cloud_profile::namespaced::merge;
 use crate::versions::notices::{Notice, notices, notices_of_profile};
 use crate::webhook::Verdict;
 
@@ -48,6 +49,26 @@ pub(super) fn warn_of_profile(
 ) -> Verdict {
     let old: Option<ProfileObject> = subject.old.and_then(|old| decode_lenient(old).ok());
     warned(verdict, || notices_of_profile(profile, old.as_ref().map(|old| &old.spec), now, MOST_LINES))
+}
+
+/// Adds to the verdict about a NamespacedCloudProfile what newly expires: against before or, where it is made, against its
+/// parent alone.
+pub(super) fn warn_of_namespaced(
+    verdict: Verdict,
+    subject: Subject<'_>,
+    profile: NamespacedProfileSpec,
+    parent: &ProfileSpec,
+    now: Timestamp,
+) -> Verdict {
+    if profile.machine_images.is_empty() && profile.kubernetes.is_none() {
+        return verdict;
+    }
+    let old: Option<NamespacedCloudProfile> = subject.old.and_then(|old| decode_lenient(old).ok());
+    warned(verdict, || {
+        let merged_old = old.map(|old| merge(parent.clone(), old.spec));
+        let merged = merge(parent.clone(), profile);
+        notices_of_profile(&merged, Some(merged_old.as_ref().unwrap_or(parent)), now, MOST_LINES)
+    })
 }
 
 /// `notices` are those that are printed, and how many there are besides.

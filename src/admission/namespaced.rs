@@ -1,11 +1,13 @@
 //! NamespacedCloudProfiles: whether what a project adds fits its parent, the flavors of core's half, and the merged
 //! document in the status (docs/contract.md#namespacedcloudprofiles).
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::cloud_profile::undecodable;
+use super::expirations::warn_of_namespaced;
 use super::flavors::flavor_patch;
 use super::profile_reference::{ProfileReference, is_object_name};
 use super::refusal::verdict;
@@ -53,11 +55,13 @@ pub(crate) fn validate(
     parent: &ProfileSpec,
     what: &str,
     providers: Providers,
+    now: Timestamp,
 ) -> Result<Verdict, Verdict> {
     let NamespacedCloudProfile { spec, .. } = subject.to_validate()?;
     let Some(format) = providers.profile_format(&parent.provider_type) else { return Ok(Verdict::ALLOWED) };
     let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
-    Ok(verdict(what, &config.validate_namespaced(&spec, parent), Vec::new()))
+    let verdict = verdict(what, &config.validate_namespaced(&spec, parent), Vec::new());
+    Ok(warn_of_namespaced(verdict, subject, spec, parent, now))
 }
 
 /// Brings the flavors of the project's images up to those of its provider config.

@@ -64,7 +64,9 @@ impl GardenReviewer {
             (Validating, (NAMESPACED_CLOUD_PROFILES, "")) => {
                 let parent = on_thread(request, |subject, what| namespaced::parent(subject, what, false)).await?;
                 let parent = self.parent(request, &parent).await?;
-                on_thread(request, move |subject, what| namespaced::validate(subject, &parent, what, providers)).await
+                let now = Timestamp::now();
+                on_thread(request, move |subject, what| namespaced::validate(subject, &parent, what, providers, now))
+                    .await
             }
             (Mutating, (NAMESPACED_CLOUD_PROFILES, "")) => {
                 let parent = on_thread(request, |subject, what| match namespaced::has_images(subject) {
@@ -102,14 +104,15 @@ impl GardenReviewer {
         })
     }
 
-    /// Judges a Shoot by itself and, if a pool needs another image than before, with its profile. A garden that can't give
-    /// the profile holds up no Shoot: Gardener compares the other half by itself.
+    /// Judges a Shoot by itself and, if a pool needs another image or has another version than before, with its profile. A
+    /// garden that can't give the profile holds up no Shoot: Gardener compares the other half by itself.
     async fn shoot(&self, request: &Arc<ReviewRequest>) -> Result<Verdict, Verdict> {
         let providers = self.providers;
         let left = on_thread(request, move |subject, what| shoot::validate(subject, what, providers)).await?;
         let profile = self.garden.profile(&left.profile).await.map_err(|error| {
-            let warning = format!("images of the pools were not compared with machine types: {error}");
-            verdict(&what(request), &left.errors, vec![warning])
+            let warning = || format!("images of the pools were not compared with machine types: {error}");
+            let warnings = if left.positions.is_empty() { Vec::new() } else { vec![warning()] };
+            verdict(&what(request), &left.errors, warnings)
         })?;
         let now = Timestamp::now();
         on_thread(request, move |subject, what| {

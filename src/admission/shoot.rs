@@ -7,8 +7,9 @@ use super::image::{ToCompare, pools_to_compare};
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::subject::{Subject, read, same};
-use crate::api::gardener::{OrderedShoot, OrderedShootSpec};
+use crate::api::gardener::{CloudProfileReference, KubernetesOfPool, OrderedShoot, OrderedShootSpec, VersionedShoot};
 use crate::api::gotext::field::FieldErrors;
+use crate::api::gotext::json::decode_lenient;
 use crate::provider::Providers;
 use crate::webhook::Verdict;
 
@@ -26,22 +27,27 @@ struct OutlineSpec<'a> {
 }
 
 /// Judges the pools of a Shoot by themselves; a change elsewhere in the Shoot is not held up by pools that stay as they are.
-/// Returns what is left to compare with the profile, with what is wrong already; or the verdict. A provider whose Workers are
-/// not served has no rules of its own, but its images are compared.
+/// Returns what is left to compare with the profile, with what is wrong already, also where only versions have become others;
+/// or the verdict. A provider whose Workers are not served has no rules of its own, but its images are compared.
 pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
     let shoot: OrderedShoot = subject.to_validate()?;
     let OrderedShootSpec { region, cloud_profile, cloud_profile_name, provider: pools } = shoot.spec;
     if providers.profile_format(&pools.provider_type).is_none() {
         return Err(Verdict::ALLOWED);
     }
-    if pools.workers.is_empty() || keeps_its_pools(subject) {
+    if pools.workers.is_empty() {
         return Err(Verdict::ALLOWED);
     }
-    let old: Option<OrderedShoot> = subject.old.map(read).transpose()?;
-    let old = old.as_ref().map(|old| &old.spec.provider);
-    let rules = providers.for_worker_type(&pools.provider_type);
-    let errors = rules.map_or_else(|_| FieldErrors::default(), |rules| rules.validate_shoot_pools(&pools, old));
-    let positions = pools_to_compare(&pools, old);
+    let (errors, positions) = match keeps_its_pools(subject) {
+        true => Default::default(),
+        false => {
+            let old: Option<OrderedShoot> = subject.old.map(read).transpose()?;
+            let old = old.as_ref().map(|old| &old.spec.provider);
+            let rules = providers.for_worker_type(&pools.provider_type);
+            let errors = rules.map_or_else(|_| FieldErrors::default(), |rules| rules.validate_shoot_pools(&pools, old));
+            (errors, pools_to_compare(&pools, old))
+        }
+    };
     let namespace = shoot.metadata.namespace.unwrap_or_default();
     let profile = match (cloud_profile, cloud_profile_name) {
         (Some(reference), _) if reference.kind == "NamespacedCloudProfile" => {
@@ -50,7 +56,7 @@ pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
         (Some(reference), _) => ProfileReference::CloudProfile(reference.name),
         (None, name) => ProfileReference::CloudProfile(name.unwrap_or_default()),
     };
-    if positions.is_empty() || !profile.is_a_name() {
+    if !profile.is_a_name() || positions.is_empty() && versions(subject.object) == subject.old.and_then(versions) {
         return Err(verdict(what, &errors, Vec::new()));
     }
     Ok(ToCompare { errors, pools, positions, region, profile })
@@ -59,4 +65,11 @@ pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
 fn keeps_its_pools(subject: Subject<'_>) -> bool {
     let provider = |object| serde_json::from_str::<Outline<'_>>(object).ok().and_then(|outline| outline.spec?.provider);
     subject.old.is_some_and(|old| same(provider(old), provider(subject.object)))
+}
+
+/// What decides over the Kubernetes versions of a Shoot.
+fn versions(shoot: &str) -> Option<(Vec<KubernetesOfPool>, Option<CloudProfileReference>, Option<String>)> {
+    let VersionedShoot { spec, .. } = decode_lenient(shoot).ok()?;
+    let of_pools = spec.provider.workers.into_iter().map(|pool| pool.kubernetes);
+    Some((of_pools.chain([spec.kubernetes]).collect(), spec.cloud_profile, spec.cloud_profile_name))
 }

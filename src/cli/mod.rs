@@ -15,6 +15,7 @@ mod diagnose;
 mod exit;
 mod explain;
 mod forecast;
+mod in_parallel;
 pub mod input;
 pub mod json_fields;
 mod man;

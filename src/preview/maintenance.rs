@@ -7,13 +7,15 @@ use serde_json::Value;
 
 use super::finding::{Finding, FindingKind};
 use super::inputs::{Document, Inputs};
-use crate::api::gotext::json::DecodeError;
+use crate::api::gardener::{Shoot, WorkerPool};
+use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
+use crate::pool::hash::node_agent_secret_name;
 use crate::versions::catalog::VersionCatalog;
-use crate::versions::forecast::{Forecast, ForecastStep, Move, Stuck, next_window};
+use crate::versions::forecast::{Forecast, ForecastStep, Move, PoolNodes, Stuck, next_window};
 use crate::versions::garden::Garden;
 use crate::versions::maintenance::MaintainedShoot;
 
-/// What follows the name of the node agent's Secret where gardenlet would choose another one.
+/// What follows the name of the node agent's Secret where gardenlet will choose another one that can't be computed.
 const NEXT: &str = "-next";
 /// The label of nodes with that name.
 const SECRET_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
@@ -40,8 +42,8 @@ pub enum NoMaintenance {
 
 /// What the first window that begins at a moment or later leaves behind.
 ///
-/// gardenlet names the Secret of the node agent anew where nodes are replaced. Here it gets a name that differs, so that the rolls are
-/// those that will happen; the names of classes are not.
+/// gardenlet names the Secret of the node agent anew where nodes are replaced. The name is computed where that of today can be;
+/// else it gets one that differs, so that the rolls are those that will happen; the names of classes are not.
 ///
 /// # Errors
 /// When the Cluster lacks Shoot or CloudProfile, or one of them can't be decoded.
@@ -57,8 +59,9 @@ pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, 
     let (mut new_shoot, mut worker) = (shoot.value.clone(), inputs.worker.value.clone());
     for step in &forecast.steps {
         after.write(state.settings.as_ref(), &mut new_shoot);
-        write(step, &state, &mut worker);
+        write_versions(step, &state, &mut worker);
     }
+    rename_secrets(&forecast, [&shoot.value, &new_shoot], &inputs.worker.value, &mut worker);
     let findings = findings(&forecast);
     let is_quiet = forecast.steps.is_empty();
     let inputs = match is_quiet {
@@ -73,7 +76,7 @@ pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, 
 }
 
 /// Writes what moves into the Worker, as gardenlet does.
-fn write(step: &ForecastStep, state: &MaintainedShoot, worker: &mut Value) {
+fn write_versions(step: &ForecastStep, state: &MaintainedShoot, worker: &mut Value) {
     let pools = worker.pointer_mut("/spec/pools").and_then(Value::as_array_mut);
     for pool in pools.into_iter().flatten() {
         let name = pool["name"].as_str().unwrap_or_default().to_owned();
@@ -88,14 +91,32 @@ fn write(step: &ForecastStep, state: &MaintainedShoot, worker: &mut Value) {
                 _ => {}
             }
         }
-        if step.nodes.iter().any(|nodes| nodes.pool == name && !nodes.in_place) {
-            let next = pool["nodeAgentSecretName"].as_str().map(|name| format!("{name}{NEXT}"));
-            let Some(next) = next.map(Value::from) else { continue };
-            if let Some(label) = pool.get_mut("labels").and_then(|labels| labels.get_mut(SECRET_LABEL)) {
-                label.clone_from(&next);
-            }
-            pool["nodeAgentSecretName"] = next;
+    }
+}
+
+/// Gives the node agent's Secret of each pool that rolls another name. `shoots` are as they are and as they will be.
+fn rename_secrets(forecast: &Forecast, shoots: [&Value; 2], before: &Value, worker: &mut Value) {
+    let [old_shoot, new_shoot] = shoots.map(|shoot| decode_lenient::<Shoot>(&to_go_json(shoot)).ok());
+    let name_by = |pool: &Value, shoot: Option<&Shoot>| {
+        let pool: WorkerPool = decode_lenient(&to_go_json(pool)).ok()?;
+        node_agent_secret_name(&pool, shoot?).ok()
+    };
+    let pools = |worker| Some(Value::pointer(worker, "/spec/pools")?.as_array()?.as_slice());
+    let pools_before = pools(before).unwrap_or_default();
+    let pools = worker.pointer_mut("/spec/pools").and_then(Value::as_array_mut);
+    for (pool, before) in pools.into_iter().flatten().zip(pools_before) {
+        let is_its = |nodes: &PoolNodes| pool["name"] == nodes.pool.as_str() && !nodes.in_place;
+        let Some(name) = pool["nodeAgentSecretName"].as_str() else { continue };
+        if !forecast.steps.iter().any(|step| step.nodes.iter().any(is_its)) {
+            continue;
         }
+        let is_known = name_by(before, old_shoot.as_ref()).as_deref() == Some(name);
+        let next = if is_known { name_by(pool, new_shoot.as_ref()) } else { None };
+        let next = Value::from(next.unwrap_or_else(|| format!("{name}{NEXT}")));
+        if let Some(label) = pool.get_mut("labels").and_then(|labels| labels.get_mut(SECRET_LABEL)) {
+            label.clone_from(&next);
+        }
+        pool["nodeAgentSecretName"] = next;
     }
 }
 

@@ -274,6 +274,11 @@ impl fmt::Display for Notice {
         if !version.is_empty() {
             write!(formatter, "{version} ")?;
         }
+        if let (NoticeReason::Other(why), NoticeEnd::Stuck(remedy)) = (reason, end)
+            && !version.is_empty()
+        {
+            return write!(formatter, "is stuck: {why}. {remedy}");
+        }
         let day = |time: &Timestamp| time.to_zoned(TimeZone::UTC).date();
         match reason {
             NoticeReason::Expires(time) => write!(formatter, "expires on {}", day(time))?,
@@ -353,6 +358,10 @@ mod tests {
         );
         let behind = told(&shoot("1.31.9", json!([pool("a", "0.9.0")]), false));
         assert!(behind[0].starts_with("control plane: Kubernetes 1.31.9 has expired on 2026-01-15: stuck. The"));
+        let unknown = told(&shoot("1.34.9", json!([]), false));
+        let stuck =
+            "control plane: Kubernetes 1.34.9 is stuck: the CloudProfile does not have it. The CloudProfile needs";
+        assert!(unknown[0].starts_with(stuck), "{unknown:?}");
         assert!(
             behind.iter().any(
                 |text| text == "pool a: os 0.9.0 is not in the CloudProfile, or not for this pool: forced to 3.0.0"

@@ -1,5 +1,7 @@
 //! `preview` of two files as a person reads it, and its exit codes.
 
+use gardener_extension_worker::api::gardener::Shoot;
+use gardener_extension_worker::pool::hash::node_agent_secret_name;
 use tempfile::TempDir;
 
 use crate::binary::{Outcome, command, example, outcome, run};
@@ -290,6 +292,27 @@ fn the_next_window_rolls_what_it_moves() {
     assert_eq!(
         message,
         "in the window of 2026-02-01 22:00 +01:00 gardenlinux goes from 1992.3.0 to 1992.6.0 (automatic)"
+    );
+}
+
+#[test]
+fn the_next_window_names_the_secrets_that_gardenlet_will_make() {
+    let text = std::fs::read_to_string("example/azure.yaml").unwrap();
+    let documents = gardener_extension_worker::api::gotext::yaml::documents(&text).unwrap();
+    let of = |kind: &str| documents.iter().find(|document| document["kind"] == kind).unwrap();
+    let shoot: Shoot = serde_json::from_value(of("Cluster")["spec"]["shoot"].clone()).unwrap();
+    let pool = &of("Worker")["spec"]["pools"][0];
+    let name_of = |version: &str| {
+        let mut pool = pool.clone();
+        pool["machineImage"]["version"] = version.into();
+        node_agent_secret_name(&serde_json::from_value(pool).unwrap(), &shoot).unwrap()
+    };
+    let invented = pool["nodeAgentSecretName"].as_str().unwrap();
+    let shown = maintained(&[(invented, &name_of("1992.3.0"))], &["-o", "json"]);
+    let placements = shown.json()["workers"][0]["placements"].to_string();
+    assert!(
+        placements.contains(&name_of("1992.6.0")) && !placements.contains(&format!("{invented}-next")),
+        "{placements}"
     );
 }
 

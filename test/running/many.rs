@@ -98,7 +98,7 @@ async fn create(client: &Client, number: usize) -> Result<()> {
 /// Requests of the controller whose series has that label.
 fn requests(metrics: &str, label: &str) -> f64 {
     let series = metrics.lines().filter(|line| line.contains("requests_total") && line.contains(label));
-    series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).fold(0.0, |all, count| all + count)
 }
 
 fn labels(pool: &str) -> Value {

@@ -51,7 +51,7 @@ pub struct ShootSpec {
 
 /// Kind and name of the profile that a shoot uses.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct CloudProfileReference {
     /// `CloudProfile` or `NamespacedCloudProfile`.
     pub kind: String,

@@ -9,6 +9,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::exit::{self, Exit};
+use super::in_parallel::in_parallel;
+use super::progress::Progress;
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ProfileSpec;
 use crate::capabilities::Classification;
@@ -178,31 +180,29 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
         is_comparison,
         is_strict: arguments.strict,
     };
-    for (source, state) in &files.shoots {
+    let progress = Progress::new("shoots", files.shoots.len());
+    let forecasts = in_parallel(&files.shoots, |(source, state)| {
         let profile = reference(&state.shoot);
         let of = |catalogs: &BTreeMap<&str, VersionCatalog<'_>>| {
             let catalog =
                 catalogs.get(profile.as_str()).ok_or_else(|| format!("CloudProfile {profile:?} is not given"))?;
             one(state, catalog, &garden, span)
         };
-        let title = state.shoot.title();
-        match (of(&old), is_comparison.then(|| of(&new)).transpose()) {
-            (Ok(before), Ok(Some(forecast))) => {
-                if !same(&before, &forecast) {
-                    let (source, before) = (source.clone(), Some(before));
-                    report.shoots.push(ShootForecast { source, shoot: title, profile, forecast, before });
-                }
-            }
-            (Ok(forecast), Ok(None)) => {
-                report.shoots.push(ShootForecast {
-                    source: source.clone(),
-                    shoot: title,
-                    profile,
-                    forecast,
-                    before: None,
-                });
-            }
-            (Err(error), _) | (_, Err(error)) => report.errors.push(format!("{source}: Shoot {title}: {error}")),
+        let forecast = of(&old).and_then(|old| match is_comparison {
+            true => of(&new).map(|new| (!same(&old, &new)).then_some((new, Some(old)))),
+            false => Ok(Some((old, None))),
+        });
+        progress.step();
+        let (source, shoot) = (source.clone(), state.shoot.title());
+        match forecast {
+            Ok(found) => Ok(found.map(|(forecast, before)| ShootForecast { source, shoot, profile, forecast, before })),
+            Err(error) => Err(format!("{source}: Shoot {shoot}: {error}")),
+        }
+    });
+    for forecast in forecasts {
+        match forecast {
+            Ok(forecast) => report.shoots.extend(forecast),
+            Err(error) => report.errors.push(error),
         }
     }
     if report.all == 0 && report.errors.is_empty() {

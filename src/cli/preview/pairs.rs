@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::{Comparison, NewSide, shoots};
+use crate::cli::in_parallel::in_parallel;
 use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
 use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
@@ -248,27 +247,4 @@ pub(super) fn load_text(
         warnings.extend(mistakes.into_iter().map(|mistake| format!("{}: {mistake}", at(key))));
     }
     Ok((loaded, warnings))
-}
-
-/// Runs the work on all processors; the results have the order of the items.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(items.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut own = Vec::new();
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { break };
-                    own.push((index, work(item)));
-                }
-                results.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
-            });
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_unstable_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::program;
 use test_support::garden::{Garden, refusal};
 use test_support::garden_objects::{
-    aws_profile, azure_config, azure_profile, azure_shoot, labels, review, review_of_change,
+    aws_profile, azure_config, azure_profile, azure_shoot, labels, namespaced_profile, review, review_of_change,
 };
 use test_support::https::Connection;
 
@@ -200,5 +200,41 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
     let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
     let expires = json!(["pool a: linux 1.0.0 has expired on 2020-04-01: forced to 2.0.0"]);
     ensure!(response["allowed"] == true && response["warnings"] == expires, "{response}");
+
+    // So is one that goes to another Kubernetes version only; one that is merely labelled is not.
+    let upgraded = shoot.clone();
+    shoot["spec"]["kubernetes"]["version"] = "1.33.0".into();
+    let mut labelled = shoot.clone();
+    labelled["spec"]["purpose"] = "testing".into();
+    for (edited, wanted) in [(upgraded, &expires), (labelled, &Value::Null)] {
+        let body = review_of_change("shoots", &edited, &shoot);
+        let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
+        let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+        ensure!(response["allowed"] == true && response["warnings"] == *wanted, "{response}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_project_lets_expire_is_a_warning() -> Result<()> {
+    let (control_plane, admission) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    garden.create(&azure_profile("parent-expiring")).await?;
+    let mut profile = namespaced_profile("garden-expiring", "parent-expiring");
+    let old = profile.clone();
+    let mut connection = Connection::open(admission.port).await?;
+    profile["spec"]["machineImages"][0]["versions"][0]["expirationDate"] = "2999-04-01T00:00:00Z".into();
+    let expires =
+        json!(["linux 2.0.0 expires on 2999-04-01, then stuck. The CloudProfile needs a version of linux above \
+        2.0.0 that fits the pool and is neither preview nor expired; or the pool goes to another image"]);
+    for (body, wanted) in [
+        (review("namespacedcloudprofiles", &profile), &expires),
+        (review_of_change("namespacedcloudprofiles", &profile, &old), &expires),
+        (review_of_change("namespacedcloudprofiles", &old, &profile), &Value::Null),
+    ] {
+        let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
+        let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+        ensure!(response["allowed"] == true && response["warnings"] == *wanted, "{response}");
+    }
     Ok(())
 }

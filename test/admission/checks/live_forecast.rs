@@ -3,18 +3,29 @@
 use std::process::Output;
 
 use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::gotext::yaml;
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::program;
-use test_support::cluster::{ADMIN, ControlPlane};
+use test_support::cluster::{ControlPlane, READER};
 use test_support::garden::Garden;
 use test_support::garden_objects::{azure_profile, azure_shoot};
+
+/// What docs/versions.md says that it needs.
+fn rules_of_the_page() -> Result<Vec<PolicyRule>> {
+    let page = include_str!("../../../docs/versions.md");
+    let (_, rules) = page.split_once("```yaml\nrules:").context("no rules")?;
+    let document = yaml::documents(&format!("rules:{}", rules.split("```").next().context("no end")?))?.remove(0);
+    Ok(serde_json::from_value(document["rules"].clone())?)
+}
 
 async fn forecast(control_plane: &ControlPlane, arguments: &[&str]) -> Result<Output> {
     let mut command = Command::from(test_support::program::command());
     command.args(["forecast", "--live", "--at", "2026-02-01"]).args(arguments).kill_on_drop(true);
-    command.arg("--kubeconfig").arg(control_plane.kubeconfig_file(ADMIN)?);
+    control_plane.grant(READER, rules_of_the_page()?).await?;
+    command.arg("--kubeconfig").arg(control_plane.kubeconfig_file(READER)?);
     command.output().await.context("running the binary")
 }
 

@@ -37,7 +37,7 @@ pub use eventually::eventually;
 pub use faker::Faker;
 pub use machine_controller_manager::{Deletion, MachineControllerManager};
 pub use process::{Process, Program};
-pub use users::{ADMIN, CONTROLLER, FAKER, MACHINE_CONTROLLER_MANAGER, RESTRICTED};
+pub use users::{ADMIN, CONTROLLER, FAKER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED};
 
 /// The control plane that all tests of a binary share: started by the first that asks, ended with the process.
 ///

@@ -18,14 +18,17 @@ pub const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
 pub const FAKER: &str = "faker";
 /// A user who may do nothing but what a test grants, see `ControlPlane::grant`.
 pub const RESTRICTED: &str = "restricted";
+/// A person who reads the garden and may do nothing but what a test grants.
+pub const READER: &str = "reader";
 
 /// All users with their group. `system:masters` may do everything.
-const USERS: [(&str, &str); 5] = [
+const USERS: [(&str, &str); 6] = [
     (ADMIN, "system:masters"),
     (CONTROLLER, "system:masters"),
     (MACHINE_CONTROLLER_MANAGER, "system:masters"),
     (FAKER, "system:masters"),
     (RESTRICTED, ""),
+    (READER, ""),
 ];
 
 /// The secrets of one control plane: the key that signs service account tokens, and the users' tokens made from it.
