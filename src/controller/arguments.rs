@@ -41,6 +41,10 @@ pub(crate) struct ControllerArguments {
     /// need.
     #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
     pub(super) ignore_operation_annotation: bool,
+    /// Write the condition EveryNodeReady of Workers whoever else writes it. Without it, one that another controller has written,
+    /// such as the health check of the Go extension, is left to that controller.
+    #[arg(long, env = "HEALTH_CHECK")]
+    pub(super) health_check: bool,
     /// Forecast the versions of each Shoot with every reconcile, from its Cluster: the condition VersionsCurrent and metrics per
     /// pool say what expires, where that leads, and what gets stuck.
     #[arg(long, env = "VERSION_FORECAST")]

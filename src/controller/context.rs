@@ -16,6 +16,7 @@ use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
 use crate::controller::served::Served;
 use crate::provider::Provider;
+use crate::worker::every_node_ready::HealthCheck;
 
 /// What every reconcile shares.
 pub(crate) struct ControllerContext {
@@ -31,6 +32,8 @@ pub(crate) struct ControllerContext {
     pub(crate) cache: Arc<SeedCache>,
     /// Whether a new generation, or a changed Cluster, begins an operation without an annotation.
     pub(crate) ignores_operation_annotation: bool,
+    /// Whose the condition `EveryNodeReady` is.
+    pub(crate) health_check: HealthCheck,
     /// `--shadow`: nothing is written, only compared.
     pub(crate) is_dry_run: bool,
 }

@@ -26,10 +26,11 @@ use crate::controller::reconcile_context::{Inputs, ReconcileContext};
 use crate::controller::restore::bring_back;
 use crate::controller::result::{ReconcileResult, StepTimer};
 use crate::provider::{WorkerContext, WorkerError};
-use crate::worker::conditions::{every_node_ready, pool_conditions, pools_ready_since};
+use crate::worker::conditions::{pool_conditions, pools_ready_since};
 use crate::worker::decode;
 use crate::worker::desired::{CloudView, DesiredState, Drift};
 use crate::worker::events::{WorkerEvent, events};
+use crate::worker::every_node_ready::{HealthCheck, every_node_ready};
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::orphans::MachineController;
 use crate::worker::outcome::{Found, PendingDeletion, outcome};
@@ -49,6 +50,7 @@ struct Deploy<'a> {
     has_moved: bool,
     is_hibernated: bool,
     publishes_anew: bool,
+    health_check: HealthCheck,
     now: Timestamp,
 }
 
@@ -82,6 +84,7 @@ pub(crate) async fn deploy(
         has_moved,
         is_hibernated: inputs.shoot.is_hibernation_wanted(),
         publishes_anew: context.state.is_beginning() || is_publication_due(worker, now),
+        health_check: context.controller.health_check,
         now,
     };
     // What differs from a shoot that has moved is known only when its machines are back.
@@ -231,7 +234,9 @@ impl Deploy<'_> {
         let mut events = events(self.worker, plan, &followed.progress, &rolls);
         events.extend(followed.restarted.clone().map(WorkerEvent::MachineControllerRestarted));
         let mut conditions = pool_conditions(&self.desired.plan, &write_errors, &followed.progress).to_vec();
-        conditions.push(every_node_ready(&live.deployments, self.is_hibernated));
+        if !self.health_check.leaves(&self.worker.status.conditions) {
+            conditions.push(every_node_ready(&live.deployments, self.is_hibernated));
+        }
         let (outcome, requeue_after) = outcome(&self.found(&write_errors, followed), self.now);
         let is_outdated =
             self.desired.is_complete() && !errors.is_empty() && errors.iter().all(|error| error.source.is_outdated());

@@ -9,10 +9,6 @@ use crate::controller::backoff::Backoff;
 use crate::controller::rate_limit::RateLimit;
 use crate::preview::dry_run::Comparison;
 
-/// Nodes that are not ready are reported when that has lasted so long: the Go extension checks that often, and an
-/// autoscaler's change, which machine-controller-manager takes a moment to see, is no fault.
-const LASTING: Duration = Duration::from_secs(30);
-
 /// What is remembered of one Worker.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerMemory {
@@ -29,9 +25,9 @@ pub(crate) struct WorkerMemory {
 
 impl WorkerMemory {
     /// How long nodes have to stay unready until that is reported; `None` when it is time.
-    pub(crate) fn until_unready_is_reported(&mut self, now: Instant) -> Option<Duration> {
+    pub(crate) fn until_unready_is_reported(&mut self, lasting: Duration, now: Instant) -> Option<Duration> {
         let since = *self.unready_since.get_or_insert(now);
-        (since + LASTING).checked_duration_since(now).filter(|wait| !wait.is_zero())
+        (since + lasting).checked_duration_since(now).filter(|wait| !wait.is_zero())
     }
 
     /// The condition is up to date.
@@ -71,10 +67,12 @@ impl Memory {
 mod tests {
     use super::*;
 
+    const LASTING: Duration = Duration::from_secs(30);
+
     #[test]
     fn only_lasting_unreadiness_is_reported() {
         let (memory, start) = (Memory::default(), Instant::now());
-        let wait = |uid: &str, now: Instant| memory.of(uid, |worker| worker.until_unready_is_reported(now));
+        let wait = |uid: &str, now: Instant| memory.of(uid, |worker| worker.until_unready_is_reported(LASTING, now));
         assert_eq!(wait("w", start), Some(LASTING));
         assert_eq!(wait("w", start + LASTING / 2), Some(LASTING / 2), "counted from the first time");
         assert_eq!(wait("other", start + LASTING), Some(LASTING));

@@ -47,6 +47,7 @@ use crate::process::signals::stop_signal;
 use crate::process::threads;
 use crate::process::traces::Traces;
 use crate::provider::Providers;
+use crate::worker::every_node_ready::HealthCheck;
 
 /// Time for in-flight reconciles to end when the process is stopped.
 const GRACE: Duration = Duration::from_millis(600);
@@ -231,6 +232,7 @@ async fn work(
         memory: Memory::default(),
         cache: Arc::new(SeedCache::new(providers, arguments.version_forecast)),
         ignores_operation_annotation: arguments.ignore_operation_annotation,
+        health_check: if arguments.health_check { HealthCheck::Ours } else { HealthCheck::OfWriter },
         is_dry_run: arguments.shadow,
     });
     let slots = arguments.worker_max_concurrent_reconciles.into();

@@ -17,6 +17,7 @@ use crate::controller::queue::Requeue;
 use crate::controller::status_writes::{OfVersion, WorkerWriter};
 use crate::provider::Provider;
 use crate::worker::desired::{CloudView, DesiredState};
+use crate::worker::every_node_ready::HealthCheck;
 use crate::worker::steady::{SteadyFinding, SteadyQuestions, judge_steady};
 
 /// How often is checked whether the watches are back. Without them a check would cost requests.
@@ -61,11 +62,11 @@ pub(crate) async fn follow(
         return Ok(Steady::Lasts(Requeue::After(wait)));
     }
     memory.of(uid, |memory| memory.rate_limit.reconciled(Instant::now()));
-    let report = match judge(worker, questions, &shoot).await? {
+    let report = match judge(worker, questions, &shoot, controller.health_check).await? {
         SteadyFinding::UpdateDue => return Ok(Steady::Ends),
         SteadyFinding::Current(report) => report,
-        SteadyFinding::Unready(report) => {
-            let wait = memory.of(uid, |memory| memory.until_unready_is_reported(Instant::now()));
+        SteadyFinding::Unready(report, lasting) => {
+            let wait = memory.of(uid, |memory| memory.until_unready_is_reported(lasting, Instant::now()));
             if let Some(wait) = wait {
                 return Ok(Steady::Lasts(Requeue::After(wait)));
             }
@@ -83,6 +84,7 @@ async fn judge(
     worker: &Worker,
     questions: SteadyQuestions,
     shoot: &ShootNamespace,
+    health_check: HealthCheck,
 ) -> Result<SteadyFinding, ReadError> {
     let objects = if questions.has_pools_by_hand { Some(shoot.machine_objects().await?) } else { None };
     let is_hibernated = match questions.is_hibernated {
@@ -91,7 +93,7 @@ async fn judge(
     };
     let deployments = shoot.stored_deployments().map_err(|error| error.to_string());
     let deployments = deployments.as_ref().map_err(String::as_str);
-    Ok(judge_steady(worker, deployments, objects.as_ref(), is_hibernated, Timestamp::now()))
+    Ok(judge_steady(worker, deployments, objects.as_ref(), is_hibernated, health_check, Timestamp::now()))
 }
 
 async fn is_hibernation_wanted(shoot: &ShootNamespace) -> Result<bool, ReadError> {

@@ -1,25 +1,24 @@
 //! Pure step: the conditions of a Worker, one for each fact that a person asks about.
 //!
 //! * `PoolsDeployed`, `ImageResolved`, `PoolsReady`: what the last reconcile has found of the pools;
-//! * `EveryNodeReady`: what gardenlet reads into the Shoot's condition of that name (docs/contract.md),
-//!   at any time, also between operations;
+//! * `EveryNodeReady`: what gardenlet reads into the Shoot's condition of that name, at any time, also between operations
+//!   (`every_node_ready`);
 //! * `VersionsCurrent`, only with `--version-forecast`: how long the versions of the shoot last (`versions_current`).
 //!
 //! Conditions that others wrote stay as they are; `ControlPlaneHealthy`, which older extensions left behind, goes. A
 //! condition is written only when it says something else than before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::api::bounded_text::{Bound, beginning, listed, named};
+use crate::api::bounded_text::{Bound, listed, named};
 use crate::api::gardener::ErrorCode;
 use crate::provider::PoolProblem;
-use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::plan::Plan;
 use crate::worker::pool_readiness::{POOLS_READY, PoolReadiness};
-use crate::worker::progress::{LONGEST_DESCRIPTION, Progress, fault};
+use crate::worker::progress::Progress;
 use crate::worker::status_text::{MOST_OF_FAILURE, TextSize, is_same_text};
 
 /// What a condition is about.
@@ -234,47 +233,6 @@ fn pools_ready_of(present: &[Value]) -> Option<&Value> {
     present.iter().find(|condition| condition["type"] == POOLS_READY)
 }
 
-const HEALTHY: &str = "HealthCheckSuccessful";
-const UNHEALTHY: &str = "HealthCheckUnsuccessful";
-const UNKNOWN: &str = "ConditionCheckError";
-
-/// Whether the machine deployments there are have faults, as gardenlet wants to know it all the time.
-#[must_use]
-pub fn every_node_ready(deployments: &BTreeMap<String, LiveDeployment>, hibernated: bool) -> Condition {
-    let of_type = ConditionType::EveryNodeReady;
-    if hibernated {
-        return Condition::met(of_type, HEALTHY, "Shoot is hibernated");
-    }
-    let mut failed = deployments.values().flat_map(|deployment| &deployment.failed_machines);
-    if let Some(machine) = failed.next() {
-        let description = beginning(&machine.description, LONGEST_DESCRIPTION);
-        let message = format!("machine {:?} failed: {description}{}", machine.name, besides(failed.count()));
-        return Condition { codes: machine.codes.clone(), ..Condition::unmet(of_type, UNHEALTHY, message) };
-    }
-    let mut faults = deployments.iter().filter_map(|(name, deployment)| Some((name, fault(&deployment.object)?)));
-    match faults.next() {
-        None => Condition::met(of_type, HEALTHY, "All machine deployments are healthy."),
-        Some((name, fault)) => {
-            let fault = beginning(&fault, LONGEST_DESCRIPTION);
-            let message = format!("machine deployment {name:?} is unhealthy: {fault}{}", besides(faults.count()));
-            Condition::unmet(of_type, UNHEALTHY, message)
-        }
-    }
-}
-
-/// How many there are besides the one that is told.
-fn besides(count: usize) -> String {
-    if count == 0 { String::new() } else { format!("; and {count} more") }
-}
-
-/// Nobody knows whether machine deployments have faults.
-#[must_use]
-pub fn every_node_unknown(why: &str) -> Condition {
-    let condition =
-        Condition::unmet(ConditionType::EveryNodeReady, UNKNOWN, format!("The health check can't be made: {why}"));
-    Condition { status: ConditionStatus::Unknown, ..condition }
-}
-
 /// `status.conditions` as they shall be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionsReport {
@@ -343,9 +301,16 @@ pub fn status_of(present: &[Value], condition_type: ConditionType) -> Option<&st
     Some(recorded["status"].as_str().unwrap_or_default())
 }
 
+impl ConditionType {
+    /// Whether a recorded condition is of this type.
+    pub(crate) fn is_recorded_in(self, recorded: &Value) -> bool {
+        recorded["type"] == self.as_str()
+    }
+}
+
 impl Condition {
     fn is_of_type(&self, recorded: &Value) -> bool {
-        recorded["type"] == self.condition_type.as_str()
+        self.condition_type.is_recorded_in(recorded)
     }
 
     /// Whether a recorded condition of the same type has the same content.
@@ -388,50 +353,12 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::azure::Azure;
 
     const NOW: &str = "2026-11-21T10:00:00Z";
     const BEFORE: &str = "2026-11-20T10:00:00Z";
 
     fn reported(present: &[Value], conditions: &[Condition], now: &str) -> Option<Value> {
         ConditionsReport::of(present, conditions, now).map(|report| report.document(TextSize::Full))
-    }
-
-    fn deployment(change: impl FnOnce(&mut Value)) -> BTreeMap<String, LiveDeployment> {
-        let mut document = json!({
-            "metadata": {"name": "a-z1", "generation": 2},
-            "spec": {"replicas": 1},
-            "status": {
-                "observedGeneration": 2, "replicas": 1, "updatedReplicas": 1,
-                "conditions": [{"type": "Available", "status": "True"}],
-            },
-        });
-        change(&mut document);
-        [("a-z1".to_owned(), LiveDeployment::read(document, &Azure).unwrap())].into()
-    }
-
-    #[test]
-    fn nodes_are_ready_when_no_deployment_has_a_fault() {
-        assert_eq!(every_node_ready(&deployment(|_| {}), false).status, ConditionStatus::True);
-        assert_eq!(every_node_ready(&BTreeMap::new(), false).status, ConditionStatus::True);
-        for change in [
-            |document: &mut Value| document["metadata"]["generation"] = json!(3),
-            |document: &mut Value| document["status"]["conditions"] = json!([]),
-            |document: &mut Value| document["status"]["conditions"][0]["status"] = json!("False"),
-        ] {
-            let deployments = deployment(change);
-            let condition = every_node_ready(&deployments, false);
-            assert!(
-                condition.status == ConditionStatus::False && condition.reason == "HealthCheckUnsuccessful",
-                "{condition:?}"
-            );
-            assert_eq!(every_node_ready(&deployments, true).message, "Shoot is hibernated");
-        }
-        let operation = json!({"description": "no room", "errorCode": "ResourceExhausted"});
-        let failed = json!([{"name": "m1", "lastOperation": operation}]);
-        let condition = every_node_ready(&deployment(|document| document["status"]["failedMachines"] = failed), false);
-        assert_eq!(condition.message, "machine \"m1\" failed: no room");
-        assert_eq!(condition.codes, [ErrorCode::InfraResourcesDepleted].into());
     }
 
     #[test]
@@ -451,11 +378,5 @@ mod tests {
         let turned = Condition::unmet(ConditionType::EveryNodeReady, "HealthCheckUnsuccessful", "badly");
         let third = reported(present, &[turned], NOW).unwrap();
         assert_eq!(third[1]["lastTransitionTime"], NOW);
-    }
-
-    #[test]
-    fn a_check_that_cannot_be_made_is_unknown() {
-        let written = reported(&[], &[every_node_unknown("no answer")], NOW).unwrap();
-        assert_eq!((&written[0]["status"], &written[0]["reason"]), (&json!("Unknown"), &json!("ConditionCheckError")));
     }
 }

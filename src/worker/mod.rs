@@ -9,6 +9,7 @@
 //!  rolls            changes + MachineObjects                 → whose machines are replaced, and why (class_inputs)
 //!  progress         plan + MachineObjects after the writes   → what the machines are waited for
 //!  conditions       plan + progress + failed writes          → conditions
+//!  every_node_ready machine deployments                      → a condition, unless somebody else has written it
 //!  versions_current what is known of the shoot's versions     → a condition
 //!  events           conditions before + progress             → what events are published about
 //!  outcome          all of it                                → Succeeded, Waiting or Failed, and when to requeue
@@ -28,6 +29,7 @@ pub mod desired;
 pub mod difference;
 pub mod digest;
 pub mod events;
+pub mod every_node_ready;
 pub mod machine_objects;
 pub mod machine_state;
 pub mod orphans;

@@ -1,19 +1,26 @@
 //! Pure: what becomes of a Worker of which nothing is asked, from its status and its machine objects alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::api::gardener::{UpdateStrategy, Worker};
 use crate::api::machine::{MachineDeployment, MachineSet};
 use crate::worker::conditions::{
-    Condition, ConditionStatus, every_node_ready, every_node_unknown, is_denied, is_recorded, is_recorded_hibernated,
-    is_recorded_unselected,
+    Condition, ConditionStatus, is_denied, is_recorded, is_recorded_hibernated, is_recorded_unselected,
 };
+use crate::worker::every_node_ready::{HealthCheck, every_node_ready, every_node_unknown};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::progress::is_selected;
 use crate::worker::request::{Trigger, trigger};
 use crate::worker::status::StatusReport;
+
+/// Nodes that are not ready are reported when that has lasted so long: the Go extension checks that often, and an autoscaler's
+/// change, which machine-controller-manager takes a moment to see, is no fault.
+const LASTING: Duration = Duration::from_secs(30);
+/// Somebody else's health check, every 30 s in the Go extension, would have seen by then that nodes are not ready: it is gone.
+const ABANDONED: Duration = Duration::from_secs(120);
 
 /// What has to be found out about a Worker of which nothing is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +56,12 @@ pub enum SteadyFinding {
     UpdateDue,
     /// Its nodes are as the condition says, or better: the report is written now.
     Current(StatusReport),
-    /// Nodes are not ready, and the condition says otherwise: the report is written once that has lasted.
-    Unready(StatusReport),
+    /// Nodes are not ready, and the condition says otherwise: the report is written once that has lasted so long.
+    Unready(StatusReport, Duration),
 }
 
-/// Judges a steady Worker. `deployments` are its machine deployments, or why they can't be read; `objects` are all its machine
+/// Judges a steady Worker. The condition that gardenlet reads is left to whoever `health_check` says, and a Worker that has only
+/// been taken over is not written before something is asked. `deployments` are its machine deployments, or why they can't be read; `objects` are all its machine
 /// objects, for one with pools that are updated by hand.
 #[must_use]
 pub fn judge_steady(
@@ -61,10 +69,15 @@ pub fn judge_steady(
     deployments: Result<&BTreeMap<String, LiveDeployment>, &str>,
     objects: Option<&MachineObjects>,
     is_hibernated: bool,
+    health_check: HealthCheck,
     now: Timestamp,
 ) -> SteadyFinding {
     if objects.is_some_and(|objects| is_update_due(worker, objects)) {
         return SteadyFinding::UpdateDue;
+    }
+    let present = &worker.status.conditions;
+    if health_check == HealthCheck::OfWriter && is_recorded_hibernated(present).is_none() {
+        return SteadyFinding::Current(StatusReport::default());
     }
     let condition = match deployments {
         Ok(deployments) => every_node_ready(deployments, is_hibernated),
@@ -74,13 +87,18 @@ pub fn judge_steady(
         return SteadyFinding::Current(StatusReport::of_condition(worker, None, now));
     }
     let is_ready = condition.status == ConditionStatus::True;
+    let is_left = health_check.leaves(present);
+    if is_left && (is_ready || is_denied(present, condition.condition_type)) {
+        return SteadyFinding::Current(StatusReport::of_condition(worker, None, now));
+    }
     let report = StatusReport::of_condition(worker, Some(&condition), now);
-    if is_ready { SteadyFinding::Current(report) } else { SteadyFinding::Unready(report) }
+    match is_ready {
+        true => SteadyFinding::Current(report),
+        false => SteadyFinding::Unready(report, if is_left { ABANDONED } else { LASTING }),
+    }
 }
 
-/// Whether the status says so. A condition that is true may be recorded in other words, or not at all: those of the Go
-/// extension, whose health checks may still run, would change places with ours for ever, and a Worker that is taken over is not
-/// written before something is asked or wrong.
+/// Whether the status says so. A condition that is true may be recorded in other words, or not at all: nobody acts on words.
 fn is_reported(worker: &Worker, condition: &Condition) -> bool {
     let conditions = &worker.status.conditions;
     is_recorded(conditions, condition)
@@ -143,30 +161,54 @@ mod tests {
     }
 
     fn judged(conditions: &Value, deployments: Result<&BTreeMap<String, LiveDeployment>, &str>) -> SteadyFinding {
-        judge_steady(&worker(conditions), deployments, None, false, Timestamp::UNIX_EPOCH)
+        judge_steady(&worker(conditions), deployments, None, false, HealthCheck::OfWriter, Timestamp::UNIX_EPOCH)
+    }
+
+    /// A Worker that this controller has operated, and the condition as it is recorded.
+    fn recorded(status: &str, message: &str) -> Value {
+        json!([
+            {"type": "PoolsReady", "status": "True", "reason": "AllPoolsReady", "message": ""},
+            {"type": "EveryNodeReady", "status": status, "reason": "R", "message": message},
+        ])
+    }
+
+    fn written(finding: SteadyFinding) -> Option<Value> {
+        let (SteadyFinding::Current(report) | SteadyFinding::Unready(report, _)) = finding else { panic!("an update") };
+        let patch = report.patch(TextSize::Full)?;
+        Some(patch["status"]["conditions"][1]["status"].clone())
     }
 
     #[test]
-    fn a_condition_in_the_words_of_the_go_extension_stays_while_it_is_true() {
-        let theirs = json!([{"type": "EveryNodeReady", "status": "True", "reason": "Theirs", "message": "all well"}]);
-        let SteadyFinding::Current(report) = judged(&theirs, Ok(&BTreeMap::new())) else { panic!("it is true") };
-        assert_eq!(report.patch(TextSize::Full), None);
-        let SteadyFinding::Unready(report) = judged(&theirs, Err("unreadable")) else { panic!("it is not true") };
-        let patch = report.patch(TextSize::Full).unwrap();
-        assert_eq!(patch["status"]["conditions"][0]["status"], "Unknown");
+    fn a_condition_of_another_health_check_stays_as_long_as_that_lives() {
+        let none = BTreeMap::new();
+        for status in ["True", "False"] {
+            assert_eq!(written(judged(&recorded(status, "theirs"), Ok(&none))), None, "{status}");
+        }
+        assert_eq!(written(judged(&recorded("False", "theirs"), Err("unreadable"))), None, "they have seen it");
+        let finding = judged(&recorded("True", "theirs"), Err("unreadable"));
+        assert!(matches!(finding, SteadyFinding::Unready(_, ABANDONED)), "{finding:?}");
+        assert_eq!(written(finding), Some("Unknown".into()));
+        let theirs = worker(&recorded("False", "theirs"));
+        let ours = judge_steady(&theirs, Ok(&none), None, false, HealthCheck::Ours, Timestamp::UNIX_EPOCH);
+        assert_eq!(written(ours), Some("True".into()));
     }
 
     #[test]
-    fn nothing_is_written_while_nodes_are_ready_and_no_condition_denies_it() {
-        let written = |conditions: &Value| {
-            let SteadyFinding::Current(report) = judged(conditions, Ok(&BTreeMap::new())) else {
-                panic!("the nodes are ready")
-            };
-            report.patch(TextSize::Full)
-        };
-        assert_eq!(written(&json!([])), None);
-        let patch = written(&json!([{"type": "EveryNodeReady", "status": "Unknown"}])).unwrap();
-        assert_eq!(patch["status"]["conditions"][0]["status"], "True");
+    fn our_condition_follows_and_its_words_do_not_matter_while_it_is_true() {
+        let (none, ours) = (BTreeMap::new(), "Machine \"m\" failed: no room");
+        assert_eq!(written(judged(&recorded("False", ours), Ok(&none))), Some("True".into()));
+        assert_eq!(written(judged(&recorded("True", "The shoot is hibernated."), Ok(&none))), None);
+        let finding = judged(&recorded("True", "The shoot is hibernated."), Err("unreadable"));
+        assert!(matches!(finding, SteadyFinding::Unready(_, LASTING)), "{finding:?}");
+    }
+
+    #[test]
+    fn a_worker_that_was_only_taken_over_is_not_written() {
+        let left_behind = json!([{"type": "ControlPlaneHealthy", "status": "True"}]);
+        for deployments in [Ok(&BTreeMap::new()), Err("unreadable")] {
+            let SteadyFinding::Current(report) = judged(&left_behind, deployments) else { panic!("nothing is asked") };
+            assert_eq!(report.patch(TextSize::Full), None);
+        }
     }
 
     fn by_hand(reason: &str) -> Worker {

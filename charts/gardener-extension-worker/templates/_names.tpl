@@ -30,6 +30,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
       "extension-classes" $values.workers.extensionClasses
       "worker-max-concurrent-reconciles" $values.workers.maxConcurrentReconciles
       "ignore-operation-annotation" $values.workers.ignoreOperationAnnotation
+      "health-check" $values.workers.healthCheck
       "version-forecast" $values.workers.versionForecast
       "shadow" $values.shadow
       "log-level" $values.logging.level

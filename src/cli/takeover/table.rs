@@ -82,6 +82,11 @@ fn writers(writers: &Writers, width: usize) -> String {
         let last = manager.last.as_ref().map(|last| format!(", last {last}")).unwrap_or_default();
         table.row([format!("manager {}", manager.name).into(), format!("fields of {objects}{last}").into()]);
     }
+    if writers.health_checks_of_others > 0 {
+        let workers = counted(writers.health_checks_of_others as u64, "Worker");
+        let state = format!("of {workers}: another health check's; left to it without --health-check");
+        table.row(["condition EveryNodeReady".into(), state.into()]);
+    }
     for unknown in &writers.unknown {
         table.row(["not known".into(), Cell::styled(unknown.clone(), CAREFUL)]);
     }

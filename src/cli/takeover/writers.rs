@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::cli::preview::pairs::Loaded;
 use crate::process::election::LEASE;
+use crate::worker::every_node_ready::HealthCheck;
 
 /// Name of the worker controller for the Go extension's `--disable-controllers`.
 const WORKER_CONTROLLER: &str = "worker";
@@ -31,6 +32,8 @@ pub(super) struct Writers {
     pub(super) leases: Vec<LeaderLease>,
     /// Managers of fields of Workers and machine deployments.
     pub(super) managers: Vec<Manager>,
+    /// Workers whose condition `EveryNodeReady` another health check has written; the controller leaves it to that one.
+    pub(super) health_checks_of_others: usize,
     /// What could not be looked at, and why.
     pub(super) unknown: Vec<String>,
 }
@@ -93,10 +96,13 @@ impl Writers {
         }
     }
 
-    /// Counts who has written the Workers and their machine deployments.
+    /// Counts who has written the Workers, their health and their machine deployments.
     pub(super) fn count_managers<'a>(&mut self, workers: impl Iterator<Item = &'a Loaded>) {
         let mut managers: BTreeMap<String, Manager> = BTreeMap::new();
         for loaded in workers {
+            let conditions = loaded.inputs.worker.value.pointer("/status/conditions").and_then(Value::as_array);
+            let is_theirs = conditions.is_some_and(|present| HealthCheck::OfWriter.leaves(present));
+            self.health_checks_of_others += usize::from(is_theirs);
             let deployments = loaded.live.deployments.values().map(|deployment| &deployment.document);
             for object in deployments.chain([&loaded.inputs.worker.value]) {
                 for (name, last) in managers_of(object) {

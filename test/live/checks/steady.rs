@@ -137,6 +137,38 @@ async fn node_conditions_follow_machines_between_operations() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn the_health_check_of_another_controller_is_left_alone() -> Result<()> {
+    let cluster = program::shared().await?;
+    let audit = cluster.audit().await?;
+    let shoot = Shoot::new(cluster, "theirs").await?;
+    let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
+    shoot.create(|_| {}).await?;
+    let well = shoot.succeeded().await?;
+    // Theirs also counts nodes, and finds fault with what is well for us.
+    let mut conditions = well["status"]["conditions"].clone();
+    for condition in conditions.as_array_mut().context("no conditions")? {
+        if condition["type"] == "EveryNodeReady" {
+            condition["status"] = "False".into();
+            condition["message"] = "not enough nodes are registered".into();
+        }
+    }
+    set_status(&shoot, Kind::Worker, "fleet", json!({"conditions": conditions})).await?;
+    let before = audit.mark().await?;
+    // Something that our own health check would look at.
+    let deployment = format!("{}-bow-z1", shoot.namespace);
+    shoot.change(Kind::MachineDeployment, &deployment, |object| object["metadata"]["labels"]["seen"] = json!("1")).await?;
+    shoot.annotate_worker().await?;
+    let done = shoot.succeeded().await?;
+    let theirs = condition(&done, "EveryNodeReady");
+    ensure!(theirs["message"] == "not enough nodes are registered", "{theirs}");
+    let mut requests = audit.requests(CONTROLLER, before).await?;
+    requests.retain(|request| request.namespace == shoot.namespace);
+    let table = Table::of(&requests);
+    ensure!(table.count("patch", "workers/status") == 1, "more than the answer:\n{table}");
+    Ok(())
+}
+
 fn condition(worker: &Value, name: &str) -> Value {
     let mut conditions = worker["status"]["conditions"].as_array().into_iter().flatten();
     conditions.find(|condition| condition["type"] == name).cloned().unwrap_or_default()
