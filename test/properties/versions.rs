@@ -64,15 +64,15 @@ fn profile() -> impl Strategy<Value = Value> {
 }
 
 fn shoot() -> impl Strategy<Value = Value> {
-    let pool =
-        ("[a-c]", "[12]\\.[0-2]\\.[0-2](-gen2)?", prop::option::of("1\\.3[0-3]\\.[0-3]"), any::<bool>(), any::<bool>());
+    let pool = ("[12]\\.[0-2]\\.[0-2](-gen2)?", prop::option::of("1\\.3[0-3]\\.[0-3]"), any::<bool>(), any::<bool>());
     let window = prop::option::of(prop::sample::select(vec!["220000+0000", "233000+0100", "010000-0830", "noon"]));
     let pools = prop::collection::vec(pool, 0..4);
     ("1\\.3[0-3]\\.[0-3]", pools, window, any::<bool>(), any::<bool>()).prop_map(
         |(version, pools, window, kubernetes, image)| {
-            let pool = |(name, image, version, in_place, known): (String, String, Option<String>, bool, bool)| {
+            // The API server takes each name of a pool once.
+            let pool = |(number, (image, version, in_place, known)): (usize, (String, Option<String>, bool, bool))| {
                 json!({
-                    "name": name, "kubernetes": {"version": version}, "minimum": 1, "maximum": 3,
+                    "name": format!("pool-{number}"), "kubernetes": {"version": version}, "minimum": 1, "maximum": 3,
                     "machine": {"type": if known { "t" } else { "t2" }, "image": {"name": "os", "version": image}},
                     "updateStrategy": if in_place { "AutoInPlaceUpdate" } else { "AutoRollingUpdate" },
                 })
@@ -85,7 +85,7 @@ fn shoot() -> impl Strategy<Value = Value> {
                         "timeWindow": window.map(|begin| json!({"begin": begin, "end": "003000+0000"})),
                         "autoUpdate": {"kubernetesVersion": kubernetes, "machineImageVersion": image},
                     },
-                    "provider": {"workers": pools.into_iter().map(pool).collect::<Vec<_>>()},
+                    "provider": {"workers": pools.into_iter().enumerate().map(pool).collect::<Vec<_>>()},
                 },
                 "status": {"lastOperation": {"state": "Succeeded"}},
             })
@@ -145,6 +145,8 @@ proptest! {
         // Within the window it would act at once.
         prop_assume!(!half.window().contains(moment(0)));
         half.advance(moment(on_the_way));
+        // What a controller that crashes does later depends on who starts it again.
+        prop_assume!(half.steps.iter().all(|step| step.run.crash.is_none()));
         let steps = |state: &MaintainedShoot, from: i64| {
             let steps = forecast(state, &catalog, &garden, [moment(from), moment(END)]).steps.into_iter();
             let behind = steps.filter(|step| step.time >= moment(on_the_way));

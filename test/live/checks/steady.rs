@@ -157,7 +157,9 @@ async fn the_health_check_of_another_controller_is_left_alone() -> Result<()> {
     let before = audit.mark().await?;
     // Something that our own health check would look at.
     let deployment = format!("{}-bow-z1", shoot.namespace);
-    shoot.change(Kind::MachineDeployment, &deployment, |object| object["metadata"]["labels"]["seen"] = json!("1")).await?;
+    shoot
+        .change(Kind::MachineDeployment, &deployment, |object| object["metadata"]["labels"]["seen"] = json!("1"))
+        .await?;
     shoot.annotate_worker().await?;
     let done = shoot.succeeded().await?;
     let theirs = condition(&done, "EveryNodeReady");
