@@ -18,6 +18,7 @@ mod roll;
 mod scale;
 mod scale_sets;
 mod secrecy;
+mod server_groups;
 mod status_size;
 mod steady;
 mod undecodable;
