@@ -205,6 +205,24 @@ async fn failures_have_the_code_of_their_cause_and_keep_the_record() {
 }
 
 #[tokio::test]
+async fn a_deletion_that_fails_keeps_the_record_and_is_tried_again() {
+    let stand_in = stand_in();
+    let process = Process::new(WriteAccess::Allowed);
+    let made = records(&process.ensure(&worker(&stand_in, "affinity", json!([]))).await);
+    stand_in.set(|state| state.fails = vec![Fault::of("delete", 409, "in use").times(1)]);
+    let gone = worker(&stand_in, "", made);
+    let CleanUp::Failed(failure, _) = process.clean_up(&gone, &[]).await else { panic!("the deletion fails") };
+    assert!(failure.message.contains("in use"), "{failure:?}");
+    assert_eq!(stand_in.names().len(), 1);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !matches!(process.clean_up(&gone, &[]).await, CleanUp::Done(Some(_))) {
+        assert!(Instant::now() < deadline, "it is not tried again");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(stand_in.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn an_expired_token_is_renewed() {
     let stand_in = stand_in();
     stand_in.set(|state| state.fails = vec![Fault::of("list", 401, "").times(1)]);

@@ -63,6 +63,8 @@ pub struct State {
     pub page: usize,
     /// How long each answer takes.
     pub delay: Duration,
+    /// The id of a new group, from its name and from how many were made.
+    pub id_of: Box<dyn Fn(&str, u32) -> String + Send>,
     /// Regions with a compute endpoint.
     pub regions: Vec<String>,
     calls: Vec<Call>,
@@ -158,6 +160,7 @@ impl Default for State {
             fails: Vec::new(),
             page: 1000,
             delay: Duration::ZERO,
+            id_of: Box::new(|_, number| made(number)),
             regions: vec!["region-1".to_owned()],
             calls: Vec::new(),
             tokens: 0,
@@ -220,7 +223,7 @@ pub fn set_policy(worker: &mut Value, name: &str, policy: &str) {
     config["serverGroup"] = json!({ "policy": policy });
 }
 
-/// The id of the group that a project makes at that place, counted from one.
+/// The id of the group that a project makes at that place, counted from one, unless a test says otherwise.
 #[must_use]
 pub fn made(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
@@ -302,7 +305,7 @@ impl State {
             ("create", _) => {
                 self.made += 1;
                 let mut group = call.body["server_group"].clone();
-                group["id"] = json!(made(self.made));
+                group["id"] = json!((self.id_of)(group["name"].as_str().unwrap_or_default(), self.made));
                 self.groups.push(group.clone());
                 respond(200, &json!({ "server_group": group }).to_string())
             }
