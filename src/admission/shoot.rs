@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::image::{ToCompare, pools_to_compare};
+use super::image::{ToCompare, pools_configured, pools_to_compare};
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::subject::{Subject, read, same};
@@ -41,7 +41,7 @@ pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
     let old = old.as_ref().map(|old| &old.spec.provider);
     let rules = providers.for_worker_type(&pools.provider_type);
     let errors = rules.map_or_else(|_| FieldErrors::default(), |rules| rules.validate_shoot_pools(&pools, old));
-    let positions = pools_to_compare(&pools, old);
+    let (positions, configured) = (pools_to_compare(&pools, old), pools_configured(&pools, old));
     let namespace = shoot.metadata.namespace.unwrap_or_default();
     let profile = match (cloud_profile, cloud_profile_name) {
         (Some(reference), _) if reference.kind == "NamespacedCloudProfile" => {
@@ -50,10 +50,10 @@ pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
         (Some(reference), _) => ProfileReference::CloudProfile(reference.name),
         (None, name) => ProfileReference::CloudProfile(name.unwrap_or_default()),
     };
-    if positions.is_empty() || !profile.is_a_name() {
+    if positions.is_empty() && configured.is_empty() || !profile.is_a_name() {
         return Err(verdict(what, &errors, Vec::new()));
     }
-    Ok(ToCompare { errors, pools, positions, region, profile })
+    Ok(ToCompare { errors, pools, positions, configured, region, profile })
 }
 
 fn keeps_its_pools(subject: Subject<'_>) -> bool {
