@@ -11,6 +11,7 @@ mod failed_machines;
 mod foreign_workers;
 mod move_seed;
 mod nothing_differs;
+mod one_cloud;
 mod reconcile_on_change;
 mod remove_pool;
 mod restart;
