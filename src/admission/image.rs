@@ -29,23 +29,36 @@ pub(super) struct ToCompare {
     pub(super) pools: ShootPools,
     /// Those whose machines need an image that they did not need before.
     pub(super) positions: Vec<usize>,
+    /// Those with a provider config that they did not have before.
+    pub(super) configured: Vec<usize>,
     pub(super) region: String,
     pub(super) profile: ProfileReference,
 }
 
 /// Pools whose machines need an image that they did not need before: positions among the pools.
 pub(super) fn pools_to_compare(pools: &ShootPools, old: Option<&ShootPools>) -> Vec<usize> {
-    let is_new = |pool: &ShootPool| {
-        let before = old.and_then(|old| old.workers.iter().find(|before| before.name == pool.name));
-        before.is_none_or(|before| before.machine != pool.machine)
-    };
     let names_all = |pool: &ShootPool| {
         let image = pool.machine.image.as_ref();
         image.is_some_and(|image| !image.name.is_empty() && !image.version.is_empty())
             && !pool.machine.machine_type.is_empty()
     };
-    let positions = pools.workers.iter().enumerate().filter(|(_, pool)| names_all(pool) && is_new(pool));
-    positions.map(|(position, _)| position).collect()
+    positions(pools, old, |pool, before| names_all(pool) && before.is_none_or(|before| before.machine != pool.machine))
+}
+
+/// Pools with a provider config that they did not have before: positions among the pools.
+pub(super) fn pools_configured(pools: &ShootPools, old: Option<&ShootPools>) -> Vec<usize> {
+    let config = |pool: &ShootPool| pool.provider_config.as_ref().map(|config| config.get().to_owned());
+    positions(pools, old, |pool, before| pool.provider_config.is_some() && before.and_then(config) != config(pool))
+}
+
+fn positions(
+    pools: &ShootPools,
+    old: Option<&ShootPools>,
+    counts: impl Fn(&ShootPool, Option<&ShootPool>) -> bool,
+) -> Vec<usize> {
+    let before = |pool: &ShootPool| old?.workers.iter().find(|before| before.name == pool.name);
+    let pools = pools.workers.iter().enumerate().filter(|(_, pool)| counts(pool, before(pool)));
+    pools.map(|(position, _)| position).collect()
 }
 
 /// Compares pools with the profile of their Shoot, and adds what is wrong to what was wrong before. `what` is the Shoot.
@@ -56,7 +69,7 @@ pub(super) fn compare(
     providers: Providers,
     now: Timestamp,
 ) -> Verdict {
-    let ToCompare { mut errors, pools, positions, region, profile: _ } = left;
+    let ToCompare { mut errors, pools, positions, configured, region, profile: _ } = left;
     let mut warnings = Vec::new();
     let format = providers.profile_format(&profile.provider_type);
     // Wrong profiles are refused by themselves; they are no fault of the Shoot.
@@ -65,6 +78,11 @@ pub(super) fn compare(
         let definitions = format.definitions(&profile.machine_capabilities);
         let offer = Offer { profile, format, config: &*config, definitions: &definitions, region: &region, now };
         let path = FieldPath::new("spec.provider.workers");
+        for (position, pool) in
+            configured.into_iter().filter_map(|position| Some((position, pools.workers.get(position)?)))
+        {
+            offer.config.validate_pool(pool, path.index(position), &mut errors);
+        }
         for position in positions {
             let Some(pool) = pools.workers.get(position) else { continue };
             offer.compare(pool, path.index(position), &mut errors, &mut warnings);
@@ -212,12 +230,18 @@ mod tests {
 
     fn compared(machine_type: &str, version: &str) -> String {
         let pool = json!({"name": "a", "machine": {"type": machine_type, "image": {"name": "os", "version": version}}});
-        let pools: ShootPools = serde_json::from_str(&json!({"type": "azure", "workers": [pool]}).to_string()).unwrap();
-        let profile: ProfileSpec = serde_json::from_str(&profile().to_string()).unwrap();
-        let positions = pools_to_compare(&pools, None);
+        compared_to(&profile(), &pool, &json!({}))
+    }
+
+    fn compared_to(profile: &Value, pool: &Value, before: &Value) -> String {
+        let pools =
+            |pool: &Value| -> ShootPools { serde_json::from_str(&json!({"workers": [pool]}).to_string()).unwrap() };
+        let profile: ProfileSpec = serde_json::from_str(&profile.to_string()).unwrap();
+        let (pools, old) = (pools(pool), pools(before));
         let left = ToCompare {
             errors: FieldErrors::default(),
-            positions,
+            positions: pools_to_compare(&pools, Some(&old)),
+            configured: pools_configured(&pools, Some(&old)),
             pools,
             region: "eu".to_owned(),
             profile: ProfileReference::CloudProfile("p".to_owned()),
@@ -243,6 +267,26 @@ mod tests {
         assert!(tied.ends_with("Versions of os that fit any: 2 (supported), 1 (supported), 4 (preview)"), "{tied}");
         assert_eq!(compared("unknown", "2"), "", "that is Gardener's to refuse");
         assert!(compared("any", "9").contains("has no image for os@9"));
+    }
+
+    #[test]
+    fn a_server_group_policy_is_one_of_the_profile() {
+        let api_version = "openstack.provider.extensions.gardener.cloud/v1alpha1";
+        let config =
+            json!({"apiVersion": api_version, "kind": "CloudProfileConfig", "serverGroupPolicies": ["affinity"]});
+        let profile = json!({"type": "openstack", "providerConfig": config});
+        let pool = |policy: &str| {
+            let group = json!({"policy": policy});
+            json!({"name": "a", "providerConfig": {"apiVersion": api_version, "kind": "WorkerConfig", "serverGroup": group}})
+        };
+        assert_eq!(compared_to(&profile, &pool("affinity"), &json!({})), "");
+        assert_eq!(
+            compared_to(&profile, &pool("soft-affinity"), &pool("affinity")),
+            "Shoot a/b: spec.provider.workers[0].providerConfig.serverGroup.policy: Unsupported value: \"soft-affinity\": \
+             supported values: \"affinity\""
+        );
+        // The profile may have changed since.
+        assert_eq!(compared_to(&profile, &pool("soft-affinity"), &pool("soft-affinity")), "");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::image::{ToCompare, pools_to_compare};
+use super::image::{ToCompare, pools_configured, pools_to_compare};
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::subject::{Subject, read, same};
@@ -38,14 +38,14 @@ pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
     if pools.workers.is_empty() {
         return Err(Verdict::ALLOWED);
     }
-    let (errors, positions) = match keeps_its_pools(subject) {
+    let (errors, positions, configured) = match keeps_its_pools(subject) {
         true => Default::default(),
         false => {
             let old: Option<OrderedShoot> = subject.old.map(read).transpose()?;
             let old = old.as_ref().map(|old| &old.spec.provider);
             let rules = providers.for_worker_type(&pools.provider_type);
             let errors = rules.map_or_else(|_| FieldErrors::default(), |rules| rules.validate_shoot_pools(&pools, old));
-            (errors, pools_to_compare(&pools, old))
+            (errors, pools_to_compare(&pools, old), pools_configured(&pools, old))
         }
     };
     let namespace = shoot.metadata.namespace.unwrap_or_default();
@@ -56,10 +56,11 @@ pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
         (Some(reference), _) => ProfileReference::CloudProfile(reference.name),
         (None, name) => ProfileReference::CloudProfile(name.unwrap_or_default()),
     };
-    if !profile.is_a_name() || positions.is_empty() && versions(subject.object) == subject.old.and_then(versions) {
+    let is_the_same = || versions(subject.object) == subject.old.and_then(versions);
+    if !profile.is_a_name() || positions.is_empty() && configured.is_empty() && is_the_same() {
         return Err(verdict(what, &errors, Vec::new()));
     }
-    Ok(ToCompare { errors, pools, positions, region, profile })
+    Ok(ToCompare { errors, pools, positions, configured, region, profile })
 }
 
 fn keeps_its_pools(subject: Subject<'_>) -> bool {

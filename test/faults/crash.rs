@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result};
 use futures::future::{join_all, try_join_all};
 
 use crate::controller::Chatter;
-use crate::flow::Flow;
+use crate::flow::{Fleet, Flow};
 use crate::life::{Ends, Life};
 use crate::report::{Row, Times};
 use crate::world::World;
@@ -138,21 +138,27 @@ impl Schedule {
     }
 }
 
-/// Runs all of it, with so many lives side by side and at most so many kills in one go of a flow.
-pub(crate) async fn run(world: &World, ends: &Ends, side_by_side: usize, most_kills: usize) -> Result<Vec<Row>> {
+/// Runs all of it for a fleet, with so many lives side by side and at most so many kills in one go of a flow.
+pub(crate) async fn run(
+    world: &World,
+    ends: &Ends,
+    fleet: Fleet,
+    side_by_side: usize,
+    most_kills: usize,
+) -> Result<Vec<Row>> {
     let schedule = Arc::new(Mutex::new(Schedule::default()));
-    let lessons = (0..LESSONS).map(async |_| live(world, ends, &schedule, Purpose::Lesson).await);
+    let lessons = (0..LESSONS).map(async |_| live(world, ends, fleet, &schedule, Purpose::Lesson).await);
     try_join_all(lessons).await.context("a life without faults")?;
     join_all((0..side_by_side).map(async |_| {
         while lock(&schedule).goes_on() {
-            if let Err(error) = live(world, ends, &schedule, Purpose::Kills(most_kills)).await {
+            if let Err(error) = live(world, ends, fleet, &schedule, Purpose::Kills(most_kills)).await {
                 lock(&schedule).violations.entry(Flow::Create).or_default().push(format!("{error:#}"));
             }
         }
     }))
     .await;
     let schedule = lock(&schedule);
-    Ok(Flow::ALL.into_iter().map(|flow| row(flow, &schedule)).collect())
+    Ok(Flow::ALL.into_iter().map(|flow| row(fleet, flow, &schedule)).collect())
 }
 
 /// What a life is for.
@@ -165,8 +171,14 @@ enum Purpose {
 }
 
 /// One life, until nothing is left to do for it.
-async fn live(world: &World, ends: &Ends, schedule: &Arc<Mutex<Schedule>>, purpose: Purpose) -> Result<()> {
-    let mut life = Life::begin_with(world, "crash", ends, Chatter::Usual).await?;
+async fn live(
+    world: &World,
+    ends: &Ends,
+    fleet: Fleet,
+    schedule: &Arc<Mutex<Schedule>>,
+    purpose: Purpose,
+) -> Result<()> {
+    let mut life = Life::begin_with(world, "crash", ends, Chatter::Usual, fleet).await?;
     let mut last = Flow::Create;
     for flow in Flow::ALL {
         if purpose != Purpose::Lesson && !lock(schedule).is_open_from(flow) {
@@ -242,13 +254,13 @@ fn killing(
     }
 }
 
-fn row(flow: Flow, schedule: &Schedule) -> Row {
+fn row(fleet: Fleet, flow: Flow, schedule: &Schedule) -> Row {
     let points = schedule.points.get(&flow).cloned().unwrap_or_default();
     let count = |wanted: fn(&State) -> bool| points.values().filter(|state| wanted(state)).count();
     let covered = count(|state| *state == State::Covered);
     let absent = count(|state| *state == State::Absent);
     for ((write, moment), _) in points.iter().filter(|(_, state)| **state == State::Absent) {
-        println!("{}, rare: {moment:?} {} (number {})", flow.name(), write.request, write.number);
+        println!("{}, {}, rare: {moment:?} {} (number {})", fleet.name(), flow.name(), write.request, write.number);
     }
     let mut violations = schedule.violations.get(&flow).cloned().unwrap_or_default();
     let open = count(|state| *state == State::Open);
@@ -257,7 +269,7 @@ fn row(flow: Flow, schedule: &Schedule) -> Row {
     }
     let times = |of: &BTreeMap<Flow, Vec<Duration>>| Times::of(of.get(&flow).cloned().unwrap_or_default());
     Row {
-        what: format!("killed before and after each write: {}", flow.name()),
+        what: format!("{}, killed before and after each write: {}", fleet.name(), flow.name()),
         covered: format!(
             "{covered} of {} points{}",
             covered + open,

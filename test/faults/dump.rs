@@ -87,6 +87,8 @@ fn canonical(namespace: &str, object: &Value) -> Value {
     for member in ["uid", "resourceVersion", "creationTimestamp"] {
         object["metadata"][member].take();
     }
+    // Names the namespace, in base64.
+    object.pointer_mut("/data/authURL").map(Value::take);
     if let Some(state) = object.pointer_mut("/status/state") {
         // Packed; what came of it is in the objects.
         *state = json!("some");

@@ -9,6 +9,7 @@ use crate::life::LONG;
 use crate::observer::{Seen, Version};
 use test_support::cluster::eventually;
 use test_support::migration::{kept_machines, restored_worker, take_away};
+use test_support::openstack::{Project, ask_for_groups};
 use test_support::shoot::{Documents, Kind, Shoot, pool, set_image};
 
 /// The pools, each in three zones.
@@ -18,8 +19,64 @@ const ZONES: [&str; 3] = ["1", "2", "3"];
 pub(crate) const REMOVED: &str = "stern";
 /// The deployment that has two machines while the control plane moves; the others have one.
 pub(crate) const GROWN: &str = "bow-z1";
+/// The zone of the other clouds' pools as AliCloud names deployments.
+const GROWN_OF_ALICLOUD: &str = "bow-eu-central-1a";
 /// Machines of a pool: one for each zone at least, two at most.
 const BOUNDS: [i32; 2] = [3, 6];
+
+/// Whose pools they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fleet {
+    /// Azure's, each pool in three zones.
+    Azure,
+    /// Those of an example, each pool in one zone. On OpenStack each has a server group.
+    Example(&'static str),
+}
+
+impl Fleet {
+    /// The clouds with an example.
+    pub(crate) const EXAMPLES: [Self; 4] =
+        [Self::Example("aws"), Self::Example("gcp"), Self::Example("alicloud"), Self::Example("openstack")];
+
+    /// As in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Azure => "azure",
+            Self::Example(cloud) => cloud,
+        }
+    }
+
+    async fn create(self, shoot: &Shoot, openstack: &Project) -> Result<()> {
+        let Self::Example(cloud) = self else { return shoot.create(three_pools_in_three_zones).await };
+        let documents = |documents: &mut Documents| {
+            three_pools(documents.of_kind("Worker"), "web", |pool| pool["zones"] = json!([pool["zones"][0]]));
+            if cloud == "openstack" {
+                let policies = POOLS.map(|name| (name, "soft-anti-affinity"));
+                ask_for_groups(documents.all(), openstack, &policies);
+            }
+        };
+        shoot.create_example_with(cloud, documents).await
+    }
+
+    fn next_image(self) -> &'static str {
+        match self {
+            Self::Azure => "12.2.0",
+            Self::Example(_) => "1877.9.0",
+        }
+    }
+
+    fn grown(self) -> &'static str {
+        match self {
+            Self::Example("alicloud") => GROWN_OF_ALICLOUD,
+            _ => GROWN,
+        }
+    }
+}
+
+/// Whether it is the deployment that has two machines while the control plane moves.
+pub(crate) fn is_grown(deployment: &str) -> bool {
+    deployment.ends_with(GROWN) || deployment.ends_with(GROWN_OF_ALICLOUD)
+}
 
 /// A flow, in the order of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,16 +125,14 @@ impl Flow {
     }
 
     /// Asks for it. Returns the revision from which on it may be over.
-    pub(crate) async fn begin(self, shoot: &Shoot) -> Result<u64> {
+    pub(crate) async fn begin(self, shoot: &Shoot, fleet: Fleet, openstack: &Project) -> Result<u64> {
         match self {
             Self::Create => {
-                shoot.create(three_pools_in_three_zones).await?;
+                fleet.create(shoot, openstack).await?;
                 Ok(0)
             }
             Self::Confirm => confirm(shoot).await,
-            Self::Roll => {
-                request(shoot, |worker| POOLS.iter().for_each(|name| set_image(worker, name, "12.2.0"))).await
-            }
+            Self::Roll => request(shoot, |worker| roll(worker, fleet.next_image())).await,
             Self::PoolRemoval => request(shoot, remove_pool).await,
             Self::Hibernate | Self::Wake => {
                 let hibernates = self == Self::Hibernate;
@@ -92,7 +147,7 @@ impl Flow {
             }
             Self::Migrate => {
                 // The autoscaler has made the first deployment larger: that must not get lost on the way.
-                let grown = format!("{}-{GROWN}", shoot.namespace);
+                let grown = format!("{}-{}", shoot.namespace, fleet.grown());
                 shoot
                     .change(Kind::MachineDeployment, &grown, |deployment| deployment["spec"]["replicas"] = json!(2))
                     .await?;
@@ -199,18 +254,29 @@ async fn request_operation(shoot: &Shoot, operation: &str, change: impl Fn(&mut 
 
 /// The shoot of the faults: three equal pools in three zones each.
 pub(crate) fn three_pools_in_three_zones(documents: &mut Documents) {
-    let worker = documents.of_kind("Worker");
-    let model = pool(worker, REMOVED).clone();
+    three_pools(documents.of_kind("Worker"), REMOVED, |pool| {
+        pool["zones"] = json!(ZONES);
+        [pool["minimum"], pool["maximum"]] = BOUNDS.map(Value::from);
+    });
+}
+
+/// Three pools like this one, each with one machine in each zone.
+fn three_pools(worker: &mut Value, model: &str, change: impl Fn(&mut Value)) {
+    let model = pool(worker, model).clone();
     let pools = POOLS.map(|name| {
         let mut pool = model.clone();
         pool["name"] = json!(name);
-        pool["zones"] = json!(ZONES);
-        [pool["minimum"], pool["maximum"]] = BOUNDS.map(Value::from);
+        [pool["minimum"], pool["maximum"]] = [1, 2].map(Value::from);
         pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-1111111111111111"));
         pool["labels"] = json!({ "live.example/pool": name });
+        change(&mut pool);
         pool
     });
     worker["spec"]["pools"] = json!(pools);
+}
+
+fn roll(worker: &mut Value, image: &str) {
+    POOLS.iter().for_each(|name| set_image(worker, name, image));
 }
 
 fn remove_pool(worker: &mut Value) {

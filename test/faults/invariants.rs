@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::flow::{Flow, GROWN, REMOVED};
+use crate::flow::{Flow, REMOVED, is_grown};
 use crate::observer::{Objects, Version};
 use test_support::leaks;
 use test_support::shoot::Kind;
@@ -98,7 +98,7 @@ impl Check {
         }
         let Some(before) = before else {
             self.held(&format!("MachineDeployment {name}"));
-            let replicas = if flow == Flow::Restore && name.ends_with(GROWN) { 2 } else { 1 };
+            let replicas = if flow == Flow::Restore && is_grown(name) { 2 } else { 1 };
             if after["spec"]["replicas"] != replicas {
                 self.found.push(format!("MachineDeployment {name} begins with {} replicas", after["spec"]["replicas"]));
             }
@@ -142,7 +142,7 @@ impl Check {
             Flow::Hibernate => *after == 0,
             Flow::Wake if *before == 0 => *after == 1,
             // By the test, before it asks for the next flow.
-            Flow::Wake => name.ends_with(GROWN) && *before == 1 && *after == 2,
+            Flow::Wake => is_grown(name) && *before == 1 && *after == 2,
             _ => false,
         };
         if !allowed {

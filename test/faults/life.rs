@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
 
 use crate::controller::{Chatter, Controller};
 use crate::dump::Dump;
-use crate::flow::Flow;
+use crate::flow::{Fleet, Flow};
 use crate::invariants::{Mark, violations};
 use crate::observer::Seen;
 use crate::world::World;
+use test_support::cluster::eventually;
 use test_support::leaks;
+use test_support::openstack::Project;
 use test_support::proxy::{Call, Treatment};
 use test_support::shoot::{Kind, Shoot};
 
@@ -38,6 +41,8 @@ pub(crate) struct Life<'a> {
     pub(crate) world: &'a World,
     pub(crate) shoot: Shoot,
     pub(crate) controller: Controller,
+    fleet: Fleet,
+    openstack: Project,
     ends: Ends,
     marks: Vec<Mark>,
 }
@@ -54,13 +59,22 @@ pub(crate) struct Went {
 impl<'a> Life<'a> {
     /// Begins one in a namespace of its own.
     pub(crate) async fn begin(world: &'a World, prefix: &str, ends: &Ends) -> Result<Self> {
-        Self::begin_with(world, prefix, ends, Chatter::Debug).await
+        Self::begin_with(world, prefix, ends, Chatter::Debug, Fleet::Azure).await
     }
 
-    /// The same with a controller that logs so much.
-    pub(crate) async fn begin_with(world: &'a World, prefix: &str, ends: &Ends, chatter: Chatter) -> Result<Self> {
+    /// The same for a fleet, with a controller that logs so much.
+    pub(crate) async fn begin_with(
+        world: &'a World,
+        prefix: &str,
+        ends: &Ends,
+        chatter: Chatter,
+        fleet: Fleet,
+    ) -> Result<Self> {
         let (shoot, controller) = world.shoot(prefix, chatter).await?;
-        Ok(Self { world, shoot, controller, ends: ends.clone(), marks: Vec::new() })
+        let openstack = world.openstack.project(&shoot.namespace);
+        // Pools are provided for side by side.
+        openstack.set(|state| state.id_of = Box::new(|name, _| format!("id-of-{name}")));
+        Ok(Self { world, shoot, controller, fleet, openstack, ends: ends.clone(), marks: Vec::new() })
     }
 
     /// Goes through one flow to its end. Whenever the proxy stops the world, the controller is killed and started again.
@@ -84,12 +98,31 @@ impl<'a> Life<'a> {
             self.controller.restart()?;
         }
         self.controller.ensure_running()?;
+        if self.fleet == Fleet::Example("openstack") {
+            self.has_recorded_groups_alone().await?;
+        }
         Ok(Went { took: start.elapsed(), recovered_in: killed.map(|killed| killed.elapsed()) })
+    }
+
+    /// OpenStack has the server groups that the Worker's status tells of, and no others.
+    async fn has_recorded_groups_alone(&self) -> Result<()> {
+        eventually(LONG, "as many server groups as records", async || {
+            let worker = self.shoot.get(Kind::Worker, "fleet").await?.unwrap_or_default();
+            let records = &worker["status"]["providerStatus"]["serverGroupDependencies"];
+            let name = |record: &Value| record["name"].as_str().unwrap_or_default().to_owned();
+            let mut recorded: Vec<String> = records.as_array().into_iter().flatten().map(name).collect();
+            let mut there = self.openstack.names();
+            recorded.sort();
+            there.sort();
+            ensure!(recorded == there, "{recorded:?} are recorded, {there:?} are there");
+            Ok(())
+        })
+        .await
     }
 
     /// Asks for a flow. Returns the revision from which on it may be over.
     pub(crate) async fn ask(&mut self, flow: Flow) -> Result<u64> {
-        let since = flow.begin(&self.shoot).await?;
+        let since = flow.begin(&self.shoot, self.fleet, &self.openstack).await?;
         self.marks.push(Mark { since, flow });
         Ok(since)
     }

@@ -8,7 +8,7 @@
 //! observer     an independent witness: every version of every object
 //! invariants   what must hold at every moment
 //! dump         what a namespace holds, in a form that can be compared
-//! crash        killed before and after each write
+//! crash        killed before and after each write, with a Worker of each cloud
 //! network      lost answers, refusals, broken watches
 //! secrets      user data or credentials missing for a while
 //! edits        objects edited and deleted by hand
@@ -49,7 +49,8 @@ use anyhow::{Context as _, Result, ensure};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, try_join_all};
 
-use flow::Flow;
+use controller::Chatter;
+use flow::{Fleet, Flow};
 use life::{Ends, Life};
 use network::NetworkFault;
 use recovery::WatchFault;
@@ -91,11 +92,19 @@ fn run() -> Result<Vec<Row>> {
     runtime.block_on(async {
         let world = World::start().await?;
         let (ends, mut rows) = (Ends::default(), Vec::new());
-        undisturbed(&world, &ends).await.context("a life without faults")?;
-        if is_wanted("crash") {
-            let most_kills = if named.is_empty() { MOST_KILLS } else { 1 };
-            rows.extend(timed("crash", crash::run(&world, &ends, SIDE_BY_SIDE, most_kills)).await?);
+        undisturbed(&world, &ends, Fleet::Azure).await.context("a life without faults")?;
+        let most_kills = if named.is_empty() { MOST_KILLS } else { 1 };
+        if is_wanted("crash azure") {
+            let azure = crash::run(&world, &ends, Fleet::Azure, SIDE_BY_SIDE, most_kills);
+            rows.extend(timed("crash of azure", azure).await?);
         }
+        let others = Fleet::EXAMPLES.into_iter().filter(|fleet| is_wanted(&format!("crash {}", fleet.name())));
+        let others = try_join_all(others.map(async |fleet| {
+            let ends = Ends::default();
+            undisturbed(&world, &ends, fleet).await.with_context(|| format!("{} without faults", fleet.name()))?;
+            crash::run(&world, &ends, fleet, SIDE_BY_SIDE / Fleet::EXAMPLES.len(), most_kills).await
+        }));
+        rows.extend(timed("crash of other clouds", others).await?.into_iter().flatten());
         rows.extend(timed("side by side", beside_each_other(&world, &ends, is_wanted)).await?);
         Ok(rows)
     })
@@ -136,8 +145,8 @@ async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) 
 }
 
 /// A life without faults shows how each flow must end.
-async fn undisturbed(world: &World, ends: &Ends) -> Result<()> {
-    let mut life = Life::begin(world, "undisturbed", ends).await?;
+async fn undisturbed(world: &World, ends: &Ends, fleet: Fleet) -> Result<()> {
+    let mut life = Life::begin_with(world, "undisturbed", ends, Chatter::Debug, fleet).await?;
     for flow in Flow::ALL {
         life.go(flow).await?;
     }

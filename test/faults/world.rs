@@ -7,6 +7,7 @@ use anyhow::Result;
 use crate::controller::{Chatter, Controller};
 use crate::observer::Observer;
 use test_support::cluster::{self, ControlPlane, FAKER, Faker};
+use test_support::openstack::OpenStack;
 use test_support::shoot::Shoot;
 
 /// Machines take so long, so that something can happen while they are waited for.
@@ -16,6 +17,8 @@ const MACHINES_TAKE: Duration = Duration::from_millis(150);
 pub(crate) struct World {
     pub(crate) control_plane: &'static ControlPlane,
     pub(crate) observer: Observer,
+    /// The cloud of OpenStack's Workers, a project for each.
+    pub(crate) openstack: OpenStack,
     _machines: Faker,
 }
 
@@ -33,7 +36,7 @@ impl World {
     async fn on(control_plane: &'static ControlPlane) -> Result<Self> {
         let observer = Observer::start(control_plane).await?;
         let machines = Faker::start_with_machines(control_plane.client(FAKER).await?, None, MACHINES_TAKE);
-        Ok(Self { control_plane, observer, _machines: machines })
+        Ok(Self { control_plane, observer, openstack: OpenStack::start()?, _machines: machines })
     }
 
     /// A namespace with a controller for it, and nothing else yet.

@@ -25,6 +25,8 @@ pub(crate) struct Given {
     /// Objects of the garden.
     pub(crate) garden: Vec<Value>,
     pub(crate) azure: Azure,
+    /// `openstack` of the case.
+    pub(crate) openstack: Value,
     pub(crate) machines: Machines,
 }
 
@@ -78,6 +80,7 @@ fn of_folder(name: String, family: String, mut input: Value, expected: Value) ->
             failures: input["azure"]["fail"].take(),
             form: Form::Cases,
         },
+        openstack: input["openstack"].take(),
         machines,
     };
     Case { name, family, given, steps: vec![Step { operation, expected }] }
@@ -112,6 +115,7 @@ fn of_file(name: String, family: String, mut input: Value, measured: &Value) -> 
         objects,
         garden: Vec::new(),
         azure: Azure { scale_sets: list(&mut input["vmss"]), failures: Value::Null, form: Form::Flows },
+        openstack: Value::Null,
         machines: Machines::Healthy,
     };
     Ok(Case { name, family, given, steps })

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::azure::in_order_that_counts;
+use crate::openstack::changes;
 use test_support::measured::compare::{Difference, compare_list, compare_objects, compare_status, differ, items};
 
 /// All differences of a step. Where the Go extension fails before it has written anything, only the failure counts: we go on
@@ -43,6 +44,12 @@ pub(crate) fn compare(operation: &str, expected: &Value, found: &Value) -> Vec<D
     differences.append(&mut status);
     let [wanted, got] = [expected, found].map(|side| in_order_that_counts(&side["azureCalls"]));
     differ(at("azureCalls"), &wanted, &got, &mut differences);
+    let [wanted, mut got] = [expected, found].map(|side| changes(&side["openstackCalls"]));
+    if items(&found["openstackCalls"]).is_empty() && wanted != got {
+        // Not even looked for.
+        got = Value::Null;
+    }
+    differ(at("openstackCalls"), &wanted, &got, &mut differences);
     differ(at("deleted"), &expected["deleted"], &found["deleted"], &mut differences);
     for member in
         ["machinesWhenDeploymentsWereDeleted", "machineControllerManagerReplicas", "machineSetNames", "secretNames"]

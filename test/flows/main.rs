@@ -6,6 +6,7 @@
 //!   │ place         namespaces and a subscription of its own
 //!   │ machines      machine-controller-manager as the case has it
 //!   │ azure         scale sets as the case has them
+//!   │ openstack     server groups as the case has them
 //!   │ garden        ShootStates
 //!   ▼
 //! run            one operation after the other, each to its end  ──►  compare_flow, by the rules of deliberate.yaml
@@ -24,6 +25,7 @@ mod case;
 mod compare_flow;
 mod garden;
 mod machines;
+mod openstack;
 mod place;
 mod run;
 
@@ -44,12 +46,13 @@ use test_support::measured::cases;
 use test_support::measured::compare::Difference;
 use test_support::measured::deliberate::Rules;
 use test_support::measured::report::{self, Folder, Total};
+use test_support::openstack::OpenStack;
 use test_support::program;
 
 /// Cases that run side by side.
 const SIDE_BY_SIDE: usize = 12;
 /// Families of `test/parity/cases` in which something counts that is no plan.
-const FAMILIES: [&str; 10] = [
+const FAMILIES: [&str; 11] = [
     "azure/delete",
     "azure/existing-objects",
     "azure/hibernation",
@@ -60,7 +63,14 @@ const FAMILIES: [&str; 10] = [
     "gcp/existing",
     "alicloud/existing",
     "openstack/existing",
+    "openstack/server-groups",
 ];
+
+/// The stand-ins for clouds.
+struct Clouds {
+    azure: Azure,
+    openstack: OpenStack,
+}
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -84,11 +94,11 @@ async fn run_all(folders: Vec<PathBuf>, rules: &Rules) -> Result<ExitCode> {
     let cluster = ControlPlane::start().await?;
     let client = cluster.client(ADMIN).await?;
     garden::install(&client).await?;
-    let azure = Azure(Arm::start()?);
-    let controller = start(&cluster, &azure)?;
+    let clouds = Clouds { azure: Azure(Arm::start()?), openstack: OpenStack::start()? };
+    let controller = start(&cluster, &clouds.azure)?;
     let (mut total, mut number, mut refused) = (Total::default(), 0, 0);
     for folder in folders {
-        refused += run_folder(&folder, rules, &mut total, &mut number, &client, &azure).await;
+        refused += run_folder(&folder, rules, &mut total, &mut number, &client, &clouds).await;
     }
     controller.ensure_running()?;
     println!("\nrefused by the API server: {refused}");
@@ -121,7 +131,7 @@ async fn run_folder(
     total: &mut Total,
     number: &mut usize,
     client: &Client,
-    azure: &Azure,
+    clouds: &Clouds,
 ) -> usize {
     println!("\ncases in {}", folder.display());
     let cases = match case::collect(folder) {
@@ -147,7 +157,7 @@ async fn run_folder(
     *number += cases.len();
     let runs = futures::stream::iter(cases.into_iter().enumerate()).map(|(index, case)| async move {
         let place = Place::new(client.clone(), first + index, &case.given);
-        (differences(&case, place, azure).await, case)
+        (differences(&case, place, clouds).await, case)
     });
     let mut runs = runs.buffered(SIDE_BY_SIDE);
     while let Some((differences, case)) = runs.next().await {
@@ -161,8 +171,8 @@ async fn run_folder(
 }
 
 /// The differences of a case; `None` for one that no API server would store.
-async fn differences(case: &Case, place: Place, azure: &Azure) -> Option<Vec<Difference>> {
-    match run::run(case, place, azure).await {
+async fn differences(case: &Case, place: Place, clouds: &Clouds) -> Option<Vec<Difference>> {
+    match run::run(case, place, clouds).await {
         Ok(Outcome::NotStorable(reason)) => {
             println!("  {}/{}: {}", case.family, case.name, reason.chars().take(160).collect::<String>());
             None

@@ -25,6 +25,8 @@ pub(crate) struct Place {
     pub(crate) client: Client,
     /// Given names of namespaces and what they are here.
     namespaces: BTreeMap<String, String>,
+    /// Where the credentials of OpenStack lead to.
+    keystone: String,
     /// Whether the credentials name a subscription.
     has_subscription: bool,
     number: usize,
@@ -46,6 +48,7 @@ impl Place {
         let mut place = Self {
             client,
             namespaces: BTreeMap::new(),
+            keystone: String::new(),
             has_subscription: false,
             number,
             given: Vec::new(),
@@ -60,6 +63,11 @@ impl Place {
     fn own(&mut self, namespace: &str) -> String {
         let name = format!("flow-{:04}-{}", self.number, self.namespaces.len());
         self.namespaces.entry(namespace.to_owned()).or_insert(name).clone()
+    }
+
+    /// Tokens of OpenStack come from there, whatever the case says.
+    pub(crate) fn ask_openstack_at(&mut self, url: &str) {
+        self.keystone = url.to_owned();
     }
 
     fn exchange(&mut self, place: &mut Value) {
@@ -135,7 +143,12 @@ impl Place {
                     }
                 }
             }
-            "Secret" => self.move_subscription(&mut object),
+            "Secret" => {
+                self.move_subscription(&mut object);
+                if ["data", "stringData"].iter().any(|member| !object[member]["tenantName"].is_null()) {
+                    object["stringData"]["authURL"] = json!(self.keystone);
+                }
+            }
             _ => {}
         }
         object

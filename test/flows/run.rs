@@ -9,8 +9,10 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
+use crate::Clouds;
 use crate::case::{Case, Machines, Step};
 use crate::machines::{StandIn, is_of_stand_in};
+use crate::openstack;
 use crate::place::{NotStorable, Place};
 
 /// Long enough for a busy machine; a step takes a second or less.
@@ -28,11 +30,13 @@ pub(crate) enum Outcome {
 }
 
 /// Runs a case in a place of its own.
-pub(crate) async fn run(case: &Case, mut place: Place, azure: &crate::azure::Azure) -> Result<Outcome> {
+pub(crate) async fn run(case: &Case, mut place: Place, clouds: &Clouds) -> Result<Outcome> {
+    let project = openstack::prepare(&clouds.openstack, case, &place);
+    place.ask_openstack_at(&project.auth_url());
     if let Err(NotStorable(reason)) = place.prepare(&case.given).await? {
         return Ok(Outcome::NotStorable(reason));
     }
-    let group = azure.prepare(case, &place);
+    let group = clouds.azure.prepare(case, &place);
     let place = Arc::new(place);
     let machines = StandIn::start(place.clone(), case.given.machines);
     let mut found = Vec::new();
@@ -51,6 +55,7 @@ pub(crate) async fn run(case: &Case, mut place: Place, azure: &crate::azure::Azu
             after["machinesWhenDeploymentsWereDeleted"] = machines.machines_at_deletion();
         }
         after["azureCalls"] = group.as_ref().map(|group| group.calls()).unwrap_or_default();
+        after["openstackCalls"] = openstack::calls(&project);
         found.push(place.in_given_names(&after)?);
     }
     Ok(Outcome::Ran(found))

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 
 use test_support::arm::Arm;
 use test_support::cluster::{self, CONTROLLER, ControlPlane, Process};
+use test_support::openstack::OpenStack;
 use test_support::program;
 
 /// The program that all tests share, beside the control plane that they share.
@@ -20,12 +21,28 @@ pub(crate) async fn shared() -> Result<&'static ControlPlane> {
 /// The Azure of all programs; tests keep apart by resource groups.
 pub(crate) fn azure() -> Result<&'static Arm> {
     static AZURE: OnceLock<Arm> = OnceLock::new();
-    match AZURE.get() {
-        Some(azure) => Ok(azure),
+    once(&AZURE, Arm::start)
+}
+
+/// The OpenStack of all Workers; tests keep apart by projects.
+pub(crate) fn openstack() -> Result<&'static OpenStack> {
+    static OPENSTACK: OnceLock<OpenStack> = OnceLock::new();
+    once(&OPENSTACK, OpenStack::start)
+}
+
+/// The same behind a certificate that nobody knows.
+pub(crate) fn openstack_tls() -> Result<&'static OpenStack> {
+    static OPENSTACK: OnceLock<OpenStack> = OnceLock::new();
+    once(&OPENSTACK, OpenStack::start_tls)
+}
+
+fn once<T>(cell: &'static OnceLock<T>, start: impl FnOnce() -> Result<T>) -> Result<&'static T> {
+    match cell.get() {
+        Some(started) => Ok(started),
         None => {
-            let azure = Arm::start()?;
+            let started = start()?;
             // Whoever comes second takes what the first one has put there.
-            Ok(AZURE.get_or_init(|| azure))
+            Ok(cell.get_or_init(|| started))
         }
     }
 }

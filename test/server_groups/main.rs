@@ -2,10 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-mod stand_in;
-
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use gardener_extension_worker::api::gardener::ErrorCode;
@@ -18,10 +17,17 @@ use gardener_extension_worker::provider::openstack::server_groups::needs;
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::machine_objects::MachineObjects;
 use serde_json::{Value, json};
-use stand_in::StandIn;
+use test_support::openstack::{Fault, OpenStack as StandIn, Project, made};
 
 /// What the names of the shoot's groups begin with.
 const UID: &str = "6f1a2a0e-4c1f-4be5";
+
+/// A project that no other test has.
+fn stand_in() -> Project {
+    static OPENSTACK: LazyLock<StandIn> = LazyLock::new(|| StandIn::start().unwrap());
+    static NUMBER: AtomicU32 = AtomicU32::new(1);
+    OPENSTACK.project(&format!("project-{}", NUMBER.fetch_add(1, Ordering::Relaxed)))
+}
 
 /// A process of the extension, and how often it was called back.
 struct Process {
@@ -51,11 +57,11 @@ impl Process {
 }
 
 /// The Worker of `example/openstack.yaml`, with a policy for pool `search` and these records; it asks the stand-in.
-fn worker(stand_in: &StandIn, policy: &str, records: Value) -> WorkerInput {
+fn worker(stand_in: &Project, policy: &str, records: Value) -> WorkerInput {
     worker_with(stand_in, policy, records, json!({}))
 }
 
-fn worker_with(stand_in: &StandIn, policy: &str, records: Value, credentials: Value) -> WorkerInput {
+fn worker_with(stand_in: &Project, policy: &str, records: Value, credentials: Value) -> WorkerInput {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("example/openstack.yaml");
     let mut documents = yaml::documents(&std::fs::read_to_string(&path).unwrap()).unwrap();
     for document in &mut documents {
@@ -69,7 +75,7 @@ fn worker_with(stand_in: &StandIn, policy: &str, records: Value, credentials: Va
             });
         }
         if document["metadata"]["name"] == "cloudprovider" {
-            document["stringData"]["authURL"] = json!(format!("{}/identity", stand_in.url));
+            document["stringData"]["authURL"] = json!(stand_in.auth_url());
             document["stringData"]["password"] = json!("top-secret");
             for (key, value) in credentials.as_object().unwrap() {
                 document["stringData"][key] = value.clone();
@@ -85,14 +91,13 @@ fn records(state: &DependencyState) -> Value {
 
 #[tokio::test]
 async fn a_group_is_made_once_whenever_the_process_ends() {
-    let stand_in = StandIn::start().await;
+    let stand_in = stand_in();
     let none = worker(&stand_in, "soft-anti-affinity", json!([]));
     let first = Process::new(WriteAccess::Allowed).ensure(&none).await;
     assert!(first.records_changed && first.has_something);
-    let calls = ["POST tokens", "GET ", "POST  (compute 2.15)"];
-    assert_eq!(stand_in.calls(), calls);
+    assert_eq!(stand_in.calls(), ["authenticate", "list", "create 2.15"]);
     let record = &records(&first)[0];
-    assert_eq!((&record["poolName"], &record["id"]), (&json!("search"), &json!("made-1")));
+    assert_eq!((&record["poolName"], &record["id"]), (&json!("search"), &json!(made(1))));
     assert!(record["name"].as_str().unwrap().starts_with(UID), "{record}");
     // It ended before the record was written: the next one finds what is there.
     let second = Process::new(WriteAccess::Allowed).ensure(&none).await;
@@ -102,12 +107,12 @@ async fn a_group_is_made_once_whenever_the_process_ends() {
     let third =
         Process::new(WriteAccess::Allowed).ensure(&worker(&stand_in, "soft-anti-affinity", records(&first))).await;
     assert!(!third.records_changed);
-    assert_eq!(stand_in.calls(), ["POST tokens", "GET /made-1"]);
+    assert_eq!(stand_in.calls(), ["authenticate".to_owned(), format!("get {}", made(1))]);
 }
 
 #[tokio::test]
 async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_needs_it() {
-    let stand_in = StandIn::start().await;
+    let stand_in = stand_in();
     let process = Process::new(WriteAccess::Allowed);
     let before = records(&process.ensure(&worker(&stand_in, "affinity", json!([]))).await);
     let foreign = "shoot--garden--forge-eu-web-x7k2p";
@@ -116,9 +121,9 @@ async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_need
     }
     stand_in.set(|state| state.page = 2);
     let changed = process.ensure(&worker(&stand_in, "anti-affinity", before.clone())).await;
-    assert_eq!(records(&changed)[0]["id"], "made-2");
+    assert_eq!(records(&changed)[0]["id"], made(2));
     let now = worker(&stand_in, "anti-affinity", records(&changed));
-    assert!(matches!(process.clean_up(&now, &["made-1"]).await, CleanUp::Done(None)));
+    assert!(matches!(process.clean_up(&now, &[&made(1)]).await, CleanUp::Done(None)));
     assert!(stand_in.names().iter().any(|name| before[0]["name"] == **name), "a class refers to it");
     assert!(matches!(process.clean_up(&now, &[]).await, CleanUp::Done(None)));
     let left = stand_in.names();
@@ -132,7 +137,7 @@ async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_need
 
 #[tokio::test]
 async fn what_a_worker_has_goes_with_it() {
-    let stand_in = StandIn::start().await;
+    let stand_in = stand_in();
     let process = Process::new(WriteAccess::Allowed);
     let made = worker(&stand_in, "affinity", json!([]));
     process.ensure(&made).await;
@@ -151,41 +156,41 @@ async fn failures_have_the_code_of_their_cause_and_keep_the_record() {
     let record = json!([{"poolName": "search", "id": "old", "name": "old"}]);
     for (call, status, body, words, code) in [
         (
-            "tokens",
+            "authenticate",
             401,
             r#"{"error":{"code":401,"message":"requires authentication"}}"#,
             "asking Keystone",
             Some(ErrorCode::InfraUnauthenticated),
         ),
         (
-            "GET",
+            "get",
             401,
             r#"{"error":{"code":401,"message":"expired"}}"#,
             "status 401: expired",
             Some(ErrorCode::InfraUnauthenticated),
         ),
-        ("GET", 500, "boom", "status 500: boom", Some(ErrorCode::RetryableInfraDependencies)),
-        ("GET", 200, "<html>", "unreadable answer", None),
+        ("get", 500, "boom", "status 500: boom", Some(ErrorCode::RetryableInfraDependencies)),
+        ("get", 200, "<html>", "unreadable answer", None),
         (
-            "POST",
+            "create",
             403,
             r#"{"forbidden":{"code":403,"message":"Quota exceeded, too many server groups."}}"#,
             "too many server groups",
             Some(ErrorCode::InfraQuotaExceeded),
         ),
         (
-            "POST",
+            "create",
             403,
             r#"{"forbidden":{"code":403,"message":"no"}}"#,
             "status 403: no",
             Some(ErrorCode::InfraUnauthorized),
         ),
-        ("POST", 409, r#"{"conflictingRequest":{"code":409,"message":"busy"}}"#, "busy", None),
-        ("POST", 429, "slow down", "status 429", Some(ErrorCode::InfraRateLimitsExceeded)),
-        ("POST", 400, r#"{"badRequest":{"code":400,"message":"Invalid input"}}"#, "Invalid input", None),
+        ("create", 409, r#"{"conflictingRequest":{"code":409,"message":"busy"}}"#, "busy", None),
+        ("create", 429, "slow down", "status 429", Some(ErrorCode::InfraRateLimitsExceeded)),
+        ("create", 400, r#"{"badRequest":{"code":400,"message":"Invalid input"}}"#, "Invalid input", None),
     ] {
-        let stand_in = StandIn::start().await;
-        stand_in.set(|state| state.fails = vec![(call, 2, status, body)]);
+        let stand_in = stand_in();
+        stand_in.set(|state| state.fails = vec![Fault::of(call, status, body).times(2)]);
         let process = Process::new(WriteAccess::Allowed);
         let state = process.ensure(&worker(&stand_in, "affinity", record.clone())).await;
         let failure = &state.dependencies.as_ref().unwrap().failures["search"];
@@ -195,22 +200,40 @@ async fn failures_have_the_code_of_their_cause_and_keep_the_record() {
         assert!(state.look_again.is_some() && !state.records_changed);
         stand_in.set(|state| state.fails.clear());
         let state = process.ensure(&worker(&stand_in, "affinity", record.clone())).await;
-        assert_eq!(records(&state)[0]["id"], "made-1", "{call} {status}: it is tried again");
+        assert_eq!(records(&state)[0]["id"], made(1), "{call} {status}: it is tried again");
     }
 }
 
 #[tokio::test]
+async fn a_deletion_that_fails_keeps_the_record_and_is_tried_again() {
+    let stand_in = stand_in();
+    let process = Process::new(WriteAccess::Allowed);
+    let made = records(&process.ensure(&worker(&stand_in, "affinity", json!([]))).await);
+    stand_in.set(|state| state.fails = vec![Fault::of("delete", 409, "in use").times(1)]);
+    let gone = worker(&stand_in, "", made);
+    let CleanUp::Failed(failure, _) = process.clean_up(&gone, &[]).await else { panic!("the deletion fails") };
+    assert!(failure.message.contains("in use"), "{failure:?}");
+    assert_eq!(stand_in.names().len(), 1);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !matches!(process.clean_up(&gone, &[]).await, CleanUp::Done(Some(_))) {
+        assert!(Instant::now() < deadline, "it is not tried again");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(stand_in.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn an_expired_token_is_renewed() {
-    let stand_in = StandIn::start().await;
-    stand_in.set(|state| state.fails = vec![("GET", 1, 401, "")]);
+    let stand_in = stand_in();
+    stand_in.set(|state| state.fails = vec![Fault::of("list", 401, "").times(1)]);
     let state = Process::new(WriteAccess::Allowed).ensure(&worker(&stand_in, "affinity", json!([]))).await;
-    assert_eq!(records(&state)[0]["id"], "made-1");
-    assert_eq!(stand_in.calls(), ["POST tokens", "GET ", "POST tokens", "GET ", "POST "]);
+    assert_eq!(records(&state)[0]["id"], made(1));
+    assert_eq!(stand_in.calls(), ["authenticate", "list", "authenticate", "list", "create"]);
 }
 
 #[tokio::test]
 async fn a_slow_cloud_holds_nobody_up() {
-    let stand_in = StandIn::start().await;
+    let stand_in = stand_in();
     stand_in.set(|state| state.delay = Duration::from_millis(600));
     let process = Process::new(WriteAccess::Allowed);
     let asked = worker(&stand_in, "affinity", json!([]));
@@ -228,7 +251,7 @@ async fn a_slow_cloud_holds_nobody_up() {
 
 #[tokio::test]
 async fn who_does_not_lead_and_a_dry_run_change_nothing() {
-    let stand_in = StandIn::start().await;
+    let stand_in = stand_in();
     let asked = worker(&stand_in, "affinity", json!([]));
     let denied = Process::new(WriteAccess::Denied).ensure(&asked).await;
     assert!(denied.dependencies.unwrap().failures["search"].message.contains("lead"));
@@ -262,10 +285,10 @@ async fn only_keystone_gets_the_credentials() {
             ),
         ),
     ] {
-        let stand_in = StandIn::start().await;
+        let stand_in = stand_in();
         let asked = worker_with(&stand_in, "affinity", json!([]), credentials);
         Process::new(WriteAccess::Allowed).ensure(&asked).await;
-        assert_eq!(stand_in.state.lock().unwrap().identity["auth"], told);
+        assert_eq!(stand_in.set(|state| state.identity["auth"].clone()), told);
         let context = decode::context_of(&asked.worker, asked.cluster.as_ref(), &asked.secrets).unwrap();
         assert!(!format!("{:?}", needs(&context).unwrap()).contains("top-secret"));
     }

@@ -5,6 +5,7 @@ use gardener_extension_worker::api::gotext::yaml;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
+use test_support::openstack::{Project, ask_for_groups};
 
 /// A cloud with an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -49,12 +50,15 @@ pub(crate) struct Example {
 }
 
 impl Example {
-    /// Reads the file.
-    pub(crate) fn read(cloud: Cloud) -> Result<Self> {
+    /// Reads the file. On OpenStack a pool asks for a server group there.
+    pub(crate) fn read(cloud: Cloud, openstack: &Project) -> Result<Self> {
         let file = cloud.file();
         let path = test_support::repository().join(file);
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {file}"))?;
         let mut documents = yaml::documents(&text).context(file)?;
+        if cloud == Cloud::Openstack {
+            ask_for_groups(&mut documents, openstack, &[("search", "soft-anti-affinity")]);
+        }
         let place = documents.iter().position(|document| document["kind"] == "Worker");
         let worker = documents.remove(place.with_context(|| format!("{file} has no Worker"))?);
         let text = |member: &str| worker["metadata"][member].as_str().unwrap_or_default().to_owned();

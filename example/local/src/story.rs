@@ -11,6 +11,7 @@ use kube::{Client, ResourceExt as _};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, Deletion, MachineControllerManager, Process, eventually};
+use test_support::openstack::{OpenStack, Project};
 use test_support::program;
 
 use super::Arguments;
@@ -37,14 +38,16 @@ pub(crate) async fn tell(arguments: &Arguments) -> ExitCode {
 async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
     let voice = Voice::new();
     let mut interruption = Interruption::new()?;
-    let example = Example::read(arguments.cloud)?;
+    let openstack = OpenStack::start()?;
+    let project = openstack.project("demo");
+    let example = Example::read(arguments.cloud, &project)?;
     let stage = tokio::select! {
         stage = Stage::build(&example, arguments, voice) => stage?,
         () = interruption.comes() => return Ok(ExitCode::from(INTERRUPTED)),
     };
     let ticker = Ticker::start(&stage.client, &example.namespace, voice);
     let code = tokio::select! {
-        told = play(&stage, &example, voice) => match told {
+        told = play(&stage, &example, &project, voice) => match told {
             Ok(()) if arguments.exit => ExitCode::SUCCESS,
             Ok(()) => {
                 println!("{}", stage.what_to_try(&example)?);
@@ -65,12 +68,15 @@ async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The two parts: machines appear, machines are replaced.
-async fn play(stage: &Stage, example: &Example, voice: Voice) -> Result<()> {
+async fn play(stage: &Stage, example: &Example, openstack: &Project, voice: Voice) -> Result<()> {
     let Stage { client, .. } = stage;
     voice.say(&format!("gardenlet's turn: it writes the Worker with {} pools", example.pools()));
     example.apply_worker(client).await?;
     let first = wait_for_nodes(client, example, example.first_version()?).await?;
     voice.say(&format!("the Worker is Succeeded, {} nodes are ready", first.len()));
+    for name in openstack.names() {
+        voice.say(&format!("OpenStack has server group {name}"));
+    }
 
     let next_version = example.next_version()?;
     voice.say(&format!("gardenlet's turn again: every pool shall have image {next_version}"));

@@ -39,7 +39,8 @@ documents! { strict
         _node_volume_attach_limit: Option<i32>,
         #[serde(rename = "useSNAT")]
         _use_snat: Option<bool>,
-        _server_group_policies: Option<Vec<String>>,
+        /// Policies that pools may ask for.
+        pub server_group_policies: Vec<String>,
         _resolv_conf_options: Option<Vec<String>>,
         _storage_classes: Option<Vec<Value>>,
     }

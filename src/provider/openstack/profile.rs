@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion, ImageVersion};
-use super::{OpenStack, settings};
-use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use super::{OpenStack, settings, shoot_pools};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, ShootPool};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, complete_machine_type, only_architecture};
 use crate::provider::profile::old_format::old_format_of_flavors;
@@ -62,6 +62,10 @@ impl ImageDocument for CloudProfileConfig {
 
     fn validate_settings(&self, path: FieldPath<'_>, errors: &mut FieldErrors) {
         settings::validate(self, path, errors);
+    }
+
+    fn validate_pool(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        shoot_pools::validate_policy(pool, &self.server_group_policies, path, errors);
     }
 }
 

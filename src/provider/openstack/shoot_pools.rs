@@ -1,17 +1,28 @@
 //! What is wrong with pools of a Shoot on OpenStack. Unlike the Go extension's, each error names its pool.
 
 use super::documents::{MachineLabel, WorkerConfig};
+use super::server_groups::policy;
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::provider::document::decode_document;
 use crate::provider::shoot_pools::{self, validate_node_template};
 
 /// The longest name or value of a machine label.
 const LONGEST: usize = 255;
 
-/// What is wrong with the pools, also compared with what they were. Which policies there are, the CloudProfile says, which is not
-/// read here: Nova refuses another one.
+/// What is wrong with the pools, also compared with what they were.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     shoot_pools::validate(pools, old, validate_pool, validate_config)
+}
+
+/// Whether the CloudProfile offers the policy of the pool; what can't be read was refused before.
+pub(super) fn validate_policy(pool: &ShootPool, offered: &[String], path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let config = pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).and_then(Result::ok);
+    if let Some(policy) = config.as_ref().and_then(policy).filter(|policy| !offered.iter().any(|one| one == policy)) {
+        let path = path.child("providerConfig");
+        let path = path.child("serverGroup");
+        errors.not_supported(path.child("policy"), policy, offered.iter().map(String::as_str));
+    }
 }
 
 fn validate_pool(pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
@@ -69,5 +80,76 @@ fn validate_labels(labels: &[MachineLabel], pool: &ShootPool, path: FieldPath<'_
         } else if pool.labels.contains_key(name) {
             errors.invalid(path.child("name"), name, "is a label of the pool already");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Paths of what is wrong, below the pool.
+    fn wrong(pool: &Value, old: Option<&Value>) -> Vec<String> {
+        let pools =
+            |pool: &Value| -> ShootPools { serde_json::from_str(&json!({"workers": [pool]}).to_string()).unwrap() };
+        let errors = validate(&pools(pool), old.map(pools).as_ref());
+        let path = "spec.provider.workers[0].";
+        errors.0.iter().map(|error| error.field.strip_prefix(path).unwrap().to_owned()).collect()
+    }
+
+    fn pool(members: &Value, config: Option<&Value>) -> Value {
+        let mut pool = json!({"name": "a", "zones": ["eu-1a"], "labels": {"mine": "1"}});
+        pool.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        if let Some(config) = config {
+            pool["providerConfig"] =
+                json!({"apiVersion": super::super::documents::API_VERSION, "kind": "WorkerConfig"});
+            pool["providerConfig"].as_object_mut().unwrap().extend(config.as_object().unwrap().clone());
+        }
+        pool
+    }
+
+    #[test]
+    fn each_rule_for_a_pool_names_its_field() {
+        for (members, fields) in [
+            (json!({}), &[][..]),
+            (json!({"volume": {"size": "20Gi"}}), &[]),
+            (json!({"volume": {"type": "fast", "size": "20Gi"}}), &[]),
+            (json!({"volume": {"type": "fast"}}), &["volume.type"]),
+            (json!({"zones": []}), &["zones", "zones"]),
+            (json!({"zones": ["eu-1b", "eu-1a"]}), &["zones"]),
+        ] {
+            assert_eq!(wrong(&pool(&members, None), Some(&pool(&json!({}), None)))[..], *fields, "{members}");
+        }
+    }
+
+    #[test]
+    fn each_rule_for_the_worker_config_names_its_field() {
+        let label = |name: &str, value: &str| json!({"machineLabels": [{"name": name, "value": value}]});
+        let long = "x".repeat(256);
+        for (config, fields) in [
+            (json!({"serverGroup": {"policy": "anti-affinity"}}), &[][..]),
+            (json!({"serverGroup": {"policy": "affinity"}}), &[]),
+            (json!({"serverGroup": {}}), &["serverGroup.policy"]),
+            (json!({"nodeTemplate": {"capacity": {"memory": "-1Gi"}}}), &["nodeTemplate.capacity.memory"]),
+            (label("cost", "77"), &[]),
+            (label("", ""), &["machineLabels[0].name", "machineLabels[0].value"]),
+            (label(&long, &long), &["machineLabels[0].name", "machineLabels[0].value"]),
+            (label("a{b", "a\nb"), &["machineLabels[0].name", "machineLabels[0].value"]),
+            (label("mine", "2"), &["machineLabels[0].name"]),
+            (
+                json!({"machineLabels": [{"name": "a", "value": "1"}, {"name": "a", "value": "2"}]}),
+                &["machineLabels[1].name"],
+            ),
+            (
+                json!({"additionalSecurityGroups": ["web", "", "web"]}),
+                &["additionalSecurityGroups[1]", "additionalSecurityGroups[2]"],
+            ),
+        ] {
+            let wanted: Vec<String> = fields.iter().map(|field| format!("providerConfig.{field}")).collect();
+            assert_eq!(wrong(&pool(&json!({}), Some(&config)), None), wanted, "{config}");
+        }
+        let apart = pool(&json!({"zones": ["eu-1a", "eu-1b"]}), Some(&json!({"serverGroup": {"policy": "affinity"}})));
+        assert_eq!(wrong(&apart, None), ["providerConfig.serverGroup.policy"], "one group has one zone");
+        assert_eq!(wrong(&pool(&json!({}), Some(&json!({"unknown": 1}))), None), ["providerConfig"]);
     }
 }

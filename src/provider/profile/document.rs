@@ -6,7 +6,7 @@ use super::images::{ImageDocument, ImageIndex, ImageVersions, VersionEntry, list
 use super::mapping::validate_mapping;
 use super::repeated::repeated_flavors;
 use super::{CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, RepeatedFlavor, UncoveredRegion, namespaced};
-use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region};
+use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region, ShootPool};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 
 impl<Document: ImageDocument> ProfileConfig for Document {
@@ -32,6 +32,10 @@ impl<Document: ImageDocument> ProfileConfig for Document {
             validate_mapping(&ImageIndex::new(images), profile, spec.child("machineImages"), &mut errors);
         }
         errors
+    }
+
+    fn validate_pool(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+        ImageDocument::validate_pool(self, pool, path, errors);
     }
 
     fn validate_namespaced(&self, changes: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::{ListedFlavor, ListedReference, ListedVersion, Place, UncoveredRegion};
-use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec, Region};
+use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec, Region, ShootPool};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::null_as_default;
 use crate::capabilities::{ARCHITECTURES, only_architecture, validate_provider_flavor};
@@ -65,9 +65,10 @@ pub trait VersionEntry: Send + Sync {
     fn flavors(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>>;
 
     /// What core's half has to list for a version of which all entries are in the old format; in an order that depends
-    /// only on what they say.
+    /// only on what they say. Nothing comes of an entry without any member.
     fn core_flavors(entries: &[&Self]) -> Vec<Capabilities> {
-        let mut architectures: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
+        let entries = entries.iter().filter(|entry| !entry.old_format_members().is_empty());
+        let mut architectures: Vec<&str> = entries.flat_map(|entry| entry.architectures()).collect();
         architectures.sort_unstable();
         architectures.dedup();
         architectures.into_iter().map(only_architecture).collect()
@@ -136,6 +137,9 @@ pub trait ImageDocument: Send + Sync {
 
     /// What is wrong with the other members, at `path`.
     fn validate_settings(&self, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
+
+    /// What a pool of a Shoot asks for that another member does not offer; `path` is that of the pool.
+    fn validate_pool(&self, _pool: &ShootPool, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
 
     /// Regions of the profile that another member does not cover.
     fn uncovered_regions<'a>(&self, _regions: &'a [Region]) -> Vec<UncoveredRegion<'a>> {

@@ -22,9 +22,9 @@ use serde_json::value::RawValue;
 
 use super::document::DocumentError;
 use crate::api::gardener::{
-    Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region,
+    Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region, ShootPool,
 };
-use crate::api::gotext::field::FieldErrors;
+use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type};
 
 mod config_type;
@@ -159,6 +159,9 @@ pub trait ProfileConfig: Send + Sync {
 
     /// What is wrong with the document of a NamespacedCloudProfile.
     fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors;
+
+    /// What a pool of a Shoot asks for that the document does not offer; `path` is that of the pool.
+    fn validate_pool(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors);
 
     /// What core's half has to list as `capabilityFlavors`, for each of its versions that the document lists.
     fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>>;

@@ -3,8 +3,8 @@
 use super::{
     ConfigType, CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, ProfileFormat, RepeatedFlavor, UncoveredRegion,
 };
-use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region};
-use crate::api::gotext::field::FieldErrors;
+use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region, ShootPool};
+use crate::api::gotext::field::{FieldErrors, FieldPath};
 
 /// The format of a provider that nobody here knows.
 pub struct UnknownFormat;
@@ -38,6 +38,8 @@ impl ProfileConfig for UnknownConfig {
     fn validate_namespaced(&self, _: &NamespacedProfileSpec, _: &ProfileSpec) -> FieldErrors {
         FieldErrors::default()
     }
+
+    fn validate_pool(&self, _: &ShootPool, _: FieldPath<'_>, _: &mut FieldErrors) {}
 
     fn core_flavors(&self, _: &[ProfileImage]) -> Vec<CoreFlavors<'_>> {
         Vec::new()

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! cluster           a real control plane: etcd, kube-apiserver, machine-controller-manager or its stand-in
+//! cloud_server      the socket of a stand-in for a cloud
 //! arm               a stand-in for Azure over HTTP
+//! openstack         a stand-in for OpenStack's Keystone and Nova over HTTP and HTTPS
 //! proxy             between a controller and the API server: faults, delays, counts
 //! program           the program under test, as a command and as a controller
 //! http, https       requests to a port, also such as no well-behaved client sends
@@ -16,6 +18,7 @@
 //! ```
 
 pub mod arm;
+mod cloud_server;
 pub mod cluster;
 pub mod conformance;
 pub mod garden;
@@ -26,6 +29,7 @@ pub mod leaks;
 pub mod left_by_go;
 pub mod measured;
 pub mod migration;
+pub mod openstack;
 pub mod program;
 pub mod proxy;
 pub mod shoot;

@@ -70,6 +70,11 @@ impl Documents {
         Ok(Self(gardener_extension_worker::api::gotext::yaml::documents(text)?))
     }
 
+    /// All of them.
+    pub fn all(&mut self) -> &mut [Value] {
+        &mut self.0
+    }
+
     /// The first document of a kind.
     pub fn of_kind(&mut self, kind: &str) -> &mut Value {
         let found = self.0.iter_mut().find(|document| document["kind"] == kind);
@@ -114,6 +119,11 @@ impl Shoot {
 
     /// Creates what is in the example of another cloud instead, with a Worker of the same name.
     pub async fn create_example(&self, cloud: &str) -> Result<()> {
+        self.create_example_with(cloud, |_| {}).await
+    }
+
+    /// The same after `change`.
+    pub async fn create_example_with(&self, cloud: &str, change: impl FnOnce(&mut Documents)) -> Result<()> {
         let file = crate::repository().join(format!("example/{cloud}.yaml"));
         let mut documents = Documents::of(&std::fs::read_to_string(file)?)?;
         let namespace = documents.of_kind("Worker")["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
@@ -123,6 +133,7 @@ impl Shoot {
         let mut of_gardenlet = Documents::of(&TEMPLATE.replace("NAMESPACE", &self.namespace))?;
         documents.0.insert(0, of_gardenlet.of_kind("Deployment").clone());
         documents.0.sort_by_key(|document| document["kind"] == "Worker");
+        change(&mut documents);
         self.create_all(documents).await
     }
 

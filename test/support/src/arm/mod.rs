@@ -1,7 +1,7 @@
 //! A stand-in for Azure over real HTTP: the token endpoint and the scale sets of the resource manager (ARM).
 //!
 //! ```text
-//! server       the socket, on a thread of its own: it outlives the runtimes of single tests
+//! server       requests and answers, and the handles of tests
 //!   ├── tokens         POST /{tenant}/oauth2/v2.0/token
 //!   └── scale_sets     GET, PUT, DELETE …/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachineScaleSets[/{name}]
 //!         └── operations   what a PUT or DELETE goes on with after its answer

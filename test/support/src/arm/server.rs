@@ -1,11 +1,9 @@
-//! The socket, on a thread of its own, and the handles of tests.
+//! Requests and answers, and the handles of tests.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -18,6 +16,7 @@ use super::faults::Fault;
 use super::operations::Operations;
 use super::scale_sets::{Naming, ResourceGroup, ScaleSet};
 use super::tokens::{TokenRequest, Tokens};
+use crate::cloud_server::CloudServer;
 
 /// All that the stand-in knows.
 #[derive(Debug, Default)]
@@ -29,37 +28,21 @@ struct Azure {
 
 /// The stand-in for Azure. It ends with its last handle.
 pub struct Arm {
-    address: SocketAddr,
+    server: CloudServer,
     azure: Arc<Mutex<Azure>>,
-    stop: Option<tokio::sync::oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Arm {
     /// Listens on a free port of this machine.
     pub fn start() -> Result<Self> {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let azure = Arc::new(Mutex::new(Azure::default()));
-        let (stop, stopped) = tokio::sync::oneshot::channel();
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&azure));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let thread = std::thread::Builder::new().name("arm".to_owned()).spawn(move || {
-            runtime.block_on(async move {
-                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-                tokio::select! {
-                    _ = axum::serve(listener, router) => {}
-                    _ = stopped => {}
-                }
-            });
-        })?;
-        Ok(Self { address, azure, stop: Some(stop), thread: Some(thread) })
+        let server = CloudServer::start("arm", Router::new().fallback(answer).with_state(Arc::clone(&azure)))?;
+        Ok(Self { server, azure })
     }
 
     /// Where it listens: the address of the resource manager and of the authority.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.server.url()
     }
 
     /// A resource group, there from the first time that it is named.
@@ -98,15 +81,6 @@ impl Arm {
     /// Number of all requests, also for tokens and polls.
     pub fn request_count(&self) -> usize {
         lock(&self.azure).requests
-    }
-}
-
-impl Drop for Arm {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -1,0 +1,136 @@
+//! One process, five clouds: clouds that are down, that never answer or that refuse the credentials disturb no other.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::future::{join_all, try_join_all};
+use serde_json::{Value, json};
+
+use super::scale_sets::{group, without_zones};
+use crate::program;
+use test_support::cluster::{ControlPlane, FAKER, Faker, eventually};
+use test_support::openstack::{Fault, OpenStack, ask_for_groups};
+use test_support::shoot::{Documents, SOON, Shoot, ensure_says};
+
+/// A cloud that never answers is given up after 30 seconds: if its Workers held their slots, it would take twice as long.
+const MOST: Duration = Duration::from_secs(40);
+/// Reconciles at the same time, and Workers of each cloud in trouble: more than could be waited for.
+const SLOTS: &str = "--worker-max-concurrent-reconciles=2";
+const EACH: usize = 4;
+
+/// What is wrong with a cloud, and what its Workers tell then.
+struct Trouble {
+    cloud: &'static str,
+    what: &'static str,
+    told: &'static [&'static str],
+    code: Option<&'static str>,
+}
+
+const TROUBLES: [Trouble; 4] = [
+    Trouble { cloud: "openstack", what: "down", told: &["\"search\"", "asking Keystone"], code: None },
+    Trouble { cloud: "openstack", what: "silent", told: &["\"search\"", "for its server group"], code: None },
+    Trouble {
+        cloud: "openstack",
+        what: "refuses",
+        told: &["\"search\"", "status 401"],
+        code: Some("ERR_INFRA_UNAUTHENTICATED"),
+    },
+    Trouble {
+        cloud: "azure",
+        what: "refuses",
+        told: &["AADSTS700016", "scale set"],
+        code: Some("ERR_INFRA_UNAUTHENTICATED"),
+    },
+];
+
+impl Trouble {
+    async fn create(&self, shoot: &Shoot, openstack: &OpenStack) -> Result<()> {
+        let project = openstack.project(&shoot.namespace);
+        match (self.cloud, self.what) {
+            ("azure", _) => {
+                program::azure()?.refuse_client(&shoot.namespace, 700_016, "Application was not found.");
+                let refused = |documents: &mut Documents| {
+                    without_zones(documents, &shoot.namespace);
+                    credentials(documents)["clientID"] = json!(shoot.namespace);
+                };
+                return shoot.create(refused).await;
+            }
+            (_, "silent") => project.set(|state| state.delay = Duration::from_secs(600)),
+            (_, "refuses") => project.set(|state| state.fails.push(Fault::of("authenticate", 401, "{}"))),
+            _ => {}
+        }
+        let asking = |documents: &mut Documents| {
+            ask_for_groups(documents.all(), &project, &[("search", "affinity")]);
+            if self.what == "down" {
+                // Nobody listens there.
+                credentials(documents)["authURL"] = json!("http://127.0.0.1:1/identity");
+            }
+        };
+        shoot.create_example_with("openstack", asking).await
+    }
+
+    /// Waits until the Worker tells what is wrong.
+    async fn is_told(&self, shoot: &Shoot) -> Result<()> {
+        eventually(SOON, &format!("{} {} is told", self.cloud, self.what), async || {
+            let status = &shoot.worker().await?["status"];
+            let error = &status["lastError"];
+            let told = if error.is_null() { &status["lastOperation"] } else { error };
+            ensure_says(&told["description"], self.told)?;
+            let codes = self.code.map_or(Value::Null, |code| json!([code]));
+            ensure!(error["codes"] == codes, "{error}");
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn credentials(documents: &mut Documents) -> &mut Value {
+    let mut all = documents.all().iter_mut();
+    let secret = all.find(|document| document["metadata"]["name"] == "cloudprovider");
+    &mut secret.expect("there are credentials")["stringData"]
+}
+
+#[tokio::test]
+async fn a_cloud_in_trouble_disturbs_no_worker_of_another() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
+    let program = program::start_with(&control_plane, "clouds", &[SLOTS])?;
+    let openstack = OpenStack::start()?;
+    let mut troubled = Vec::new();
+    for trouble in TROUBLES.iter().flat_map(|trouble| std::iter::repeat_n(trouble, EACH)) {
+        let shoot = Shoot::new(&control_plane, "troubled").await?;
+        trouble.create(&shoot, &openstack).await?;
+        troubled.push((trouble, shoot));
+    }
+    let began = Instant::now();
+    let others = ["azure", "aws", "gcp", "alicloud", "openstack"].map(async |cloud| {
+        let shoot = Shoot::new(&control_plane, cloud).await?;
+        let project = openstack.project(&shoot.namespace);
+        match cloud {
+            "azure" => {
+                group(&shoot)?;
+                shoot.create(|documents| without_zones(documents, &shoot.namespace)).await?;
+            }
+            "openstack" => {
+                let asking =
+                    |documents: &mut Documents| ask_for_groups(documents.all(), &project, &[("search", "affinity")]);
+                shoot.create_example_with(cloud, asking).await?;
+            }
+            _ => shoot.create_example(cloud).await?,
+        }
+        shoot.succeeded().await.with_context(|| cloud.to_owned())?;
+        ensure!(began.elapsed() < MOST, "{cloud} took {:?}", began.elapsed());
+        anyhow::Ok(shoot)
+    });
+    let others = try_join_all(others).await?;
+    let told = troubled.iter().map(|(trouble, shoot)| trouble.is_told(shoot));
+    for told in join_all(told).await {
+        told?;
+    }
+    // Also a change goes on while all of them are tried again.
+    for shoot in &others {
+        shoot.change_worker(|_| {}).await?;
+        shoot.succeeded().await?;
+    }
+    program.ensure_running()
+}

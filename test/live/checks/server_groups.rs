@@ -1,0 +1,114 @@
+//! Server groups of OpenStack: made for a policy, replaced with it, gone with the Worker; certificates that are trusted.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::program;
+use test_support::cluster::eventually;
+use test_support::leaks;
+use test_support::openstack::{OpenStack, Project, ask_for_groups, made, set_policy};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
+
+#[tokio::test]
+async fn a_server_group_follows_its_policy_and_goes_with_the_worker() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "groups").await?;
+    let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
+    let project = create(&shoot, program::openstack()?, json!({})).await?;
+    let worker = shoot.succeeded().await?;
+    ensure_grouped(&shoot, &worker, &made(1)).await?;
+    ensure!(policies(&project) == [json!(["anti-affinity"])], "{:?}", policies(&project));
+    let untouched = class_of(&shoot, "web").await?;
+
+    shoot.change_worker(|worker| set_policy(worker, "search", "soft-anti-affinity")).await?;
+    let worker = shoot.succeeded().await?;
+    ensure_grouped(&shoot, &worker, &made(2)).await?;
+    eventually(SOON, "the group of the old policy is gone", async || {
+        ensure!(policies(&project) == [json!(["soft-anti-affinity"])], "{:?}", policies(&project));
+        Ok(())
+    })
+    .await?;
+    ensure!(class_of(&shoot, "web").await? == untouched, "a pool without a policy rolls");
+    // A request that finds everything done changes nothing.
+    project.take_calls();
+    shoot.change_worker(|_| {}).await?;
+    shoot.succeeded().await?;
+    let calls = project.calls();
+    ensure!(!calls.iter().any(|call| call.starts_with("create") || call.starts_with("delete")), "{calls:?}");
+
+    shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    shoot.gone().await?;
+    ensure!(project.names().is_empty(), "{:?}", project.names());
+    leaks::nothing_in("the log", &program::log(cluster)?)
+}
+
+#[tokio::test]
+async fn only_a_certificate_that_the_credentials_trust_is_talked_to() -> Result<()> {
+    let cluster = program::shared().await?;
+    let openstack = program::openstack_tls()?;
+    for trust in [json!({"caCert": openstack.certificate()}), json!({"insecure": "true"})] {
+        let shoot = Shoot::new(cluster, "trusted").await?;
+        let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
+        create(&shoot, openstack, trust).await?;
+        ensure_grouped(&shoot, &shoot.succeeded().await?, &made(1)).await?;
+    }
+    let shoot = Shoot::new(cluster, "untrusted").await?;
+    let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
+    let project = create(&shoot, openstack, json!({})).await?;
+    let refused = |worker: &Value| {
+        let error = &worker["status"]["lastError"]["description"];
+        leaks::nothing_in("the error", &error.to_string())?;
+        ensure_says(error, &["\"search\"", "asking Keystone", "certificate"])
+    };
+    let worker = shoot.fails(refused).await?;
+    ensure!(worker["status"]["machineDeployments"].as_array().is_some_and(|pools| pools.len() == 2), "web has nodes");
+    ensure!(project.calls().is_empty(), "credentials went to a server that is not trusted");
+    let trust = |secret: &mut Value| secret["stringData"] = json!({"caCert": openstack.certificate()});
+    shoot.change(Kind::Secret, "cloudprovider", trust).await?;
+    shoot.change_worker(|_| {}).await?;
+    ensure_grouped(&shoot, &shoot.succeeded().await?, &made(1)).await?;
+    leaks::nothing_in("the log", &program::log(cluster)?)
+}
+
+/// The Worker of the example with a policy for pool search, and further credentials.
+async fn create(shoot: &Shoot, openstack: &OpenStack, credentials: Value) -> Result<Project> {
+    let project = openstack.project(&shoot.namespace);
+    shoot
+        .create_example_with("openstack", |documents| {
+            ask_for_groups(documents.all(), &project, &[("search", "anti-affinity")]);
+            let mut all = documents.all().iter_mut();
+            let secret = all.find(|document| document["metadata"]["name"] == "cloudprovider");
+            let data = &mut secret.expect("the example has credentials")["stringData"];
+            for (key, value) in credentials.as_object().into_iter().flatten() {
+                data[key] = value.clone();
+            }
+        })
+        .await?;
+    Ok(project)
+}
+
+fn policies(project: &Project) -> Vec<Value> {
+    project.set(|state| state.groups.iter().map(|group| group["policies"].clone()).collect())
+}
+
+/// The class of a pool.
+async fn class_of(shoot: &Shoot, pool: &str) -> Result<Vec<Value>> {
+    let mut classes = shoot.list(Kind::MachineClass).await?;
+    classes.retain(|class| class["metadata"]["name"].as_str().is_some_and(|name| name.contains(&format!("-{pool}-"))));
+    Ok(classes.into_iter().map(|class| class["providerSpec"].clone()).collect())
+}
+
+/// Pool search has this group, in its class and in the status; web has none.
+async fn ensure_grouped(shoot: &Shoot, worker: &Value, id: &str) -> Result<()> {
+    let records = &worker["status"]["providerStatus"]["serverGroupDependencies"];
+    let recorded: Vec<_> = records.as_array().into_iter().flatten().map(|record| &record["id"]).collect();
+    ensure!(recorded == [id] && records[0]["poolName"] == "search", "{records}");
+    let group = |class: &Value| class["spec"]["serverGroupID"].clone();
+    let [search, web] = [class_of(shoot, "search").await?, class_of(shoot, "web").await?];
+    ensure!(search.iter().map(group).eq([json!(id)]), "{search:?}");
+    ensure!(web.iter().all(|class| group(class).is_null()), "{web:?}");
+    Ok(())
+}

@@ -1,0 +1,330 @@
+//! A stand-in for OpenStack over real HTTP or HTTPS: Keystone v3, and the server groups of Nova. Tests keep apart by projects, each
+//! with addresses of its own:
+//!
+//! ```text
+//! let openstack = OpenStack::start()?;
+//! let project = openstack.project("shoot--foo--bar");    // project.auth_url() is for the credentials
+//! project.set(|state| state.fails.push(Fault::of("create", 429, "slow down")));
+//! …
+//! assert_eq!(project.calls(), ["authenticate", "list", "create"]);
+//! ```
+//!
+//! The rules that it keeps, from the API reference of Keystone v3 and Nova 2.1:
+//!
+//! * `POST /v3/auth/tokens` answers 201 with `X-Subject-Token` and a catalog: services with endpoints by interface and region.
+//! * Calls of Nova with another token than the last one get 401; unknown ids get 404 `itemNotFound`.
+//! * Lists come in pages by `offset`; POST answers 200, DELETE 204.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State as Shared};
+use axum::http::request::Parts;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use crate::cloud_server::CloudServer;
+use crate::leaks::SECRETS;
+use crate::shoot::pool;
+
+/// The stand-in for OpenStack. It ends when it is dropped.
+pub struct OpenStack {
+    server: CloudServer,
+    cloud: Arc<Mutex<Cloud>>,
+}
+
+#[derive(Default)]
+struct Cloud {
+    url: String,
+    projects: BTreeMap<String, State>,
+}
+
+/// A project, as a test sees it.
+#[derive(Clone)]
+pub struct Project {
+    cloud: Arc<Mutex<Cloud>>,
+    name: String,
+}
+
+/// What a project has, and what was asked of it.
+pub struct State {
+    /// Its server groups: `id`, `name`, `policies`.
+    pub groups: Vec<Value>,
+    /// The last body of a call for a token.
+    pub identity: Value,
+    /// Calls that go wrong.
+    pub fails: Vec<Fault>,
+    /// How many groups a page has.
+    pub page: usize,
+    /// How long each answer takes.
+    pub delay: Duration,
+    /// The id of a new group, from its name and from how many were made.
+    pub id_of: Box<dyn Fn(&str, u32) -> String + Send>,
+    /// Regions with a compute endpoint.
+    pub regions: Vec<String>,
+    calls: Vec<Call>,
+    tokens: u32,
+    made: u32,
+}
+
+/// A kind of call that goes wrong.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    call: String,
+    status: u16,
+    body: String,
+    times: Option<u32>,
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// `authenticate`, `list`, `get`, `create` or `delete`.
+    pub kind: &'static str,
+    /// The id in the path.
+    id: Option<String>,
+    query: String,
+    microversion: Option<String>,
+    body: Value,
+    answered: u16,
+}
+
+impl OpenStack {
+    /// Listens on a free port of this machine.
+    pub fn start() -> Result<Self> {
+        Self::with(|router| CloudServer::start("openstack", router))
+    }
+
+    /// The same with a certificate of an authority that nobody else knows.
+    pub fn start_tls() -> Result<Self> {
+        Self::with(|router| CloudServer::start_tls("openstack", router))
+    }
+
+    fn with(start: impl FnOnce(Router) -> Result<CloudServer>) -> Result<Self> {
+        let cloud = Arc::new(Mutex::new(Cloud::default()));
+        let server = start(Router::new().fallback(answer).with_state(Arc::clone(&cloud)))?;
+        lock(&cloud).url = server.url();
+        Ok(Self { server, cloud })
+    }
+
+    /// The certificate of its authority, as PEM.
+    pub fn certificate(&self) -> &str {
+        self.server.certificate()
+    }
+
+    /// A project, there from the first time that it is named.
+    pub fn project(&self, name: &str) -> Project {
+        lock(&self.cloud).projects.entry(name.to_owned()).or_default();
+        Project { cloud: Arc::clone(&self.cloud), name: name.to_owned() }
+    }
+}
+
+impl Project {
+    /// Where its tokens come from.
+    pub fn auth_url(&self) -> String {
+        format!("{}/{}/identity", lock(&self.cloud).url, self.name)
+    }
+
+    /// Changes what it has, or looks at it.
+    pub fn set<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(lock(&self.cloud).projects.entry(self.name.clone()).or_default())
+    }
+
+    /// The calls since this was asked before.
+    pub fn take_calls(&self) -> Vec<Call> {
+        self.set(|state| std::mem::take(&mut state.calls))
+    }
+
+    /// The same in a few words each.
+    pub fn calls(&self) -> Vec<String> {
+        self.take_calls().iter().map(Call::to_string).collect()
+    }
+
+    /// The names of all groups.
+    pub fn names(&self) -> Vec<String> {
+        let name = |group: &Value| group["name"].as_str().unwrap_or_default().to_owned();
+        self.set(|state| state.groups.iter().map(name).collect())
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            groups: Vec::new(),
+            identity: Value::Null,
+            fails: Vec::new(),
+            page: 1000,
+            delay: Duration::ZERO,
+            id_of: Box::new(|_, number| made(number)),
+            regions: vec!["region-1".to_owned()],
+            calls: Vec::new(),
+            tokens: 0,
+            made: 0,
+        }
+    }
+}
+
+impl Fault {
+    /// Calls of that kind fail from now on.
+    pub fn of(call: &str, status: u16, body: &str) -> Self {
+        Self { call: call.to_owned(), status, body: body.to_owned(), times: None }
+    }
+
+    /// Only so many of them.
+    pub fn times(self, times: u32) -> Self {
+        Self { times: Some(times), ..self }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, id, query, microversion, .. } = self;
+        let words = [Some(*kind), id.as_deref(), Some(query), microversion.as_deref()];
+        let words: Vec<&str> = words.into_iter().flatten().filter(|word| !word.is_empty()).collect();
+        formatter.write_str(&words.join(" "))
+    }
+}
+
+impl Call {
+    /// The form of `openstackCalls` in the measured cases, without the address.
+    pub fn in_cases(&self) -> Value {
+        let mut call = json!({"call": self.kind, "answered": self.answered});
+        let members = [("id", json!(self.id)), ("microversion", json!(self.microversion)), ("body", self.body.clone())];
+        for (member, value) in members.into_iter().filter(|(_, value)| !value.is_null()) {
+            call[member] = value;
+        }
+        call
+    }
+}
+
+/// Lets the OpenStack Worker among these documents ask a project for server groups of its pools, by their policies.
+pub fn ask_for_groups(documents: &mut [Value], project: &Project, policies: &[(&str, &str)]) {
+    for document in documents {
+        if document["metadata"]["name"] == "cloudprovider" {
+            document["stringData"]["authURL"] = json!(project.auth_url());
+            document["stringData"]["password"] = json!(SECRETS[1]);
+        }
+        if document["kind"] == "Worker" {
+            policies.iter().for_each(|(name, policy)| set_policy(document, name, policy));
+        }
+    }
+}
+
+/// Lets a pool of an OpenStack Worker ask for that policy.
+pub fn set_policy(worker: &mut Value, name: &str, policy: &str) {
+    let config = &mut pool(worker, name)["providerConfig"];
+    config["apiVersion"] = json!("openstack.provider.extensions.gardener.cloud/v1alpha1");
+    config["kind"] = json!("WorkerConfig");
+    config["serverGroup"] = json!({ "policy": policy });
+}
+
+/// The id of the group that a project makes at that place, counted from one, unless a test says otherwise.
+#[must_use]
+pub fn made(number: u32) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}
+
+async fn answer(Shared(cloud): Shared<Arc<Mutex<Cloud>>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = serde_json::from_slice(&to_bytes(body, 1 << 20).await.unwrap_or_default()).unwrap_or_default();
+    let path = parts.uri.path().trim_start_matches('/').to_owned();
+    let (project, path) = path.split_once('/').unwrap_or((&path, ""));
+    let delay = lock(&cloud).projects.get(project).map(|state| state.delay);
+    tokio::time::sleep(delay.unwrap_or_default()).await;
+    let mut cloud = lock(&cloud);
+    let origin = format!("{}/{project}", cloud.url);
+    match cloud.projects.get_mut(project) {
+        Some(state) => state.answer(&origin, path, &parts, body),
+        None => respond(404, "no such project"),
+    }
+}
+
+impl State {
+    fn answer(&mut self, origin: &str, path: &str, parts: &Parts, body: Value) -> Response {
+        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let (kind, id) = match (parts.method.as_str(), path.split('/').collect::<Vec<_>>().as_slice()) {
+            ("POST", ["identity", "v3", "auth", "tokens"]) => ("authenticate", None),
+            ("GET", ["compute", "v2.1", "os-server-groups"]) => ("list", None),
+            ("POST", ["compute", "v2.1", "os-server-groups"]) => ("create", None),
+            ("GET", ["compute", "v2.1", "os-server-groups", id]) => ("get", Some((*id).to_owned())),
+            ("DELETE", ["compute", "v2.1", "os-server-groups", id]) => ("delete", Some((*id).to_owned())),
+            _ => return respond(404, "no such call"),
+        };
+        let microversion = header("openstack-api-version").and_then(|version| version.strip_prefix("compute "));
+        let mut call = Call {
+            kind,
+            id,
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            microversion: microversion.map(str::to_owned),
+            body: if kind == "create" { body.clone() } else { Value::Null },
+            answered: 0,
+        };
+        let token_is_good = kind == "authenticate" || header("x-auth-token") == Some(&format!("token-{}", self.tokens));
+        let response = match self.fails.iter_mut().find(|fault| fault.call == kind && fault.times != Some(0)) {
+            Some(Fault { status, body, times, .. }) => {
+                *times = times.map(|times| times - 1);
+                respond(*status, body)
+            }
+            None if !token_is_good => respond(401, r#"{"error":{"code":401,"message":"expired"}}"#),
+            None if kind == "authenticate" => self.authenticate(origin, body),
+            None => self.server_groups(&call),
+        };
+        call.answered = response.status().as_u16();
+        self.calls.push(call);
+        response
+    }
+
+    fn authenticate(&mut self, origin: &str, body: Value) -> Response {
+        self.identity = body;
+        self.tokens += 1;
+        let endpoint = |interface: &str, region: &str, path: &str| json!({"interface": interface, "region": region, "url": format!("{origin}/{path}")});
+        let of_region = |region: &String| [endpoint("admin", region, "no"), endpoint("public", region, "compute/v2.1")];
+        let mut endpoints = vec![endpoint("public", "elsewhere", "no")];
+        endpoints.extend(self.regions.iter().flat_map(of_region));
+        let catalog = json!([{"type": "volumev3", "endpoints": []}, {"type": "compute", "endpoints": endpoints}]);
+        let mut response = respond(201, &json!({"token": {"catalog": catalog}}).to_string());
+        if let Ok(token) = format!("token-{}", self.tokens).parse() {
+            response.headers_mut().insert("x-subject-token", token);
+        }
+        response
+    }
+
+    fn server_groups(&mut self, call: &Call) -> Response {
+        let place = self.groups.iter().position(|group| group["id"].as_str() == call.id.as_deref());
+        match (call.kind, place) {
+            ("list", _) => {
+                let offset = call.query.strip_prefix("offset=").and_then(|offset| offset.parse().ok()).unwrap_or(0);
+                let page: Vec<&Value> = self.groups.iter().skip(offset).take(self.page).collect();
+                respond(200, &json!({ "server_groups": page }).to_string())
+            }
+            ("create", _) => {
+                self.made += 1;
+                let mut group = call.body["server_group"].clone();
+                group["id"] = json!((self.id_of)(group["name"].as_str().unwrap_or_default(), self.made));
+                self.groups.push(group.clone());
+                respond(200, &json!({ "server_group": group }).to_string())
+            }
+            ("get", Some(place)) => respond(200, &json!({"server_group": self.groups[place]}).to_string()),
+            ("delete", Some(place)) => {
+                self.groups.remove(place);
+                respond(204, "")
+            }
+            _ => respond(404, r#"{"itemNotFound":{"code":404,"message":"no such group"}}"#),
+        }
+    }
+}
+
+fn respond(status: u16, text: &str) -> Response {
+    let mut response = Response::new(Body::from(text.to_owned()));
+    *response.status_mut() = axum::http::StatusCode::from_u16(status).unwrap_or_default();
+    response
+}
+
+fn lock(cloud: &Mutex<Cloud>) -> MutexGuard<'_, Cloud> {
+    cloud.lock().unwrap_or_else(PoisonError::into_inner)
+}
