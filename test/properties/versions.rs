@@ -143,10 +143,14 @@ proptest! {
         let garden = Garden { validates: true, ..Garden::default() };
         let mut half = history(&shoot, &catalog, 0);
         // Within the window it would act at once.
-        prop_assume!(!half.window().contains(moment(0)));
+        if half.window().contains(moment(0)) {
+            return Ok(());
+        }
         half.advance(moment(on_the_way));
         // What a controller that crashes does later depends on who starts it again.
-        prop_assume!(half.steps.iter().all(|step| step.run.crash.is_none()));
+        if half.steps.iter().any(|step| step.run.crash.is_some()) {
+            return Ok(());
+        }
         let steps = |state: &MaintainedShoot, from: i64| {
             let steps = forecast(state, &catalog, &garden, [moment(from), moment(END)]).steps.into_iter();
             let behind = steps.filter(|step| step.time >= moment(on_the_way));
