@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -20,7 +21,7 @@ use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
 use crate::cluster::secret_cache::SecretCache;
 use crate::cluster::seed::Seed;
-use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
+use crate::preview::{Baseline, CloudProfiles, Inputs, ShootSource, compare};
 use crate::process::threads::block_on;
 
 /// Workers that are read at the same time.
@@ -35,7 +36,7 @@ pub(super) fn compare_live(
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
     let mut comparison = Comparison::default();
-    let mut wanted = new.map(|new| load(new, &mut comparison, profiles)).transpose()?;
+    let mut wanted = new.map(|new| load(new, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
     let is_shoot = |new: &Loaded| new.inputs.made_from_shoot.is_some();
     ensure!(!wanted.iter().flatten().any(|(_, new)| is_shoot(new)), "Shoots can be compared only with Shoots of files");
     if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
@@ -76,11 +77,15 @@ pub(super) fn compare_live(
     Ok(comparison)
 }
 
-fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> anyhow::Result<BTreeMap<Key, Loaded>> {
+fn load(
+    new: &Path,
+    comparison: &mut Comparison,
+    context: (&CloudProfiles, &Arc<ShootSource>),
+) -> anyhow::Result<BTreeMap<Key, Loaded>> {
     let mut wanted = BTreeMap::new();
     for file in files(&[new.to_owned()])? {
         let loaded = text_of_file(&file.path)
-            .and_then(|text| load_text(&text, &file, profiles).with_context(|| file.path.display().to_string()));
+            .and_then(|text| load_text(&text, &file, context).with_context(|| file.path.display().to_string()));
         match loaded {
             Ok((workers, warnings)) => {
                 wanted.extend(workers);

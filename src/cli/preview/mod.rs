@@ -28,12 +28,13 @@ pub(super) mod markdown;
 mod new_side;
 pub(super) mod pairs;
 mod replacement;
-mod shoots;
+pub(super) mod shoots;
 pub(super) mod table;
 pub(super) mod words;
 
 use new_side::NewSide;
 use replacement::Replacement;
+use shoots::Presume;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
@@ -76,6 +77,9 @@ pub(super) struct PreviewArguments {
     /// For Shoots: files or folders with the CloudProfiles that they name, where these are not beside them.
     #[arg(long, value_name = "PATH")]
     profiles: Vec<PathBuf>,
+    /// For Shoots: what the landscape does that they do not tell.
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    presume: Vec<Presume>,
     /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
@@ -148,7 +152,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
         .map(|path| Replacement::read(path, &profiles).with_context(|| path.display().to_string()))
         .transpose()?;
     let maintenance = arguments.maintenance.then(|| arguments.at.unwrap_or_else(Timestamp::now));
-    let made = NewSide { replacement, maintenance };
+    let made = NewSide { replacement, maintenance, of_shoots: shoots::source(&arguments.presume) };
     let comparison = match sides {
         Sides::Files { old, new } => pairs::compare_files(old, Some(new), &made, &profiles)?,
         Sides::Made { old } => pairs::compare_files(old, None, &made, &profiles)?,

@@ -1,18 +1,21 @@
 //! NEW where it is made of OLD: with another CloudProfile, and behind the next maintenance window.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::pairs::Loaded;
 use super::replacement::Replacement;
-use crate::preview::{Baseline, CloudProfiles, WorkerChange, after_next_window, compare};
+use crate::preview::{Baseline, CloudProfiles, ShootSource, WorkerChange, after_next_window, compare};
 
 /// How NEW is made.
-#[derive(Default)]
 pub(super) struct NewSide {
     /// With this CloudProfile.
     pub(super) replacement: Option<Replacement>,
     /// Behind the first maintenance window from then on.
     pub(super) maintenance: Option<Timestamp>,
+    /// How Workers are made of Shoots, on both sides.
+    pub(super) of_shoots: Arc<ShootSource>,
 }
 
 impl NewSide {

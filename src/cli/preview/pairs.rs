@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::{Comparison, NewSide, shoots};
 use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
 use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
-use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
+use crate::preview::{Baseline, CloudProfiles, Inputs, ShootSource, WorkerChange, compare};
 use crate::worker::machine_objects::MachineObjects;
 
 /// A Worker of a file.
@@ -143,7 +143,8 @@ fn compare_unit(unit: &Unit, has_new: bool, made: &NewSide, profiles: &CloudProf
     let is_same = has_new && old_text.is_some() && old_text == new_text;
     let mut load = |file: &Option<NamedFile>, text: Option<String>| {
         let (Some(file), Some(text)) = (file, text) else { return (BTreeMap::new(), Vec::new()) };
-        let loaded = load_text(&text, file, profiles).with_context(|| file.path.display().to_string());
+        let loaded =
+            load_text(&text, file, (profiles, &made.of_shoots)).with_context(|| file.path.display().to_string());
         loaded.map_err(|error| part.errors.push(format!("{error:#}"))).unwrap_or_default()
     };
     let (old, warnings_of_old) = load(&unit.old, old_text);
@@ -224,14 +225,14 @@ pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow:
 pub(super) fn load_text(
     text: &str,
     file: &NamedFile,
-    profiles: &CloudProfiles,
+    (profiles, of_shoots): (&CloudProfiles, &Arc<ShootSource>),
 ) -> anyhow::Result<(BTreeMap<Key, Loaded>, Vec<String>)> {
     let Observed { mut loaded, unreadable, mut repeated } = load_each(text, profiles)?;
     if let Some(unreadable) = unreadable.into_iter().next() {
         anyhow::bail!(unreadable.reason);
     }
     if loaded.is_empty() {
-        for inputs in shoots::of_text(text, profiles)? {
+        for inputs in shoots::of_text(text, profiles, of_shoots)? {
             let key = (inputs.namespace().to_owned(), inputs.name().to_owned());
             if loaded.insert(key.clone(), Loaded { inputs, live: MachineObjects::default() }).is_some() {
                 repeated.push(key);
