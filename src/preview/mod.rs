@@ -38,8 +38,8 @@ mod surge;
 mod trials;
 
 pub use cause::Cause;
-pub use cloud_profile::CloudProfiles;
 pub(crate) use cloud_profile::SharedCloudProfile;
+pub use cloud_profile::{CloudProfiles, NamedProfiles};
 pub use compare::{Baseline, WorkerChange, compare};
 pub use difference::{Change, ChangeKind, ChangedObject, Path, Step};
 pub use finding::{Finding, FindingKind, Severity};

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::ExplainArguments;
 use super::section::{INDENT, section};
 use crate::cli::exit::Exit;
-use crate::cli::input::{files, text_of_file};
-use crate::cli::preview::shoots;
+use crate::cli::input::files;
+use crate::cli::preview::shoots::ShootReader;
 use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, HEADING, OutputFormat, complain, json, print, width};
 use crate::explain::{DecidingMember, HashEffect, ShootPoolExplanation, explain, explain_shoot};
@@ -28,11 +28,10 @@ struct ExplainedShoot {
 /// Explains the Shoots of the file or folder.
 pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Exit> {
     let profiles = CloudProfiles::new(providers);
-    shoots::read_profiles(&arguments.profiles, &profiles)?;
+    let reader = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
     let (mut explained, mut errors) = (Vec::new(), Vec::new());
     for file in files(std::slice::from_ref(&arguments.file))? {
-        let source = shoots::source(&arguments.presume);
-        let found = shoots::of_text(&text_of_file(&file.path)?, &profiles, &source)?;
+        let found = reader.shoots_of(&file.text()?, &profiles)?;
         anyhow::ensure!(!found.is_empty() || !file.explicit, "{}: no Shoot in it", file.path.display());
         for inputs in found {
             let named = format!("{}/{}", inputs.namespace(), inputs.name());

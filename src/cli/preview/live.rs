@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -12,16 +11,17 @@ use kube::{Client, ResourceExt};
 use serde_json::Value;
 
 use super::pairs::{Key, Loaded, Observed, Unreadable, load_text};
+use super::shoots::ShootReader;
 use super::{Comparison, NewSide};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
-use crate::cli::input::{files, text_of_file};
+use crate::cli::input::files;
 use crate::cli::progress::Progress;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
 use crate::cluster::secret_cache::SecretCache;
 use crate::cluster::seed::Seed;
-use crate::preview::{Baseline, CloudProfiles, Inputs, ShootSource, compare};
+use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
 use crate::process::threads::block_on;
 
 /// Workers that are read at the same time.
@@ -80,11 +80,12 @@ pub(super) fn compare_live(
 fn load(
     new: &Path,
     comparison: &mut Comparison,
-    context: (&CloudProfiles, &Arc<ShootSource>),
+    context: (&CloudProfiles, &ShootReader),
 ) -> anyhow::Result<BTreeMap<Key, Loaded>> {
     let mut wanted = BTreeMap::new();
     for file in files(&[new.to_owned()])? {
-        let loaded = text_of_file(&file.path)
+        let loaded = file
+            .text()
             .and_then(|text| load_text(&text, &file, context).with_context(|| file.path.display().to_string()));
         match loaded {
             Ok((workers, warnings)) => {

@@ -1,12 +1,11 @@
 //! NEW where it is made of OLD: with another CloudProfile, and behind the next maintenance window.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use super::pairs::Loaded;
 use super::replacement::Replacement;
-use crate::preview::{Baseline, CloudProfiles, ShootSource, WorkerChange, after_next_window, compare};
+use super::shoots::ShootReader;
+use crate::preview::{Baseline, CloudProfiles, WorkerChange, after_next_window, compare};
 
 /// How NEW is made.
 pub(super) struct NewSide {
@@ -15,7 +14,7 @@ pub(super) struct NewSide {
     /// Behind the first maintenance window from then on.
     pub(super) maintenance: Option<Timestamp>,
     /// How Workers are made of Shoots, on both sides.
-    pub(super) of_shoots: Arc<ShootSource>,
+    pub(super) of_shoots: ShootReader,
 }
 
 impl NewSide {
