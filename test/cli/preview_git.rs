@@ -49,6 +49,12 @@ impl Repository {
         self.git(&["commit", "--quiet", "--message", "m"]);
     }
 
+    /// The id of the last commit.
+    pub(crate) fn head(&self) -> String {
+        let output = Command::new("git").current_dir(&self.folder).args(["rev-parse", "HEAD"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
     /// A person replaces a text in a file.
     pub(crate) fn edit(&self, name: &str, old: &str, new: &str) {
         let text = std::fs::read_to_string(self.path(name)).unwrap();
@@ -67,7 +73,7 @@ impl Repository {
     }
 }
 
-const SHOOT: &str = "shoots/it's a; shoot.yaml";
+pub(crate) const SHOOT: &str = "shoots/it's a; shoot.yaml";
 const PROFILE: &str = "profiles/az.yaml";
 
 #[test]
