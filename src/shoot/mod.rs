@@ -26,7 +26,7 @@ use serde_json::Value;
 use crate::api::gardener::ProfileSpec;
 
 pub use error::ShootError;
-pub use replacing::{member_in_shoot, member_of_input};
+pub use replacing::{REPLACING_INPUTS, ReplacingInput, member_in_shoot, member_of_input};
 pub use worker::worker;
 
 /// How a landscape reserves resources for Kubernetes' own processes (admission plugin `ShootResourceReservation`).
