@@ -143,6 +143,13 @@ impl NamedProfiles {
         self.0.get(name)
     }
 
+    /// With those of another one, which come first.
+    #[must_use]
+    pub fn overlaid_by(mut self, other: &Self) -> Self {
+        self.0.extend(other.0.iter().map(|(name, profile)| (name.clone(), Arc::clone(profile))));
+        self
+    }
+
     /// The name of the profile that a Shoot wants; that of a NamespacedCloudProfile begins with the project's namespace.
     #[must_use]
     pub fn name_for(shoot: &Value) -> String {

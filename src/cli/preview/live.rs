@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use super::pairs::{Key, Loaded, Observed, Unreadable, load_text};
 use super::shoots::ShootReader;
-use super::{Comparison, NewSide};
+use super::{Comparison, NewSide, garden};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
-use crate::cli::input::files;
+use crate::cli::input::{NamedFile, files};
 use crate::cli::progress::Progress;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
@@ -35,10 +35,16 @@ pub(super) fn compare_live(
     made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
+    let mut files = new.map(|new| files(&[new.to_owned()])).transpose()?;
+    // Standard input can be read once only.
+    for file in files.iter_mut().flatten().filter(|file| file.explicit) {
+        file.text = Some(file.text()?);
+    }
+    if let Some(files) = files.as_ref().filter(|files| garden::are_shoots(files)) {
+        return garden::compare_shoots(seed, namespace, files, made, profiles);
+    }
     let mut comparison = Comparison::default();
-    let mut wanted = new.map(|new| load(new, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
-    let is_shoot = |new: &Loaded| new.inputs.made_from_shoot.is_some();
-    ensure!(!wanted.iter().flatten().any(|(_, new)| is_shoot(new)), "Shoots can be compared only with Shoots of files");
+    let mut wanted = files.map(|files| load(files, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
     if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
         wanted.retain(|key, _| key.0 == namespace);
     }
@@ -78,12 +84,12 @@ pub(super) fn compare_live(
 }
 
 fn load(
-    new: &Path,
+    files: Vec<NamedFile>,
     comparison: &mut Comparison,
     context: (&CloudProfiles, &ShootReader),
 ) -> anyhow::Result<BTreeMap<Key, Loaded>> {
     let mut wanted = BTreeMap::new();
-    for file in files(&[new.to_owned()])? {
+    for file in files {
         let loaded = file
             .text()
             .and_then(|text| load_text(&text, &file, context).with_context(|| file.path.display().to_string()));

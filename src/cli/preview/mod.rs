@@ -2,7 +2,7 @@
 //!
 //! * [`pairs`]: which Workers are compared with which;
 //! * `git`: files of a revision and of the working tree;
-//! * [`live`]: Workers of a cluster as the old side;
+//! * [`live`]: Workers of a cluster as the old side; `garden`: Shoots of a garden;
 //! * `new_side`, `replacement`: NEW where it is made of OLD;
 //! * `shoots`: Shoots as inputs;
 //! * [`groups`]: what many Workers have in common;
@@ -22,6 +22,7 @@ use crate::cluster::seed::Seed;
 use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange};
 use crate::provider::Providers;
 
+mod garden;
 mod git;
 mod groups;
 pub(super) mod json;
@@ -61,13 +62,13 @@ pub(super) struct PreviewArguments {
     /// With --git: files and folders that count, instead of all below the current folder.
     #[arg(value_name = "OLD NEW", num_args = 0..)]
     inputs: Vec<PathBuf>,
-    /// Take OLD from the cluster of the kubeconfig: its Workers, and its machine objects as they are. Without NEW: what a
-    /// reconcile would do now.
+    /// Take OLD from the cluster of the kubeconfig: of a seed its Workers, and its machine objects as they are; without NEW: what a
+    /// reconcile would do now. Where NEW has Shoots, it is the garden: its Shoots, and the CloudProfiles that they name.
     #[arg(long)]
     live: bool,
     #[command(flatten)]
     seed: Seed,
-    /// With --live: only the Workers of this namespace.
+    /// With --live: only the Workers or Shoots of this namespace.
     #[arg(short, long, requires = "live")]
     namespace: Option<String>,
     /// Instead of OLD and NEW: OLD is this revision of the git repository of the current folder, NEW the working tree. Shoots, Workers

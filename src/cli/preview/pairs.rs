@@ -182,13 +182,15 @@ fn compare_unit(
     };
     let (old_text, new_text) = (text(&unit.old), text(&unit.new));
     let [old_reader, new_reader] = readers;
-    let is_same = has_new && old_text.is_some() && old_text == new_text && old_reader.is_same(new_reader);
+    let is_same = has_new && old_text.is_some() && old_text == new_text;
     let mut load = |file: &Option<NamedFile>, text: Option<String>, reader: &ShootReader| {
         let (Some(file), Some(text)) = (file, text) else { return (BTreeMap::new(), Vec::new()) };
         let loaded = load_text(&text, file, (profiles, reader)).with_context(|| file.path.display().to_string());
         loaded.map_err(|error| part.errors.push(format!("{error:#}"))).unwrap_or_default()
     };
     let (old, warnings_of_old) = load(&unit.old, old_text, old_reader);
+    let has_shoots = old.values().any(|old| old.inputs.made_from_shoot.is_some());
+    let is_same = is_same && (!has_shoots || old_reader.is_same(new_reader, profiles));
     let (mut new, warnings_of_new) =
         if is_same { (BTreeMap::new(), Vec::new()) } else { load(&unit.new, new_text, new_reader) };
     // What goes out counts: what there is already was let through.

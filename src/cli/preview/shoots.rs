@@ -1,7 +1,7 @@
 //! Shoots as the inputs of a preview, and the CloudProfiles that they name.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -25,8 +25,11 @@ pub(in crate::cli) enum Presume {
 #[derive(Clone)]
 pub(in crate::cli) struct ShootReader {
     source: Arc<ShootSource>,
-    /// Profiles of `--profiles`, and those of the side.
+    /// Profiles of `--profiles`, and those of the side that are known.
     profiles: NamedProfiles,
+    /// Files of the side that may have more, and all of them once somebody needs them.
+    unread: Vec<NamedFile>,
+    all: OnceLock<NamedProfiles>,
 }
 
 impl ShootReader {
@@ -38,7 +41,7 @@ impl ShootReader {
             node_local_dns: presumed.contains(&Presume::NodeLocalDns),
             ..ShootSource::new(Timestamp::now())
         });
-        let mut reader = Self { source, profiles: NamedProfiles::default() };
+        let mut reader = Self { source, profiles: NamedProfiles::default(), unread: Vec::new(), all: OnceLock::new() };
         for file in files(paths)? {
             let of_file = || file.path.display().to_string();
             let objects = objects(&file.text()?).with_context(of_file)?;
@@ -47,21 +50,42 @@ impl ShootReader {
         Ok(reader)
     }
 
-    /// With the CloudProfiles among files of one side as well. Which files can't be read is said where they are compared.
+    /// With the CloudProfiles among files of one side as well, which are read when a Shoot needs one: a landscape of Workers has
+    /// none. Which files can't be read is said where they are compared.
     pub(super) fn of_side<'a>(&self, files: impl Iterator<Item = &'a NamedFile>, shared: &CloudProfiles) -> Self {
         let mut reader = self.clone();
         for file in files.filter(|file| !file.explicit) {
-            let text = file.text().ok().filter(|text| text.contains(OF_PROFILES));
-            let found = text.and_then(|text| objects(&text).ok()).unwrap_or_default();
-            // A profile that can't be decoded is missing for the Shoots that name it.
-            drop(add_profiles(&mut reader.profiles, &found, shared));
+            match &file.text {
+                Some(text) => add_profiles_of(&mut reader.profiles, text, shared),
+                None => reader.unread.push(file.clone()),
+            }
         }
         reader
     }
 
+    fn profiles(&self, shared: &CloudProfiles) -> &NamedProfiles {
+        self.all.get_or_init(|| {
+            let mut all = self.profiles.clone();
+            for text in self.unread.iter().filter_map(|file| file.text().ok()) {
+                add_profiles_of(&mut all, &text, shared);
+            }
+            all
+        })
+    }
+
+    /// With these profiles where it has none of the name.
+    pub(super) fn over(&self, others: &NamedProfiles) -> Self {
+        Self { profiles: others.clone().overlaid_by(&self.profiles), ..self.clone() }
+    }
+
+    /// With nothing but these profiles.
+    pub(super) fn only_with(&self, profiles: &NamedProfiles) -> Self {
+        Self { profiles: profiles.clone(), ..self.clone() }
+    }
+
     /// Whether Shoots get the same profiles of both.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.profiles.is_same(&other.profiles)
+    pub(super) fn is_same(&self, other: &Self, shared: &CloudProfiles) -> bool {
+        self.profiles(shared).is_same(other.profiles(shared))
     }
 
     /// The Shoots of a text. CloudProfiles beside them come first.
@@ -72,21 +96,35 @@ impl ShootReader {
         if !shoots.is_empty() {
             add_profiles(&mut beside, &others, shared)?;
         }
-        let inputs = shoots.into_iter().map(|shoot| {
-            let name = NamedProfiles::name_for(&shoot);
-            let profile = beside.get(&name).or_else(|| self.profiles.get(&name)).with_context(|| {
-                let [namespace, own] =
-                    ["namespace", "name"].map(|member| shoot["metadata"][member].as_str().unwrap_or("?"));
-                format!("Shoot {namespace}/{own}: no file has CloudProfile {name:?}; name one with --profiles")
-            })?;
-            Ok(Inputs::of_shoot(shoot, Arc::clone(profile), Arc::clone(&self.source), shared.providers()))
-        });
-        inputs.collect()
+        shoots.into_iter().map(|shoot| self.inputs_of(shoot, &beside, shared)).collect()
+    }
+
+    /// The inputs of a Shoot.
+    pub(super) fn inputs_of(
+        &self,
+        shoot: Value,
+        beside: &NamedProfiles,
+        shared: &CloudProfiles,
+    ) -> anyhow::Result<Inputs> {
+        let name = NamedProfiles::name_for(&shoot);
+        let profile = beside.get(&name).or_else(|| self.profiles(shared).get(&name)).with_context(|| {
+            let [namespace, own] =
+                ["namespace", "name"].map(|member| shoot["metadata"][member].as_str().unwrap_or("?"));
+            format!("Shoot {namespace}/{own}: no file has CloudProfile {name:?}; name one with --profiles")
+        })?;
+        Ok(Inputs::of_shoot(shoot, Arc::clone(profile), Arc::clone(&self.source), shared.providers()))
     }
 }
 
 /// A member that CloudProfiles have and Shoots have not, so that Shoots are not read twice.
 const OF_PROFILES: &str = "machineTypes";
+
+/// A profile that can't be decoded is missing for the Shoots that name it.
+fn add_profiles_of(profiles: &mut NamedProfiles, text: &str, shared: &CloudProfiles) {
+    if text.contains(OF_PROFILES) {
+        drop(add_profiles(profiles, &objects(text).unwrap_or_default(), shared));
+    }
+}
 
 fn add_profiles(profiles: &mut NamedProfiles, objects: &[Value], shared: &CloudProfiles) -> anyhow::Result<()> {
     let kinds = ["CloudProfile", "NamespacedCloudProfile"];
