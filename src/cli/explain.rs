@@ -12,6 +12,7 @@ use serde_json::json;
 use super::diagnose::live::namespace;
 use super::exit::{self, Exit, wrong_usage};
 use super::input::{self, WorkerInput};
+use super::preview::shoots::Presume;
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ErrorCode;
 use crate::api::secret::{SecretContent, Secrets};
@@ -25,6 +26,7 @@ use crate::worker::desired::{CloudView, DesiredState};
 mod image;
 mod pool;
 mod section;
+mod shoot;
 mod zones;
 
 pub(super) use image::mismatch_text;
@@ -34,6 +36,7 @@ pub(super) use image::mismatch_text;
 Examples:
   gardener-extension-worker explain example/azure.yaml
   gardener-extension-worker explain example/azure.yaml --pool services
+  gardener-extension-worker explain --shoot shoot.yaml --profiles profiles/        # what replaces nodes
   gardener-extension-worker explain --live shoot--garden--prod --kubeconfig seed.yaml
   gardener-extension-worker explain -o json bundle.yaml | jq '.workers[].pools[].hashes'
 
@@ -49,6 +52,16 @@ pub(super) struct ExplainArguments {
     live: bool,
     #[command(flatten)]
     seed: Seed,
+    /// The file holds Shoots, as manifests or as they are stored: which of their members enter the key and the classes of their
+    /// pools, so that a change of them replaces nodes.
+    #[arg(long, conflicts_with = "live")]
+    shoot: bool,
+    /// With --shoot: files or folders with the CloudProfiles that they name, where these are not beside them.
+    #[arg(long, value_name = "PATH", requires = "shoot")]
+    profiles: Vec<PathBuf>,
+    /// With --shoot: what the landscape does that Shoots do not tell.
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', requires = "shoot")]
+    presume: Vec<Presume>,
     /// Only the pool of this name.
     #[arg(long, value_name = "NAME")]
     pool: Option<String>,
@@ -77,6 +90,12 @@ struct Explained {
 }
 
 pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Exit> {
+    if arguments.shoot {
+        if arguments.seed.is_named() {
+            return Err(wrong_usage("--kubeconfig and --context are for --live"));
+        }
+        return shoot::run(arguments, providers);
+    }
     let mut explained = Vec::new();
     let mut unexplained = Vec::new();
     let mut known: Vec<String> = Vec::new();

@@ -71,7 +71,7 @@ pub fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedFile>> {
         if path.is_dir() {
             walk(path, &mut files)?;
         } else {
-            files.push(NamedFile { path: path.clone(), explicit: true });
+            files.push(NamedFile { path: path.clone(), explicit: true, text: None });
         }
     }
     Ok(files)
@@ -84,6 +84,15 @@ pub struct NamedFile {
     pub path: PathBuf,
     /// Whether the user named it, rather than a folder that it lies in.
     pub explicit: bool,
+    /// Its text, where that is known already: of a revision that is not in the working tree.
+    pub text: Option<String>,
+}
+
+impl NamedFile {
+    /// Its text.
+    pub(super) fn text(&self) -> anyhow::Result<String> {
+        self.text.clone().map_or_else(|| text_of_file(&self.path), Ok)
+    }
 }
 
 fn walk(folder: &Path, files: &mut Vec<NamedFile>) -> anyhow::Result<()> {
@@ -100,7 +109,7 @@ fn walk(folder: &Path, files: &mut Vec<NamedFile>) -> anyhow::Result<()> {
             .extension()
             .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
         {
-            files.push(NamedFile { path, explicit: false });
+            files.push(NamedFile { path, explicit: false, text: None });
         }
     }
     Ok(())
@@ -111,7 +120,7 @@ fn walk(folder: &Path, files: &mut Vec<NamedFile>) -> anyhow::Result<()> {
 /// # Errors
 /// When the file can't be read, or a document in it is not what it says.
 pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
-    let text = text_of_file(&file.path)?;
+    let text = file.text()?;
     let of_file = || file.path.display().to_string();
     let documents = yaml::documents(&text).with_context(of_file)?;
     let workers = workers_of_documents(&file.path, documents).with_context(of_file)?;

@@ -90,7 +90,7 @@ fn explain_item(item: &HashItem, shoot: &Shoot, pool: &WorkerPool) -> HashInput 
     HashInput { stands_for: stands_for.unwrap_or_default().iter().map(shown).collect(), ..shown(item) }
 }
 
-fn shown(item: &HashItem) -> HashInput {
+pub(super) fn shown(item: &HashItem) -> HashInput {
     let mut sha256 = hex::encode(Sha256::digest(item.value.as_bytes()));
     sha256.truncate(DIGEST_LENGTH);
     HashInput {

@@ -25,9 +25,11 @@ mod hash_inputs;
 mod inputs;
 mod numbers;
 mod selectable_images;
+mod shoot;
 
 pub use hash_inputs::{HashEffect, HashExplanation, HashInput};
 pub use numbers::{Hazard, PlacementExplanation};
+pub use shoot::{DecidingMember, ShootPoolExplanation, ZoneClasses, explain_shoot};
 
 /// Why the machines of a Worker are what they are.
 #[derive(Clone, Debug, Serialize)]

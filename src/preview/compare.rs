@@ -13,6 +13,7 @@ use super::finding::{
 use super::inputs::Inputs;
 use super::placement::{Placement, live_placement};
 use super::placement_change::{Nodes, PlacementChange};
+use super::presumption::presumptions_that_decide;
 use super::rendered_pools::{Failure, RenderedPools, as_live, cloud_before, render_pools};
 use super::rule::{Effect, Verdict, effect};
 use super::shoot_source::both_made;
@@ -82,6 +83,7 @@ pub fn compare(
 ) -> WorkerChange {
     let who = new.or(old);
     let [namespace, name] = [Inputs::namespace, Inputs::name].map(|part| who.map(part).unwrap_or_default());
+    let written = (old, new);
     let (old, new) = match both_made(old, new) {
         Ok(sides) => sides,
         Err((kind, failure)) => return WorkerChange::not_made(namespace, name, kind, failure),
@@ -126,6 +128,11 @@ pub fn compare(
         };
         let trials = Trials::new((old, old_result), (new, after), TrialContext { live: &basis, cloud }, profiles);
         blame(&mut change, &trials);
+    }
+    if let ((Some(from), Some(to)), Some(old), Some(new)) = (written, old, new)
+        && !from.is_same(to)
+    {
+        change.findings.extend(presumptions_that_decide((from, to), (old, new), &change.placements));
     }
     if baseline == Baseline::Live {
         blame_live(&mut change, &before);

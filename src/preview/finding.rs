@@ -40,6 +40,8 @@ pub enum FindingKind {
     Paused,
     /// A field changed that gardenlet would answer with another node-agent secret; the real change rolls.
     NodeAgentSecretUnchanged,
+    /// What a Shoot does not tell decides over nodes.
+    Presumed,
     /// What the next maintenance window does.
     Maintenance,
     /// What it can't do, though a version has expired or is missing.
@@ -52,9 +54,12 @@ impl FindingKind {
     pub fn severity(self) -> Severity {
         match self {
             Self::CannotBePlanned | Self::StillCannotBePlanned | Self::CannotBeJudged => Severity::Error,
-            Self::ManualUpdate | Self::ZonesAtOnce | Self::Paused | Self::CouldNotBePlanned | Self::Maintenance => {
-                Severity::Notice
-            }
+            Self::ManualUpdate
+            | Self::ZonesAtOnce
+            | Self::Paused
+            | Self::CouldNotBePlanned
+            | Self::Presumed
+            | Self::Maintenance => Severity::Notice,
             _ => Severity::Hazard,
         }
     }

@@ -12,6 +12,7 @@ use crate::api::gardener::{Shoot, Worker};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::api::secret::Secrets;
 use crate::provider::Providers;
+use crate::shoot::Reservation;
 
 /// The inputs of one Worker.
 #[derive(Clone, Debug)]
@@ -38,6 +39,18 @@ pub struct ShootSource {
     pub now: Timestamp,
     /// `status.providerStatus` of the Infrastructure, where it is known.
     pub infrastructure_status: Option<Value>,
+    /// How the landscape reserves resources; `None` where the old Shoot says it, else statically.
+    pub reservation: Option<Reservation>,
+    /// Whether new Shoots get node-local DNS.
+    pub node_local_dns: bool,
+}
+
+impl ShootSource {
+    /// Everything but the time as it is presumed.
+    #[must_use]
+    pub fn new(now: Timestamp) -> Self {
+        Self { now, infrastructure_status: None, reservation: None, node_local_dns: false }
+    }
 }
 
 /// A document, and what is read of it once somebody asks.

@@ -16,7 +16,7 @@ use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 
 /// Why a Worker or a pool of it can't be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// Gardener's code.
     pub(crate) code: Option<ErrorCode>,
     /// What is wrong and where.
@@ -59,7 +59,7 @@ pub(super) fn render_pools(
     live: &MachineObjects,
     cloud: Option<&Value>,
 ) -> Result<RenderedPools, Failure> {
-    let context = context(inputs)?;
+    let context = worker_context(inputs)?;
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type)?;
     let desired = DesiredState::new(provider, context, cloud.map_or(CloudView::Context, CloudView::Described))?;
     let plan = &desired.plan;
@@ -91,7 +91,7 @@ pub(super) fn render_pools(
 
 /// Everything of the Worker that decides what a pool gets of its CloudProfile; `None` where the provider can't tell.
 pub(super) fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
-    let context = context(inputs).ok()?;
+    let context = worker_context(inputs).ok()?;
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
     provider.planner(context).ok()?.asks_profile(context.pool(pool)?)
 }
@@ -100,14 +100,18 @@ pub(super) fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
 /// and a preview asks nobody.
 pub(super) fn cloud_before(old: Option<&Inputs>, new: Option<&Inputs>) -> Option<Value> {
     let of = |inputs: &Inputs| {
-        let context = context(inputs).ok()?;
+        let context = worker_context(inputs).ok()?;
         let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
         provider.settled_cloud(context).ok()?
     };
     old.and_then(of).or_else(|| new.and_then(of))
 }
 
-fn context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failure> {
+/// What planning takes of inputs that are complete.
+///
+/// # Errors
+/// When something is missing, or can't be decoded.
+pub(crate) fn worker_context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failure> {
     let namespace = inputs.namespace();
     let missing = |member| WorkerError::ClusterIncomplete { cluster: namespace.to_owned(), member };
     if inputs.shoot.is_none() && inputs.cloud_profile.is_none() {

@@ -12,7 +12,7 @@ use super::inputs::{Document, Inputs, ShootSource};
 use super::rendered_pools::Failure;
 use crate::api::secret::{SecretContent, Secrets};
 use crate::provider::Providers;
-use crate::shoot::{Garden, Reservation, Surroundings, stored_shoot, worker};
+use crate::shoot::{Garden, Reservation, Surroundings, is_stored, stored_shoot, worker};
 
 impl Inputs {
     /// The inputs of a Shoot as it is written or stored. Its Worker is made when it is compared.
@@ -56,6 +56,9 @@ pub(super) fn both_made(
     Ok((old, new.map_err(|failure| (FindingKind::CannotBePlanned, failure))?))
 }
 
+/// The uid of a Shoot that has none yet.
+const PRESUMED_UID: &str = "00000000-0000-0000-0000-000000000000";
+
 impl ShootSource {
     /// The Shoot as it is stored after it was written over that of `before`.
     fn stored(&self, written: &Inputs, before: Option<&Inputs>) -> Result<Inputs, Failure> {
@@ -64,13 +67,23 @@ impl ShootSource {
         let mut shoot = shoot.value.clone();
         // Who writes a Shoot does not write its status.
         if let (None, Some(status)) = (shoot.get("status"), before.and_then(|before| before.get("status"))) {
-            shoot["status"] = status.clone();
+            set(&mut shoot, &[], "status", status.clone());
         }
         if shoot["status"]["technicalID"].as_str().unwrap_or_default().is_empty() {
-            shoot["status"]["technicalID"] = technical_id(&shoot).into();
+            let technical_id = technical_id(&shoot);
+            set(&mut shoot, &["status"], "technicalID", technical_id.into());
+        }
+        if shoot["metadata"]["uid"].is_null() {
+            let uid = before.map_or_else(|| PRESUMED_UID.into(), |before| before["metadata"]["uid"].clone());
+            set(&mut shoot, &["metadata"], "uid", uid);
+        }
+        let has_dns = |shoot: &Value| shoot.pointer("/spec/systemComponents/nodeLocalDNS").is_some();
+        let is_given_dns = before.map_or(!is_stored(&shoot), has_dns);
+        if self.node_local_dns && is_given_dns && !has_dns(&shoot) {
+            set(&mut shoot, &["spec", "systemComponents"], "nodeLocalDNS", json!({"enabled": true}));
         }
         let garden = Garden {
-            reservation: Reservation::of_stored(before.unwrap_or(&shoot)),
+            reservation: self.reservation.unwrap_or_else(|| Reservation::of_stored(before.unwrap_or(&shoot))),
             node_local_dns: false,
             now: self.now,
         };
@@ -107,6 +120,32 @@ impl ShootSource {
         }
         inputs.secrets = Arc::new(secrets);
         Ok(inputs)
+    }
+}
+
+impl Inputs {
+    /// The inputs with the Worker that gardenlet would write, where they come from a Shoot.
+    ///
+    /// # Errors
+    /// When no Worker can be made of it.
+    pub(crate) fn made(&self) -> Result<Self, Failure> {
+        let (made, _) = both_made(Some(self), None).map_err(|(_, failure)| failure)?;
+        Ok(made.unwrap_or_else(|| self.clone()))
+    }
+}
+
+/// Sets a member, unless something of another form is in the way, which is refused later.
+fn set(shoot: &mut Value, parents: &[&str], member: &str, value: Value) {
+    let mut place = shoot;
+    for parent in parents {
+        let Some(members) = place.as_object_mut() else { return };
+        place = members.entry(*parent).or_insert(Value::Null);
+        if place.is_null() {
+            *place = json!({});
+        }
+    }
+    if let Some(members) = place.as_object_mut() {
+        members.insert(member.to_owned(), value);
     }
 }
 

@@ -26,7 +26,7 @@ use serde_json::Value;
 use crate::api::gardener::ProfileSpec;
 
 pub use error::ShootError;
-pub use replacing::member_of_input;
+pub use replacing::{REPLACING_INPUTS, ReplacingInput, member_in_shoot, member_of_input};
 pub use worker::worker;
 
 /// How a landscape reserves resources for Kubernetes' own processes (admission plugin `ShootResourceReservation`).
@@ -39,15 +39,19 @@ pub enum Reservation {
     ByMachineType,
 }
 
+/// Whether a Shoot is as an API server shows it, which fills the cluster-wide settings of kubelets: a manifest may have none.
+#[must_use]
+pub fn is_stored(shoot: &Value) -> bool {
+    shoot["spec"]["kubernetes"]["kubelet"].get("failSwapOn").is_some()
+}
+
 impl Reservation {
     /// How the landscape of a stored Shoot reserves: without cluster-wide reservations, it is by machine type.
     #[must_use]
     pub fn of_stored(shoot: &Value) -> Self {
         let has_own = |kubelet: &Value| kubelet.get("kubeReserved").is_some();
         let by_pool = members::pools(shoot).iter().any(|pool| has_own(&pool["kubernetes"]["kubelet"]));
-        let kubelet = &shoot["spec"]["kubernetes"]["kubelet"];
-        // The API server fills the cluster-wide settings: a manifest may have none.
-        if by_pool && kubelet.get("failSwapOn").is_some() && !has_own(kubelet) {
+        if by_pool && is_stored(shoot) && !has_own(&shoot["spec"]["kubernetes"]["kubelet"]) {
             Self::ByMachineType
         } else {
             Self::Static

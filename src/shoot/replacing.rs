@@ -1,21 +1,80 @@
 //! Members of a Shoot that replace nodes, by the inputs of class names that they become.
 
-/// Input, and where a person edits it: in a pool, or in the Shoot where it begins with `spec` or `status`.
-const MEMBERS: [(&str, &str); 9] = [
-    ("kubernetesVersion", "kubernetes.version"),
-    ("machineType", "machine.type"),
-    ("machineImage", "machine.image"),
-    ("machineImage.version", "machine.image.version"),
-    ("shoot.spec.provider.workers[].cri.name", "cri.name"),
-    ("kubeletConfig.kubeReserved", "kubernetes.kubelet.kubeReserved"),
-    ("kubeletConfig.evictionHard", "kubernetes.kubelet.evictionHard"),
-    ("kubeletConfig.cpuManagerPolicy", "kubernetes.kubelet.cpuManagerPolicy"),
-    ("shoot.spec.systemComponents.nodeLocalDNS", "spec.systemComponents.nodeLocalDNS or spec.kubernetes.kubeProxy"),
-];
+use serde_json::Value;
+
+/// An input of keys, and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplacingInput {
+    /// Its name in hashes.
+    pub input: &'static str,
+    /// Where a person edits it: in a pool, or in the Shoot where it begins with `spec` or `status`.
+    pub member: &'static str,
+    /// When it counts, for docs/usage.md.
+    pub text: &'static str,
+}
+
+/// Everything that enters the key of a pool whose nodes are replaced.
+pub const REPLACING_INPUTS: [ReplacingInput; 12] = {
+    const fn of(input: &'static str, member: &'static str, text: &'static str) -> ReplacingInput {
+        ReplacingInput { input, member, text }
+    }
+    [
+        of(
+            "kubernetesVersion",
+            "kubernetes.version",
+            "minor version of the pool's `kubernetes.version`, else of the cluster's",
+        ),
+        of("machineType", "machine.type", "`machine.type`"),
+        of("machineImage", "machine.image", "name or version of `machine.image`"),
+        of("volume.size", "volume.size", "size of the root volume; also where it is added or removed"),
+        of("volume.type", "volume.type", "type of the root volume"),
+        of("shoot.spec.provider.workers[].cri.name", "cri.name", "`cri.name`"),
+        of(
+            "kubeletConfig.kubeReserved",
+            "kubernetes.kubelet.kubeReserved",
+            "`kubeReserved` of the pool's own `kubernetes.kubelet`, else of the cluster's; another spelling of the same amount is no change",
+        ),
+        of(
+            "kubeletConfig.evictionHard",
+            "kubernetes.kubelet.evictionHard",
+            "the same for `evictionHard`, also an empty one",
+        ),
+        of("kubeletConfig.cpuManagerPolicy", "kubernetes.kubelet.cpuManagerPolicy", "the same for `cpuManagerPolicy`"),
+        of(
+            "shoot.spec.systemComponents.nodeLocalDNS",
+            "spec.systemComponents.nodeLocalDNS or spec.kubernetes.kubeProxy",
+            "node-local DNS on or off: of pools below 1.34, and of those from 1.34 on where kube-proxy runs in the mode `IPVS`; there also kube-proxy's mode",
+        ),
+        of(
+            "shoot.status.credentials.rotation.certificateAuthorities.lastInitiationTime",
+            "status.credentials.rotation.certificateAuthorities.lastInitiationTime",
+            "a rotation of CAs; one that was started without rollout replaces nothing until you let a pool go",
+        ),
+        of(
+            "shoot.status.credentials.rotation.serviceAccountKey.lastInitiationTime",
+            "status.credentials.rotation.serviceAccountKey.lastInitiationTime",
+            "the same for the key of service accounts",
+        ),
+    ]
+};
+
+/// The member of a Shoot that becomes an input of a class name, and whether it is one of the pool: what a pool does not have
+/// of its own counts for the whole cluster.
+#[must_use]
+pub fn member_in_shoot(input: &str, pool: &Value) -> String {
+    let member = member_of_input(input);
+    let own = ["kubernetes.version", "kubernetes.kubelet"].iter().find(|own| member.starts_with(**own));
+    match own.filter(|own| pool.pointer(&format!("/{}", own.replace('.', "/"))).is_none()) {
+        Some(_) => format!("spec.{member}"),
+        None => member.to_owned(),
+    }
+}
 
 /// The member of a Shoot that becomes an input of a class name. Others have the same name in both.
 #[must_use]
 pub fn member_of_input(input: &str) -> &str {
-    let known = MEMBERS.iter().find(|(known, _)| *known == input).map(|(_, member)| *member);
+    let known = REPLACING_INPUTS.iter().find(|known| known.input == input).map(|known| known.member);
+    // In place, only the version of an image counts.
+    let known = known.or_else(|| (input == "machineImage.version").then_some("machine.image.version"));
     known.or_else(|| input.strip_prefix("shoot.")).unwrap_or(input)
 }

@@ -14,6 +14,8 @@ mod explain;
 mod golden;
 mod json;
 mod preview;
+mod preview_ci;
+mod preview_git;
 mod preview_shoots;
 mod reference;
 mod takeover;

@@ -51,12 +51,15 @@ fn main() -> ExitCode {
     total.end()
 }
 
-/// The page for owners of shoots names all that rolled a pool, and nothing that never did.
+/// The code and the page for owners of shoots name all that rolled a pool, and nothing that never did.
 fn check_usage(corpus: &Corpus, total: &mut Total) {
     let changed = corpus.changed_inputs.lock().expect("no other thread");
-    let documented = usage::documented();
-    if *changed != documented {
-        total.unreadable(&format!("docs/usage.md names {documented:?}, but what rolls pools is {changed:?}"));
+    let named = usage::named();
+    if *changed != named {
+        total.unreadable(&format!("src/shoot/replacing.rs names {named:?}, but what rolls pools is {changed:?}"));
+    }
+    if !usage::is_documented() {
+        total.unreadable("the table of inputs in docs/usage.md is not that of src/shoot/replacing.rs");
     }
 }
 

@@ -24,11 +24,7 @@ pub(crate) fn result(input: &Value, base: &Documents, expected: &Value, corpus: 
 
     let profile_before = corpus.profile(&base.input)?;
     let is_zoned = has_zones(old_shoot);
-    let previewed = match profile["spec"]["type"].as_str() {
-        // Its machines are not served yet.
-        Some("openstack") => None,
-        _ => Some(preview::effects([old_shoot, &written], [&profile_before, &profile], is_zoned)?),
-    };
+    let previewed = preview::effects([old_shoot, &written], [&profile_before, &profile], is_zoned)?;
     let profile_after = profile;
     let profile = typed(&profile_after)?;
     let new_shoot = stored_shoot(&written, Some(old_shoot), &profile.spec, &garden(&outside));
@@ -46,12 +42,10 @@ pub(crate) fn result(input: &Value, base: &Documents, expected: &Value, corpus: 
     let changed = changed_inputs([old_worker, &new_worker], [old_shoot, &new_shoot])?;
     corpus.changed_inputs.lock().map_err(|error| error.to_string())?.extend(changed);
     let mut wanted = wanted;
-    if let Some(previewed) = &previewed {
-        let pools = expected["pools"].as_object().into_iter().flatten();
-        let pair = Pair { shoots: [old_shoot, &new_shoot], profile: &profile_after, worker: &new_worker };
-        let pools = pools.map(|(name, pool)| (name.clone(), pair.wanted(name, pool, previewed.get(name))));
-        wanted["preview"] = pools.collect();
-    }
+    let pools = expected["pools"].as_object().into_iter().flatten();
+    let pair = Pair { shoots: [old_shoot, &new_shoot], profile: &profile_after, workers: [old_worker, &new_worker] };
+    let pools = pools.map(|(name, pool)| (name.clone(), pair.wanted(name, pool, previewed.get(name))));
+    wanted["preview"] = pools.collect();
     let got = json!({
         "preview": previewed,
         "stored": shown(&new_shoot), "storedPaths": different(old_shoot, &new_shoot),

@@ -22,7 +22,7 @@ pub(crate) fn effects(
     is_zoned: bool,
 ) -> Result<BTreeMap<String, String>, String> {
     let known = CloudProfiles::default();
-    let source = Arc::new(ShootSource { now: garden(&Value::Null).now, infrastructure_status: None });
+    let source = Arc::new(ShootSource::new(garden(&Value::Null).now));
     let inputs = |index: usize| -> Result<Inputs, String> {
         let profile = known.share(with_images(profiles[index])).map_err(|error| error.to_string())?;
         let mut shoot = shoots[index].clone();
@@ -80,23 +80,28 @@ pub(crate) struct Pair<'a> {
     pub(crate) shoots: [&'a Value; 2],
     /// The CloudProfile after the change.
     pub(crate) profile: &'a Value,
-    /// `spec` of the Worker after the change.
-    pub(crate) worker: &'a Value,
+    /// `spec` of the Worker before and after the change.
+    pub(crate) workers: [&'a Value; 2],
 }
 
 impl Pair<'_> {
-    /// What a case says of a pool. Where `preview` knows more than what was measured, what it says itself: another region or
-    /// hibernation changes objects, other providers hash more, another strategy depends on what machine-controller-manager makes
-    /// of it, and a pool can't be deployed without a known machine type, a volume, or the zones that it wants.
+    /// What a case says of a pool, and what its provider hashes beside. Where `preview` knows more than what was measured, what it
+    /// says itself: another region or hibernation changes objects, of a provider config only some members count, another strategy
+    /// depends on what machine-controller-manager makes of it, and a pool can't be deployed without a known machine type, a volume, or the zones that it wants, or with a
+    /// provider config of another cloud.
     pub(crate) fn wanted(&self, name: &str, pool: &Value, got: Option<&String>) -> Value {
         let effect = pool["effect"].as_str().unwrap_or_default();
         let is_one_of = |words: &[&str]| got.is_some_and(|got| words.contains(&got.as_str()));
         let differs = |path: &str| self.shoots[0].pointer(path) != self.shoots[1].pointer(path);
-        let provider = &self.profile["spec"]["type"];
+        let hashed = |member: &str| self.hashed(name, member);
+        let effect = match effect {
+            "settings" if hashed("dataVolumes") || hashed("volume") => self.of_another_class(name),
+            effect => effect,
+        };
         let agrees = match effect {
             _ if is_one_of(&[INVALID]) => self.is_incomplete(name),
-            "settings" if pool.get("providerDecides").is_some() && *provider != "azure" => {
-                is_one_of(&["none", "settings", "roll", "in-place"])
+            "settings" if self.is_other_config(name, pool) => {
+                is_one_of(&["none", "settings", self.of_another_class(name)])
             }
             // A member that only nodes get changes no object.
             "settings" => is_one_of(&["none", "settings"]),
@@ -107,8 +112,48 @@ impl Pair<'_> {
         if agrees { json!(got) } else { json!(effect) }
     }
 
+    /// Whether the provider hashes the difference of a member. Azure's own is measured.
+    fn hashed(&self, name: &str, member: &str) -> bool {
+        let is_in_place = self.of_another_class(name) == "in-place";
+        let [old, new] = self.workers.map(|worker| {
+            let pool = pool(worker, name);
+            let volumes = pool[member].as_array().cloned().unwrap_or_default();
+            let of_volumes = |members: [&'static str; 3]| {
+                volumes.iter().map(move |volume| members.map(|member| volume[member].clone()))
+            };
+            match (self.profile["spec"]["type"].as_str(), member) {
+                (Some("aws"), "volume") => pool["volume"]["encrypted"].clone(),
+                (Some("aws"), "dataVolumes") if !is_in_place => {
+                    json!(Vec::from_iter(of_volumes(["size", "type", "encrypted"])))
+                }
+                (Some("gcp"), "dataVolumes") if !is_in_place => {
+                    let mut volumes = Vec::from_iter(of_volumes(["name", "size", "type"]));
+                    volumes.sort_by_key(|[name, ..]| name.to_string());
+                    json!(volumes)
+                }
+                _ => Value::Null,
+            }
+        });
+        old != new
+    }
+
+    /// Which members of a provider config count is compared with measured Workers by the test `parity`.
+    fn is_other_config(&self, name: &str, case: &Value) -> bool {
+        let [old, new] = self.workers.map(|worker| &pool(worker, name)["providerConfig"]);
+        case.get("providerDecides").is_some() && self.profile["spec"]["type"] != "azure" && old != new
+    }
+
+    fn of_another_class(&self, name: &str) -> &'static str {
+        let strategy = &pool(self.workers[1], name)["updateStrategy"];
+        if ["AutoInPlaceUpdate", "ManualInPlaceUpdate"].iter().any(|known| strategy == known) {
+            "in-place"
+        } else {
+            "roll"
+        }
+    }
+
     fn is_incomplete(&self, name: &str) -> bool {
-        let pools = self.worker["pools"].as_array().into_iter().flatten();
+        let pools = self.workers[1]["pools"].as_array().into_iter().flatten();
         let types = self.profile["spec"]["machineTypes"].as_array().into_iter().flatten();
         let known: BTreeSet<_> = types.map(|known| known["name"].to_string()).collect();
         let mut own = pools.filter(|pool| pool["name"] == name);
@@ -116,9 +161,19 @@ impl Pair<'_> {
         let has_no_zones =
             |pool: &Value| self.profile["spec"]["type"] == "azure" && pool.get("zones").is_some() && !is_zoned;
         own.any(|pool| {
-            has_no_zones(pool) || !known.contains(&pool["machineType"].to_string()) || pool.get("volume").is_none()
+            let is_of_another_cloud =
+                self.profile["spec"]["type"] == "openstack" && pool["providerConfig"].get("volume").is_some();
+            is_of_another_cloud
+                || has_no_zones(pool)
+                || !known.contains(&pool["machineType"].to_string())
+                || pool.get("volume").is_none()
         })
     }
+}
+
+fn pool<'a>(worker: &'a Value, name: &str) -> &'a Value {
+    let mut pools = worker["pools"].as_array().into_iter().flatten();
+    pools.find(|pool| pool["name"] == name).unwrap_or(&Value::Null)
 }
 
 /// The profile with an image at the cloud for every version: the cases need none.
@@ -147,6 +202,9 @@ fn with_images(profile: &Value) -> Value {
         "apiVersion": format!("{provider}.provider.extensions.gardener.cloud/v1alpha1"),
         "kind": "CloudProfileConfig", "machineImages": images,
     });
+    if provider == "openstack" {
+        profile["spec"]["providerConfig"]["keystoneURL"] = json!("https://identity.example.org");
+    }
     if provider == "azure" {
         profile["spec"]["providerConfig"]["countFaultDomains"] = json!([{"region": "francesouth", "count": 2}]);
     }
@@ -160,6 +218,10 @@ fn entry(provider: &str, version: &Value, architecture: &Value) -> Value {
             let regions = ["eu-central-1", "eu-west-1", "us-east-1"]
                 .map(|region| json!({"name": region, "ami": "ami-1", "architecture": architecture}));
             return json!({"version": version, "regions": regions});
+        }
+        "openstack" => {
+            let regions = [json!({"name": "eu-de-1", "id": "i", "architecture": architecture})];
+            return json!({"version": version, "image": "i", "regions": regions});
         }
         "gcp" => entry["image"] = json!("projects/p/global/images/i"),
         _ => entry["urn"] = json!("a:b:c:d"),

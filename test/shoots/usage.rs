@@ -1,4 +1,4 @@
-//! The list of what replaces nodes in docs/usage.md: all that rolls a pool in the cases, and nothing else.
+//! The list of what replaces nodes, in the code and in docs/usage.md: all that rolls a pool in the cases, and nothing else.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::path::Path;
 use gardener_extension_worker::api::gardener::{Shoot, WorkerSpec};
 use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
 use gardener_extension_worker::pool::hash::node_agent_items;
+use gardener_extension_worker::shoot::REPLACING_INPUTS;
 use serde_json::Value;
 
 /// What the name of a node agent's Secret is made of, by pool.
@@ -32,11 +33,16 @@ fn items(spec: &Value, stored: &Value) -> Result<Items, String> {
     Ok(all)
 }
 
-/// The inputs that the page names.
-pub(crate) fn documented() -> BTreeSet<String> {
+/// The inputs that the code names as those that replace nodes.
+pub(crate) fn named() -> BTreeSet<String> {
+    REPLACING_INPUTS.iter().map(|known| known.input.to_owned()).collect()
+}
+
+/// Whether the page has the table that the code makes.
+pub(crate) fn is_documented() -> bool {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/usage.md");
     let page = std::fs::read_to_string(page).expect("docs/usage.md");
     let rows = page.lines().skip_while(|line| !line.starts_with("| input |")).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
-    rows.filter_map(|row| Some(row.split('`').nth(1)?.to_owned())).collect()
+    rows.eq(REPLACING_INPUTS.iter().map(|known| format!("| `{}` | {} |", known.input, known.text)))
 }

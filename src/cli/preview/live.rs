@@ -11,10 +11,11 @@ use kube::{Client, ResourceExt};
 use serde_json::Value;
 
 use super::pairs::{Key, Loaded, Observed, Unreadable, load_text};
-use super::{Comparison, NewSide};
+use super::shoots::ShootReader;
+use super::{Comparison, NewSide, garden};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
-use crate::cli::input::{files, text_of_file};
+use crate::cli::input::{NamedFile, files};
 use crate::cli::progress::Progress;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
@@ -34,10 +35,16 @@ pub(super) fn compare_live(
     made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
+    let mut files = new.map(|new| files(&[new.to_owned()])).transpose()?;
+    // Standard input can be read once only.
+    for file in files.iter_mut().flatten().filter(|file| file.explicit) {
+        file.text = Some(file.text()?);
+    }
+    if let Some(files) = files.as_ref().filter(|files| garden::are_shoots(files)) {
+        return garden::compare_shoots(seed, namespace, files, made, profiles);
+    }
     let mut comparison = Comparison::default();
-    let mut wanted = new.map(|new| load(new, &mut comparison, profiles)).transpose()?;
-    let is_shoot = |new: &Loaded| new.inputs.made_from_shoot.is_some();
-    ensure!(!wanted.iter().flatten().any(|(_, new)| is_shoot(new)), "Shoots can be compared only with Shoots of files");
+    let mut wanted = files.map(|files| load(files, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
     if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
         wanted.retain(|key, _| key.0 == namespace);
     }
@@ -76,11 +83,16 @@ pub(super) fn compare_live(
     Ok(comparison)
 }
 
-fn load(new: &Path, comparison: &mut Comparison, profiles: &CloudProfiles) -> anyhow::Result<BTreeMap<Key, Loaded>> {
+fn load(
+    files: Vec<NamedFile>,
+    comparison: &mut Comparison,
+    context: (&CloudProfiles, &ShootReader),
+) -> anyhow::Result<BTreeMap<Key, Loaded>> {
     let mut wanted = BTreeMap::new();
-    for file in files(&[new.to_owned()])? {
-        let loaded = text_of_file(&file.path)
-            .and_then(|text| load_text(&text, &file, profiles).with_context(|| file.path.display().to_string()));
+    for file in files {
+        let loaded = file
+            .text()
+            .and_then(|text| load_text(&text, &file, context).with_context(|| file.path.display().to_string()));
         match loaded {
             Ok((workers, warnings)) => {
                 wanted.extend(workers);

@@ -1,7 +1,8 @@
 //! `preview`: what a change does to machines before it happens, from files or a cluster to a terminal.
 //!
 //! * [`pairs`]: which Workers are compared with which;
-//! * [`live`]: Workers of a cluster as the old side;
+//! * `git`: files of a revision and of the working tree;
+//! * [`live`]: Workers of a cluster as the old side; `garden`: Shoots of a garden;
 //! * `new_side`, `replacement`: NEW where it is made of OLD;
 //! * `shoots`: Shoots as inputs;
 //! * [`groups`]: what many Workers have in common;
@@ -21,6 +22,8 @@ use crate::cluster::seed::Seed;
 use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange};
 use crate::provider::Providers;
 
+mod garden;
+mod git;
 mod groups;
 pub(super) mod json;
 pub(super) mod live;
@@ -28,12 +31,13 @@ pub(super) mod markdown;
 mod new_side;
 pub(super) mod pairs;
 mod replacement;
-mod shoots;
+pub(super) mod shoots;
 pub(super) mod table;
 pub(super) mod words;
 
 use new_side::NewSide;
 use replacement::Replacement;
+use shoots::{Presume, ShootReader};
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
@@ -41,6 +45,7 @@ Examples:
   gardener-extension-worker preview before.yaml after.yaml
   gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
   gardener-extension-worker preview --profiles profiles/ shoot-before.yaml shoot-after.yaml
+  gardener-extension-worker preview --git origin/main -- shoots/ profiles/            # what a branch does
   gardener-extension-worker preview --live after.yaml -o markdown
   gardener-extension-worker preview --maintenance landscape/                         # what the next windows do
   gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
@@ -53,17 +58,23 @@ pub(super) struct PreviewArguments {
     /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
     /// `-` is standard input. Workers are matched by namespace and name. Or files of Shoots, as manifests or as they are stored:
     /// their Workers are made as gardenlet would write them.
-    #[arg(value_name = "OLD NEW", num_args = 0..=2)]
+    ///
+    /// With --git: files and folders that count, instead of all below the current folder.
+    #[arg(value_name = "OLD NEW", num_args = 0..)]
     inputs: Vec<PathBuf>,
-    /// Take OLD from the cluster of the kubeconfig: its Workers, and its machine objects as they are. Without NEW: what a
-    /// reconcile would do now.
+    /// Take OLD from the cluster of the kubeconfig: of a seed its Workers, and its machine objects as they are; without NEW: what a
+    /// reconcile would do now. Where NEW has Shoots, it is the garden: its Shoots, and the CloudProfiles that they name.
     #[arg(long)]
     live: bool,
     #[command(flatten)]
     seed: Seed,
-    /// With --live: only the Workers of this namespace.
+    /// With --live: only the Workers or Shoots of this namespace.
     #[arg(short, long, requires = "live")]
     namespace: Option<String>,
+    /// Instead of OLD and NEW: OLD is this revision of the git repository of the current folder, NEW the working tree. Shoots, Workers
+    /// and CloudProfiles of each side belong together.
+    #[arg(long, value_name = "REVISION", conflicts_with_all = ["live", "cloudprofile", "maintenance"])]
+    git: Option<String>,
     /// Instead of NEW: OLD with this CloudProfile in every Cluster.
     #[arg(long, value_name = "FILE", alias = "cloud-profile")]
     cloudprofile: Option<PathBuf>,
@@ -76,6 +87,9 @@ pub(super) struct PreviewArguments {
     /// For Shoots: files or folders with the CloudProfiles that they name, where these are not beside them.
     #[arg(long, value_name = "PATH")]
     profiles: Vec<PathBuf>,
+    /// For Shoots: what the landscape does that they do not tell.
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    presume: Vec<Presume>,
     /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
@@ -115,6 +129,7 @@ enum Sides<'a> {
     Files { old: &'a PathBuf, new: &'a PathBuf },
     Made { old: &'a PathBuf },
     Live { new: Option<&'a PathBuf> },
+    Git { base: &'a str, paths: &'a [PathBuf] },
 }
 
 fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
@@ -122,6 +137,9 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
         return Err(wrong_usage("--kubeconfig is for --live, and so is --context"));
     }
     let is_made = arguments.cloudprofile.is_some() || arguments.maintenance;
+    if let Some(base) = &arguments.git {
+        return Ok(Sides::Git { base, paths: &arguments.inputs });
+    }
     match (arguments.live, is_made, arguments.inputs.as_slice()) {
         (false, false, [old, new]) => Ok(Sides::Files { old, new }),
         (false, true, [old]) => Ok(Sides::Made { old }),
@@ -141,17 +159,20 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
 pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Exit> {
     let sides = sides(arguments)?;
     let profiles = CloudProfiles::new(providers);
-    shoots::read_profiles(&arguments.profiles, &profiles)?;
+    let of_shoots = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
     let replacement = arguments
         .cloudprofile
         .as_deref()
         .map(|path| Replacement::read(path, &profiles).with_context(|| path.display().to_string()))
         .transpose()?;
     let maintenance = arguments.maintenance.then(|| arguments.at.unwrap_or_else(Timestamp::now));
-    let made = NewSide { replacement, maintenance };
+    let made = NewSide { replacement, maintenance, of_shoots };
     let comparison = match sides {
         Sides::Files { old, new } => pairs::compare_files(old, Some(new), &made, &profiles)?,
         Sides::Made { old } => pairs::compare_files(old, None, &made, &profiles)?,
+        Sides::Git { base, paths } => {
+            pairs::compare_units(&git::units(base, paths)?, pairs::Missing::Both, false, &made, &profiles)?
+        }
         Sides::Live { new } => {
             let namespace = arguments.namespace.as_deref();
             live::compare_live(&arguments.seed, namespace, new.map(PathBuf::as_path), &made, &profiles)?

@@ -4,15 +4,17 @@ use jiff::Timestamp;
 
 use super::pairs::Loaded;
 use super::replacement::Replacement;
+use super::shoots::ShootReader;
 use crate::preview::{Baseline, CloudProfiles, WorkerChange, after_next_window, compare};
 
 /// How NEW is made.
-#[derive(Default)]
 pub(super) struct NewSide {
     /// With this CloudProfile.
     pub(super) replacement: Option<Replacement>,
     /// Behind the first maintenance window from then on.
     pub(super) maintenance: Option<Timestamp>,
+    /// How Workers are made of Shoots, on both sides.
+    pub(super) of_shoots: ShootReader,
 }
 
 impl NewSide {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::{Comparison, NewSide, shoots};
+use super::shoots::ShootReader;
+use super::{Comparison, NewSide};
 use crate::cli::in_parallel::in_parallel;
-use crate::cli::input::{NamedFile, WorkerDocuments, files, text_of_file, worker_documents};
+use crate::cli::input::{NamedFile, WorkerDocuments, files, worker_documents};
 use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
 use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
@@ -26,9 +27,9 @@ pub(in crate::cli) type Key = (String, String);
 
 /// Files that are read together.
 #[derive(Default)]
-struct Unit {
-    old: Option<NamedFile>,
-    new: Option<NamedFile>,
+pub(super) struct Unit {
+    pub(super) old: Option<NamedFile>,
+    pub(super) new: Option<NamedFile>,
 }
 
 /// What one unit came to.
@@ -50,17 +51,46 @@ pub(super) fn compare_files(
     made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
-    let units = units(old, new)?;
+    let units: Vec<Unit> = units(old, new)?;
+    // A single file is no landscape: what it doesn't mention doesn't go.
+    let is_excerpt = old.is_dir() && new.is_some_and(|new| !new.is_dir());
+    let missing = if new.is_some() { Missing::Side } else { Missing::Old };
+    compare_units(&units, missing, is_excerpt, made, profiles)
+}
+
+/// Which side must not be without Workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// There is no other side than the old one.
+    Old,
+    /// Each of both.
+    Side,
+    /// Only both together: a revision may be the first with a Worker.
+    Both,
+}
+
+/// Compares the files of two sides. Profiles of a side are found among its files.
+pub(super) fn compare_units(
+    units: &[Unit],
+    missing: Missing,
+    is_excerpt: bool,
+    made: &NewSide,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<Comparison> {
+    let has_new = missing != Missing::Old;
+    let old_files = units.iter().filter_map(|unit| unit.old.as_ref());
+    let new_files = units.iter().filter_map(|unit| unit.new.as_ref());
+    let readers = [made.of_shoots.of_side(old_files, profiles), made.of_shoots.of_side(new_files, profiles)];
     let progress = Progress::new("files", units.len());
-    let mut parts = in_parallel(&units, |unit| {
-        let part = compare_unit(unit, new.is_some(), made, profiles);
+    let mut parts = in_parallel(units, |unit| {
+        let part = compare_unit(unit, has_new, made, &readers, profiles);
         progress.step();
         part
     });
     drop(progress);
     let mut comparison = Comparison::default();
     let (mut only_old, mut only_new) = (BTreeMap::new(), BTreeMap::new());
-    refuse_empty(&parts, new.is_some())?;
+    refuse_empty(&parts, missing)?;
     comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.old_keys), "OLD"));
     comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.new_keys), "NEW"));
     for part in &mut parts {
@@ -70,8 +100,6 @@ pub(super) fn compare_files(
         only_old.append(&mut part.only_old);
         only_new.append(&mut part.only_new);
     }
-    // A single file is no landscape: what it doesn't mention doesn't go.
-    let is_excerpt = old.is_dir() && new.is_some_and(|new| !new.is_dir());
     for (key, old) in only_old {
         let new = only_new.remove(&key);
         if new.is_some() || !is_excerpt {
@@ -87,10 +115,17 @@ pub(super) fn compare_files(
 }
 
 /// A side without Workers would look as if everything were made or deleted.
-fn refuse_empty(parts: &[Part], has_new: bool) -> anyhow::Result<()> {
-    let is_read = parts.iter().all(|part| part.errors.is_empty());
-    ensure!(!is_read || parts.iter().any(|part| !part.old_keys.is_empty()), "no Worker in OLD");
-    ensure!(!is_read || !has_new || parts.iter().any(|part| !part.new_keys.is_empty()), "no Worker in NEW");
+fn refuse_empty(parts: &[Part], missing: Missing) -> anyhow::Result<()> {
+    if parts.iter().any(|part| !part.errors.is_empty()) {
+        return Ok(());
+    }
+    let has = |keys: fn(&Part) -> &[Key]| parts.iter().any(|part| !keys(part).is_empty());
+    let (has_old, has_new) = (has(|part| &part.old_keys), has(|part| &part.new_keys));
+    match missing {
+        Missing::Both => ensure!(has_old || has_new, "no Worker and no Shoot in the working tree or the revision"),
+        _ => ensure!(has_old, "no Worker in OLD"),
+    }
+    ensure!(has_new || missing != Missing::Side, "no Worker in NEW");
     Ok(())
 }
 
@@ -132,21 +167,31 @@ fn units(old: &Path, new: Option<&Path>) -> anyhow::Result<Vec<Unit>> {
     Ok(by_place.into_values().collect())
 }
 
-fn compare_unit(unit: &Unit, has_new: bool, made: &NewSide, profiles: &CloudProfiles) -> Part {
+fn compare_unit(
+    unit: &Unit,
+    has_new: bool,
+    made: &NewSide,
+    readers: &[ShootReader; 2],
+    profiles: &CloudProfiles,
+) -> Part {
     let mut part = Part::default();
     let mut text = |file: &Option<NamedFile>| {
-        let text = text_of_file(&file.as_ref()?.path);
+        let text = file.as_ref()?.text();
         text.map_err(|error| part.errors.push(format!("{error:#}"))).ok()
     };
     let (old_text, new_text) = (text(&unit.old), text(&unit.new));
+    let [old_reader, new_reader] = readers;
     let is_same = has_new && old_text.is_some() && old_text == new_text;
-    let mut load = |file: &Option<NamedFile>, text: Option<String>| {
+    let mut load = |file: &Option<NamedFile>, text: Option<String>, reader: &ShootReader| {
         let (Some(file), Some(text)) = (file, text) else { return (BTreeMap::new(), Vec::new()) };
-        let loaded = load_text(&text, file, profiles).with_context(|| file.path.display().to_string());
+        let loaded = load_text(&text, file, (profiles, reader)).with_context(|| file.path.display().to_string());
         loaded.map_err(|error| part.errors.push(format!("{error:#}"))).unwrap_or_default()
     };
-    let (old, warnings_of_old) = load(&unit.old, old_text);
-    let (mut new, warnings_of_new) = if is_same { (BTreeMap::new(), Vec::new()) } else { load(&unit.new, new_text) };
+    let (old, warnings_of_old) = load(&unit.old, old_text, old_reader);
+    let has_shoots = old.values().any(|old| old.inputs.made_from_shoot.is_some());
+    let is_same = is_same && (!has_shoots || old_reader.is_same(new_reader, profiles));
+    let (mut new, warnings_of_new) =
+        if is_same { (BTreeMap::new(), Vec::new()) } else { load(&unit.new, new_text, new_reader) };
     // What goes out counts: what there is already was let through.
     part.warnings = if is_same || !has_new { warnings_of_old } else { warnings_of_new };
     if !part.errors.is_empty() {
@@ -223,14 +268,14 @@ pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow:
 pub(super) fn load_text(
     text: &str,
     file: &NamedFile,
-    profiles: &CloudProfiles,
+    (profiles, of_shoots): (&CloudProfiles, &ShootReader),
 ) -> anyhow::Result<(BTreeMap<Key, Loaded>, Vec<String>)> {
     let Observed { mut loaded, unreadable, mut repeated } = load_each(text, profiles)?;
     if let Some(unreadable) = unreadable.into_iter().next() {
         anyhow::bail!(unreadable.reason);
     }
     if loaded.is_empty() {
-        for inputs in shoots::of_text(text, profiles)? {
+        for inputs in of_shoots.shoots_of(text, profiles)? {
             let key = (inputs.namespace().to_owned(), inputs.name().to_owned());
             if loaded.insert(key.clone(), Loaded { inputs, live: MachineObjects::default() }).is_some() {
                 repeated.push(key);

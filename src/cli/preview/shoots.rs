@@ -1,48 +1,135 @@
 //! Shoots as the inputs of a preview, and the CloudProfiles that they name.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
+use clap::ValueEnum;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::cli::input::{files, objects, text_of_file};
-use crate::preview::{CloudProfiles, Inputs, ShootSource};
+use crate::cli::input::{NamedFile, files, objects};
+use crate::preview::{CloudProfiles, Inputs, NamedProfiles, ShootSource};
+use crate::shoot::Reservation;
 
-/// Reads the CloudProfiles of files or folders.
-pub(super) fn read_profiles(paths: &[PathBuf], profiles: &CloudProfiles) -> anyhow::Result<()> {
-    for file in files(paths)? {
-        let of_file = || file.path.display().to_string();
-        offer_profiles(&objects(&text_of_file(&file.path)?).with_context(of_file)?, profiles).with_context(of_file)?;
-    }
-    Ok(())
+/// What a landscape does that its Shoots do not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Presume {
+    /// It reserves resources for kubelets by machine type.
+    ReservationByMachineType,
+    /// It gives new Shoots node-local DNS.
+    NodeLocalDns,
 }
 
-fn offer_profiles(objects: &[Value], profiles: &CloudProfiles) -> anyhow::Result<()> {
+/// What Workers are made with of Shoots that are written now.
+#[derive(Clone)]
+pub(in crate::cli) struct ShootReader {
+    source: Arc<ShootSource>,
+    /// Profiles of `--profiles`, and those of the side that are known.
+    profiles: NamedProfiles,
+    /// Files of the side that may have more, and all of them once somebody needs them.
+    unread: Vec<NamedFile>,
+    all: OnceLock<NamedProfiles>,
+}
+
+impl ShootReader {
+    /// With the CloudProfiles of files or folders.
+    pub(in crate::cli) fn new(presumed: &[Presume], paths: &[PathBuf], shared: &CloudProfiles) -> anyhow::Result<Self> {
+        let by_machine_type = presumed.contains(&Presume::ReservationByMachineType);
+        let source = Arc::new(ShootSource {
+            reservation: by_machine_type.then_some(Reservation::ByMachineType),
+            node_local_dns: presumed.contains(&Presume::NodeLocalDns),
+            ..ShootSource::new(Timestamp::now())
+        });
+        let mut reader = Self { source, profiles: NamedProfiles::default(), unread: Vec::new(), all: OnceLock::new() };
+        for file in files(paths)? {
+            let of_file = || file.path.display().to_string();
+            let objects = objects(&file.text()?).with_context(of_file)?;
+            add_profiles(&mut reader.profiles, &objects, shared).with_context(of_file)?;
+        }
+        Ok(reader)
+    }
+
+    /// With the CloudProfiles among files of one side as well, which are read when a Shoot needs one: a landscape of Workers has
+    /// none. Which files can't be read is said where they are compared.
+    pub(super) fn of_side<'a>(&self, files: impl Iterator<Item = &'a NamedFile>, shared: &CloudProfiles) -> Self {
+        let mut reader = self.clone();
+        for file in files.filter(|file| !file.explicit) {
+            match &file.text {
+                Some(text) => add_profiles_of(&mut reader.profiles, text, shared),
+                None => reader.unread.push(file.clone()),
+            }
+        }
+        reader
+    }
+
+    fn profiles(&self, shared: &CloudProfiles) -> &NamedProfiles {
+        self.all.get_or_init(|| {
+            let mut all = self.profiles.clone();
+            for text in self.unread.iter().filter_map(|file| file.text().ok()) {
+                add_profiles_of(&mut all, &text, shared);
+            }
+            all
+        })
+    }
+
+    /// With these profiles where it has none of the name.
+    pub(super) fn over(&self, others: &NamedProfiles) -> Self {
+        Self { profiles: others.clone().overlaid_by(&self.profiles), ..self.clone() }
+    }
+
+    /// With nothing but these profiles.
+    pub(super) fn only_with(&self, profiles: &NamedProfiles) -> Self {
+        Self { profiles: profiles.clone(), ..self.clone() }
+    }
+
+    /// Whether Shoots get the same profiles of both.
+    pub(super) fn is_same(&self, other: &Self, shared: &CloudProfiles) -> bool {
+        self.profiles(shared).is_same(other.profiles(shared))
+    }
+
+    /// The Shoots of a text. CloudProfiles beside them come first.
+    pub(in crate::cli) fn shoots_of(&self, text: &str, shared: &CloudProfiles) -> anyhow::Result<Vec<Inputs>> {
+        let (shoots, others): (Vec<Value>, Vec<Value>) =
+            objects(text)?.into_iter().partition(|object| object["kind"] == "Shoot");
+        let mut beside = NamedProfiles::default();
+        if !shoots.is_empty() {
+            add_profiles(&mut beside, &others, shared)?;
+        }
+        shoots.into_iter().map(|shoot| self.inputs_of(shoot, &beside, shared)).collect()
+    }
+
+    /// The inputs of a Shoot.
+    pub(super) fn inputs_of(
+        &self,
+        shoot: Value,
+        beside: &NamedProfiles,
+        shared: &CloudProfiles,
+    ) -> anyhow::Result<Inputs> {
+        let name = NamedProfiles::name_for(&shoot);
+        let profile = beside.get(&name).or_else(|| self.profiles(shared).get(&name)).with_context(|| {
+            let [namespace, own] =
+                ["namespace", "name"].map(|member| shoot["metadata"][member].as_str().unwrap_or("?"));
+            format!("Shoot {namespace}/{own}: no file has CloudProfile {name:?}; name one with --profiles")
+        })?;
+        Ok(Inputs::of_shoot(shoot, Arc::clone(profile), Arc::clone(&self.source), shared.providers()))
+    }
+}
+
+/// A member that CloudProfiles have and Shoots have not, so that Shoots are not read twice.
+const OF_PROFILES: &str = "machineTypes";
+
+/// A profile that can't be decoded is missing for the Shoots that name it.
+fn add_profiles_of(profiles: &mut NamedProfiles, text: &str, shared: &CloudProfiles) {
+    if text.contains(OF_PROFILES) {
+        drop(add_profiles(profiles, &objects(text).unwrap_or_default(), shared));
+    }
+}
+
+fn add_profiles(profiles: &mut NamedProfiles, objects: &[Value], shared: &CloudProfiles) -> anyhow::Result<()> {
     let kinds = ["CloudProfile", "NamespacedCloudProfile"];
     for profile in objects.iter().filter(|object| kinds.iter().any(|kind| object["kind"] == *kind)) {
-        profiles.offer(profile.clone()).context("CloudProfile")?;
+        profiles.add(profile.clone(), shared).context("CloudProfile")?;
     }
     Ok(())
-}
-
-/// The Shoots of a text. CloudProfiles beside them are known from then on.
-pub(super) fn of_text(text: &str, profiles: &CloudProfiles) -> anyhow::Result<Vec<Inputs>> {
-    let (shoots, others): (Vec<Value>, Vec<Value>) =
-        objects(text)?.into_iter().partition(|object| object["kind"] == "Shoot");
-    if !shoots.is_empty() {
-        offer_profiles(&others, profiles)?;
-    }
-    let source = Arc::new(ShootSource { now: Timestamp::now(), infrastructure_status: None });
-    let inputs = shoots.into_iter().map(|shoot| {
-        let (profile_name, profile) = profiles.of_shoot(&shoot);
-        let profile = profile.with_context(|| {
-            let [namespace, name] =
-                ["namespace", "name"].map(|member| shoot["metadata"][member].as_str().unwrap_or("?"));
-            format!("Shoot {namespace}/{name}: no file has CloudProfile {profile_name:?}; name one with --profiles")
-        })?;
-        Ok(Inputs::of_shoot(shoot, profile, Arc::clone(&source), profiles.providers()))
-    });
-    inputs.collect()
 }

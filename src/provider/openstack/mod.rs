@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
@@ -56,6 +56,15 @@ impl Provider for OpenStack {
 
     fn settled_cloud(&self, context: WorkerContext<'_>) -> Result<Option<Value>, WorkerError> {
         Ok(server_groups::needs(&context)?.map(|needs| described::settled(&needs)))
+    }
+
+    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>) -> Option<Value> {
+        Some(json!({
+            "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
+            "networks": {"id": "presumed", "subnets": [{"id": "presumed", "purpose": "nodes"}]},
+            "node": {"keyName": "presumed"},
+            "securityGroups": [{"id": "presumed", "name": "presumed", "purpose": "nodes"}],
+        }))
     }
 
     fn dependency_of_class<'a>(&self, provider_spec: &'a Value) -> Option<&'a str> {

@@ -4,6 +4,7 @@ mod cloud_profiles;
 mod given_certificates;
 mod huge;
 mod live_forecast;
+mod live_preview;
 mod live_profiles;
 mod malformed;
 mod namespaced;
