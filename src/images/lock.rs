@@ -110,6 +110,8 @@ impl Lock {
             let chosen = resolved.chosen().filter(|chosen| chosen.reference != locked.reference)?;
             let known = resolved.candidates.iter().find(|candidate| candidate.image.reference == locked.reference);
             let cause = match known.map(|known| &known.verdict) {
+                // Who is as old is not newer: what was first stays.
+                Some(Verdict::SameAge) => return None,
                 Some(Verdict::Rejected(reason)) => Cause::Unusable(reason.to_string()),
                 Some(_) => Cause::Newer,
                 None if self.is_listed(&resolved.key, locked, catalogue) => {

@@ -87,7 +87,7 @@ pub fn unused(
         return Err(UsersError::Nobody);
     }
     let offer = profile.offer(now);
-    let listed: BTreeSet<String> = offer.images.iter().flat_map(ids_of).collect();
+    let mut listed: BTreeSet<String> = offer.images.iter().flat_map(ids_of).collect();
     let of_cloud = catalogue.images().iter().filter(|image| image.provider == profile.spec.provider_type);
     let asked: BTreeSet<String> =
         listed.iter().cloned().chain(of_cloud.clone().map(|image| image.reference.value.to_lowercase())).collect();
@@ -99,6 +99,7 @@ pub fn unused(
     for document in std::iter::once(&profile.document).chain(&documents) {
         let mut needs = reader.needs(document)?;
         ids.append(&mut needs.ids);
+        listed.append(&mut needs.listed);
         users.add(document, &needs, &offer.images);
     }
     let unneeded: Vec<Option<String>> =

@@ -72,6 +72,8 @@ pub(super) fn objects(documents: Vec<Value>) -> Result<Vec<Value>, UsersError> {
 pub(super) struct Needs {
     /// Names that could be images at a cloud, in small letters; only those that were asked for.
     pub(super) ids: BTreeSet<String>,
+    /// Names that the profile itself has, or a copy of it: no use, but no image of nobody either.
+    pub(super) listed: BTreeSet<String>,
     /// Images with their versions.
     pub(super) versions: BTreeSet<(String, String)>,
     /// Images of which only the beginning of the version is known; an empty name is any image.
@@ -120,14 +122,23 @@ impl Reader<'_> {
         let title = title(document);
         let empty = Value::Null;
         match document["kind"].as_str() {
-            // What is offered is no use of it.
             Some("CloudProfile") => {
                 let bastion = document.pointer("/spec/bastion").unwrap_or(&empty);
                 self.walk(bastion, "bastion", &title, &mut needs)?;
+                self.offered(document, &title, &mut needs)?;
             }
-            Some("NamespacedCloudProfile") => self.walk(&document["spec"], "", &title, &mut needs)?,
+            Some("NamespacedCloudProfile") => {
+                self.walk(&document["spec"], "", &title, &mut needs)?;
+                self.offered(document, &title, &mut needs)?;
+            }
             // The copy of the profile in a Cluster is an offer, too.
-            Some("Cluster") => return self.needs(&document["spec"]["shoot"]),
+            Some("Cluster") => {
+                needs = self.needs(&document["spec"]["shoot"])?;
+                let mut copy = self.needs(&document["spec"]["cloudProfile"])?;
+                needs.ids.append(&mut copy.ids);
+                needs.listed.append(&mut copy.listed);
+                return Ok(needs);
+            }
             _ => self.walk(document, "", &title, &mut needs)?,
         }
         if self.is_of_another(document) {
@@ -136,6 +147,15 @@ impl Reader<'_> {
             needs.open.clear();
         }
         Ok(needs)
+    }
+
+    /// What a profile offers is no use of its versions. Its images are: those of another profile are needed there.
+    fn offered(&self, document: &Value, title: &str, needs: &mut Needs) -> Result<(), UsersError> {
+        let mut offered = Needs::default();
+        self.walk(document, "", title, &mut offered)?;
+        let known = if self.is_of_another(document) { &mut needs.ids } else { &mut needs.listed };
+        known.append(&mut offered.ids);
+        Ok(())
     }
 
     /// Whether it says itself that it belongs to another profile.

@@ -131,6 +131,34 @@ proptest! {
     }
 }
 
+/// Images of the cloud that nobody names, with these users.
+fn images_of_nobody(profile: &Profile, users: Vec<Value>) -> Vec<String> {
+    let amis: Vec<Value> =
+        [1, 77, 78].map(|number| json!({"ImageId": ami_of(number), "Name": "a", "State": "available"})).to_vec();
+    let catalogue = crate::amis::catalogue(&amis);
+    let found = unused(profile, users, &catalogue, None, at("2026-11-22")).unwrap();
+    found.images.into_iter().map(|image| image.id).collect()
+}
+
+#[test]
+fn an_image_that_any_profile_names_is_not_of_nobody() {
+    let shoot = || json!({"kind": "Shoot"});
+    let own = profile();
+    assert_eq!(images_of_nobody(&own, vec![shoot()]), [ami_of(77), ami_of(78)]);
+    // In a region that the profile does not have (any more).
+    let mut elsewhere = own.document.clone();
+    let regions = &mut elsewhere["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["regions"];
+    regions.as_array_mut().unwrap().push(json!({"name": "left", "ami": ami_of(77)}));
+    let elsewhere = Profile::read(elsewhere, Providers::SHIPPED).unwrap();
+    assert_eq!(images_of_nobody(&elsewhere, vec![shoot()]), [ami_of(78)]);
+    // In another profile, or in the copy of it that a seed has.
+    let other =
+        json!({"kind": "CloudProfile", "metadata": {"name": "other"}, "spec": {"providerConfig": {"ami": ami_of(78)}}});
+    let copy = json!({"kind": "Cluster", "spec": {"shoot": shoot(), "cloudProfile": other}});
+    assert_eq!(images_of_nobody(&elsewhere, vec![shoot(), other]), Vec::<String>::new());
+    assert_eq!(images_of_nobody(&elsewhere, vec![shoot(), copy]), Vec::<String>::new());
+}
+
 #[test]
 fn what_can_not_be_read_ends_without_an_answer() {
     let shoot = json!({"kind": "Shoot"});

@@ -15,6 +15,17 @@ fn a_name_that_clashes_in_one_account_is_decided_by_date() {
 }
 
 #[test]
+fn an_image_that_is_as_old_as_the_locked_one_is_no_upgrade() {
+    let amis = [ami("b", V2, "2026-11-18"), ami("a", V1, "2026-11-18")];
+    let mut lock = locked(&amis[..1]);
+    let catalogue = catalogue(&amis);
+    let resolved = resolved(&catalogue, &lookup(json!({})));
+    assert_eq!(resolved[0].chosen().unwrap().reference.value, "ami-0000000a", "whoever locks now gets the smaller id");
+    assert!(lock.update(&resolved, &catalogue, UpdatePolicy::All, None, at("2026-11-20")).is_empty());
+    assert_eq!(ids(&lock), ["1.34.2 b"]);
+}
+
+#[test]
 fn images_that_all_vanished_leave_the_lock_as_it_is() {
     let mut lock = locked(&[ami("a", V1, "2026-09-22")]);
     let before = lock.clone();
