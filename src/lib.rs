@@ -25,6 +25,7 @@
 //! * [`shoot`]: from a Shoot to the Worker that gardenlet writes;
 //! * [`provider`]: the seam, and one folder per provider;
 //! * [`offer`]: what a CloudProfile offers, what is wrong with it, how it could be written;
+//! * [`images`]: images by flavor: which there are, which is used, what is locked;
 //! * [`worker`]: the decisions about one Worker, all of them pure;
 //! * [`cloud`]: clients of clouds, for what pools depend on there;
 //! * [`explain`]: a plan for people;
@@ -57,6 +58,8 @@ pub(crate) mod controller;
 pub mod diagnose;
 #[doc(hidden)]
 pub mod explain;
+#[doc(hidden)]
+pub mod images;
 #[doc(hidden)]
 pub mod offer;
 pub mod pool;

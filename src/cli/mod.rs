@@ -15,6 +15,7 @@ mod diagnose;
 mod exit;
 mod explain;
 mod forecast;
+mod images;
 mod in_parallel;
 pub mod input;
 pub mod json_fields;
@@ -68,6 +69,8 @@ enum Command {
     Forecast(forecast::ForecastArguments),
     /// Check, compare, convert and shorten CloudProfiles.
     Cloudprofile(cloudprofile::CloudProfileArguments),
+    /// Find, lock and compare machine images, and fill CloudProfiles with them.
+    Images(images::ImagesArguments),
     /// Print a script that completes commands and options in a shell.
     Completions(completions::CompletionsArguments),
     /// Print or write manual pages.
@@ -98,6 +101,7 @@ impl Call {
             Command::Why(arguments) => why::run(&arguments),
             Command::Forecast(arguments) => forecast::run(&arguments),
             Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
+            Command::Images(arguments) => images::run(&arguments, providers),
             Command::Completions(arguments) => completions::run(&arguments, program.command()),
             Command::Man(arguments) => man::run(&arguments, program.command()),
             Command::Schema(arguments) => schema::run(&arguments),

@@ -37,6 +37,7 @@ pub(super) enum OutputFormat {
     Github,
     Junit,
     Html,
+    Capa,
 }
 
 /// Reads one of the formats that a command supports.

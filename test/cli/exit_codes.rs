@@ -3,7 +3,7 @@
 use crate::binary::{command, outcome, run};
 
 /// What each command is called with to read a file.
-const READERS: [&[&str]; 12] = [
+const READERS: [&[&str]; 13] = [
     &["preview", "test/cli/azure.yaml"],
     &["takeover", "check"],
     &["render"],
@@ -16,6 +16,7 @@ const READERS: [&[&str]; 12] = [
     &["cloudprofile", "diff", "example/cloudprofiles/azure.yaml"],
     &["cloudprofile", "convert"],
     &["cloudprofile", "minimize"],
+    &["images", "check"],
 ];
 
 #[test]
@@ -36,6 +37,9 @@ fn wrong_usage_is_2() {
         &["forecast", "a", "--kubeconfig", "garden"],
         &["forecast", "--live", "a"],
         &["forecast", "a", "--namespace", "garden-a"],
+        &["images", "fill", "a"],
+        &["images", "unused", "a"],
+        &["images", "list", "--where", "nonsense"],
         &["cloudprofile", "matrix"],
         &["cloudprofile", "matrix", "a", "--kubeconfig", "garden"],
         &["cloudprofile", "matrix", "a", "--flavor", "nonsense"],

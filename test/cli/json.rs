@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::binary::{command, example, outcome};
 
 /// Members whose keys are data.
-const MAPS: [&str; 4] = [".machine", ".capabilities", ".autoscalerAnnotations", ".flavors[].regions"];
+const MAPS: [&str; 5] = [".machine", ".capabilities", ".autoscalerAnnotations", ".flavors[].regions", "[].flavor"];
 
 fn paths(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
     match value {
@@ -33,7 +33,7 @@ fn paths(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
 }
 
 #[track_caller]
-fn assert_described(samples: &[Value], command: &str) {
+pub(crate) fn assert_described(samples: &[Value], command: &str) {
     let documents = documents();
     let (_, fields) = documents.iter().find(|(known, _)| *known == command).expect(command);
     let mut seen = BTreeSet::new();

@@ -12,6 +12,7 @@ mod documents;
 mod exit_codes;
 mod explain;
 mod golden;
+mod images;
 mod json;
 mod preview;
 mod preview_ci;

@@ -188,7 +188,8 @@ fn total(diff: &ProfileDiff) -> String {
     }
 }
 
-fn text(diff: &ProfileDiff, width: usize) -> String {
+/// For people.
+pub(in crate::cli) fn text(diff: &ProfileDiff, width: usize) -> String {
     let mut text = paragraph(&total(diff), HEADING, 0, width);
     for section in sections(diff) {
         text.push('\n');

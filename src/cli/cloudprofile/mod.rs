@@ -6,7 +6,7 @@ use crate::cli::exit::Exit;
 use crate::provider::Providers;
 
 mod convert;
-mod diff;
+pub(super) mod diff;
 mod lint;
 mod matrix;
 mod minimize;

@@ -76,6 +76,11 @@ pub trait ProfileFormat: Send + Sync {
         complete_machine_type(listed, architecture, definitions)
     }
 
+    /// Which of the provider's clouds a CloudProfile with these regions is for, in the words of image listings.
+    fn realm(&self, _regions: &[Region]) -> &'static str {
+        "public"
+    }
+
     /// The type of `spec.providerConfig`.
     fn config_type(&self) -> ConfigType;
 

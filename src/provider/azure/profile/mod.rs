@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::Azure;
+use super::cloud::AzureCloud;
 use super::documents::{CloudProfileConfig, FaultDomainCount, ImageVersion};
 use super::image::{ACCELERATED, BASIC, NETWORKING};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec, Region};
@@ -31,6 +32,14 @@ impl ProfileFormat for Azure {
             values: [ACCELERATED, BASIC].map(str::to_owned).to_vec(),
         };
         vec![architecture_definition(), networking]
+    }
+
+    fn realm(&self, regions: &[Region]) -> &'static str {
+        match regions.first().map(|region| AzureCloud::of_region(&region.name)) {
+            Some(AzureCloud::China) => "china",
+            Some(AzureCloud::Government) => "government",
+            Some(AzureCloud::Public) | None => "public",
+        }
     }
 
     fn config_type(&self) -> ConfigType {

@@ -1,0 +1,110 @@
+//! `images fill`: locked images in both halves of CloudProfiles.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+
+use super::input::{CatalogueArguments, lock, profiles};
+use crate::capabilities::Classification;
+use crate::cli::cloudprofile::diff::text;
+use crate::cli::exit::{self, Exit, wrong_usage};
+use crate::cli::table::some;
+use crate::cli::terminal::{complain, print, width, yaml};
+use crate::images::fill::{FillError, FillSettings, Filled, fill};
+use crate::images::lock::Lock;
+use crate::provider::Providers;
+
+/// Regions that are named.
+const NAMED: usize = 6;
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker images fill --lock images.lock example/images/aws.yaml > aws.yaml
+  gardener-extension-worker images fill --lock images.lock --image-version 2002.1.0 --classification supported profiles/
+  gardener-extension-worker images fill --source example/images/release-2002.1 --where variant=gardener_prod profiles/
+
+The profiles go to stdout, what was compared to stderr. Nothing is printed where a machine type would get another image than
+before, or none, unless --replace says that it may. Comments of the files are lost.",
+    &[(Exit::Findings, "filled, and a flavor has no image in some region, or fits no machine"),
+      (Exit::Hazard, "filled, and machine types get another image under the same version")]))]
+pub(super) struct FillArguments {
+    /// Files or folders with CloudProfiles; each gets the images of its cloud.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The lock. Without it each flavor gets the newest image of the sources.
+    #[arg(long, value_name = "FILE")]
+    lock: Option<PathBuf>,
+    #[command(flatten)]
+    catalogue: CatalogueArguments,
+    /// Only this version; several are possible.
+    #[arg(long, value_name = "VERSION")]
+    image_version: Vec<String>,
+    /// The stage of versions that a profile does not have yet.
+    #[arg(long, value_enum, default_value_t = Stage::Preview)]
+    classification: Stage,
+    /// Replace images under versions that a profile has: new nodes differ from those that run.
+    #[arg(long)]
+    replace: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Stage {
+    Preview,
+    Supported,
+}
+
+pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Result<Exit> {
+    let now = arguments.catalogue.now();
+    let lock = match (&arguments.lock, arguments.catalogue.is_empty()) {
+        (Some(path), true) => lock(path, false)?,
+        (None, false) => {
+            let known = arguments.catalogue.read()?;
+            let mut lock = Lock::default();
+            lock.add(&known.resolved(), now);
+            lock
+        }
+        _ => return Err(wrong_usage("name either --lock or --source (see --help)")),
+    };
+    let settings = FillSettings {
+        now,
+        classification: match arguments.classification {
+            Stage::Preview => Classification::Preview,
+            Stage::Supported => Classification::Supported,
+        },
+        versions: arguments.image_version.clone(),
+        replace: arguments.replace,
+    };
+    let mut texts = Vec::new();
+    let mut exit = Exit::Done;
+    // All of them, or none: half of a release is no release.
+    for (source, document) in profiles(&arguments.files)? {
+        let filled = fill(&document, &lock, &settings, providers);
+        if let Err(FillError::AnotherImage(diff)) = &filled {
+            complain(text(diff, width()).trim_end());
+        }
+        let filled = filled.context(source.clone())?;
+        texts.push(yaml(&filled.profile)?);
+        exit = exit.max(say(&source, &filled));
+    }
+    print(&texts.join("---\n"))?;
+    Ok(exit)
+}
+
+/// Says what was filled in, and what is missing.
+fn say(source: &str, filled: &Filled) -> Exit {
+    complain(&format!("{source}: {}", text(&filled.diff, width()).trim_end()));
+    for (flavor, regions) in &filled.missing {
+        complain(&format!("{source}: {flavor} has no image in {}", some(regions, NAMED)));
+    }
+    for (flavor, reason) in &filled.left_out {
+        complain(&format!("{source}: {flavor} is left out: {reason}"));
+    }
+    let replaces = filled.diff.is_hazardous();
+    match (replaces, filled.missing.is_empty() && filled.left_out.is_empty()) {
+        (true, _) => Exit::Hazard,
+        (false, false) => Exit::Findings,
+        (false, true) => Exit::Done,
+    }
+}

@@ -1,0 +1,178 @@
+//! Listings, lookups, locks and CloudProfiles from files.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::api::gotext::yaml;
+use crate::cli::forecast::moment;
+use crate::cli::input::{files, objects, text_of_file};
+use crate::images::catalogue::Catalogue;
+use crate::images::lock::Lock;
+use crate::images::lock_file;
+use crate::images::lookup::{Filter, Lookup};
+use crate::images::resolution::{Policy, Resolved, resolve};
+use crate::images::sources::{Listing, read};
+
+/// Largest file that is read: every image of a large public cloud fits.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Which images there are, and which may be used.
+#[derive(Debug, Args)]
+pub(super) struct CatalogueArguments {
+    /// File or folder with listings of images; where the tool does not print the region, write it before the file. docs/images.md
+    /// has the forms.
+    #[arg(long = "source", value_name = "[REGION=]FILE")]
+    sources: Vec<Source>,
+    /// File or folder with ImageLookups: which names of images mean which version and flavor.
+    #[arg(long, value_name = "FILE")]
+    lookups: Vec<PathBuf>,
+    /// Only images of this account, project or gallery; several are possible.
+    #[arg(long = "owner", value_name = "OWNER")]
+    owners: Vec<String>,
+    /// Only images with this fact, or tag (`tag:NAME`): one of the values.
+    #[arg(long = "where", value_name = "FACT=VALUE,…", value_parser = filter)]
+    filters: Vec<Filter>,
+    /// The moment: a day or a time. Now by default.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    at: Option<Timestamp>,
+}
+
+/// Which flavors are meant.
+#[derive(Debug, Args)]
+pub(super) struct Selection {
+    /// Only this image.
+    #[arg(long, value_name = "NAME")]
+    image: Option<String>,
+    /// Only this version.
+    #[arg(long, value_name = "VERSION")]
+    image_version: Option<String>,
+    /// Only this region.
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
+}
+
+impl Selection {
+    pub(super) fn has(&self, resolved: &Resolved<'_>) -> bool {
+        let key = &resolved.key;
+        self.image.as_ref().is_none_or(|image| *image == key.image)
+            && self.image_version.as_ref().is_none_or(|version| *version == key.version)
+            && self.region.as_ref().is_none_or(|region| key.region.as_ref().is_none_or(|known| known == region))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Source {
+    region: Option<String>,
+    path: PathBuf,
+}
+
+impl FromStr for Source {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // A region has no slash; a path may have anything.
+        Ok(match text.split_once('=').filter(|(region, _)| !region.contains('/')) {
+            Some((region, path)) => Self { region: Some(region.to_owned()), path: path.into() },
+            None => Self { region: None, path: text.into() },
+        })
+    }
+}
+
+fn filter(text: &str) -> Result<Filter, String> {
+    let (name, values) = text.split_once('=').ok_or("FACT=VALUE is expected, such as variant=gardener_prod")?;
+    Ok(Filter { name: name.to_owned(), values: values.split(',').map(str::to_owned).collect() })
+}
+
+/// Everything that the files say about images.
+pub(super) struct Known {
+    pub(super) catalogue: Catalogue,
+    pub(super) lookups: Vec<Lookup>,
+    pub(super) policy: Policy,
+}
+
+impl Known {
+    /// Each flavor with its images.
+    pub(super) fn resolved(&self) -> Vec<Resolved<'_>> {
+        resolve(&self.catalogue, &self.lookups, &self.policy)
+    }
+}
+
+impl CatalogueArguments {
+    pub(super) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        let now = self.at.unwrap_or_else(Timestamp::now);
+        // Fractions of a second only make a lock longer.
+        Timestamp::from_second(now.as_second()).unwrap_or(now)
+    }
+
+    /// Reads all of it.
+    pub(super) fn read(&self) -> anyhow::Result<Known> {
+        let mut listings = Vec::new();
+        for source in &self.sources {
+            for file in files(std::slice::from_ref(&source.path))? {
+                for document in documents(&file.path)? {
+                    let listing = read(&document, source.region.as_deref());
+                    let listing: Listing = listing.with_context(|| file.path.display().to_string())?;
+                    listings.push(listing);
+                }
+            }
+        }
+        let mut lookups = Vec::new();
+        for file in files(&self.lookups)? {
+            for document in documents(&file.path)?.iter().filter(|document| document["kind"] == "ImageLookup") {
+                lookups.push(Lookup::read(document).with_context(|| file.path.display().to_string())?);
+            }
+        }
+        let policy = Policy { now: self.now(), owners: self.owners.clone(), filters: self.filters.clone() };
+        Ok(Known { catalogue: Catalogue::new(listings)?, lookups, policy })
+    }
+}
+
+/// The documents of a file, unless it is too large.
+pub(super) fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
+    let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or_default();
+    if size > MOST_BYTES {
+        bail!(
+            "{}: {} MiB are more than the {} MiB that are read of a file",
+            path.display(),
+            size >> 20,
+            MOST_BYTES >> 20
+        );
+    }
+    yaml::documents(&text_of_file(path)?).with_context(|| path.display().to_string())
+}
+
+/// A lock; the one that does not exist yet is empty where that is allowed.
+pub(super) fn lock(path: &Path, may_be_new: bool) -> anyhow::Result<Lock> {
+    if may_be_new && !path.exists() {
+        return Ok(Lock::default());
+    }
+    match documents(path)?.as_slice() {
+        [document] => lock_file::read(document).with_context(|| path.display().to_string()),
+        _ => bail!("{}: one ImagesLock is expected in it", path.display()),
+    }
+}
+
+/// The CloudProfiles of files and folders, each with its file.
+pub(super) fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
+    let mut found = Vec::new();
+    for file in files(paths)? {
+        let name = file.path.display().to_string();
+        let objects = text_of_file(&file.path).and_then(|text| objects(&text)).with_context(|| name.clone())?;
+        let profiles = objects.into_iter().filter(|object| object["kind"] == "CloudProfile");
+        found.extend(profiles.map(|profile| (name.clone(), profile)));
+    }
+    if found.is_empty() {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        bail!("{}: no CloudProfile in it", names.join(", "));
+    }
+    Ok(found)
+}

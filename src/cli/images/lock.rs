@@ -1,0 +1,116 @@
+//! `images lock` and `images update`: what is locked, and what moves.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::input::{self, CatalogueArguments, Known};
+use super::written::{change_json, changes_text, write_lock};
+use crate::cli::exit::{self, Exit};
+use crate::cli::preview::words::counted;
+use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
+use crate::images::lock::{Change, Lock, UpdatePolicy};
+
+/// Which lock, and whether it is written.
+#[derive(Debug, Args)]
+struct Target {
+    /// The lock.
+    #[arg(long, value_name = "FILE", default_value = "images.lock")]
+    lock: PathBuf,
+    /// Only show what would change.
+    #[arg(long)]
+    dry_run: bool,
+    /// How to print.
+    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    output: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker images lock --source example/images/release-2001.2
+  gardener-extension-worker images lock --source eu-central-1=describe-images.json --lookups lookups.yaml --dry-run
+
+The lock is YAML for a repository. It is written as a whole or not at all.",
+    &[(Exit::Findings, "flavors were added")]))]
+pub(super) struct LockArguments {
+    #[command(flatten)]
+    catalogue: CatalogueArguments,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker images update --source example/images/release-2002.1 --dry-run
+  gardener-extension-worker images update --policy security --source eu-central-1=describe-images.json --lookups lookups.yaml
+  gardener-extension-worker images update --image gardenlinux --source images/",
+    &[(Exit::Findings, "flavors were moved or added")]))]
+pub(super) struct UpdateArguments {
+    #[command(flatten)]
+    catalogue: CatalogueArguments,
+    #[command(flatten)]
+    target: Target,
+    /// What may move: newer images of the versions that are locked, or the newest version as well.
+    #[arg(long, value_enum, default_value_t = Policy::All)]
+    policy: Policy,
+    /// Only this image.
+    #[arg(long, value_name = "NAME")]
+    image: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    /// Newer images, and the newest version.
+    All,
+    /// Newer images of the same versions.
+    Security,
+}
+
+pub(super) fn lock(arguments: &LockArguments) -> anyhow::Result<Exit> {
+    changed(&arguments.catalogue, &arguments.target, |lock, known| lock.add(&known.resolved(), known.policy.now))
+}
+
+pub(super) fn update(arguments: &UpdateArguments) -> anyhow::Result<Exit> {
+    let policy = match arguments.policy {
+        Policy::All => UpdatePolicy::All,
+        Policy::Security => UpdatePolicy::Security,
+    };
+    changed(&arguments.catalogue, &arguments.target, |lock, known| {
+        lock.update(&known.resolved(), &known.catalogue, policy, arguments.image.as_deref(), known.policy.now)
+    })
+}
+
+fn changed(
+    catalogue: &CatalogueArguments,
+    target: &Target,
+    change: impl FnOnce(&mut Lock, &Known) -> Vec<Change>,
+) -> anyhow::Result<Exit> {
+    let mut lock = input::lock(&target.lock, true)?;
+    let known = catalogue.read()?;
+    let changes = change(&mut lock, &known);
+    if !changes.is_empty() && !target.dry_run {
+        write_lock(&target.lock, &lock)?;
+    }
+    finish(&changes, &target.lock.display().to_string(), target.dry_run, target.output)
+}
+
+/// Says what has changed in a lock.
+pub(super) fn finish(changes: &[Change], name: &str, dry_run: bool, output: OutputFormat) -> anyhow::Result<Exit> {
+    if output == OutputFormat::Json {
+        let changes: Vec<Value> = changes.iter().map(change_json).collect();
+        print(&json(
+            &json!({"schema": "images-lock/v1", "written": !changes.is_empty() && !dry_run, "changes": changes}),
+        )?)?;
+    } else {
+        let what = match (changes.len() as u64, dry_run) {
+            (0, _) => format!("{name}: nothing changes."),
+            (count, true) => format!("{name} would change: {}.", counted(count, "image")),
+            (count, false) => format!("{name}: {} written.", counted(count, "image")),
+        };
+        print(&changes_text(changes, &what, width()))?;
+    }
+    Ok(if changes.is_empty() { Exit::Done } else { Exit::Findings })
+}

@@ -1,0 +1,61 @@
+//! `images promote`: from the lock of one landscape to that of the next.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::input::lock;
+use super::lock::finish;
+use super::written::write_lock;
+use crate::cli::exit::{self, Exit};
+use crate::cli::forecast::moment;
+use crate::cli::preview::words::counted;
+use crate::cli::terminal::{OutputFormat, complain, one_of};
+use crate::images::promotion::promote;
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker images promote dev/images.lock prod/images.lock --days 7
+  gardener-extension-worker images promote dev/images.lock prod/images.lock --days 7 --dry-run",
+    &[(Exit::Findings, "images were promoted, or are too young to be")]))]
+pub(super) struct PromoteArguments {
+    /// Lock of the landscape that has had the images for some time.
+    #[arg(value_name = "FROM")]
+    from: PathBuf,
+    /// Lock of the landscape that gets them; it is written.
+    #[arg(value_name = "TO")]
+    to: PathBuf,
+    /// For how many days an image must have been there.
+    #[arg(long, value_name = "DAYS")]
+    days: u16,
+    /// Only show what would change.
+    #[arg(long)]
+    dry_run: bool,
+    /// The moment: a day or a time. Now by default.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    at: Option<Timestamp>,
+    /// How to print.
+    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    output: OutputFormat,
+}
+
+pub(super) fn run(arguments: &PromoteArguments) -> anyhow::Result<Exit> {
+    let (from, to) = (lock(&arguments.from, false)?, lock(&arguments.to, true)?);
+    let now = arguments.at.unwrap_or_else(Timestamp::now);
+    let promotion = promote(&from, &to, arguments.days, now);
+    if !promotion.changes.is_empty() && !arguments.dry_run {
+        write_lock(&arguments.to, &promotion.lock)?;
+    }
+    for (key, image) in &promotion.too_young {
+        let since = image.locked.strftime("%F");
+        complain(&format!(
+            "too young: {key}: {} is there since {since}, less than {}",
+            image.reference,
+            counted(u64::from(arguments.days), "day")
+        ));
+    }
+    let exit = finish(&promotion.changes, &arguments.to.display().to_string(), arguments.dry_run, arguments.output)?;
+    Ok(if promotion.too_young.is_empty() { exit } else { Exit::Findings })
+}

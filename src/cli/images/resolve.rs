@@ -1,0 +1,150 @@
+//! `images resolve`: which image each flavor gets, and why.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::input::{CatalogueArguments, Selection, lock, profiles};
+use super::list::{created, flavor_json};
+use super::written::change_json;
+use crate::cli::exit::{self, Exit};
+use crate::cli::table::{Cell, Table, paragraph};
+use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width, yaml};
+use crate::images::lock::{Change, Lock};
+use crate::images::resolution::{FlavorKey, Resolved, Verdict};
+use crate::offer::profile::Profile;
+use crate::provider::Providers;
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker images resolve --source example/images/release-2002.1 --lock example/images/images.lock
+  gardener-extension-worker images resolve --source eu-central-1=describe-images.json --lookups lookups.yaml
+  gardener-extension-worker images resolve --source eu-central-1=describe-images.json --lookups lookups.yaml -o capa
+
+-o capa prints an AWSMachineTemplate with a fixed ami.id for each flavor, version and region: the locked image, else the newest.",
+    &[(Exit::Findings, "a flavor has no image that can be used, or a newer one than is locked")]))]
+pub(super) struct ResolveArguments {
+    #[command(flatten)]
+    catalogue: CatalogueArguments,
+    #[command(flatten)]
+    selection: Selection,
+    /// Only flavors of the images, versions and regions that these CloudProfiles list.
+    #[arg(long, value_name = "FILE")]
+    cloudprofile: Vec<PathBuf>,
+    /// Lock to compare with.
+    #[arg(long, value_name = "FILE")]
+    lock: Option<PathBuf>,
+    /// How to print.
+    #[arg(short, long, value_parser = one_of(&["table", "json", "capa"]), default_value = "table")]
+    output: OutputFormat,
+}
+
+pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow::Result<Exit> {
+    let known = arguments.catalogue.read()?;
+    let mut resolved = known.resolved();
+    resolved.retain(|resolved| arguments.selection.has(resolved));
+    if !arguments.cloudprofile.is_empty() {
+        let listed = listed(&arguments.cloudprofile, providers)?;
+        resolved.retain(|resolved| {
+            let key = &resolved.key;
+            listed.contains(&FlavorKey { flavor: Default::default(), ..key.clone() })
+        });
+    }
+    let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?.unwrap_or_default();
+    let newer = lock.available(&resolved, &known.catalogue, known.policy.now);
+    match arguments.output {
+        OutputFormat::Json => {
+            let flavors: Vec<Value> = resolved.iter().map(flavor_json).collect();
+            let newer: Vec<Value> = newer.iter().map(change_json).collect();
+            print(&json(&json!({"schema": "images-resolve/v1", "flavors": flavors, "newer": newer}))?)?;
+        }
+        OutputFormat::Capa => print(&templates(&resolved, &lock)?)?,
+        _ => print(&text(&resolved, &newer, width()))?,
+    }
+    let complete = resolved.iter().all(|resolved| resolved.chosen().is_some());
+    Ok(if complete && newer.is_empty() { Exit::Done } else { Exit::Findings })
+}
+
+/// What profiles list, as keys without flavors.
+fn listed(paths: &[PathBuf], providers: Providers) -> anyhow::Result<BTreeSet<FlavorKey>> {
+    let mut listed = BTreeSet::new();
+    for (source, document) in profiles(paths)? {
+        let profile = Profile::read(document, providers).context(source)?;
+        let realm = profile.format.realm(&profile.spec.regions);
+        let regions = profile.spec.regions.iter().map(|region| Some(region.name.clone()));
+        let regions: Vec<Option<String>> = regions.chain([None]).collect();
+        for image in &profile.spec.machine_images {
+            for (version, region) in
+                image.versions.iter().flat_map(|version| regions.iter().map(move |region| (version, region)))
+            {
+                listed.insert(FlavorKey {
+                    provider: profile.format.provider_type(),
+                    realm: realm.to_owned(),
+                    image: image.name.clone(),
+                    version: version.version.clone(),
+                    flavor: Default::default(),
+                    region: region.clone(),
+                });
+            }
+        }
+    }
+    Ok(listed)
+}
+
+fn text(resolved: &[Resolved<'_>], newer: &[Change], width: usize) -> String {
+    let mut text = String::new();
+    for resolved in resolved {
+        let newer = newer.iter().find(|change| change.key == resolved.key);
+        text.push_str(&paragraph(&resolved.key.to_string(), HEADING, 0, width));
+        let mut table = Table::new(["", "", "", "", ""]);
+        for candidate in &resolved.candidates {
+            let style = match candidate.verdict {
+                Verdict::Chosen => GOOD,
+                Verdict::Rejected(_) => BAD,
+                Verdict::Older | Verdict::SameAge => ASIDE,
+            };
+            table.row([
+                candidate.image.reference.value.as_str().into(),
+                created(candidate).into(),
+                candidate.image.name.as_str().into(),
+                candidate.image.owner.as_str().into(),
+                Cell::styled(candidate.verdict.to_string(), style),
+            ]);
+        }
+        text.push_str(&table.render(2, width));
+        if resolved.chosen().is_none() {
+            text.push_str(&paragraph("no image can be used", BAD, 2, width));
+        }
+        if let Some(Change { before: Some(before), cause, .. }) = newer {
+            text.push_str(&paragraph(&format!("locked is {}: {}", before.reference, cause.text()), CAREFUL, 2, width));
+        }
+    }
+    text
+}
+
+/// A machine template of Cluster API's provider for AWS for each flavor.
+fn templates(resolved: &[Resolved<'_>], lock: &Lock) -> anyhow::Result<String> {
+    let mut texts = Vec::new();
+    for resolved in resolved.iter().filter(|resolved| resolved.key.provider == "aws") {
+        let key = &resolved.key;
+        let locked = lock.images.get(key).map(|locked| locked.reference.value.as_str());
+        let Some(id) = locked.or_else(|| resolved.chosen().map(|image| image.reference.value.as_str())) else {
+            continue;
+        };
+        let name = format!("{} {} {} {}", key.image, key.flavor_text(), key.version, key.place()).to_lowercase();
+        let name: String = name
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' })
+            .collect();
+        texts.push(yaml(&json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSMachineTemplate",
+            "metadata": {"name": name.trim_matches(['-', '.']), "labels": {"topology.kubernetes.io/region": key.region}},
+            "spec": {"template": {"spec": {"ami": {"id": id}}}},
+        }))?);
+    }
+    Ok(texts.join("---\n"))
+}

@@ -1,0 +1,190 @@
+//! What every flavor was resolved to first. It stays until somebody updates it; what is newer is only available.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::catalogue::Catalogue;
+use super::record::ImageRecord;
+use super::reference::ImageReference;
+use super::resolution::{FlavorKey, Resolved, Verdict};
+
+/// The image of each flavor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// By flavor, in its order.
+    pub images: BTreeMap<FlavorKey, LockedImage>,
+}
+
+/// An image as it was when it was locked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockedImage {
+    /// Its name at the cloud.
+    pub reference: ImageReference,
+    /// Its name for people.
+    pub name: String,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+    /// Since when the flavor has it.
+    pub locked: Timestamp,
+}
+
+impl LockedImage {
+    fn new(image: &ImageRecord, now: Timestamp) -> Self {
+        Self { reference: image.reference.clone(), name: image.name.clone(), created: image.created, locked: now }
+    }
+}
+
+/// A flavor that gets another image than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The flavor.
+    pub key: FlavorKey,
+    /// Its image before.
+    pub before: Option<LockedImage>,
+    /// Its image now.
+    pub after: LockedImage,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a flavor gets another image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It had none.
+    First,
+    /// A version that is newer than all that were locked.
+    NewVersion,
+    /// The same version was built anew.
+    Newer,
+    /// The sources don't have the locked image any more.
+    Gone,
+    /// The locked image can't be used any more.
+    Unusable(String),
+    /// Another landscape has it.
+    Promoted,
+}
+
+impl Cause {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::First => "first image of this flavor".to_owned(),
+            Self::NewVersion => "newer version".to_owned(),
+            Self::Newer => "newer image of the same version".to_owned(),
+            Self::Gone => "the locked image is gone".to_owned(),
+            Self::Unusable(reason) => format!("the locked image can't be used: {reason}"),
+            Self::Promoted => "promoted".to_owned(),
+        }
+    }
+}
+
+/// What an update may move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdatePolicy {
+    /// Newer images of locked versions, and the newest version.
+    All,
+    /// Newer images of locked versions.
+    Security,
+}
+
+impl Lock {
+    /// Adds the flavors that it does not have. What is locked stays, whatever has become newer.
+    pub fn add(&mut self, resolved: &[Resolved<'_>], now: Timestamp) -> Vec<Change> {
+        let new = resolved.iter().filter(|resolved| !self.images.contains_key(&resolved.key));
+        let changes = new.filter_map(|resolved| {
+            let after = LockedImage::new(resolved.chosen()?, now);
+            Some(Change { key: resolved.key.clone(), before: None, after, cause: Cause::First })
+        });
+        let changes: Vec<Change> = changes.collect();
+        self.apply(&changes);
+        changes
+    }
+
+    /// What could be moved: a newer image of a locked flavor, or one for a locked image that can't be used any more.
+    #[must_use]
+    pub fn available(&self, resolved: &[Resolved<'_>], catalogue: &Catalogue, now: Timestamp) -> Vec<Change> {
+        let change = |resolved: &Resolved<'_>| {
+            let locked = self.images.get(&resolved.key)?;
+            let chosen = resolved.chosen().filter(|chosen| chosen.reference != locked.reference)?;
+            let known = resolved.candidates.iter().find(|candidate| candidate.image.reference == locked.reference);
+            let cause = match known.map(|known| &known.verdict) {
+                // Who is as old is not newer: what was first stays.
+                Some(Verdict::SameAge) => return None,
+                Some(Verdict::Rejected(reason)) => Cause::Unusable(reason.to_string()),
+                Some(_) => Cause::Newer,
+                None if self.is_listed(&resolved.key, locked, catalogue) => {
+                    Cause::Unusable("it is no image of this flavor".to_owned())
+                }
+                None => Cause::Gone,
+            };
+            Some(Change {
+                key: resolved.key.clone(),
+                before: Some(locked.clone()),
+                after: LockedImage::new(chosen, now),
+                cause,
+            })
+        };
+        resolved.iter().filter_map(change).collect()
+    }
+
+    fn is_listed(&self, key: &FlavorKey, locked: &LockedImage, catalogue: &Catalogue) -> bool {
+        catalogue.find(key.provider, &key.realm, key.region.as_deref(), &locked.reference).is_some()
+    }
+
+    /// Locked flavors whose image no source has.
+    pub fn gone<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = (&'a FlavorKey, &'a LockedImage)> {
+        self.images.iter().filter(|(key, locked)| !self.is_listed(key, locked, catalogue))
+    }
+
+    /// Moves what the policy allows; of one image, or of all.
+    pub fn update(
+        &mut self,
+        resolved: &[Resolved<'_>],
+        catalogue: &Catalogue,
+        policy: UpdatePolicy,
+        image: Option<&str>,
+        now: Timestamp,
+    ) -> Vec<Change> {
+        let mut changes = self.available(resolved, catalogue, now);
+        if policy == UpdatePolicy::All {
+            changes.extend(self.new_versions(resolved, now));
+        }
+        changes.retain(|change| image.is_none_or(|image| change.key.image == image));
+        changes.sort_by(|a, b| a.key.cmp(&b.key));
+        self.apply(&changes);
+        changes
+    }
+
+    /// The newest version of each locked flavor, where it is newer than what is locked.
+    fn new_versions(&self, resolved: &[Resolved<'_>], now: Timestamp) -> Vec<Change> {
+        let without_version = |key: &FlavorKey| FlavorKey { version: String::new(), ..key.clone() };
+        let mut newest: BTreeMap<FlavorKey, &FlavorKey> = BTreeMap::new();
+        for key in self.images.keys() {
+            let known = newest.entry(without_version(key)).or_insert(key);
+            if key.number() > known.number() {
+                *known = key;
+            }
+        }
+        let mut found: BTreeMap<FlavorKey, Change> = BTreeMap::new();
+        for resolved in resolved {
+            let any_version = without_version(&resolved.key);
+            let is_newer = |known: &FlavorKey| resolved.key.number() > known.number();
+            let beats_locked = newest.get(&any_version).is_some_and(|locked| is_newer(locked));
+            let beats_found = found.get(&any_version).is_none_or(|found| is_newer(&found.key));
+            if let Some(chosen) = resolved.chosen().filter(|_| beats_locked && beats_found) {
+                let after = LockedImage::new(chosen, now);
+                let change = Change { key: resolved.key.clone(), before: None, after, cause: Cause::NewVersion };
+                found.insert(any_version, change);
+            }
+        }
+        found.into_values().collect()
+    }
+
+    pub(super) fn apply(&mut self, changes: &[Change]) {
+        for change in changes {
+            self.images.insert(change.key.clone(), change.after.clone());
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! A lookup: which names of images mean which image, version and flavor, and whose images may be used.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::pattern::{Pattern, Template};
+use super::record::{ImageRecord, fact, spelled, text};
+use super::reference::ImageReference;
+use super::versions::VersionRange;
+use crate::api::gardener::Capabilities;
+use crate::api::gotext::json::decode_value;
+
+/// Most combinations of operating systems, architectures and values of fields.
+const MOST_COMBINATIONS: usize = 1000;
+
+/// A lookup that can't be used: where, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct LookupError {
+    /// The member.
+    pub path: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A lookup as a document.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Document {
+    #[serde(rename = "apiVersion")]
+    _api_version: Option<String>,
+    #[serde(rename = "kind")]
+    _kind: String,
+    metadata: Metadata,
+    spec: Spec,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Spec {
+    provider: String,
+    image: Option<String>,
+    #[serde(default)]
+    image_prefix: String,
+    lookup_format: String,
+    #[serde(default)]
+    os: Vec<String>,
+    arch: Vec<String>,
+    #[serde(default)]
+    custom_fields: Vec<CustomField>,
+    versions: String,
+    owners: Vec<String>,
+    #[serde(default)]
+    filters: Vec<Filter>,
+    #[serde(default)]
+    facts: Vec<String>,
+    #[serde(default)]
+    encrypted: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct CustomField {
+    name: String,
+    valid_values: Vec<String>,
+}
+
+/// A condition on an image besides its name: one of the values has to be there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Filter {
+    /// A fact, such as `bootMode`, or `tag:` with a name.
+    pub name: String,
+    /// The values.
+    pub values: Vec<String>,
+}
+
+impl Filter {
+    /// Whether an image fulfils it.
+    #[must_use]
+    pub fn holds(&self, record: &ImageRecord) -> bool {
+        match self.name.strip_prefix("tag:") {
+            Some(tag) => record.tags.get(tag).is_some_and(|value| self.values.contains(value)),
+            None => record
+                .facts
+                .values(&self.name)
+                .is_some_and(|known| known.iter().any(|value| self.values.contains(value))),
+        }
+    }
+}
+
+/// A lookup that can be used.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    /// Its name.
+    pub name: String,
+    /// `spec.type` of the CloudProfiles that the images are for.
+    pub provider: &'static str,
+    /// Whose images may be used.
+    pub owners: Vec<String>,
+    /// Whether encrypted images are meant, or those that are not.
+    pub encrypted: bool,
+    /// Conditions besides the name.
+    pub filters: Vec<Filter>,
+    /// Facts of the image that make a flavor of its own.
+    pub facts: Vec<String>,
+    /// Which versions are meant.
+    pub versions: VersionRange,
+    /// What names can mean.
+    pub combinations: Vec<Combination>,
+}
+
+/// What a name can mean, but for the version.
+#[derive(Clone, Debug)]
+pub struct Combination {
+    /// The names.
+    pub pattern: Pattern,
+    /// Name of the image in CloudProfiles.
+    pub image: String,
+    /// The flavor that the name tells: architecture, operating system, values of fields.
+    pub flavor: Capabilities,
+}
+
+impl Lookup {
+    /// Reads an object `ImageLookup`.
+    ///
+    /// # Errors
+    /// With the member that is wrong.
+    pub fn read(document: &Value) -> Result<Self, LookupError> {
+        let Document { metadata, spec, .. } =
+            decode_value(document).map_err(|error| LookupError { path: error.path, problem: error.message })?;
+        let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
+        let provider = ImageReference::provider(&spec.provider)
+            .ok_or_else(|| error("provider", "no images of this provider are known here".to_owned()))?;
+        for (path, is_empty, problem) in [
+            ("owners", spec.owners.is_empty(), "name at least one owner: anybody can give an image this name"),
+            ("owners", spec.owners.iter().any(|owner| owner.contains('*')), "an owner is an account, not a pattern"),
+            ("arch", spec.arch.is_empty(), "name at least one architecture"),
+            ("os", spec.os.is_empty() && spec.image.is_none(), "name an operating system, or the image"),
+        ] {
+            if is_empty {
+                return Err(error(path, problem.to_owned()));
+            }
+        }
+        let versions = VersionRange::parse(&spec.versions).map_err(|problem| error("versions", problem.to_string()))?;
+        let combinations = combinations(&spec)?;
+        Ok(Self {
+            name: text(&metadata.name),
+            provider,
+            owners: spec.owners,
+            encrypted: spec.encrypted,
+            filters: spec.filters,
+            facts: spec.facts,
+            versions,
+            combinations,
+        })
+    }
+}
+
+/// Every combination of operating system, architecture and values of fields.
+fn combinations(spec: &Spec) -> Result<Vec<Combination>, LookupError> {
+    let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
+    let mut variables = vec!["OS", "BaseOS", "ARCH"];
+    for (index, field) in spec.custom_fields.iter().enumerate() {
+        let path = format!("customFields[{index}]");
+        if field.valid_values.is_empty() {
+            return Err(error(&path, "no valid value excludes every image".to_owned()));
+        }
+        if variables.contains(&field.name.as_str()) {
+            return Err(error(&path, "the name is taken".to_owned()));
+        }
+        variables.push(&field.name);
+    }
+    let template = format!("{}{}", spec.image_prefix, spec.lookup_format);
+    let template =
+        Template::parse(&template, &variables).map_err(|problem| error("lookupFormat", problem.to_string()))?;
+    let systems = if spec.os.is_empty() { vec![String::new()] } else { spec.os.clone() };
+    let mut all: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
+    let fields = spec.custom_fields.iter().map(|field| (field.name.as_str(), &field.valid_values));
+    for (name, values) in [("OS", &systems), ("ARCH", &spec.arch)].into_iter().chain(fields) {
+        if all.len() * values.len() > MOST_COMBINATIONS {
+            return Err(error("lookupFormat", format!("more than {MOST_COMBINATIONS} combinations of values")));
+        }
+        all = all
+            .iter()
+            .flat_map(|known| {
+                values.iter().map(|value| {
+                    let mut more = known.clone();
+                    more.insert(name.to_owned(), value.clone());
+                    more
+                })
+            })
+            .collect();
+    }
+    let combination = |mut values: BTreeMap<String, String>| {
+        let system = values.get("OS").cloned().unwrap_or_default();
+        values.insert("BaseOS".to_owned(), system.clone());
+        let mut flavor = Capabilities::from_iter(
+            spec.custom_fields
+                .iter()
+                .filter_map(|field| Some((field.name.clone(), [values.get(&field.name)?.clone()]))),
+        );
+        flavor.0.insert(
+            fact::ARCHITECTURE.to_owned(),
+            values.get("ARCH").map(|value| spelled(value)).into_iter().collect(),
+        );
+        if spec.image.is_some() && spec.os.len() > 1 {
+            flavor.0.insert(fact::OPERATING_SYSTEM.to_owned(), vec![text(&system)]);
+        }
+        let pattern = template.pattern(&values).map_err(|problem| error("lookupFormat", problem.to_string()))?;
+        Ok(Combination { pattern, image: text(spec.image.as_ref().unwrap_or(&system)), flavor })
+    };
+    all.into_iter().map(combination).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn lookup(member: &str, value: Value) -> Result<Lookup, LookupError> {
+        let mut document = json!({"kind": "ImageLookup", "metadata": {"name": "l"}, "spec": {
+            "provider": "aws", "imagePrefix": "capa-ami", "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*",
+            "os": ["ubuntu-24.04"], "arch": ["amd64"], "versions": ">=1.33", "owners": ["111111111111"],
+        }});
+        document["spec"][member] = value;
+        Lookup::read(&document)
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_lookup_is_located() {
+        assert_eq!(lookup("filters", json!([])).unwrap().combinations.len(), 1);
+        for (member, value, told) in [
+            ("owners", json!([]), "spec.owners: name at least one owner: anybody can give an image this name"),
+            ("owners", json!(["*"]), "spec.owners: an owner is an account, not a pattern"),
+            ("versions", json!(">=1.36, <1.33"), "spec.versions: no version is in \">=1.36, <1.33\""),
+            (
+                "lookupFormat",
+                json!("-{{.Os}}"),
+                "spec.lookupFormat: unknown variable \"Os\" at character 10; there are K8sVersion, OS, BaseOS, ARCH",
+            ),
+            (
+                "customFields",
+                json!([{"name": "ARCH", "validValues": ["a"]}]),
+                "spec.customFields[0]: the name is taken",
+            ),
+            (
+                "customFields",
+                json!([{"name": "x", "validValues": []}]),
+                "spec.customFields[0]: no valid value excludes every image",
+            ),
+            ("provider", json!("azzure"), "spec.provider: no images of this provider are known here"),
+        ] {
+            assert_eq!(lookup(member, value).unwrap_err().to_string(), told);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Machine images by flavor: which there are, which one is used, and that everybody uses the same one (docs/images.md).
+//!
+//! ```text
+//!  files of clouds ─► sources ─► Catalogue ─┐
+//!                                           ├─► candidates ─► resolve ─► Lock ─► fill ─► both halves of a CloudProfile
+//!  Lookup: names ─► versions and flavors ───┘       (why, why not)        │
+//!                                                                         ├─► check    profile, lock and catalogue agree
+//!                                                                         ├─► promote  to another landscape
+//!                                                                         └─► unused   which nobody needs
+//! ```
+//!
+//! * [`reference`](mod@reference): how clouds call an image; [`record`]: an image with what is known about it;
+//! * [`sources`]: listings that clouds' own tools print, and Garden Linux publishes; [`catalogue`]: all of them together;
+//! * [`versions`]: ranges of versions; [`pattern`]: names with variables; [`lookup`]: which names mean which version and flavor;
+//! * [`resolution`]: the image of a flavor, and why the others are not;
+//! * [`lock`]: what was resolved first, and what has become newer since; [`lock_file`]: as a document;
+//! * [`fill`], [`check`], [`unused`], [`fn@promotion::promote`]: what follows from it.
+//!
+//! There is no client here: an image is what a file says of it, so air-gapped landscapes are nothing special.
+
+pub mod catalogue;
+pub mod check;
+pub mod fill;
+pub mod lock;
+pub mod lock_file;
+pub mod lookup;
+pub mod pattern;
+pub mod promotion;
+pub mod record;
+pub mod reference;
+pub mod resolution;
+pub mod sources;
+pub mod unused;
+mod users;
+pub mod versions;

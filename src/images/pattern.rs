@@ -1,0 +1,183 @@
+//! Names with variables: `capa-ami-{{.OS}}-?{{.K8sVersion}}-*`. `*` stands for any text and `?` for one character or none; both
+//! spellings of a version are read, `v1.35.1` and `1.35.1`. Values of variables stand for themselves.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+
+/// The variable for the version.
+const VERSION: &str = "K8sVersion";
+/// A version of three numbers, with the stage of a prerelease.
+const VERSIONS: &str = r"v?([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-(?:alpha|beta|rc)\.[0-9]{1,9})?)";
+
+/// A template that can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// Nobody defines it.
+    #[error("unknown variable {name:?} at character {position}; there are {known}")]
+    UnknownVariable {
+        /// The variable.
+        name: String,
+        /// Where it begins, counted from 1.
+        position: usize,
+        /// Those that there are.
+        known: String,
+    },
+    /// `{{` without `}}`, or something else than a variable between them.
+    #[error("character {0}: a variable such as {{{{.OS}}}} is expected")]
+    Syntax(usize),
+    /// Without the version nobody knows what an image is.
+    #[error("the name needs {{{{.K8sVersion}}}} exactly once")]
+    NoVersion,
+    /// It is too long.
+    #[error("the name is too long")]
+    TooLong,
+}
+
+/// A piece of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Literal(String),
+    Any,
+    AtMostOne,
+    Variable(String),
+    Version,
+}
+
+/// A template of names.
+#[derive(Clone, Debug)]
+pub struct Template(Vec<Piece>);
+
+impl Template {
+    /// Reads a template whose variables are the version and `variables`.
+    ///
+    /// # Errors
+    /// When it has others, or not the version.
+    pub fn parse(text: &str, variables: &[&str]) -> Result<Self, TemplateError> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some(next) = rest.chars().next() {
+            let position = text.chars().count() - rest.chars().count() + 1;
+            let length = match next {
+                '*' | '?' => {
+                    pieces.push(if next == '*' { Piece::Any } else { Piece::AtMostOne });
+                    1
+                }
+                '{' if rest.starts_with("{{") => {
+                    let end = rest.find("}}").ok_or(TemplateError::Syntax(position))?;
+                    let inside = rest.get(2..end).unwrap_or_default().trim();
+                    let name = inside.strip_prefix('.').ok_or(TemplateError::Syntax(position))?;
+                    pieces.push(variable(name, variables, position)?);
+                    end + 2
+                }
+                _ => {
+                    let end = rest.char_indices().skip(1).find(|(_, other)| matches!(other, '*' | '?' | '{'));
+                    let end = end.map_or(rest.len(), |(end, _)| end);
+                    pieces.push(Piece::Literal(rest.get(..end).unwrap_or_default().to_owned()));
+                    end
+                }
+            };
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        if pieces.iter().filter(|piece| **piece == Piece::Version).count() != 1 {
+            return Err(TemplateError::NoVersion);
+        }
+        Ok(Self(pieces))
+    }
+
+    /// The names in which variables have these values.
+    ///
+    /// # Errors
+    /// When they are too long.
+    pub fn pattern(&self, values: &BTreeMap<String, String>) -> Result<Pattern, TemplateError> {
+        let (mut prefix, mut is_prefix, mut expression) = (String::new(), true, String::from(r"\A(?s:"));
+        for piece in &self.0 {
+            let literal = match piece {
+                Piece::Literal(text) => Some(text),
+                Piece::Variable(name) => values.get(name),
+                Piece::Any | Piece::AtMostOne | Piece::Version => None,
+            };
+            match (piece, literal) {
+                (Piece::Version, _) => expression.push_str(VERSIONS),
+                (Piece::AtMostOne, _) => expression.push_str(".?"),
+                (_, Some(literal)) => expression.push_str(&regex::escape(literal)),
+                (_, None) => expression.push_str(".*"),
+            }
+            is_prefix &= literal.is_some();
+            prefix.push_str(literal.filter(|_| is_prefix).map_or("", String::as_str));
+        }
+        expression.push_str(r")\z");
+        Ok(Pattern { prefix, expression: Regex::new(&expression).map_err(|_| TemplateError::TooLong)? })
+    }
+}
+
+fn variable(name: &str, variables: &[&str], position: usize) -> Result<Piece, TemplateError> {
+    match name {
+        VERSION => Ok(Piece::Version),
+        name if variables.contains(&name) => Ok(Piece::Variable(name.to_owned())),
+        name => Err(TemplateError::UnknownVariable {
+            name: name.chars().take(80).collect(),
+            position,
+            known: format!("{VERSION}, {}", variables.join(", ")),
+        }),
+    }
+}
+
+/// Names of one flavor.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    prefix: String,
+    expression: Regex,
+}
+
+impl Pattern {
+    /// What every such name begins with.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The version that a name is about, without `v`; nothing if it is no such name.
+    #[must_use]
+    pub fn version<'a>(&self, name: &'a str) -> Option<&'a str> {
+        Some(self.expression.captures(name)?.get(1)?.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version<'a>(template: &str, os: &str, name: &'a str) -> Option<&'a str> {
+        let template = Template::parse(template, &["OS", "ARCH"]).unwrap();
+        let values = [("OS", os), ("ARCH", "amd64")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        template.pattern(&BTreeMap::from(values)).unwrap().version(name)
+    }
+
+    #[test]
+    fn names_tell_the_version_in_both_spellings() {
+        let template = "capa-ami-{{.OS}}-?{{ .K8sVersion }}-*";
+        for (os, name, found) in [
+            ("ubuntu-24.04", "capa-ami-ubuntu-24.04-v1.35.1-1767225600", Some("1.35.1")),
+            ("ubuntu-24.04", "capa-ami-ubuntu-24.04-1.35.1-1767225600", Some("1.35.1")),
+            ("ubuntu-24.04", "capa-ami-ubuntu-24.04-v1.36.0-rc.1-1767225600", Some("1.36.0-rc.1")),
+            ("ubuntu-24.04", "capa-ami-ubuntu-24.04-arm64-v1.35.1-1767225600", None),
+            ("ubuntu-24.04-arm64", "capa-ami-ubuntu-24.04-arm64-v1.35.1-1767225600", Some("1.35.1")),
+            ("ubuntu-24.0*", "capa-ami-ubuntu-24.04-v1.35.1-1767225600", None),
+        ] {
+            assert_eq!(version(template, os, name), found, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_template_is_located() {
+        let error = |text: &str| Template::parse(text, &["OS"]).unwrap_err().to_string();
+        assert_eq!(
+            error("ü-{{.Os}}-{{.K8sVersion}}"),
+            "unknown variable \"Os\" at character 3; there are K8sVersion, OS"
+        );
+        assert_eq!(error("a-{{.OS"), "character 3: a variable such as {{.OS}} is expected");
+        assert_eq!(error("a-{{printf}}"), "character 3: a variable such as {{.OS}} is expected");
+        assert_eq!(error("a-{{.OS}}"), "the name needs {{.K8sVersion}} exactly once");
+    }
+}

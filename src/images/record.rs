@@ -1,0 +1,230 @@
+//! An image at a cloud, with what is known about it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use super::reference::ImageReference;
+use crate::api::bounded_text::beginning;
+use crate::api::gardener::{Capabilities, CapabilityDefinition};
+
+/// Longest text that is kept of a source.
+const LONGEST: usize = 256;
+
+/// What is known of images, besides names. These are the words of locks; profiles may have others.
+pub mod fact {
+    /// `amd64`, `arm64`.
+    pub const ARCHITECTURE: &str = "architecture";
+    /// `uefi`, `legacy-bios`.
+    pub const BOOT_MODE: &str = "bootMode";
+    /// `gen1`, `gen2`.
+    pub const GENERATION: &str = "generation";
+    /// `true`, `false`.
+    pub const SECURE_BOOT: &str = "secureBoot";
+    /// Which build of a release, such as `gardener_prod`.
+    pub const VARIANT: &str = "variant";
+    /// `gvnic`, `virtio`.
+    pub const NETWORK: &str = "network";
+    /// The operating system, where the name of the image does not tell it.
+    pub const OPERATING_SYSTEM: &str = "os";
+}
+
+/// An image in a region, or everywhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageRecord {
+    /// `spec.type` of the CloudProfiles that can have it.
+    pub provider: &'static str,
+    /// Which of the provider's clouds: `public`, `china`.
+    pub realm: String,
+    /// The region; `None` means every one.
+    pub region: Option<String>,
+    /// How machines name it.
+    pub reference: ImageReference,
+    /// Its name, escaped and bounded.
+    pub name: String,
+    /// Account, project or gallery; empty if it is not known.
+    pub owner: String,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+    /// From when on its owner advises against it.
+    pub deprecated: Option<Timestamp>,
+    /// Whether machines can start from it.
+    pub state: ImageState,
+    /// Whether it can be read only with a key of its account.
+    pub encrypted: bool,
+    /// Architecture, boot mode and others, in the words of [`fact`].
+    pub facts: Capabilities,
+    /// Tags or labels.
+    pub tags: BTreeMap<String, String>,
+    /// The image and version that it is, where the source says so.
+    pub release: Option<Release>,
+}
+
+/// What a source says an image is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Name of the image in CloudProfiles.
+    pub image: String,
+    /// The version.
+    pub version: String,
+}
+
+/// Whether machines can start from an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageState {
+    /// They can.
+    Available,
+    /// They can't; the cloud's word for it.
+    Unavailable(String),
+}
+
+impl ImageState {
+    /// The state that a cloud names, of which `available` is the good one.
+    #[must_use]
+    pub fn of(word: &str, available: &str) -> Self {
+        if word.eq_ignore_ascii_case(available) { Self::Available } else { Self::Unavailable(text(word)) }
+    }
+}
+
+impl ImageRecord {
+    /// An image of which nothing else is known.
+    #[must_use]
+    pub fn new(provider: &'static str, reference: ImageReference, name: &str) -> Self {
+        Self {
+            provider,
+            realm: PUBLIC.to_owned(),
+            region: None,
+            reference,
+            name: text(name),
+            owner: String::new(),
+            created: None,
+            deprecated: None,
+            state: ImageState::Available,
+            encrypted: false,
+            facts: Capabilities::default(),
+            tags: BTreeMap::new(),
+            release: None,
+        }
+    }
+
+    /// Adds a fact; what is empty says nothing.
+    #[must_use]
+    pub fn with_fact(mut self, name: &str, values: &[&str]) -> Self {
+        let values: Vec<String> = values.iter().filter(|value| !value.is_empty()).map(|value| spelled(value)).collect();
+        if !values.is_empty() {
+            self.facts.0.insert(name.to_owned(), values);
+        }
+        self
+    }
+
+    /// Whether its owner advises against it at a moment.
+    #[must_use]
+    pub fn is_deprecated(&self, now: Timestamp) -> bool {
+        self.deprecated.is_some_and(|deprecated| deprecated <= now)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        self.region.as_deref().unwrap_or("every region")
+    }
+}
+
+/// The cloud that is meant where none is named.
+pub const PUBLIC: &str = "public";
+
+/// Text of a source, escaped and bounded.
+#[must_use]
+pub fn text(text: &str) -> String {
+    beginning(text, LONGEST)
+}
+
+/// One spelling for the values of clouds: `x86_64` and `x64` are `amd64`, `V2` is `gen2`. Others stay.
+#[must_use]
+pub fn spelled(value: &str) -> String {
+    const SPELLINGS: [(&str, &[&str]); 6] = [
+        ("amd64", &["x86_64", "x86-64", "x64"]),
+        ("arm64", &["aarch64"]),
+        ("gen1", &["v1"]),
+        ("gen2", &["v2"]),
+        ("legacy-bios", &["bios", "legacy"]),
+        ("uefi", &["efi"]),
+    ];
+    let lower = value.to_ascii_lowercase();
+    match SPELLINGS.iter().find(|(_, others)| others.contains(&lower.as_str())) {
+        Some((ours, _)) => (*ours).to_owned(),
+        None if SPELLINGS.iter().any(|(ours, _)| *ours == lower) => lower,
+        None => text(value),
+    }
+}
+
+/// The fact that a capability of a profile is about: operators name capabilities as they like.
+fn fact_of(capability: &str) -> String {
+    let bare: String = capability.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    match bare.as_str() {
+        "bootmode" | "firmware" | "firmwaretype" | "boot" => fact::BOOT_MODE.to_owned(),
+        "generation" | "hypervisortype" | "hypervgeneration" | "vmgeneration" | "hypervisor" => {
+            fact::GENERATION.to_owned()
+        }
+        "secureboot" => fact::SECURE_BOOT.to_owned(),
+        _ => capability.to_owned(),
+    }
+}
+
+/// The capabilities of a profile that facts amount to. What is not known of an image is left out, which means every value.
+///
+/// # Errors
+/// The name of the capability of which the profile defines none of the image's values: no machine could use it.
+pub fn capabilities(facts: &Capabilities, definitions: &[CapabilityDefinition]) -> Result<Capabilities, String> {
+    let mut found = Capabilities::default();
+    for definition in definitions {
+        let Some(known) = facts.values(&definition.name).or_else(|| facts.values(&fact_of(&definition.name))) else {
+            continue;
+        };
+        let has = |value: &&String| known.iter().any(|known| *known == **value || *known == spelled(value));
+        let values: Vec<String> = definition.values.iter().filter(has).cloned().collect();
+        if values.is_empty() {
+            return Err(definition.name.clone());
+        }
+        found.0.insert(definition.name.clone(), values);
+    }
+    Ok(found)
+}
+
+/// A time of a source: RFC 3339, or without a zone, which is UTC.
+///
+/// # Errors
+/// When it is none.
+pub fn time(text: &str) -> Result<Timestamp, String> {
+    let without_zone =
+        || text.parse::<DateTime>().and_then(|time| time.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp());
+    text.parse::<Timestamp>().or_else(|_| without_zone()).map_err(|_| format!("{:?} is no time", beginning(text, 40)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_become_the_capabilities_that_a_profile_defines() {
+        let definition = |name: &str, values: &[&str]| CapabilityDefinition {
+            name: name.to_owned(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let facts =
+            Capabilities::from_iter([("architecture", vec!["arm64"]), ("bootMode", vec!["uefi", "legacy-bios"])]);
+        let definitions = [definition("architecture", &["amd64", "arm64"]), definition("firmware", &["uefi", "bios"])];
+        let expected = Capabilities::from_iter([("architecture", vec!["arm64"]), ("firmware", vec!["uefi", "bios"])]);
+        assert_eq!(capabilities(&facts, &definitions), Ok(expected));
+        assert_eq!(capabilities(&facts, &[definition("architecture", &["amd64"])]), Err("architecture".to_owned()));
+        assert_eq!(capabilities(&facts, &[definition("disk", &["nvme"])]), Ok(Capabilities::default()));
+    }
+
+    #[test]
+    fn times_have_a_zone_or_are_utc() {
+        assert_eq!(time("2026-01-02T15:04:05.000Z").unwrap(), time("2026-01-02T15:04:05").unwrap());
+        assert_eq!(time("2026-13-02T15:04:05Z"), Err("\"2026-13-02T15:04:05Z\" is no time".to_owned()));
+    }
+}

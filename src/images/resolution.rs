@@ -1,0 +1,308 @@
+//! The image of a flavor: of those that can be used the newest, then the smallest id. Every other one has a reason.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::catalogue::Catalogue;
+use super::lookup::{Combination, Filter, Lookup};
+use super::record::{ImageRecord, ImageState, PUBLIC, fact};
+use crate::api::gardener::Capabilities;
+use crate::api::gotext::version::Version;
+
+/// What an image is chosen for. All nodes for which it is the same start from the same image.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlavorKey {
+    /// `spec.type` of CloudProfiles.
+    pub provider: &'static str,
+    /// Which of the provider's clouds.
+    pub realm: String,
+    /// Name of the image.
+    pub image: String,
+    /// The version.
+    pub version: String,
+    /// What tells flavors of a version apart, in the words of [`fact`].
+    pub flavor: BTreeMap<String, Vec<String>>,
+    /// The region; `None` where an image has one name everywhere.
+    pub region: Option<String>,
+}
+
+impl FlavorKey {
+    /// The region, for people.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        self.region.as_deref().unwrap_or("every region")
+    }
+
+    /// Provider and realm, for people.
+    #[must_use]
+    pub fn cloud(&self) -> String {
+        if self.realm == PUBLIC { self.provider.to_owned() } else { format!("{} {}", self.provider, self.realm) }
+    }
+
+    /// The flavor, for people: `amd64 uefi`.
+    #[must_use]
+    pub fn flavor_text(&self) -> String {
+        let values =
+            self.flavor.iter().filter(|(name, _)| *name != fact::SECURE_BOOT).map(|(_, values)| values.join("/"));
+        values.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The version as a number, of which those that are none come first.
+    #[must_use]
+    pub fn number(&self) -> Version {
+        Version::parse(&self.version).unwrap_or_else(|_| Version::ZERO.clone())
+    }
+}
+
+impl fmt::Display for FlavorKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} {} ({}) of {} in {}",
+            self.image,
+            self.version,
+            self.flavor_text(),
+            self.cloud(),
+            self.place()
+        )
+    }
+}
+
+/// What may be used.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The moment.
+    pub now: Timestamp,
+    /// Whose images; empty means that the lookups alone decide.
+    pub owners: Vec<String>,
+    /// Conditions on every image.
+    pub filters: Vec<Filter>,
+}
+
+/// An image that could be meant by a flavor.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    /// The image.
+    pub image: &'a ImageRecord,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+/// What became of a candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is used.
+    Chosen,
+    /// Another one is newer.
+    Older,
+    /// Another one is as old; the smaller id counts.
+    SameAge,
+    /// It can't be used.
+    Rejected(Rejection),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chosen => formatter.write_str("chosen: the newest"),
+            Self::Older => formatter.write_str("older"),
+            Self::SameAge => formatter.write_str("as old, and its id comes later"),
+            Self::Rejected(rejection) => rejection.fmt(formatter),
+        }
+    }
+}
+
+/// Why an image can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// Machines can't start from it.
+    #[error("it is {0}")]
+    Unavailable(String),
+    /// Its owner advises against it.
+    #[error("deprecated since {}", .0.strftime("%F"))]
+    Deprecated(Timestamp),
+    /// Nobody said that images of this account may be used.
+    #[error("its owner {0:?} is not allowed")]
+    Owner(String),
+    /// Encrypted images are not meant, or only those.
+    #[error("{}", if *.0 { "it is encrypted" } else { "it is not encrypted" })]
+    Encryption(bool),
+    /// It is for other machines than its name says.
+    #[error("its architecture is {}, not {wanted}", if .known.is_empty() { "unknown" } else { .known.as_str() })]
+    Architecture {
+        /// That of the image.
+        known: String,
+        /// That of the flavor.
+        wanted: String,
+    },
+    /// A condition of the lookup.
+    #[error("its {0} does not pass the filter")]
+    Filter(String),
+    /// A fact that makes the flavor.
+    #[error("its {0} is unknown")]
+    UnknownFact(String),
+    /// Nobody can tell from its name what it is.
+    #[error("its name fits several flavors of the lookup")]
+    Ambiguous,
+}
+
+/// A flavor with the images that could be meant, the best first.
+#[derive(Clone, Debug)]
+pub struct Resolved<'a> {
+    /// What was asked.
+    pub key: FlavorKey,
+    /// The images.
+    pub candidates: Vec<Candidate<'a>>,
+}
+
+impl<'a> Resolved<'a> {
+    /// The image that is used.
+    #[must_use]
+    pub fn chosen(&self) -> Option<&'a ImageRecord> {
+        self.candidates.first().filter(|first| first.verdict == Verdict::Chosen).map(|first| first.image)
+    }
+}
+
+/// Every flavor that lookups, or sources that say themselves what an image is, make of a catalogue; sorted.
+#[must_use]
+pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy) -> Vec<Resolved<'a>> {
+    let mut found: BTreeMap<FlavorKey, Vec<(&'a ImageRecord, Option<Rejection>)>> = BTreeMap::new();
+    let images = catalogue.images().iter().filter(|image| policy.filters.iter().all(|filter| filter.holds(image)));
+    let images: Vec<&ImageRecord> = images.collect();
+    for image in &images {
+        if let Some(release) = &image.release {
+            let key = key(image, &release.image, &release.version, image.facts.0.clone());
+            found.entry(key).or_default().push((image, rejection(image, policy, None)));
+        }
+    }
+    let mut by_name: Vec<&ImageRecord> = images.into_iter().filter(|image| image.release.is_none()).collect();
+    by_name.sort_by(|a, b| a.name.cmp(&b.name));
+    for lookup in lookups {
+        for (key, image, reason) in lookup_matches(lookup, &by_name, policy) {
+            found.entry(key).or_default().push((image, reason));
+        }
+    }
+    found.into_iter().map(|(key, candidates)| Resolved { key, candidates: ranked(candidates) }).collect()
+}
+
+/// The images in their order, the best first. The order is total: no two images have the same id in one place.
+fn ranked<'a>(mut candidates: Vec<(&'a ImageRecord, Option<Rejection>)>) -> Vec<Candidate<'a>> {
+    // One lookup may allow what another does not.
+    candidates.sort_by(|(a, of_a), (b, of_b)| (&a.reference, of_a.is_some()).cmp(&(&b.reference, of_b.is_some())));
+    candidates.dedup_by(|(a, _), (b, _)| a.reference == b.reference);
+    candidates.sort_by(|(a, of_a), (b, of_b)| {
+        let place = |image: &'a ImageRecord, reason: &Option<Rejection>| {
+            (reason.is_some(), Reverse(image.created), &image.reference)
+        };
+        place(a, of_a).cmp(&place(b, of_b))
+    });
+    let best = candidates.first().filter(|(_, reason)| reason.is_none()).map(|(image, _)| *image);
+    let verdict = |(image, reason): (&'a ImageRecord, Option<Rejection>)| {
+        let verdict = match reason {
+            Some(reason) => Verdict::Rejected(reason),
+            None if best.is_some_and(|best| std::ptr::eq(best, image)) => Verdict::Chosen,
+            None if best.is_some_and(|best| best.created == image.created) => Verdict::SameAge,
+            None => Verdict::Older,
+        };
+        Candidate { image, verdict }
+    };
+    candidates.into_iter().map(verdict).collect()
+}
+
+fn key(image: &ImageRecord, name: &str, version: &str, flavor: BTreeMap<String, Vec<String>>) -> FlavorKey {
+    FlavorKey {
+        provider: image.provider,
+        realm: image.realm.clone(),
+        image: name.to_owned(),
+        version: version.to_owned(),
+        flavor,
+        region: image.region.clone(),
+    }
+}
+
+/// Why an image can't be used, whatever it is.
+fn rejection(image: &ImageRecord, policy: &Policy, lookup: Option<&Lookup>) -> Option<Rejection> {
+    let is_foreign = |owners: &[String]| !owners.is_empty() && !owners.contains(&image.owner);
+    if let ImageState::Unavailable(word) = &image.state {
+        return Some(Rejection::Unavailable(word.clone()));
+    }
+    if let Some(since) = image.deprecated.filter(|_| image.is_deprecated(policy.now)) {
+        return Some(Rejection::Deprecated(since));
+    }
+    if is_foreign(&policy.owners) || lookup.is_some_and(|lookup| is_foreign(&lookup.owners)) {
+        return Some(Rejection::Owner(image.owner.clone()));
+    }
+    let lookup = lookup?;
+    if image.encrypted != lookup.encrypted {
+        return Some(Rejection::Encryption(image.encrypted));
+    }
+    let failed = lookup.filters.iter().find(|filter| !filter.holds(image));
+    failed.map(|filter| Rejection::Filter(filter.name.clone()))
+}
+
+/// What a lookup makes of images, which are sorted by name.
+fn lookup_matches<'a>(
+    lookup: &Lookup,
+    by_name: &[&'a ImageRecord],
+    policy: &Policy,
+) -> Vec<(FlavorKey, &'a ImageRecord, Option<Rejection>)> {
+    let mut meanings: HashMap<usize, Vec<(&Combination, &'a str)>> = HashMap::new();
+    for combination in &lookup.combinations {
+        let prefix = combination.pattern.prefix();
+        let start = by_name.partition_point(|image| image.name.as_str() < prefix);
+        for (position, image) in by_name.iter().enumerate().skip(start) {
+            if !image.name.starts_with(prefix) {
+                break;
+            }
+            let version =
+                (image.provider == lookup.provider).then(|| combination.pattern.version(&image.name)).flatten();
+            let is_meant =
+                |version: &&str| Version::parse(version).is_ok_and(|number| lookup.versions.contains(&number));
+            if let Some(version) = version.filter(is_meant) {
+                meanings.entry(position).or_default().push((combination, version));
+            }
+        }
+    }
+    let of_image = |(position, meanings): (usize, Vec<(&Combination, &'a str)>)| {
+        let image = by_name.get(position).copied()?;
+        Some(judged(lookup, image, meanings, policy))
+    };
+    meanings.into_iter().filter_map(of_image).flatten().collect()
+}
+
+/// The flavors that a name can mean, with the reason if the image is none of them.
+fn judged<'a>(
+    lookup: &Lookup,
+    image: &'a ImageRecord,
+    meanings: Vec<(&Combination, &str)>,
+    policy: &Policy,
+) -> Vec<(FlavorKey, &'a ImageRecord, Option<Rejection>)> {
+    let architectures = |flavor: &Capabilities| flavor.values(fact::ARCHITECTURE).unwrap_or_default().to_vec();
+    let known = architectures(&image.facts);
+    let fits = |(combination, _): &(&Combination, &str)| architectures(&combination.flavor) == known;
+    let some_fit = meanings.iter().any(fits);
+    let meant = meanings.into_iter().filter(|meaning| !some_fit || fits(meaning)).map(|(combination, version)| {
+        let mut flavor = combination.flavor.0.clone();
+        let mut reason = (!some_fit).then(|| Rejection::Architecture {
+            known: known.join(", "),
+            wanted: architectures(&combination.flavor).join(", "),
+        });
+        for name in &lookup.facts {
+            match image.facts.values(name) {
+                Some(values) => drop(flavor.insert(name.clone(), values.to_vec())),
+                None => reason = reason.or_else(|| Some(Rejection::UnknownFact(name.clone()))),
+            }
+        }
+        (key(image, &combination.image, version, flavor), reason.or_else(|| rejection(image, policy, Some(lookup))))
+    });
+    let mut meant: Vec<(FlavorKey, Option<Rejection>)> = meant.collect();
+    meant.sort_by(|(a, _), (b, _)| a.cmp(b));
+    meant.dedup_by(|(a, _), (b, _)| a == b);
+    if some_fit && meant.len() > 1 {
+        meant.iter_mut().for_each(|(_, reason)| *reason = Some(Rejection::Ambiguous));
+    }
+    meant.into_iter().map(|(key, reason)| (key, image, reason)).collect()
+}

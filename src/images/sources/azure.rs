@@ -1,0 +1,100 @@
+//! Azure's galleries: `az sig image-version list`, `list-community`, `list-shared`, and `az sig image-definition` with the same
+//! three, which say architecture and generation.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Format, GalleryImage, Listing, SourceError, each, first_has, member, time};
+use crate::images::record::{ImageRecord, ImageState, fact, spelled, text};
+use crate::images::reference::ImageReference;
+
+pub(super) const FORMAT: Format = Format {
+    fits: |document| {
+        let path = document[0]["uniqueId"].as_str().or(document[0]["id"].as_str()).unwrap_or_default().to_lowercase();
+        first_has(document, "uniqueId") || path.contains("/galleries/")
+    },
+    read,
+};
+
+/// A version of an image, or the image.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    id: Option<String>,
+    unique_id: Option<String>,
+    #[serde(default)]
+    architecture: Option<String>,
+    #[serde(alias = "hyperVgeneration")]
+    hyper_v_generation: Option<String>,
+    #[serde(default)]
+    provisioning_state: Option<String>,
+    published_date: Option<String>,
+    end_of_life_date: Option<String>,
+    #[serde(default)]
+    publishing_profile: PublishingProfile,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PublishingProfile {
+    published_date: Option<String>,
+    end_of_life_date: Option<String>,
+}
+
+/// Which member names an image, by the beginning of its path.
+const MEMBERS: [(&str, &str); 3] = [
+    ("/communitygalleries/", "communityGalleryImageID"),
+    ("/sharedgalleries/", "sharedGalleryImageID"),
+    ("/subscriptions/", "id"),
+];
+
+fn read(document: &Value, _region: Option<&str>) -> Result<Listing, SourceError> {
+    let mut listing = Listing::default();
+    for entry in each(document, "", |entry: Entry| parsed(&entry))? {
+        match entry {
+            Parsed::Version(record) => listing.images.push(*record),
+            Parsed::Image(image) => listing.galleries.push(image),
+        }
+    }
+    Ok(listing)
+}
+
+enum Parsed {
+    Version(Box<ImageRecord>),
+    Image(GalleryImage),
+}
+
+fn parsed(entry: &Entry) -> Result<Parsed, SourceError> {
+    let path = entry.unique_id.as_deref().or(entry.id.as_deref()).unwrap_or_default();
+    let lower = path.to_lowercase();
+    let Some((_, of_kind)) = MEMBERS.iter().find(|(beginning, _)| lower.starts_with(beginning)) else {
+        return Err(SourceError::new("uniqueId", "the path of a gallery is expected"));
+    };
+    let steps: Vec<&str> = path.split('/').collect();
+    let step = |name: &str| {
+        let position = steps.iter().position(|step| step.eq_ignore_ascii_case(name))?;
+        steps.get(position + 1).copied()
+    };
+    let facts = [(fact::ARCHITECTURE, &entry.architecture), (fact::GENERATION, &entry.hyper_v_generation)];
+    if step("Versions").is_none() {
+        let facts = facts.into_iter().filter_map(|(name, value)| Some((name, spelled(value.as_deref()?))));
+        return Ok(Parsed::Image(GalleryImage { path: lower, facts: facts.collect() }));
+    }
+    let reference = member("uniqueId", ImageReference::new("azure", of_kind, path))?;
+    let gallery = ["CommunityGalleries", "SharedGalleries", "galleries"].into_iter().find_map(step);
+    let name = step("Images").unwrap_or_default();
+    let mut record = ImageRecord::new("azure", reference, &format!("{name}/{}", step("Versions").unwrap_or_default()));
+    for (name, value) in facts {
+        record = record.with_fact(name, &[value.as_deref().unwrap_or_default()]);
+    }
+    let profile = &entry.publishing_profile;
+    let published = entry.published_date.as_deref().or(profile.published_date.as_deref());
+    let end = entry.end_of_life_date.as_deref().or(profile.end_of_life_date.as_deref());
+    Ok(Parsed::Version(Box::new(ImageRecord {
+        owner: text(gallery.unwrap_or_default()),
+        created: time("publishedDate", published)?,
+        deprecated: time("endOfLifeDate", end)?,
+        state: ImageState::of(entry.provisioning_state.as_deref().unwrap_or("Succeeded"), "Succeeded"),
+        ..record
+    })))
+}

@@ -1,0 +1,139 @@
+//! Listings of images as files: what the clouds' own tools print, what Garden Linux publishes of a release, and a form of our own.
+//! What a file is, its content tells.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::record::{ImageRecord, text};
+use crate::api::gotext::json::decode_value;
+
+mod alicloud;
+mod azure;
+mod ec2;
+mod garden_linux;
+mod gcloud;
+mod openstack;
+mod own;
+
+/// What a file has.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Images.
+    pub images: Vec<ImageRecord>,
+    /// What galleries say of all versions of an image.
+    pub galleries: Vec<GalleryImage>,
+}
+
+/// An image of a gallery: architecture and generation stand there, not at its versions.
+#[derive(Debug)]
+pub struct GalleryImage {
+    /// Its path, in small letters; that of a version begins with it.
+    pub path: String,
+    /// What it says, as facts of an image.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+/// A file that is no listing, or has something wrong in it.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}{}{problem}", if .path.is_empty() { "" } else { ": " })]
+pub struct SourceError {
+    /// Where, for example `Images[3].CreationDate`; empty for the document itself.
+    pub path: String,
+    /// What is wrong there.
+    pub problem: String,
+}
+
+impl SourceError {
+    fn new(path: impl Into<String>, problem: impl ToString) -> Self {
+        Self { path: path.into(), problem: problem.to_string() }
+    }
+}
+
+/// A kind of listing: how it looks, and how it is read. `region` is what the person said of the file.
+struct Format {
+    fits: fn(&Value) -> bool,
+    read: fn(&Value, Option<&str>) -> Result<Listing, SourceError>,
+}
+
+const FORMATS: [Format; 7] = [
+    own::FORMAT,
+    garden_linux::FORMAT,
+    ec2::FORMAT,
+    alicloud::FORMAT,
+    azure::FORMAT,
+    gcloud::FORMAT,
+    openstack::FORMAT,
+];
+
+/// Reads a document. `region` is where its images are, for tools that do not print it.
+///
+/// # Errors
+/// When nobody knows its form, or a member is wrong.
+pub fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> {
+    if document.as_array().is_some_and(Vec::is_empty) {
+        return Ok(Listing::default());
+    }
+    let format = FORMATS.iter().find(|format| (format.fits)(document));
+    let format =
+        format.ok_or_else(|| SourceError::new("", "no listing of images in a known form (docs/images.md#sources)"))?;
+    (format.read)(document, region)
+}
+
+/// Whether the first entry of a list has a member.
+fn first_has(list: &Value, member: &str) -> bool {
+    list.get(0).is_some_and(|first| first.get(member).is_some())
+}
+
+/// Decodes every entry of a list, and makes images of it. `path` is that of the list.
+fn each<T: DeserializeOwned, Made>(
+    list: &Value,
+    path: &str,
+    mut make: impl FnMut(T) -> Result<Made, SourceError>,
+) -> Result<Vec<Made>, SourceError> {
+    let items = list.as_array().ok_or_else(|| SourceError::new(path, "a list is expected"))?;
+    let one = |(index, item): (usize, &Value)| {
+        let within = |error: SourceError| {
+            let separator = if error.path.is_empty() { "" } else { "." };
+            SourceError::new(format!("{path}[{index}]{separator}{}", error.path), error.problem)
+        };
+        let decoded = decode_value(item).map_err(|error| within(SourceError::new(error.path, error.message)))?;
+        make(decoded).map_err(within)
+    };
+    items.iter().enumerate().map(one).collect()
+}
+
+/// A member of an entry that has to be something: `path` is its name.
+fn member<T, E: ToString>(path: &str, read: Result<T, E>) -> Result<T, SourceError> {
+    read.map_err(|problem| SourceError::new(path, problem))
+}
+
+/// An optional time.
+fn time(path: &str, text: Option<&str>) -> Result<Option<jiff::Timestamp>, SourceError> {
+    member(path, text.filter(|text| !text.is_empty()).map(super::record::time).transpose())
+}
+
+/// A tag as AWS and AliCloud write it.
+#[derive(Deserialize)]
+struct Tag {
+    #[serde(alias = "Key", alias = "TagKey", default)]
+    key: String,
+    #[serde(alias = "Value", alias = "TagValue", default)]
+    value: String,
+}
+
+fn tags(tags: Vec<Tag>) -> std::collections::BTreeMap<String, String> {
+    tags.into_iter().map(|tag| (text(&tag.key), text(&tag.value))).collect()
+}
+
+/// The boot modes that AWS and AliCloud have words for.
+fn boot_modes(word: &str, architecture: &str) -> &'static [&'static str] {
+    match word.to_ascii_lowercase().as_str() {
+        "uefi" => &["uefi"],
+        "uefi-preferred" => &["uefi", "legacy-bios"],
+        "bios" | "legacy-bios" => &["legacy-bios"],
+        // No machine with another firmware has this architecture.
+        _ if super::record::spelled(architecture) == "arm64" => &["uefi"],
+        _ => &[],
+    }
+}

@@ -1,0 +1,276 @@
+//! What documents of a landscape say about images: every name at a cloud, and every image with its version, wherever it stands.
+//! Where a document leaves open what it uses, it uses everything that it could.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use serde_json::{Map, Value};
+
+/// Most bytes that a packed state may become.
+const MOST_BYTES: u64 = 128 << 20;
+/// Most texts within texts.
+const MOST_LAYERS: usize = 8;
+/// How gzip begins, in base64.
+const PACKED: &str = "H4sI";
+/// How a JSON object begins, in base64.
+const ENCODED: &str = "eyJ";
+
+/// A document that can't be understood, so that nobody knows what it uses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UsersError {
+    /// A packed part can't be unpacked.
+    #[error("{0}: a packed state can't be read, so nobody knows which images it needs")]
+    Packed(String),
+    /// A list that goes on.
+    #[error("a list is incomplete (metadata.continue is set); read it whole")]
+    Incomplete,
+    /// No Shoot and no Worker.
+    #[error("no Shoot and no Worker in the files: nobody would need anything")]
+    Nobody,
+}
+
+/// The objects of documents: the items of lists, the members of bundles, or the document itself. None is left out.
+///
+/// # Errors
+/// When a list goes on somewhere else.
+pub(super) fn objects(documents: Vec<Value>) -> Result<Vec<Value>, UsersError> {
+    let mut objects = Vec::new();
+    let mut waiting: Vec<Value> = documents.into_iter().rev().collect();
+    while let Some(document) = waiting.pop() {
+        let kind = document["kind"].as_str().map(str::to_owned);
+        if document.pointer("/metadata/continue").and_then(Value::as_str).is_some_and(|rest| !rest.is_empty()) {
+            return Err(UsersError::Incomplete);
+        }
+        let has_kind =
+            |value: &Value| value.get("kind").is_some() || value.get(0).is_some_and(|item| item.get("kind").is_some());
+        let is_bundle = kind.is_none() && document.as_object().is_some_and(|members| members.values().any(has_kind));
+        match document {
+            Value::Array(items) => waiting.extend(items),
+            Value::Object(members) if is_bundle => waiting.extend(members.into_iter().map(|(_, member)| member)),
+            Value::Object(mut members) if kind.is_some() && members.get("items").is_some_and(Value::is_array) => {
+                let of_items =
+                    kind.as_deref().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
+                let Some(Value::Array(items)) = members.remove("items") else { continue };
+                for mut item in items {
+                    if let (Some(item), Some(kind)) = (item.as_object_mut(), of_items) {
+                        item.entry("kind").or_insert_with(|| kind.into());
+                    }
+                    waiting.push(item);
+                }
+            }
+            other => objects.push(other),
+        }
+    }
+    Ok(objects)
+}
+
+/// What a document needs.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    /// Names that could be images at a cloud, in small letters; only those that were asked for.
+    pub(super) ids: BTreeSet<String>,
+    /// Names that the profile itself has, or a copy of it: no use, but no image of nobody either.
+    pub(super) listed: BTreeSet<String>,
+    /// Images with their versions.
+    pub(super) versions: BTreeSet<(String, String)>,
+    /// Images of which only the beginning of the version is known; an empty name is any image.
+    pub(super) open: BTreeSet<(String, String)>,
+    /// How many texts were read within texts.
+    layers: usize,
+}
+
+/// Which documents count for a profile.
+pub(super) struct Reader<'a> {
+    /// Its name.
+    pub(super) profile: &'a str,
+    /// `spec.type`.
+    pub(super) provider: &'a str,
+    /// Names at clouds that somebody asks about, in small letters.
+    pub(super) asked: &'a BTreeSet<String>,
+    /// Parents of NamespacedCloudProfiles by `namespace/name`.
+    pub(super) parents: &'a BTreeMap<String, String>,
+}
+
+/// `kind namespace/name`.
+pub(super) fn title(document: &Value) -> String {
+    let text = |path: &str| document.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let namespace = match text("/metadata/namespace") {
+        "" => String::new(),
+        namespace => format!("{namespace}/"),
+    };
+    super::record::text(&format!("{} {namespace}{}", text("/kind"), text("/metadata/name")))
+}
+
+/// The parent that a NamespacedCloudProfile names, by its `namespace/name`.
+pub(super) fn parent(document: &Value) -> Option<(String, String)> {
+    let text = |path: &str| document.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    (document["kind"] == "NamespacedCloudProfile").then(|| {
+        (format!("{}/{}", text("/metadata/namespace"), text("/metadata/name")), text("/spec/parent/name").to_owned())
+    })
+}
+
+impl Reader<'_> {
+    /// What a document needs of the profile's images.
+    ///
+    /// # Errors
+    /// When a part of it can't be read.
+    pub(super) fn needs(&self, document: &Value) -> Result<Needs, UsersError> {
+        let mut needs = Needs::default();
+        let title = title(document);
+        let empty = Value::Null;
+        match document["kind"].as_str() {
+            Some("CloudProfile") => {
+                let bastion = document.pointer("/spec/bastion").unwrap_or(&empty);
+                self.walk(bastion, "bastion", &title, &mut needs)?;
+                self.offered(document, &title, &mut needs)?;
+            }
+            Some("NamespacedCloudProfile") => {
+                self.walk(&document["spec"], "", &title, &mut needs)?;
+                self.offered(document, &title, &mut needs)?;
+            }
+            // The copy of the profile in a Cluster is an offer, too.
+            Some("Cluster") => {
+                needs = self.needs(&document["spec"]["shoot"])?;
+                let mut copy = self.needs(&document["spec"]["cloudProfile"])?;
+                needs.ids.append(&mut copy.ids);
+                needs.listed.append(&mut copy.listed);
+                return Ok(needs);
+            }
+            _ => self.walk(document, "", &title, &mut needs)?,
+        }
+        if self.is_of_another(document) {
+            // A name at a cloud is the same for everybody; a version is one of the profile that offers it.
+            needs.versions.clear();
+            needs.open.clear();
+        }
+        Ok(needs)
+    }
+
+    /// What a profile offers is no use of its versions. Its images are: those of another profile are needed there.
+    fn offered(&self, document: &Value, title: &str, needs: &mut Needs) -> Result<(), UsersError> {
+        let mut offered = Needs::default();
+        self.walk(document, "", title, &mut offered)?;
+        let known = if self.is_of_another(document) { &mut needs.ids } else { &mut needs.listed };
+        known.append(&mut offered.ids);
+        Ok(())
+    }
+
+    /// Whether it says itself that it belongs to another profile.
+    fn is_of_another(&self, document: &Value) -> bool {
+        let text = |path: &str| document.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let provider = text(if document["kind"] == "Worker" { "/spec/type" } else { "/spec/provider/type" });
+        if provider.is_some_and(|provider| provider != self.provider) {
+            return true;
+        }
+        let by_name = |name: &str| name != self.profile;
+        match document["kind"].as_str() {
+            Some("CloudProfile") => text("/metadata/name").is_some_and(by_name),
+            Some("NamespacedCloudProfile") => text("/spec/parent/name").is_some_and(by_name),
+            Some("Shoot") => match (text("/spec/cloudProfile/kind"), text("/spec/cloudProfile/name")) {
+                (Some("NamespacedCloudProfile"), Some(name)) => {
+                    let full = format!("{}/{name}", text("/metadata/namespace").unwrap_or_default());
+                    self.parents.get(&full).is_some_and(|parent| by_name(parent))
+                }
+                (_, Some(name)) => by_name(name),
+                (_, None) => text("/spec/cloudProfileName").is_some_and(by_name),
+            },
+            _ => false,
+        }
+    }
+
+    fn walk(&self, value: &Value, member: &str, title: &str, needs: &mut Needs) -> Result<(), UsersError> {
+        match value {
+            Value::String(text) => self.text(text, title, needs),
+            Value::Array(items) => items.iter().try_for_each(|item| self.walk(item, member, title, needs)),
+            Value::Object(members) => {
+                let text = |name: &str| members.get(name).and_then(Value::as_str);
+                match (text("name"), text("version"), members.get("versions").and_then(Value::as_array)) {
+                    (Some(name), _, Some(versions)) => {
+                        let versions = versions.iter().filter_map(|version| version["version"].as_str());
+                        needs.versions.extend(versions.map(|version| (name.to_owned(), version.to_owned())));
+                    }
+                    (Some(name), version, _) if ["image", "machineImage"].contains(&member) => {
+                        let version = version.unwrap_or_default();
+                        let is_whole = version.split('.').count() >= 3;
+                        let known = if is_whole { &mut needs.versions } else { &mut needs.open };
+                        known.insert((name.to_owned(), version.to_owned()));
+                    }
+                    (Some(name), Some(version), _) => needs.versions.extend([(name.to_owned(), version.to_owned())]),
+                    // A pool, or a bastion, without an image: Gardener chooses one.
+                    _ if leaves_image_open(member, members) => {
+                        needs.open.insert((String::new(), String::new()));
+                    }
+                    _ => {}
+                }
+                for (name, value) in members {
+                    self.names(name, needs);
+                    self.walk(value, name, title, needs)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn text(&self, text: &str, title: &str, needs: &mut Needs) -> Result<(), UsersError> {
+        self.names(text, needs);
+        let unreadable = || UsersError::Packed(title.to_owned());
+        let inner = if text.starts_with(PACKED) {
+            let packed = STANDARD.decode(text).map_err(|_| unreadable())?;
+            let mut unpacked = String::new();
+            let mut reader = GzDecoder::new(packed.as_slice()).take(MOST_BYTES);
+            reader.read_to_string(&mut unpacked).map_err(|_| unreadable())?;
+            Some(serde_json::from_str(&unpacked).map_err(|_| unreadable())?)
+        } else if text.starts_with(ENCODED) {
+            STANDARD.decode(text).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+        } else if text.starts_with(['{', '[']) {
+            serde_json::from_str(text).ok()
+        } else {
+            None
+        };
+        let Some(inner) = inner else { return Ok(()) };
+        if needs.layers >= MOST_LAYERS {
+            return Err(unreadable());
+        }
+        needs.layers += 1;
+        self.walk(&inner, "", title, needs)?;
+        needs.layers -= 1;
+        Ok(())
+    }
+
+    /// The names in a text that somebody asks about, also in the middle of it.
+    fn names(&self, text: &str, needs: &mut Needs) {
+        if self.asked.is_empty() {
+            return;
+        }
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/' | ':');
+        for word in text.split(|letter| !is_part(letter)) {
+            let word = word.to_lowercase();
+            if self.asked.contains(&word) {
+                needs.ids.insert(word);
+            } else if let Some((_, short)) = word.split_once("/projects/") {
+                // Clouds write addresses where profiles write paths.
+                let path = format!("projects/{short}");
+                if self.asked.contains(&path) {
+                    needs.ids.insert(path);
+                }
+            }
+        }
+    }
+}
+
+/// Whether it is the machine of a pool, or a bastion, and names no image.
+fn leaves_image_open(member: &str, members: &Map<String, Value>) -> bool {
+    let names = |image: &str| {
+        let name = members.get(image).and_then(|image| image["name"].as_str());
+        name.is_some_and(|name| !name.is_empty())
+    };
+    match member {
+        "machine" => members.contains_key("type") && !names("image"),
+        "bastion" => !names("machineImage"),
+        _ => false,
+    }
+}

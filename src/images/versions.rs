@@ -1,0 +1,104 @@
+//! Ranges of versions, with comparators that mean what they say: `>=1.33, <1.36`.
+
+use crate::api::gotext::version::Version;
+
+/// Which versions are meant. Every condition has to hold.
+#[derive(Clone, Debug, Default)]
+pub struct VersionRange(Vec<(Comparator, Version)>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparator {
+    GreaterOrEqual,
+    LessOrEqual,
+    Greater,
+    Less,
+    Equal,
+}
+
+/// Longer ones before their beginnings.
+const COMPARATORS: [(&str, Comparator); 5] = [
+    (">=", Comparator::GreaterOrEqual),
+    ("<=", Comparator::LessOrEqual),
+    (">", Comparator::Greater),
+    ("<", Comparator::Less),
+    ("=", Comparator::Equal),
+];
+
+/// A text that is no range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    /// A condition has no comparator that everybody reads the same.
+    #[error("{0:?}: write each condition with >=, <=, >, < or =; ~, ^ and * mean different things to different tools")]
+    Condition(String),
+    /// No version can fulfil all conditions.
+    #[error("no version is in {0:?}")]
+    Empty(String),
+}
+
+impl VersionRange {
+    /// Reads a range: conditions with commas between them.
+    ///
+    /// # Errors
+    /// When a condition is no comparator with a version, or no version fulfils all of them.
+    pub fn parse(text: &str) -> Result<Self, RangeError> {
+        let condition = |condition: &str| {
+            let condition = condition.trim();
+            let (sign, comparator) = COMPARATORS.iter().find(|(sign, _)| condition.starts_with(sign))?;
+            let version = condition.strip_prefix(sign)?.trim();
+            let is_plain = version.starts_with(|first: char| first == 'v' || first.is_ascii_digit());
+            Some((*comparator, Version::parse(version).ok().filter(|_| is_plain)?))
+        };
+        let conditions = text
+            .split(',')
+            .map(|part| condition(part).ok_or_else(|| RangeError::Condition(part.trim().chars().take(80).collect())));
+        let range = Self(conditions.collect::<Result<_, _>>()?);
+        if range.is_empty() { Err(RangeError::Empty(text.chars().take(80).collect())) } else { Ok(range) }
+    }
+
+    /// Whether a version is meant.
+    #[must_use]
+    pub fn contains(&self, version: &Version) -> bool {
+        self.0.iter().all(|(comparator, bound)| match comparator {
+            Comparator::GreaterOrEqual => version >= bound,
+            Comparator::LessOrEqual => version <= bound,
+            Comparator::Greater => version > bound,
+            Comparator::Less => version < bound,
+            Comparator::Equal => version == bound,
+        })
+    }
+
+    /// Whether the lowest that is allowed is above the highest.
+    fn is_empty(&self) -> bool {
+        let has = |comparator: &Comparator, kinds: [Comparator; 2]| {
+            *comparator == Comparator::Equal || kinds.contains(comparator)
+        };
+        self.0.iter().filter(|(kind, _)| has(kind, [Comparator::GreaterOrEqual, Comparator::Greater])).any(
+            |(low_kind, low)| {
+                self.0.iter().filter(|(kind, _)| has(kind, [Comparator::LessOrEqual, Comparator::Less])).any(
+                    |(high_kind, high)| {
+                        let strict = *low_kind == Comparator::Greater || *high_kind == Comparator::Less;
+                        low > high || strict && low == high
+                    },
+                )
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparators_are_explicit() {
+        let range = VersionRange::parse(">= 1.33, <1.36").unwrap();
+        let contains = |version: &str| range.contains(&Version::parse(version).unwrap());
+        assert!(contains("v1.33.0") && contains("1.35.9") && !contains("1.36.0") && !contains("1.32.9"));
+        for text in ["~1.18", "^1", "1.*", "", ">=x", "1.33"] {
+            assert!(matches!(VersionRange::parse(text), Err(RangeError::Condition(_))), "{text}");
+        }
+        for text in [">=1.36, <1.36", ">1.2, <1.1", "=1.2, =1.3"] {
+            assert!(matches!(VersionRange::parse(text), Err(RangeError::Empty(_))), "{text}");
+        }
+    }
+}

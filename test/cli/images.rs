@@ -1,0 +1,248 @@
+//! `images` as a person uses it: docs/images.md from its first command to its last, and files that are wrong.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::binary::{command, outcome};
+use crate::golden::assert_same;
+use crate::json::assert_described;
+
+/// A folder with the files of the documentation, and a shell in it that finds the program.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("example/images"), &folder.path().join("example/images"));
+    let program = test_support::program::binary();
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    std::os::unix::fs::symlink(program, folder.path().join("bin/gardener-extension-worker")).unwrap();
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// What a script prints, on stdout and stderr.
+fn shell(folder: &TempDir, script: &str) -> String {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{{ {script}\n}} 2>&1")]).current_dir(folder.path());
+    let path = format!("{}/bin:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    shell.env("PATH", path).env("COLUMNS", "130").env_remove("SOURCE_DATE_EPOCH").env("NO_COLOR", "1");
+    outcome(shell, "").stdout
+}
+
+#[test]
+fn the_page_is_what_happens() {
+    let folder = folder();
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/images.md")).unwrap();
+    let mut parts = text.split("```sh\n");
+    let mut made = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (script, rest) = part.split_once("```\n").unwrap();
+        let printed = shell(&folder, script.trim_end());
+        let rest = rest.strip_prefix("```text\n").expect("each command has its output");
+        let (_, rest) = rest.split_once("```\n").unwrap();
+        made.push_str(&format!("```sh\n{script}```\n```text\n{printed}```\n{rest}"));
+    }
+    assert_same("docs/images.md", &made);
+    let filled = std::fs::read_to_string(folder.path().join("aws.yaml")).unwrap();
+    assert!(filled.contains("version: \"2002.1.0\"") && filled.contains("version: \"2001.2.0\""), "{filled}");
+}
+
+const SOURCE: [&str; 4] = ["--source", "example/images/release-2002.1", "--at", "2026-11-22"];
+
+/// Runs a command of `images` in a folder.
+fn images(folder: &TempDir, arguments: &[&str], input: &str) -> crate::binary::Outcome {
+    let mut command = command(&[&["images"], arguments].concat());
+    command.current_dir(folder.path());
+    outcome(command, input)
+}
+
+#[test]
+fn bad_input_is_located_and_changes_no_lock() {
+    let folder = folder();
+    let lock = folder.path().join("example/images/images.lock");
+    let before = std::fs::read(&lock).unwrap();
+    let ec2 = |image: Value| json!({"Images": [{"ImageId": "ami-00000001", "Name": "a"}, image]}).to_string();
+    let lookup = |from: &str, to: &str| {
+        let text = std::fs::read_to_string(folder.path().join("example/images/lookups.yaml")).unwrap();
+        assert!(text.contains(from));
+        text.replace(from, to)
+    };
+    let metadata =
+        std::fs::read_to_string(folder.path().join("example/images/release-2002.1/aws-gardener_prod-amd64.yaml"))
+            .unwrap();
+    let cases = [
+        ("s.json", "{\"Images\": [{\"ImageId\": \"ami".to_owned(), "s.json: line 1, column "),
+        ("s.json", "{\"a\": 1}".to_owned(), "s.json: no listing of images in a known form"),
+        (
+            "s.json",
+            ec2(json!({"ImageId": "nonsense"})),
+            "s.json: Images[1].ImageId: this is no ami: ami-… with 8 to 17 hexadecimal digits is expected",
+        ),
+        (
+            "s.json",
+            ec2(json!({"ImageId": "ami-00000002", "CreationDate": "2026-13-01"})),
+            "s.json: Images[1].CreationDate: \"2026-13-01\" is no time",
+        ),
+        ("s.json", ec2(json!({"ImageId": 7})), "s.json: Images[1].ImageId: text is expected, not a number"),
+        (
+            "s.yaml",
+            metadata.replace("ami_id: ami-", "ami_id: emi-"),
+            "s.yaml: published_image_metadata: this is no ami",
+        ),
+        (
+            "s.yaml",
+            metadata.replace("2026-11-20T", "2026-11-40T"),
+            "s.yaml: build_timestamp: \"2026-11-40T08:00:00.000000\" is no time",
+        ),
+        (
+            "l.yaml",
+            lookup("{{.OS}}", "{{.Os}}"),
+            "l.yaml: spec.lookupFormat: unknown variable \"Os\" at character 10; there are K8sVersion, OS, BaseOS, ARCH",
+        ),
+        (
+            "l.yaml",
+            lookup(">=1.33, <1.36", ">=1.36, <1.33"),
+            "l.yaml: spec.versions: no version is in \">=1.36, <1.33\"",
+        ),
+        (
+            "l.yaml",
+            lookup(">=1.33, <1.36", "~1.33"),
+            "l.yaml: spec.versions: \"~1.33\": write each condition with >=, <=, >, < or =",
+        ),
+        ("l.yaml", lookup("owners: [\"222222222222\"]", "owners: []"), "l.yaml: spec.owners: name at least one owner"),
+        ("l.yaml", lookup("owners:", "owner:"), "l.yaml: spec.owner: unknown field"),
+    ];
+    for (file, text, told) in cases {
+        std::fs::write(folder.path().join(file), &text).unwrap();
+        let source =
+            if file == "l.yaml" { "--lookups=l.yaml".to_owned() } else { format!("--source=eu-central-1={file}") };
+        let shown =
+            images(&folder, &["update", "--lock", "example/images/images.lock", &source, "--source", SOURCE[1]], "");
+        assert_eq!((shown.code, shown.stdout.as_str()), (3, ""), "{told}: {shown:?}");
+        assert!(shown.stderr.contains(told), "{told}:\n{}", shown.stderr);
+        assert_eq!(std::fs::read(&lock).unwrap(), before, "{told}");
+    }
+}
+
+#[test]
+fn a_file_of_a_gigabyte_is_refused_before_it_is_read() {
+    let folder = folder();
+    std::fs::File::create(folder.path().join("big.json")).unwrap().set_len(1 << 30).unwrap();
+    let shown = images(&folder, &["list", "--source", "big.json"], "");
+    assert_eq!(shown.stderr, "big.json: 1024 MiB are more than the 256 MiB that are read of a file\n");
+    assert_eq!(shown.code, 3);
+}
+
+#[test]
+fn a_lock_is_written_as_a_whole_or_not_at_all() {
+    let folder = folder();
+    let update =
+        |lock: &str, more: &[&str]| images(&folder, &[&["update", "--lock", lock], &SOURCE[..], more].concat(), "");
+    let path = folder.path().join("example/images/images.lock");
+    let before = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(update("example/images/images.lock", &["--dry-run"]).code, 1);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "a dry run writes nothing");
+    // A folder in the place of the file: what was written beside it is taken away again.
+    std::fs::create_dir_all(folder.path().join("locks/images.lock")).unwrap();
+    let shown = images(&folder, &[&["lock", "--lock", "locks/images.lock"], &SOURCE[..]].concat(), "");
+    assert_eq!(shown.code, 3, "{shown:?}");
+    assert_eq!(std::fs::read_dir(folder.path().join("locks")).unwrap().count(), 1);
+    assert_eq!(update("example/images/images.lock", &[]).code, 1);
+    let after = std::fs::read_to_string(&path).unwrap();
+    assert!(after.starts_with(&before[..40]) && after.len() > before.len());
+    assert_eq!(update("example/images/images.lock", &[]).code, 0, "nothing is left to move");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "the same flavors are the same bytes");
+    assert_eq!(
+        std::fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with('.'))
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn fill_prints_all_profiles_or_none() {
+    let folder = folder();
+    let fill = |arguments: &[&str]| images(&folder, &[&["fill", "example/images/profiles"], arguments].concat(), "");
+    let whole = fill(&["--lock", "example/images/images.lock"]);
+    assert_eq!((whole.code, whole.stdout.matches("kind: CloudProfile\n").count()), (0, 6), "{}", whole.stderr);
+    let text = std::fs::read_to_string(folder.path().join("example/images/images.lock")).unwrap();
+    std::fs::write(folder.path().join("other.lock"), text.replace("m-", "m-x").replace("m-xx", "m-x")).unwrap();
+    let refused = fill(&["--lock", "other.lock"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (3, ""));
+    assert!(refused.stderr.contains("Another image under the same version"), "{}", refused.stderr);
+    let told = fill(&["--lock", "other.lock", "--replace"]);
+    assert_eq!((told.code, told.stdout.matches("kind: CloudProfile\n").count()), (4, 6));
+}
+
+#[test]
+fn images_prints_what_is_described() {
+    let folder = folder();
+    let json = |arguments: &[&str], input: &str| images(&folder, &[arguments, &["-o", "json"]].concat(), input).json();
+    let ami = |id: &str, more: Value| {
+        let mut ami = json!({"ImageId": id, "Name": "capa-ami-ubuntu-24.04-v1.34.2-1", "OwnerId": "222222222222", "State": "available",
+            "Architecture": "x86_64", "CreationDate": "2026-09-22T09:00:00Z"});
+        ami.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        ami
+    };
+    let amis = json!({"Images": [ami("ami-00000001", json!({})), ami("ami-00000002", json!({"DeprecationTime": "2026-10-01T00:00:00Z"}))]});
+    std::fs::write(folder.path().join("amis.json"), amis.to_string()).unwrap();
+    let lookups =
+        ["--source", "eu-central-1=amis.json", "--lookups", "example/images/lookups.yaml", "--at", "2026-11-22"];
+    let lock = std::fs::read_to_string(folder.path().join("example/images/images.lock")).unwrap();
+    std::fs::write(
+        folder.path().join("images.lock"),
+        lock.replace("version: 2001.2.0", "version: 2002.1.0").replace("\"2001.2.0\"", "\"2002.1.0\""),
+    )
+    .unwrap();
+    let listed = json(&[&["list", "--lock", "images.lock"], &lookups[..]].concat(), "");
+    assert_eq!(listed["schema"], "images-list/v1");
+    assert_described(&[listed], "images list -o json");
+    let resolved = [
+        json(&[&["resolve", "--lock", "images.lock"], &SOURCE[..]].concat(), ""),
+        json(&[&["resolve"], &lookups[..]].concat(), ""),
+    ];
+    assert_described(&resolved, "images resolve -o json");
+    let updated = json(&[&["update", "--dry-run"], &SOURCE[..]].concat(), "");
+    assert_eq!((&updated["schema"], &updated["written"]), (&json!("images-lock/v1"), &json!(false)));
+    assert_described(&[updated], "images update -o json");
+    let checked = json(&[&["check", "example/images/profiles/aws.yaml"], &SOURCE[..]].concat(), "");
+    assert_eq!(checked["profiles"][0]["findings"][0]["rule"], "missing");
+    assert_described(&[checked], "images check -o json");
+    let filled = images(
+        &folder,
+        &[
+            &[
+                "fill",
+                "example/images/profiles/aws.yaml",
+                "--where",
+                "variant=gardener_prod",
+                "--classification",
+                "supported",
+            ],
+            &SOURCE[..],
+        ]
+        .concat(),
+        "",
+    );
+    std::fs::write(folder.path().join("aws.yaml"), filled.stdout).unwrap();
+    let unused = |user: &str| json(&[&["unused", "aws.yaml", "--users", "-"], &SOURCE[..]].concat(), user);
+    let shoot = r#"{"kind": "Shoot", "metadata": {"name": "a"}, "spec": {"cloudProfileName": "aws", "provider": {"workers": [{"machine": {"type": "t", "image": {"name": "gardenlinux", "version": "VERSION"}}}]}}}"#;
+    let samples = [unused(&shoot.replace("VERSION", "2001.2.0")), unused(&shoot.replace("VERSION", "1.0.0"))];
+    assert_eq!(samples[1]["versions"][1]["images"].as_array().map(Vec::len), Some(4), "{}", samples[1]);
+    assert_described(&samples, "images unused -o json");
+}

@@ -1,0 +1,16 @@
+//! Images by flavor: what people who keep images were promised, what they have reported, and laws that hold for every input.
+//!
+//! * [`proposal`]: the goals, stories and open questions of the proposal "AMI resolution with flavors" for Cluster API on AWS;
+//! * [`reported`]: cases that users of such look-ups have met;
+//! * [`profiles`]: CloudProfiles that are filled and checked;
+//! * [`needs`]: what is unused is needed by nobody, over random landscapes;
+//! * [`names`]: each name that a lookup can produce is of its own flavor, or of none.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+
+mod amis;
+mod names;
+mod needs;
+mod profiles;
+mod proposal;
+mod reported;

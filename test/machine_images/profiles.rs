@@ -1,0 +1,184 @@
+//! CloudProfiles that are filled from releases, and checked.
+
+use std::path::Path;
+
+use gardener_extension_worker::api::gotext::yaml;
+use gardener_extension_worker::capabilities::Classification;
+use gardener_extension_worker::images::catalogue::Catalogue;
+use gardener_extension_worker::images::check::check;
+use gardener_extension_worker::images::fill::{FillError, FillSettings, Filled, fill};
+use gardener_extension_worker::images::lock::Lock;
+use gardener_extension_worker::images::resolution::{Policy, resolve};
+use gardener_extension_worker::images::sources::read;
+use gardener_extension_worker::offer::profile::Profile;
+use gardener_extension_worker::provider::Providers;
+use serde_json::{Value, json};
+
+use crate::amis::{at, policy};
+
+fn document(path: &str) -> Value {
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("example/images").join(path)).unwrap();
+    yaml::documents(&text).unwrap().remove(0)
+}
+
+/// The usual builds of a release.
+fn release(version: &str) -> Catalogue {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("example/images/release-{version}"));
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let usual = files.filter(|name| !name.contains("usi"));
+    let listings = usual.map(|name| read(&document(&format!("release-{version}/{name}")), None).unwrap());
+    Catalogue::new(listings.collect()).unwrap()
+}
+
+fn lock(catalogue: &Catalogue) -> Lock {
+    let mut lock = Lock::default();
+    lock.add(&resolve(catalogue, &[], &policy()), at("2026-11-22"));
+    lock
+}
+
+fn filled(profile: &Value, lock: &Lock, replace: bool) -> Result<Filled, FillError> {
+    let settings = FillSettings {
+        now: at("2026-11-22"),
+        classification: Classification::Supported,
+        versions: Vec::new(),
+        replace,
+    };
+    fill(profile, lock, &settings, Providers::SHIPPED)
+}
+
+const PROFILES: [&str; 6] = ["alicloud", "aws", "azure", "azure-china", "gcp", "openstack"];
+
+#[test]
+fn one_release_fills_the_profiles_of_every_cloud() {
+    let lock = lock(&release("2002.1"));
+    for name in PROFILES {
+        let before = document(&format!("profiles/{name}.yaml"));
+        let filled = filled(&before, &lock, false).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(
+            !filled.diff.is_hazardous() && filled.missing.is_empty() && filled.left_out.is_empty(),
+            "{name}: {filled:?}"
+        );
+        assert!(!filled.diff.combinations.is_empty(), "{name}: nothing was filled");
+        assert_eq!(filled.profile["spec"]["machineImages"][0]["versions"][0]["version"], "2002.1.0", "{name}");
+        let text = filled.profile.to_string();
+        assert_eq!(text.contains("gardenlinux-china-example"), name == "azure-china");
+        assert_eq!(text.contains("gardenlinux-public-example"), name == "azure");
+        let again = self::filled(&filled.profile, &lock, false).unwrap();
+        assert_eq!(
+            (again.profile, again.diff.is_empty()),
+            (filled.profile, true),
+            "{name}: to fill twice is to fill once"
+        );
+    }
+}
+
+#[test]
+fn what_is_filled_passes_the_check() {
+    let (first, second) = (release("2001.2"), release("2002.1"));
+    let both = lock(&second);
+    for name in PROFILES {
+        let profile = filled(&document(&format!("profiles/{name}.yaml")), &both, false).unwrap().profile;
+        let profile = Profile::read(profile, Providers::SHIPPED).unwrap();
+        let rules = |catalogue: &Catalogue, policy: &Policy| {
+            let check = check(&profile, catalogue, Some(&both), policy);
+            check.findings.iter().map(|finding| finding.rule.id()).collect::<Vec<_>>()
+        };
+        assert!(
+            rules(&second, &policy()).iter().all(|rule| *rule == "missing"),
+            "{name}: the older version is not in the source"
+        );
+        assert!(rules(&first, &policy()).contains(&"missing"), "{name}");
+    }
+}
+
+/// What `check` says of the AWS profile with one thing changed in the release.
+fn found(change: impl Fn(&mut Value)) -> Vec<String> {
+    let profile = Profile::read(document("profiles/aws.yaml"), Providers::SHIPPED).unwrap();
+    let mut images = json!({"kind": "ImageList", "images": []});
+    for record in release("2001.2").images().iter().filter(|image| image.provider == "aws") {
+        images["images"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"provider": "aws", "region": record.region, "owner": "example",
+            "reference": {"ami": record.reference.value}, "facts": record.facts}));
+    }
+    change(&mut images["images"][0]);
+    let catalogue = Catalogue::new(vec![read(&images, None).unwrap()]).unwrap();
+    let policy = Policy { owners: vec!["example".to_owned()], ..policy() };
+    let check = check(&profile, &catalogue, Some(&lock(&release("2001.2"))), &policy);
+    assert_eq!(check.checked, 4);
+    check
+        .findings
+        .into_iter()
+        .map(|finding| format!("{} {}: {}", finding.rule.id(), finding.subject, finding.reason))
+        .collect()
+}
+
+#[test]
+fn what_is_wrong_with_an_image_is_found() {
+    assert_eq!(found(|_| {}), Vec::<String>::new());
+    let at = "gardenlinux 2001.2.0 in eu-central-1";
+    for (member, value, told) in [
+        ("state", json!("pending"), format!("unavailable {at}: it is pending")),
+        ("deprecated", json!("2026-11-01T00:00:00Z"), format!("deprecated {at}: deprecated since 2026-11-01")),
+        ("owner", json!("somebody"), format!("owner {at}: its owner \"somebody\" is not allowed")),
+        (
+            "facts",
+            json!({"architecture": ["arm64"], "bootMode": ["uefi", "legacy-bios"]}),
+            format!("capability {at}: the flavor claims architecture=amd64; the image has arm64"),
+        ),
+        ("region", json!("us-east-1"), format!("missing {at}: no source has it")),
+    ] {
+        assert_eq!(found(|image| image[member] = value.clone()), [told]);
+    }
+}
+
+#[test]
+fn a_region_without_an_image_and_an_image_that_is_not_locked_are_found() {
+    let catalogue = release("2001.2");
+    let mut document = document("profiles/aws.yaml");
+    let regions =
+        &mut document["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["capabilityFlavors"][0]["regions"];
+    regions[0]["ami"] = "ami-00000000".into();
+    regions.as_array_mut().unwrap().remove(1);
+    let profile = Profile::read(document, Providers::SHIPPED).unwrap();
+    let check = check(&profile, &catalogue, Some(&lock(&catalogue)), &policy());
+    let rules: Vec<&str> = check.findings.iter().map(|finding| finding.rule.id()).collect();
+    assert_eq!(rules, ["region", "missing", "lock"], "{:?}", check.findings);
+}
+
+#[test]
+fn nobody_gets_another_image_unless_somebody_says_so() {
+    let lock = lock(&release("2001.2"));
+    for name in PROFILES {
+        // Another image under the version that the release fills: as the first letters of the lock were changed.
+        let before = document(&format!("profiles/{name}.yaml"));
+        let mut other = lock.clone();
+        for image in other.images.values_mut() {
+            let value = &mut image.reference.value;
+            let end = value.len() - 1;
+            let last = if value.ends_with('1') { "2" } else { "1" };
+            value.replace_range(end.., last);
+        }
+        let refused = filled(&before, &other, false);
+        assert!(matches!(refused, Err(FillError::AnotherImage(_))), "{name}");
+        let told = filled(&before, &other, true).unwrap();
+        assert!(told.diff.is_hazardous(), "{name}");
+        assert!(filled(&before, &lock, false).unwrap().diff.is_empty(), "{name}: the same images change nothing");
+    }
+}
+
+#[test]
+fn two_builds_for_the_same_machines_need_a_word() {
+    let mut lock = lock(&release("2002.1"));
+    let twice: Vec<_> = lock.images.clone().into_iter().collect();
+    for (mut key, image) in twice {
+        key.flavor.insert("variant".to_owned(), vec!["other".to_owned()]);
+        lock.images.insert(key, image);
+    }
+    for name in PROFILES {
+        let error = filled(&document(&format!("profiles/{name}.yaml")), &lock, false).unwrap_err().to_string();
+        assert!(error.contains("are the same to this profile") && error.contains("--where"), "{name}: {error}");
+    }
+}
