@@ -19,6 +19,15 @@ use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Fa
 
 const WORKERS: usize = 100;
 const SIZE: Size = Size { pools: 3, zones: 3 };
+/// The columns of a table of phases.
+pub(crate) const PHASES: [&str; 6] = [
+    "phase",
+    "requests per Worker",
+    "processor s per Worker",
+    "all done after s",
+    "latency s: median / p95 / longest",
+    "RSS MiB at most",
+];
 const LONG: Duration = Duration::from_secs(600);
 /// Between phases: stamps are whole seconds.
 const PAUSE: Duration = Duration::from_millis(1100);
@@ -52,17 +61,7 @@ pub(crate) async fn run() -> Result<()> {
     tokio::time::sleep(REST).await;
     let idle = memory(pid, "VmRSS")?;
 
-    head(
-        "100 Workers × 3 pools × 3 zones",
-        &[
-            "phase",
-            "requests per Worker",
-            "processor s per Worker",
-            "all done after s",
-            "latency s: median / p95 / longest",
-            "RSS MiB at most",
-        ],
-    );
+    head("100 Workers × 3 pools × 3 zones", &PHASES);
     let bench = Bench { control_plane: &control_plane, client: &client, workers: &workers, names: &names, pid };
     let mut breakdown = Vec::new();
     breakdown.push(
@@ -105,18 +104,18 @@ pub(crate) async fn run() -> Result<()> {
     control_plane.stop().await
 }
 
-struct Bench<'a> {
-    control_plane: &'a ControlPlane,
-    client: &'a Client,
-    workers: &'a Workers,
-    names: &'a [String],
-    pid: u32,
+pub(crate) struct Bench<'a> {
+    pub(crate) control_plane: &'a ControlPlane,
+    pub(crate) client: &'a Client,
+    pub(crate) workers: &'a Workers,
+    pub(crate) names: &'a [String],
+    pub(crate) pid: u32,
 }
 
 type Breakdown = (String, BTreeMap<String, usize>);
 
 impl Bench<'_> {
-    async fn phase(&self, name: &str, act: impl AsyncFn(&String) -> Result<()>) -> Result<Breakdown> {
+    pub(crate) async fn phase(&self, name: &str, act: impl AsyncFn(&String) -> Result<()>) -> Result<Breakdown> {
         tokio::time::sleep(PAUSE).await;
         let audit: AuditLog = self.control_plane.audit().await?;
         let (before, mark) = (self.workers.stamps(), audit.mark().await?);

@@ -10,6 +10,7 @@
 //! fleet       100 Workers × 3 pools × 3 zones: create, no-op, roll
 //! wide        one Worker with 300 pools, each request takes 200 ms
 //! rolling     500 Workers that roll at once, and one more
+//! clouds      500 Workers of one cloud, and of five
 //! machines    one Worker with the real machine-controller-manager
 //! ```
 
@@ -22,6 +23,7 @@
     reason = "figures for people"
 )]
 
+mod clouds;
 mod controller;
 mod digest;
 mod figures;
@@ -50,6 +52,9 @@ fn main() -> Result<()> {
         }
         if is_wanted("rolling") {
             rolling::run().await.context("rolling")?;
+        }
+        if is_wanted("clouds") {
+            clouds::run().await.context("clouds")?;
         }
         if is_wanted("machines") {
             machines::run().await.context("machines")?;

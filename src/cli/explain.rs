@@ -17,7 +17,7 @@ use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::api::gardener::ErrorCode;
 use crate::api::secret::{SecretContent, Secrets};
 use crate::cluster::seed::Seed;
-use crate::explain::{Explanation, explain, explain_images};
+use crate::explain::{Explanation, explain};
 use crate::process::threads::block_on;
 use crate::provider::{Providers, WorkerError};
 use crate::worker::decode;
@@ -168,13 +168,8 @@ fn explain_worker(
 ) -> Result<Explanation, WorkerError> {
     let context = decode::context_of(&input.worker, input.cluster.as_ref(), &input.secrets)?;
     let worker_type = &input.worker.spec.worker_type;
-    let mut explanation = match providers.image_provider(worker_type) {
-        Some(provider) => explain_images(provider, context, pool)?,
-        None => {
-            let provider = providers.for_worker_type(worker_type)?;
-            explain(provider, &DesiredState::new(provider, context, cloud)?, &input.live, pool)?
-        }
-    };
+    let provider = providers.for_worker_type(worker_type)?;
+    let mut explanation = explain(provider, &DesiredState::new(provider, context, cloud)?, &input.live, pool)?;
     explanation.keep_selectable(&input.listed_images, Timestamp::now());
     Ok(explanation)
 }

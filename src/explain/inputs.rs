@@ -65,15 +65,6 @@ pub(super) fn of_worker(context: WorkerContext<'_>, pool: &WorkerPool) -> Vec<Ef
     inputs
 }
 
-/// Of the inputs that are the same for every provider, those that an image depends on.
-pub(super) fn of_image(context: WorkerContext<'_>, pool: &WorkerPool) -> Vec<EffectiveInput> {
-    const ASKED: [&str; 3] = ["machine type", "architecture", "machine image"];
-    let mut inputs = of_worker(context, pool);
-    inputs.retain(|input| ASKED.contains(&input.name));
-    inputs.push(EffectiveInput::of(Origin::Worker, "spec.region", "region", context.worker.spec.region.as_str()));
-    inputs
-}
-
 /// What the machine type lists; what it does not list is in the explanation of the image.
 fn machine_capabilities(context: WorkerContext<'_>, pool: &WorkerPool) -> Option<EffectiveInput> {
     let profile = &context.cloud_profile.spec;

@@ -16,7 +16,6 @@ use serde::Serialize;
 use crate::api::gardener::{ErrorCode, WorkerPool};
 use crate::pool::settings::cluster_autoscaler_annotations;
 use crate::provider::explanation::{EffectiveInput, ImageExplanation, PlacementPlan};
-use crate::provider::image::{ImageProvider, WorkerImages};
 use crate::provider::{PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
 use crate::worker::desired::DesiredState;
 use crate::worker::machine_objects::MachineObjects;
@@ -38,9 +37,6 @@ pub struct Explanation {
     pub worker: String,
     /// Its type.
     pub provider: String,
-    /// Whether Workers of this type are not served here, and only their images can be explained.
-    #[serde(rename = "imagesOnly", skip_serializing_if = "std::ops::Not::not")]
-    pub images_only: bool,
     /// One explanation per pool, in the order of the Worker.
     pub pools: Vec<PoolExplanation>,
 }
@@ -95,33 +91,6 @@ pub fn explain(
     Ok(explanation(context, pools.map(|(pool, planned)| explain_pool(context, planner.as_ref(), planned, live, pool))))
 }
 
-/// Explains the images of the pools of a Worker whose provider makes no machines here; only that of the given name, if
-/// one is given.
-///
-/// # Errors
-/// When a document that all pools share can't be read.
-pub fn explain_images(
-    provider: &dyn ImageProvider,
-    context: WorkerContext<'_>,
-    only: Option<&str>,
-) -> Result<Explanation, WorkerError> {
-    let images = WorkerImages::open(provider, context)?;
-    let explain_pool = |pool: &WorkerPool| {
-        let image = images.explain(pool);
-        let failure =
-            |message: &String| PoolFailure { code: Some(ErrorCode::ConfigurationProblem), message: message.clone() };
-        PoolExplanation {
-            pool: pool.name.clone(),
-            error: image.problem.as_ref().map(failure),
-            inputs: inputs::of_image(context, pool),
-            image,
-            ..PoolExplanation::default()
-        }
-    };
-    let pools = context.worker.spec.pools.iter().filter(|pool| is_meant(pool, only));
-    Ok(Explanation { images_only: true, ..explanation(context, pools.map(explain_pool)) })
-}
-
 fn is_meant(pool: &WorkerPool, only: Option<&str>) -> bool {
     only.is_none_or(|only| pool.name == only)
 }
@@ -132,7 +101,6 @@ fn explanation(context: WorkerContext<'_>, pools: impl Iterator<Item = PoolExpla
     Explanation {
         worker: format!("{}/{}", name(&metadata.namespace), name(&metadata.name)),
         provider: spec.worker_type.clone(),
-        images_only: false,
         pools: pools.collect(),
     }
 }

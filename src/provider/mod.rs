@@ -176,16 +176,12 @@ pub trait PoolPlanner {
 pub struct Providers {
     /// Those that serve Workers.
     pub of_machines: &'static [&'static dyn Provider],
-    /// Those that only know images: their CloudProfiles are understood, their Workers are not served.
-    pub of_images: &'static [&'static dyn ImageProvider],
 }
 
 impl Providers {
     /// Those of `gardener-extension-worker`.
-    pub const SHIPPED: Self = Self {
-        of_machines: &[&azure::Azure, &aws::Aws, &gcp::Gcp, &alicloud::AliCloud, &openstack::OpenStack],
-        of_images: &[],
-    };
+    pub const SHIPPED: Self =
+        Self { of_machines: &[&azure::Azure, &aws::Aws, &gcp::Gcp, &alicloud::AliCloud, &openstack::OpenStack] };
 
     /// The id of what a machine class depends on at its cloud.
     #[must_use]
@@ -200,20 +196,13 @@ impl Providers {
 
     /// How every provider writes its half of CloudProfiles.
     pub fn profile_formats(self) -> impl Iterator<Item = &'static dyn ProfileFormat> {
-        let of_machines = self.of_machines.iter().map(|provider| *provider as &dyn ProfileFormat);
-        of_machines.chain(self.of_images.iter().map(|provider| *provider as &dyn ProfileFormat))
+        self.of_machines.iter().map(|provider| *provider as &dyn ProfileFormat)
     }
 
     /// The format of CloudProfiles of that type; `None` when no provider knows them.
     #[must_use]
     pub fn profile_format(self, provider_type: &str) -> Option<&'static dyn ProfileFormat> {
         self.profile_formats().find(|format| format.provider_type() == provider_type)
-    }
-
-    /// The provider of images of that type; `None` also for those that make machines.
-    #[must_use]
-    pub fn image_provider(self, provider_type: &str) -> Option<&'static dyn ImageProvider> {
-        self.of_images.iter().copied().find(|provider| provider.provider_type() == provider_type)
     }
 
     /// The provider of Workers of that type.

@@ -217,7 +217,7 @@ mod tests {
         let spec = json!({"properties": {"machineSet": {"id": "scale-set", "kind": "vmo"}}});
         let class = || Digested::class(json!({"metadata": {"name": "a"}, "providerSpec": spec})).unwrap();
         assert_eq!(class().with_dependency(Providers::SHIPPED).placed_in.as_deref(), Some("scale-set"));
-        let others = Providers { of_machines: &[], of_images: &[] };
+        let others = Providers { of_machines: &[] };
         assert_eq!(class().with_dependency(others).placed_in, None);
     }
 

@@ -2,13 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use gardener_extension_worker::api::gotext::yaml;
-use gardener_extension_worker::cli::input::workers_of_documents;
 use gardener_extension_worker::cli::json_fields::documents;
-use gardener_extension_worker::explain::explain_images;
-use gardener_extension_worker::provider::openstack::OpenStack;
-use gardener_extension_worker::worker::decode::context_of;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::binary::{command, example, outcome};
 
@@ -49,15 +44,6 @@ fn explained(text: &str) -> Value {
     outcome(command(&["explain", "-", "-o", "json"]), text).json()
 }
 
-/// A Worker of a provider that another program has only for images.
-fn with_images_only() -> Value {
-    let path = std::path::Path::new("example/openstack.yaml");
-    let documents = yaml::documents(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let input = workers_of_documents(path, documents).unwrap().remove(0);
-    let context = context_of(&input.worker, input.cluster.as_ref(), &input.secrets).unwrap();
-    json!(explain_images(&OpenStack, context, None).unwrap())
-}
-
 #[test]
 fn explain_prints_what_is_described() {
     let unresolved = [
@@ -73,7 +59,6 @@ fn explain_prints_what_is_described() {
         explained(&example(&unresolved)),
         explained(&example(&[("zones: [\"2\"]", "zones: [\"2\", \"2\"]")])),
         explained(&example(&[("type: azure", "type: unknown")])),
-        json!({"workers": [with_images_only()]}),
     ];
     assert_described(&samples, "explain -o json");
     let document = &samples[0];

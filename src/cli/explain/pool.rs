@@ -14,16 +14,7 @@ pub(super) fn worker_text(explanation: &Explanation, width: usize) -> String {
     let provider = printable(&explanation.provider);
     let pools = explanation.pools.iter().map(|pool| pool_text(pool, width)).collect::<Vec<_>>().join("\n");
     let none = if explanation.pools.is_empty() { "\nThe Worker has no pools.\n" } else { "\n" };
-    let only = match explanation.images_only {
-        true => paragraph(
-            &format!("Workers of type {provider} are not served: only their images are known."),
-            ASIDE,
-            0,
-            width,
-        ),
-        false => String::new(),
-    };
-    format!("{HEADING}Worker {worker}{HEADING:#} ({provider})\n{only}{none}{pools}")
+    format!("{HEADING}Worker {worker}{HEADING:#} ({provider})\n{none}{pools}")
 }
 
 fn pool_text(pool: &PoolExplanation, width: usize) -> String {

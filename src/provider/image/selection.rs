@@ -454,8 +454,7 @@ mod tests {
         };
         let mut of_machines = Providers::SHIPPED.of_machines.iter().map(|known| *known as &dyn ImageProvider);
         let of_machines = of_machines.find(|known| known.provider_type() == provider);
-        let of_images = || Providers::SHIPPED.image_provider(provider);
-        let images = WorkerImages::open(of_machines.or_else(of_images).unwrap(), context);
+        let images = WorkerImages::open(of_machines.unwrap(), context);
         let image = images.map_err(|error| error.to_string())?.explain(&worker.spec.pools[0]);
         let Some(chosen) = image.chosen else { return Err(image.problem.unwrap()) };
         let reference = chosen.reference.unwrap();

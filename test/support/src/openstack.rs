@@ -51,6 +51,9 @@ pub struct Project {
     name: String,
 }
 
+/// The id of a new group, from its name and from how many were made.
+pub type IdOf = Box<dyn Fn(&str, u32) -> String + Send>;
+
 /// What a project has, and what was asked of it.
 pub struct State {
     /// Its server groups: `id`, `name`, `policies`.
@@ -63,8 +66,8 @@ pub struct State {
     pub page: usize,
     /// How long each answer takes.
     pub delay: Duration,
-    /// The id of a new group, from its name and from how many were made.
-    pub id_of: Box<dyn Fn(&str, u32) -> String + Send>,
+    /// The ids of new groups.
+    pub id_of: IdOf,
     /// Regions with a compute endpoint.
     pub regions: Vec<String>,
     calls: Vec<Call>,
