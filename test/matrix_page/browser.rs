@@ -106,9 +106,11 @@ impl Browser {
         (of("computedrole"), of("computedlabel"))
     }
 
+    /// Clicks, and waits until what follows in the next frame is drawn.
     pub(crate) fn click(&self, selector: &str) {
         let Element(id) = self.element(selector);
         self.ask("POST", &format!("/element/{id}/click"), &json!({}));
+        self.run("return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))");
     }
 
     /// Types into an element.
