@@ -110,7 +110,9 @@ impl Browser {
     pub(crate) fn click(&self, selector: &str) {
         let Element(id) = self.element(selector);
         self.ask("POST", &format!("/element/{id}/click"), &json!({}));
-        self.run("return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))");
+        self.run(
+            "return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))",
+        );
     }
 
     /// Types into an element.
