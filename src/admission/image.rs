@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 
+use super::garden::ProfileError;
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use crate::api::gardener::{
@@ -29,10 +30,23 @@ pub(super) struct ToCompare {
     pub(super) pools: ShootPools,
     /// Those whose machines need an image that they did not need before.
     pub(super) positions: Vec<usize>,
-    /// Those with a provider config that they did not have before.
+    /// Those with a provider config that they did not have before, where the CloudProfile says what it may ask for.
     pub(super) configured: Vec<usize>,
     pub(super) region: String,
     pub(super) profile: ProfileReference,
+}
+
+impl ToCompare {
+    /// What a person is told when the profile can't be read; a Shoot that only has other versions is told nothing.
+    pub(super) fn not_compared(&self, error: &ProfileError) -> Option<String> {
+        let what = match (self.positions.is_empty(), self.configured.is_empty()) {
+            (true, true) => return None,
+            (false, true) => "images of the pools were not compared with machine types",
+            (true, false) => "provider configs of the pools were not compared with the CloudProfile",
+            (false, false) => "images and provider configs of the pools were not compared with the CloudProfile",
+        };
+        Some(format!("{what}: {error}"))
+    }
 }
 
 /// Pools whose machines need an image that they did not need before: positions among the pools.

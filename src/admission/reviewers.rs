@@ -109,11 +109,11 @@ impl GardenReviewer {
     async fn shoot(&self, request: &Arc<ReviewRequest>) -> Result<Verdict, Verdict> {
         let providers = self.providers;
         let left = on_thread(request, move |subject, what| shoot::validate(subject, what, providers)).await?;
-        let profile = self.garden.profile(&left.profile).await.map_err(|error| {
-            let warning = || format!("images of the pools were not compared with machine types: {error}");
-            let warnings = if left.positions.is_empty() { Vec::new() } else { vec![warning()] };
-            verdict(&what(request), &left.errors, warnings)
-        })?;
+        let profile = self
+            .garden
+            .profile(&left.profile)
+            .await
+            .map_err(|error| verdict(&what(request), &left.errors, Vec::from_iter(left.not_compared(&error))))?;
         let now = Timestamp::now();
         on_thread(request, move |subject, what| {
             let verdict = image::compare(left, &profile, what, providers, now);

@@ -32,9 +32,7 @@ struct OutlineSpec<'a> {
 pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
     let shoot: OrderedShoot = subject.to_validate()?;
     let OrderedShootSpec { region, cloud_profile, cloud_profile_name, provider: pools } = shoot.spec;
-    if providers.profile_format(&pools.provider_type).is_none() {
-        return Err(Verdict::ALLOWED);
-    }
+    let Some(format) = providers.profile_format(&pools.provider_type) else { return Err(Verdict::ALLOWED) };
     if pools.workers.is_empty() {
         return Err(Verdict::ALLOWED);
     }
@@ -45,7 +43,8 @@ pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
             let old = old.as_ref().map(|old| &old.spec.provider);
             let rules = providers.for_worker_type(&pools.provider_type);
             let errors = rules.map_or_else(|_| FieldErrors::default(), |rules| rules.validate_shoot_pools(&pools, old));
-            (errors, pools_to_compare(&pools, old), pools_configured(&pools, old))
+            let configured = if format.compares_pools() { pools_configured(&pools, old) } else { Vec::new() };
+            (errors, pools_to_compare(&pools, old), configured)
         }
     };
     let namespace = shoot.metadata.namespace.unwrap_or_default();
@@ -73,4 +72,47 @@ fn versions(shoot: &str) -> Option<(Vec<KubernetesOfPool>, Option<CloudProfileRe
     let VersionedShoot { spec, .. } = decode_lenient(shoot).ok()?;
     let of_pools = spec.provider.workers.into_iter().map(|pool| pool.kubernetes);
     Some((of_pools.chain([spec.kubernetes]).collect(), spec.cloud_profile, spec.cloud_profile_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::garden::ProfileError;
+    use super::*;
+
+    /// What is told where the profile can't be read; `None` where nobody asks for it.
+    fn not_compared(provider: &str, old: &Value, new: &Value) -> Option<Option<String>> {
+        let shoot = |pool: &Value| {
+            let provider = json!({"type": provider, "workers": [pool]});
+            json!({"spec": {"region": "r", "cloudProfileName": "p", "provider": provider}}).to_string()
+        };
+        let (object, old) = (shoot(new), shoot(old));
+        let left = validate(Subject { object: &object, old: Some(&old) }, "Shoot a/b", Providers::SHIPPED);
+        let error = ProfileError::Other(anyhow::anyhow!("silence"));
+        left.ok().map(|left| left.not_compared(&error))
+    }
+
+    #[test]
+    fn the_profile_is_read_only_where_it_decides_and_its_absence_is_named() {
+        let pool = |provider: &str, config: Value, version: &str| {
+            let api_version = format!("{provider}.provider.extensions.gardener.cloud/v1alpha1");
+            let mut config = config;
+            config["apiVersion"] = api_version.into();
+            config["kind"] = "WorkerConfig".into();
+            json!({"name": "a", "zones": ["z"], "volume": {"size": "50Gi", "type": "gp3"}, "providerConfig": config,
+                "machine": {"type": "t", "image": {"name": "os", "version": version}}})
+        };
+        let none = json!({});
+        let aws = pool("aws", none.clone(), "1");
+        let aws_configured = pool("aws", json!({"iamInstanceProfile": {"name": "x"}}), "1");
+        assert_eq!(not_compared("aws", &aws, &aws_configured), None, "AWS profiles say nothing about provider configs");
+        let images = "images of the pools were not compared with machine types: silence";
+        assert_eq!(not_compared("aws", &aws, &pool("aws", none.clone(), "2")), Some(Some(images.to_owned())));
+        let openstack = pool("openstack", none.clone(), "1");
+        let grouped = pool("openstack", json!({"serverGroup": {"policy": "affinity"}}), "1");
+        let configs = "provider configs of the pools were not compared with the CloudProfile: silence";
+        assert_eq!(not_compared("openstack", &openstack, &grouped), Some(Some(configs.to_owned())));
+        assert_eq!(not_compared("openstack", &openstack, &openstack), None);
+    }
 }

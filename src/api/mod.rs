@@ -6,6 +6,7 @@
 //! * [`packed_text`]: texts that are kept for long, in less memory;
 //! * [`secret`]: Secrets that can not be printed by accident;
 //! * [`decoded_once`]: raw documents that many objects share;
+//! * `bounded_unpacking`: packed JSON, bounded as it is unpacked;
 //! * [`bounded_text`]: texts for people, escaped and bounded;
 //! * [`gotext`]: text as Go prints and parses it (JSON, YAML, durations, quantities, versions, times).
 //!
@@ -13,6 +14,7 @@
 //! (a live `MachineDeployment` that is patched), the untouched document is kept beside the typed view.
 
 pub mod bounded_text;
+pub(crate) mod bounded_unpacking;
 pub mod decoded_once;
 pub mod gardener;
 pub mod gotext;

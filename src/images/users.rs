@@ -2,15 +2,13 @@
 //! Where a document leaves open what it uses, it uses everything that it could.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use flate2::read::GzDecoder;
 use serde_json::{Map, Value};
 
-/// Most bytes that a packed state may become.
-const MOST_BYTES: u64 = 128 << 20;
+use crate::api::bounded_unpacking::unpacked_json;
+
 /// Most texts within texts.
 const MOST_LAYERS: usize = 8;
 /// How gzip begins, in base64.
@@ -220,10 +218,7 @@ impl Reader<'_> {
         let unreadable = || UsersError::Packed(title.to_owned());
         let inner = if text.starts_with(PACKED) {
             let packed = STANDARD.decode(text).map_err(|_| unreadable())?;
-            let mut unpacked = String::new();
-            let mut reader = GzDecoder::new(packed.as_slice()).take(MOST_BYTES);
-            reader.read_to_string(&mut unpacked).map_err(|_| unreadable())?;
-            Some(serde_json::from_str(&unpacked).map_err(|_| unreadable())?)
+            Some(serde_json::from_reader(unpacked_json(&packed)).map_err(|_| unreadable())?)
         } else if text.starts_with(ENCODED) {
             STANDARD.decode(text).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
         } else if text.starts_with(['{', '[']) {

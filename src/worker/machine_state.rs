@@ -5,25 +5,19 @@
 //! unpacked, each machine is kept as its text, and size and number of what is kept are bounded.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufReader, Read};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use flate2::read::GzDecoder;
 use k8s_openapi::Resource;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::api::bounded_unpacking::unpacked_json;
 use crate::api::gotext::json::null_as_default;
 use crate::api::machine::{Machine, MachineSet};
 use crate::worker::machine_objects::document_of;
 
-/// Most bytes that a state may unpack to. Ten thousand machines are about 30 MB; a state is at most 1.5 MB packed, and
-/// what packs better than this was not made by gardenlet.
-const MOST_BYTES: u64 = 128 << 20;
-/// Most objects in it, those inside of others counted as well: a machine has about eight.
-const MOST_OBJECTS: u64 = 1_000_000;
 /// Most bytes of a machine or machine set: none that was larger could have been written.
 const MOST_BYTES_OF_OBJECT: usize = 2 << 20;
 
@@ -143,8 +137,7 @@ impl MachineState {
             .map_err(|error| MachineStateError::Document { line: error.line(), column: error.column() })?;
         let Some(packed) = packed.filter(|packed| !packed.state.is_empty()) else { return Ok(Self::default()) };
         let bytes = STANDARD.decode(packed.state).map_err(MachineStateError::Base64)?;
-        let unpacking = Bounded { inner: GzDecoder::new(bytes.as_slice()), bytes: MOST_BYTES, objects: MOST_OBJECTS };
-        let unpacked: Option<Unpacked> = serde_json::from_reader(BufReader::new(unpacking)).map_err(unpack_error)?;
+        let unpacked: Option<Unpacked> = serde_json::from_reader(unpacked_json(&bytes)).map_err(unpack_error)?;
         let deployments = unpacked.map(|unpacked| unpacked.machine_deployments).unwrap_or_default();
         for state in deployments.values() {
             // Everything is known to be whole before the first object is made.
@@ -157,27 +150,6 @@ impl MachineState {
     #[must_use]
     pub fn of_deployment(&self, name: &str) -> Option<&DeploymentState> {
         self.0.get(name).filter(|state| !state.machine_sets.is_empty())
-    }
-}
-
-/// Reads at most so many bytes, and so many objects of JSON (braces in texts count as well).
-struct Bounded<R> {
-    inner: R,
-    bytes: u64,
-    objects: u64,
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        let objects = buffer[..read].iter().filter(|byte| **byte == b'{').count();
-        let left = self.bytes.checked_sub(read as u64).zip(self.objects.checked_sub(objects as u64));
-        let Some((bytes, objects)) = left else {
-            let limits = format!("it is larger than {MOST_BYTES} bytes or {MOST_OBJECTS} objects");
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, limits));
-        };
-        (self.bytes, self.objects) = (bytes, objects);
-        Ok(read)
     }
 }
 
@@ -230,6 +202,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::*;
+    use crate::api::bounded_unpacking::{MOST_BYTES, MOST_OBJECTS};
 
     fn packed(content: &str) -> String {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

@@ -21,6 +21,11 @@ impl ProfileFormat for OpenStack {
         "openstack"
     }
 
+    /// It lists the policies that server groups may have.
+    fn compares_pools(&self) -> bool {
+        true
+    }
+
     /// Only regions name an architecture: an image that has no more than a name is for `amd64`, and can't be written
     /// for any other.
     fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {

@@ -106,6 +106,11 @@ pub trait ProfileFormat: Send + Sync {
         true
     }
 
+    /// Whether provider configs of pools are compared with the CloudProfile ([`ProfileConfig::validate_pool`]).
+    fn compares_pools(&self) -> bool {
+        false
+    }
+
     /// Why machines don't start from an image of the CloudProfile, whatever it lists.
     fn bypasses_profile(&self, _encrypted_root_volume: bool) -> Option<&'static str> {
         None
