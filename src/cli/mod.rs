@@ -31,6 +31,7 @@ mod table;
 mod takeover;
 mod terminal;
 mod version;
+mod whole_file;
 mod why;
 mod worker_warnings;
 

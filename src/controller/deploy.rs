@@ -40,6 +40,7 @@ use crate::worker::reconcile_outcome::ReconcileOutcome;
 use crate::worker::reconcile_state::ReconcileEvent;
 use crate::worker::request::{Operation, requested_at};
 use crate::worker::rolls::Roll;
+use crate::worker::rolls_as_planned::rolls_as_planned;
 
 /// What is to be deployed, and where that comes from.
 struct Deploy<'a> {
@@ -237,6 +238,7 @@ impl Deploy<'_> {
         if !self.health_check.leaves(&self.worker.status.conditions) {
             conditions.push(every_node_ready(&live.deployments, self.is_hibernated));
         }
+        conditions.extend(rolls_as_planned(&self.desired.context(), plan, &rolls, &live));
         let (outcome, requeue_after) = outcome(&self.found(&write_errors, followed), self.now);
         let is_outdated =
             self.desired.is_complete() && !errors.is_empty() && errors.iter().all(|error| error.source.is_outdated());

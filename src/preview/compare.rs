@@ -14,11 +14,12 @@ use super::inputs::Inputs;
 use super::placement::{Placement, live_placement};
 use super::placement_change::{Nodes, PlacementChange};
 use super::presumption::presumptions_that_decide;
-use super::rendered_pools::{Failure, RenderedPools, as_live, cloud_before, render_pools};
+use super::rendered_pools::{Failure, RenderedPools, as_live, cloud_before, render_pools, worker_context};
 use super::rule::{Effect, Verdict, effect};
 use super::shoot_source::both_made;
 use super::surge::surge_plan;
 use super::trials::{TrialContext, Trials};
+use crate::worker::class_inputs::{ChangedInputs, changed_inputs, inputs_of};
 use crate::worker::machine_objects::MachineObjects;
 
 /// What the new objects are compared with.
@@ -105,6 +106,7 @@ pub fn compare(
         (_, Some(new)) => render_pools(new, &basis, cloud),
     };
 
+    let sides = (old, new);
     let mut change = WorkerChange { namespace: namespace.to_owned(), name: name.to_owned(), ..WorkerChange::default() };
     let kept = |pool: &str| after.as_ref().map_or(true, |after| after.failed_pools.contains_key(pool));
     let empty = RenderedPools::default();
@@ -113,7 +115,11 @@ pub fn compare(
         let old = before.get(&name);
         let new = rendered.placements.get(&name).or_else(|| old.filter(|old| kept(&old.pool)));
         let seen = live.deployments.contains_key(&name);
-        change.placements.push(placement_change(&name, old, new, seen, baseline));
+        let mut of_placement = placement_change(&name, old, new, seen, baseline);
+        if of_placement.verdict.is_roll() {
+            of_placement.changed_inputs = changed_between(sides.0.zip(old), sides.1.zip(new));
+        }
+        change.placements.push(of_placement);
         if let Some(change_of_zone) = change.placements.last() {
             change.findings.extend(findings_of_placement(change_of_zone, old, new));
         }
@@ -222,6 +228,7 @@ fn placement_change(
         surge: new.filter(|_| verdict.is_roll()).and_then(|new| surge_plan(&new.deployment, before)),
         causes: Vec::new(),
         hash_inputs: if verdict.is_roll() { hash_inputs(old, new) } else { Vec::new() },
+        changed_inputs: None,
     }
 }
 
@@ -241,6 +248,16 @@ pub(super) fn class_paths(old: &Value, new: &Value) -> Vec<String> {
     let members = ["provider", "providerSpec", "credentialsSecretRef"];
     let changes = difference(&ChangedObject::Worker, old, new, &members);
     changes.iter().map(|change| change.path.to_string()).collect()
+}
+
+/// The inputs of the class name that change, as they are recorded.
+fn changed_between(old: Option<(&Inputs, &Placement)>, new: Option<(&Inputs, &Placement)>) -> Option<ChangedInputs> {
+    let recorded = |side: Option<(&Inputs, &Placement)>| {
+        let (inputs, placement) = side?;
+        let context = worker_context(inputs).ok()?;
+        Some(inputs_of(placement.hash_items.as_ref()?, context.pool(&placement.pool)?, context.shoot))
+    };
+    Some(changed_inputs(&recorded(old)?, &recorded(new)?))
 }
 
 /// The named inputs of the class name that are not the same.

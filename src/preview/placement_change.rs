@@ -3,6 +3,7 @@
 use super::cause::Cause;
 use super::rule::Verdict;
 use super::surge::SurgePlan;
+use crate::worker::class_inputs::ChangedInputs;
 
 /// Machines of one placement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -44,6 +45,8 @@ pub struct PlacementChange {
     pub causes: Vec<Cause>,
     /// Named inputs of the class name that differ.
     pub hash_inputs: Vec<String>,
+    /// The same as it is recorded, for a roll; `None` where it is not known.
+    pub changed_inputs: Option<ChangedInputs>,
 }
 
 impl PlacementChange {

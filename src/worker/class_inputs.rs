@@ -31,7 +31,7 @@ mod history;
 
 pub use annotation::MAXIMUM_SIZE;
 pub use detail::Detail;
-pub use history::{ClassChange, Difference, Generation, History, InputChange};
+pub use history::{ChangedInputs, ClassChange, Difference, Generation, History, InputChange, changed_inputs};
 
 /// Prefix of everything that this program keeps on objects for itself.
 pub const OWN_PREFIX: &str = "gardener-extension-worker/";
@@ -106,7 +106,8 @@ impl LiveDeployment {
         self.history().is_some_and(|history| history.generations.len() > 1)
     }
 
-    fn history(&self) -> Option<History> {
+    /// The record, read.
+    pub(crate) fn history(&self) -> Option<History> {
         self.class_inputs().and_then(History::read)
     }
 }
@@ -123,7 +124,7 @@ pub fn without_own_annotations(document: &mut Value) {
 }
 
 /// The first eight hexadecimal characters of the SHA-256 over name and values, separated by zero bytes.
-fn digest(name: &str, values: &[&str]) -> String {
+pub(crate) fn digest(name: &str, values: &[&str]) -> String {
     let mut hash = Sha256::new_with_prefix(name.as_bytes());
     for value in values {
         hash.update([0]);

@@ -3,6 +3,7 @@
 //! * `PoolsDeployed`, `ImageResolved`, `PoolsReady`: what the last reconcile has found of the pools;
 //! * `EveryNodeReady`: what gardenlet reads into the Shoot's condition of that name, at any time, also between operations
 //!   (`every_node_ready`);
+//! * `RollsAsPlanned`, only where rolls were saved: whether what rolls is that (`rolls_as_planned`);
 //! * `VersionsCurrent`, only with `--version-forecast`: how long the versions of the shoot last (`versions_current`).
 //!
 //! Conditions that others wrote stay as they are; `ControlPlaneHealthy`, which older extensions left behind, goes. A
@@ -34,6 +35,8 @@ pub enum ConditionType {
     EveryNodeReady,
     /// No version of the shoot has to go within a year.
     VersionsCurrent,
+    /// The pools that roll are those that were saved.
+    RollsAsPlanned,
 }
 
 impl ConditionType {
@@ -44,6 +47,7 @@ impl ConditionType {
             Self::PoolsReady => POOLS_READY,
             Self::EveryNodeReady => "EveryNodeReady",
             Self::VersionsCurrent => "VersionsCurrent",
+            Self::RollsAsPlanned => "RollsAsPlanned",
         }
     }
 }

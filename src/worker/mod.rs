@@ -10,6 +10,7 @@
 //!  progress         plan + MachineObjects after the writes   → what the machines are waited for
 //!  conditions       plan + progress + failed writes          → conditions
 //!  every_node_ready machine deployments                      → a condition, unless somebody else has written it
+//!  rolls_as_planned rolls + planned_rolls of an annotation    → a condition, where rolls were saved
 //!  versions_current what is known of the shoot's versions     → a condition
 //!  events           conditions before + progress             → what events are published about
 //!  outcome          all of it                                → Succeeded, Waiting or Failed, and when to requeue
@@ -36,6 +37,7 @@ pub mod orphans;
 pub mod outcome;
 pub mod pending_deletion;
 pub mod plan;
+pub mod planned_rolls;
 pub mod pool_readiness;
 pub mod progress;
 pub mod published;
@@ -43,6 +45,7 @@ pub mod reconcile_outcome;
 pub mod reconcile_state;
 pub mod request;
 pub mod rolls;
+pub mod rolls_as_planned;
 pub mod status;
 pub mod status_text;
 pub mod steady;

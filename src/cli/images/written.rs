@@ -1,7 +1,5 @@
 //! Locks and what is said of their changes.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
@@ -9,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::table::{Cell, Table, paragraph, some};
 use crate::cli::terminal::{ASIDE, CAREFUL, GOOD, HEADING};
+use crate::cli::whole_file::write_whole;
 use crate::images::lock::{Cause, Change, Lock, LockedImage};
 use crate::images::lock_file::LockDocument;
 use crate::images::resolution::FlavorKey;
@@ -16,20 +15,10 @@ use crate::images::resolution::FlavorKey;
 /// Regions that are named.
 const NAMED: usize = 3;
 
-/// Writes a lock as a whole or not at all: beside the file first, then in its place.
+/// Writes a lock as a whole or not at all.
 pub(super) fn write_lock(path: &Path, lock: &Lock) -> anyhow::Result<()> {
     let text = serde_saphyr::to_string(&LockDocument::from(lock)).context("the lock can't be written as YAML")?;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let write = || {
-        let mut file = File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    };
-    write()
-        .inspect_err(|_| drop(std::fs::remove_file(&beside)))
-        .with_context(|| format!("{}: can't be written", path.display()))
+    write_whole(path, &text)
 }
 
 /// The members of a flavor, for JSON.

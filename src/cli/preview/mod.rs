@@ -7,7 +7,7 @@
 //! * `shoots`: Shoots as inputs;
 //! * [`groups`]: what many Workers have in common;
 //! * [`words`]: causes and totals in words, for all outputs;
-//! * [`table`], [`markdown`], [`json`]: the outputs.
+//! * [`table`], [`markdown`], [`json`]: the outputs; `save`: what rolls, for the controller.
 
 use std::path::PathBuf;
 
@@ -31,6 +31,7 @@ pub(super) mod markdown;
 mod new_side;
 pub(super) mod pairs;
 mod replacement;
+mod save;
 pub(super) mod shoots;
 pub(super) mod table;
 pub(super) mod words;
@@ -49,6 +50,7 @@ Examples:
   gardener-extension-worker preview --live after.yaml -o markdown
   gardener-extension-worker preview --maintenance landscape/                         # what the next windows do
   gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
+  gardener-extension-worker preview --save rolls.json before.yaml after.yaml         # what the controller compares with
   gardener-extension-worker preview --fail-on delete,hazard,error before/ after/     # a gate that lets rolls pass
 
 Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are updated), SCALE, CREATE, DELETE,
@@ -90,6 +92,10 @@ pub(super) struct PreviewArguments {
     /// For Shoots: what the landscape does that they do not tell.
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     presume: Vec<Presume>,
+    /// Write what rolls into this file. With the annotation that it has for a Shoot or Worker, the controller says in the condition
+    /// RollsAsPlanned whether that is what rolls.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
@@ -186,6 +192,9 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
     }
     if let Some(note) = made.replacement.as_ref().and_then(Replacement::note) {
         complain(&note);
+    }
+    if let Some(path) = &arguments.save {
+        save::save(path, &comparison)?;
     }
     let exit = exit_of(&comparison, &arguments.fail_on);
     match arguments.output {

@@ -4,6 +4,9 @@ use crate::worker::class_inputs::BEHIND;
 use crate::worker::class_inputs::Inputs;
 use crate::worker::class_inputs::digest;
 
+/// What all inputs together are called.
+const WHOLE: &str = "inputs";
+
 /// How finely inputs are named. A coarser record can always be made from a finer one, so both can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
@@ -35,14 +38,24 @@ impl Detail {
         Self::ALL.into_iter().find(|detail| detail.number() == number)
     }
 
+    /// What an input is called at this detail.
+    pub(crate) fn name_of(self, input: &str) -> &str {
+        match self {
+            Self::Fields => input,
+            Self::Lists => list_of(input),
+            Self::Roots => root_of(list_of(input)),
+            Self::Whole => WHOLE,
+        }
+    }
+
     /// The inputs at this detail, from any finer one. Coarser ones are made step by step, so that the way does not
     /// matter.
-    pub(super) fn of(self, inputs: &Inputs) -> Inputs {
+    pub(crate) fn of(self, inputs: &Inputs) -> Inputs {
         match self {
             Self::Fields => inputs.clone(),
             Self::Lists => grouped(inputs, list_of),
             Self::Roots => grouped(&grouped(inputs, list_of), root_of),
-            Self::Whole => grouped(&Self::Roots.of(inputs), |_| "inputs"),
+            Self::Whole => grouped(&Self::Roots.of(inputs), |_| WHOLE),
         }
     }
 }
@@ -91,6 +104,8 @@ mod tests {
         assert_eq!(list_of("providerConfig.nodeTemplate.capacity[a[].b]"), "providerConfig.nodeTemplate.capacity");
         assert_eq!(root_of("~kubeletConfig.kubeReserved"), "~kubeletConfig");
         assert_eq!(root_of("machineType"), "machineType");
+        let names = Detail::ALL.map(|detail| detail.name_of("dataVolumes[a].size"));
+        assert_eq!(names, ["dataVolumes[a].size", "dataVolumes", "dataVolumes", "inputs"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The last classes of a deployment with their inputs, and what differs between them.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use crate::worker::class_inputs::BEHIND;
@@ -68,9 +70,16 @@ impl InputChange {
     /// Whether the input is itself a hash or a name made from one.
     #[must_use]
     pub fn is_opaque(&self) -> bool {
-        ["nodeAgentSecretName", "inPlaceHash"].contains(&self.input.as_str())
+        is_opaque(&self.input)
     }
 }
+
+fn is_opaque(input: &str) -> bool {
+    ["nodeAgentSecretName", "inPlaceHash"].contains(&input)
+}
+
+/// Inputs that change, by name, with the digest that they get; one that goes has none.
+pub type ChangedInputs = BTreeMap<String, Option<String>>;
 
 /// The history after `class` is wanted; `None` when it stays as it is.
 pub(super) fn record(
@@ -129,6 +138,16 @@ fn difference(from: &Generation, to: &Generation) -> Difference {
         if change.is_opaque() { InputChange { because: behind.clone(), ..change } } else { change }
     });
     Difference::Inputs(changes.collect())
+}
+
+/// What becomes of the inputs that two classes don't share, without the opaque ones where it is known what stands behind them:
+/// so much of a roll is known from a Shoot alone.
+#[must_use]
+pub fn changed_inputs(before: &Inputs, after: &Inputs) -> ChangedInputs {
+    let names = differing(before, after);
+    let is_explained = names.iter().any(|(name, _)| name.starts_with(BEHIND));
+    let names = names.into_iter().map(|(name, _)| name).filter(|name| !(is_explained && is_opaque(name)));
+    names.map(|name| (name.to_owned(), after.get(name).cloned())).collect()
 }
 
 fn differing<'a>(before: &'a Inputs, after: &'a Inputs) -> Vec<(&'a str, &'static str)> {

@@ -12,6 +12,7 @@ mod foreign_workers;
 mod move_seed;
 mod nothing_differs;
 mod one_cloud;
+mod planned_rolls;
 mod reconcile_on_change;
 mod remove_pool;
 mod restart;

@@ -1,0 +1,79 @@
+//! `preview --save`: what rolls, for a condition that compares it with what happens (docs/preview.md#saved-rolls).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::{Timestamp, Unit};
+use serde::Serialize;
+
+use super::Comparison;
+use super::words::counted;
+use crate::cli::terminal::{complain, json};
+use crate::cli::whole_file::write_whole;
+use crate::preview::WorkerChange;
+use crate::worker::class_inputs::ChangedInputs;
+use crate::worker::planned_rolls::PlannedRolls;
+
+const SCHEMA: &str = "gardener-extension-worker/planned-rolls/v1";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    saved: Timestamp,
+    workers: Vec<SavedWorker<'a>>,
+}
+
+/// What rolls of a Worker.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedWorker<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    /// Machines, by pool.
+    nodes: BTreeMap<&'a str, i64>,
+    /// Value of the annotation for the Shoot or the Worker.
+    planned_rolls: String,
+}
+
+/// Writes what rolls of all Workers that could be compared. One of which something is not known is not saved, but named.
+pub(super) fn save(path: &Path, comparison: &Comparison) -> anyhow::Result<()> {
+    let saved = Timestamp::now().round(Unit::Second)?;
+    let mut workers = Vec::new();
+    for worker in &comparison.workers {
+        match planned(worker) {
+            Ok(pools) => workers.push(SavedWorker {
+                namespace: &worker.namespace,
+                name: &worker.name,
+                nodes: nodes(worker),
+                planned_rolls: PlannedRolls::new(saved, pools).annotation()?,
+            }),
+            Err(why) => complain(&format!("{}/{}: its rolls are not saved: {why}", worker.namespace, worker.name)),
+        }
+    }
+    let saved_workers = counted(workers.len() as u64, "Worker");
+    write_whole(path, &json(&Document { schema: SCHEMA, saved, workers })?)?;
+    complain(&format!("{}: rolls of {saved_workers} saved", path.display()));
+    Ok(())
+}
+
+/// The inputs that change, by pool.
+fn planned(worker: &WorkerChange) -> Result<BTreeMap<String, ChangedInputs>, String> {
+    if worker.breaks() {
+        return Err("it can't be compared, or becomes invalid".to_owned());
+    }
+    let mut pools: BTreeMap<String, ChangedInputs> = BTreeMap::new();
+    for placement in worker.placements.iter().filter(|placement| placement.verdict.is_roll()) {
+        let unknown = || format!("nobody knows what the class of pool {:?} was made of", placement.pool);
+        let inputs = placement.changed_inputs.clone().ok_or_else(unknown)?;
+        pools.entry(placement.pool.clone()).or_default().extend(inputs);
+    }
+    Ok(pools)
+}
+
+fn nodes(worker: &WorkerChange) -> BTreeMap<&str, i64> {
+    let mut nodes = BTreeMap::new();
+    for placement in worker.placements.iter().filter(|placement| placement.verdict.is_roll()) {
+        *nodes.entry(placement.pool.as_str()).or_default() += placement.nodes.affected;
+    }
+    nodes
+}

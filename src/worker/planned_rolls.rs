@@ -1,0 +1,97 @@
+//! Pure: rolls that somebody has seen in a preview and saved, as they stand in an annotation of the Shoot or the Worker.
+//!
+//! For each pool that rolls: the inputs of its class names that change, with the digests that they get. That is all that is
+//! known of a roll before it happens, also where a Shoot and its CloudProfile are all there is: class names depend on more.
+//!
+//! `{"v":1,"saved":"2026-11-22T10:00:00Z","pools":{"web":{"image.version":"1a2b3c4d"}}}`
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::api::gardener::{Shoot, Worker};
+use crate::worker::class_inputs::{ChangedInputs, digest};
+
+/// The annotation.
+pub const ANNOTATION: &str = "gardener-extension-worker/planned-rolls";
+const VERSION: u8 = 1;
+
+/// Rolls that were saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedRolls {
+    v: u8,
+    /// When.
+    pub saved: Timestamp,
+    /// What changes, by pool. Others don't roll.
+    pub pools: BTreeMap<String, ChangedInputs>,
+}
+
+/// The annotation can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlannedRollsError {
+    /// It is another document.
+    #[error("the annotation {ANNOTATION} can't be decoded at its column {0}")]
+    Document(usize),
+    /// Another version of this program has written it.
+    #[error("the annotation {ANNOTATION} has version {0}; {VERSION} is known")]
+    Version(u8),
+}
+
+impl PlannedRolls {
+    /// Rolls that are saved now.
+    #[must_use]
+    pub fn new(saved: Timestamp, pools: BTreeMap<String, ChangedInputs>) -> Self {
+        Self { v: VERSION, saved, pools }
+    }
+
+    /// Those of the Worker, else those of its Shoot.
+    pub(crate) fn of(worker: &Worker, shoot: &Shoot) -> Option<Result<Self, PlannedRollsError>> {
+        let of_worker = worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION));
+        let text = of_worker.or_else(|| shoot.annotations().get(ANNOTATION))?;
+        Some(Self::read(text))
+    }
+
+    fn read(text: &str) -> Result<Self, PlannedRollsError> {
+        let read: Self = serde_json::from_str(text).map_err(|error| PlannedRollsError::Document(error.column()))?;
+        if read.v == VERSION { Ok(read) } else { Err(PlannedRollsError::Version(read.v)) }
+    }
+
+    /// The value of the annotation.
+    ///
+    /// # Errors
+    /// Never: it has only texts.
+    pub fn annotation(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// What tells one plan from another.
+    pub(crate) fn digest(&self) -> String {
+        let changes = self.pools.iter().flat_map(|(pool, inputs)| {
+            let inputs =
+                inputs.iter().flat_map(|(name, digest)| [name.as_str(), digest.as_deref().unwrap_or_default()]);
+            [pool.as_str()].into_iter().chain(inputs)
+        });
+        digest(&self.saved.to_string(), &changes.collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_annotation_that_is_none_is_an_error_without_its_content() {
+        let text =
+            r#"{"v":1,"saved":"2026-11-22T10:00:00Z","pools":{"web":{"image.version":"1a2b3c4d","volume.type":null}}}"#;
+        let planned = PlannedRolls::read(text).unwrap();
+        assert_eq!(planned.annotation().unwrap(), text);
+        assert_eq!(PlannedRolls::read(&text.replace("\"v\":1", "\"v\":2")), Err(PlannedRollsError::Version(2)));
+        for broken in ["", "{}", "secret", "[1]", r#"{"v":1,"saved":"yesterday","pools":{}}"#] {
+            let error = PlannedRolls::read(broken).unwrap_err();
+            assert!(matches!(error, PlannedRollsError::Document(_)), "{broken}: {error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}
