@@ -21,17 +21,9 @@ pub(crate) fn effects(
     profiles: [&Value; 2],
     is_zoned: bool,
 ) -> Result<BTreeMap<String, String>, String> {
-    let known = CloudProfiles::default();
-    let source = Arc::new(ShootSource::new(garden(&Value::Null).now));
-    let inputs = |index: usize| -> Result<Inputs, String> {
-        let profile = known.share(with_images(profiles[index])).map_err(|error| error.to_string())?;
-        let mut shoot = shoots[index].clone();
-        shoot["spec"]["provider"]["infrastructureConfig"]["zoned"] = is_zoned.into();
-        Ok(Inputs::of_shoot(shoot, profile, Arc::clone(&source), known.providers()))
-    };
-    let (old, new) = (inputs(0)?, inputs(1)?);
-    let change = compare(Some(&old), Some(&new), &MachineObjects::default(), Baseline::Rendered, &known);
+    let change = change(shoots, profiles, is_zoned)?;
     named_by_a_person(&change)?;
+    saved_for_whatever_is_not_known(&change, shoots, profiles, is_zoned)?;
     let pools: BTreeSet<&str> = change.placements.iter().map(|placement| placement.pool.as_str()).collect();
     let mut effects: BTreeMap<String, String> =
         pools.into_iter().map(|pool| (pool.to_owned(), effect(&change, pool).to_owned())).collect();
@@ -41,6 +33,49 @@ pub(crate) fn effects(
         effects.insert(pool.clone(), INVALID.to_owned());
     }
     Ok(effects)
+}
+
+fn change(shoots: [&Value; 2], profiles: [&Value; 2], is_zoned: bool) -> Result<WorkerChange, String> {
+    let known = CloudProfiles::default();
+    let source = Arc::new(ShootSource::new(garden(&Value::Null).now));
+    let inputs = |index: usize| -> Result<Inputs, String> {
+        let profile = known.share(with_images(profiles[index])).map_err(|error| error.to_string())?;
+        let mut shoot = shoots[index].clone();
+        shoot["spec"]["provider"]["infrastructureConfig"]["zoned"] = is_zoned.into();
+        Ok(Inputs::of_shoot(shoot, profile, Arc::clone(&source), known.providers()))
+    };
+    let (old, new) = (inputs(0)?, inputs(1)?);
+    Ok(compare(Some(&old), Some(&new), &MachineObjects::default(), Baseline::Rendered, &known))
+}
+
+/// What is saved of a roll is what the controller finds, although a Shoot as it is written tells of no rotation that all class
+/// names come of.
+fn saved_for_whatever_is_not_known(
+    change: &WorkerChange,
+    shoots: [&Value; 2],
+    profiles: [&Value; 2],
+    is_zoned: bool,
+) -> Result<(), String> {
+    let rolls = change.placements.iter().any(|placement| placement.verdict.is_roll());
+    if !rolls || shoots[0]["status"] != shoots[1]["status"] {
+        return Ok(());
+    }
+    let rotated = shoots.map(|shoot| {
+        let mut shoot = shoot.clone();
+        let times = json!({"lastInitiationTime": "2026-05-04T03:02:01Z"});
+        shoot["status"]["credentials"]["rotation"]["serviceAccountKey"] = times;
+        shoot
+    });
+    let there = self::change([&rotated[0], &rotated[1]], profiles, is_zoned)?;
+    for (saved, found) in change.placements.iter().zip(&there.placements) {
+        if saved.verdict.is_roll() && (saved.changed_inputs.is_none() || saved.changed_inputs != found.changed_inputs) {
+            return Err(format!(
+                "pool {}: saved {:?}, there {:?}",
+                saved.pool, saved.changed_inputs, found.changed_inputs
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Every roll has a cause, and every cause is something that a person can edit.
