@@ -9,6 +9,7 @@ use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
 use crate::process::election;
 use crate::process::logs::{LogFormat, LogLevel};
+use crate::worker::class_images::ImagePolicy;
 
 /// A part of the process that can be switched off, as the Go extension's `--disable-controllers` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -45,6 +46,14 @@ pub(crate) struct ControllerArguments {
     /// such as the health check of the Go extension, is left to that controller.
     #[arg(long, env = "HEALTH_CHECK")]
     pub(super) health_check: bool,
+    /// Record which image each machine class was made with; the condition ImageDrift says where the CloudProfile has another one
+    /// for the same version now, so that new nodes differ from those there are.
+    #[arg(long, env = "IMAGE_DRIFT")]
+    pub(super) image_drift: bool,
+    /// A machine class keeps the image that it was made with until it is replaced: all its nodes have the same one. Includes
+    /// --image-drift.
+    #[arg(long, env = "PIN_IMAGES")]
+    pub(super) pin_images: bool,
     /// Forecast the versions of each Shoot with every reconcile, from its Cluster: the condition VersionsCurrent and metrics per
     /// pool say what expires, where that leads, and what gets stuck.
     #[arg(long, env = "VERSION_FORECAST")]
@@ -100,5 +109,13 @@ pub(crate) struct ControllerArguments {
 impl ControllerArguments {
     pub(super) fn garden(&self) -> Garden {
         Garden { kubeconfig: self.garden_kubeconfig.clone() }
+    }
+
+    pub(super) fn image_policy(&self) -> ImagePolicy {
+        match (self.pin_images, self.image_drift) {
+            (true, _) => ImagePolicy::Pin,
+            (false, true) => ImagePolicy::Report,
+            (false, false) => ImagePolicy::Follow,
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
 use crate::controller::served::Served;
 use crate::provider::Provider;
+use crate::worker::class_images::ImagePolicy;
 use crate::worker::every_node_ready::HealthCheck;
 
 /// What every reconcile shares.
@@ -34,6 +35,8 @@ pub(crate) struct ControllerContext {
     pub(crate) ignores_operation_annotation: bool,
     /// Whose the condition `EveryNodeReady` is.
     pub(crate) health_check: HealthCheck,
+    /// What becomes of classes whose images have changed in the CloudProfile.
+    pub(crate) image_policy: ImagePolicy,
     /// `--shadow`: nothing is written, only compared.
     pub(crate) is_dry_run: bool,
 }

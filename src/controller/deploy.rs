@@ -79,7 +79,11 @@ pub(crate) async fn deploy(
     steps.done("dependencies");
     let deploy = Deploy {
         worker,
-        desired: DesiredState::new(context.provider, inputs, CloudView::Context)?,
+        desired: DesiredState::new(context.provider, inputs, CloudView::Context)?.with_images(
+            context.provider,
+            context.controller.image_policy,
+            &live,
+        ),
         inputs,
         dependencies: &dependencies,
         has_moved,
@@ -238,6 +242,7 @@ impl Deploy<'_> {
         if !self.health_check.leaves(&self.worker.status.conditions) {
             conditions.push(every_node_ready(&live.deployments, self.is_hibernated));
         }
+        conditions.extend(self.desired.image_drift());
         conditions.extend(rolls_as_planned(&self.desired.context(), plan, &rolls, &live));
         let (outcome, requeue_after) = outcome(&self.found(&write_errors, followed), self.now);
         let is_outdated =

@@ -233,6 +233,7 @@ async fn work(
         cache: Arc::new(SeedCache::new(providers, arguments.version_forecast)),
         ignores_operation_annotation: arguments.ignore_operation_annotation,
         health_check: if arguments.health_check { HealthCheck::Ours } else { HealthCheck::OfWriter },
+        image_policy: arguments.image_policy(),
         is_dry_run: arguments.shadow,
     });
     let slots = arguments.worker_max_concurrent_reconciles.into();

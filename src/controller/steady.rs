@@ -16,6 +16,7 @@ use crate::controller::memory::WorkerMemory;
 use crate::controller::queue::Requeue;
 use crate::controller::status_writes::{OfVersion, WorkerWriter};
 use crate::provider::Provider;
+use crate::worker::class_images::ImagePolicy;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::every_node_ready::HealthCheck;
 use crate::worker::steady::{SteadyFinding, SteadyQuestions, judge_steady};
@@ -121,7 +122,7 @@ async fn cluster_differs(
         return Ok(false);
     }
     let differs = match shoot.cluster(false).await {
-        Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster).await?,
+        Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster, controller.image_policy).await?,
         Ok(None) => false,
         // It has to be reported.
         Err(ReadError::Cluster { .. }) => true,
@@ -140,9 +141,11 @@ async fn has_drifted(
     provider: &dyn Provider,
     worker: &Worker,
     cluster: &Cluster,
+    policy: ImagePolicy,
 ) -> Result<bool, ReadError> {
     let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), shoot.machine_objects())?;
     let desired = DesiredState::of_worker(provider, worker, Some(cluster), &secrets, CloudView::Context);
+    let desired = desired.map(|desired| desired.with_images(provider, policy, &live));
     let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, Timestamp::now()).writes_nothing());
     shoot.pack_secrets(&secrets);
     Ok(has_drifted)

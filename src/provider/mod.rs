@@ -115,6 +115,12 @@ pub trait Provider: ImageProvider {
         None
     }
 
+    /// Where a machine class names its image: JSON pointers into its provider spec. A provider without any keeps no class at an
+    /// image (`--pin-images`).
+    fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the provider adds to the hash of a pool for members of the pool itself, its infrastructure aside.
     ///
     /// # Errors

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::api::machine::MachineClass;
 use crate::pool::settings::is_autoscaler_used;
 use crate::provider::{MachinePlan, WorkerContext};
-use crate::worker::class_inputs::{inputs_of, keep_record};
+use crate::worker::class_images::{self, ClassImages};
+use crate::worker::class_inputs::{annotate, inputs_of, keep_record};
 use crate::worker::deployment::{ReplicaRules, wanted_document, wanted_replicas};
 use crate::worker::difference::merge_patch;
 use crate::worker::digest;
@@ -101,6 +102,7 @@ impl<'a> MachineChanges<'a> {
 pub fn changes<'a>(
     context: &WorkerContext<'_>,
     plan: &'a Plan,
+    images: &ClassImages,
     live: &MachineObjects,
     now: Timestamp,
 ) -> Vec<MachineChanges<'a>> {
@@ -120,6 +122,9 @@ pub fn changes<'a>(
                 if let Some(pool) = context.pool(&machine.deployment.pool_name) {
                     let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
                     keep_record(&mut wanted, live, &machine.deployment.class_name.0, &inputs, now);
+                }
+                if let Some(image) = images.to_record(&deployment.name.0) {
+                    annotate(&mut wanted, class_images::ANNOTATION, image);
                 }
                 deployment_write(wanted, live.map(|live| &live.document))
             },

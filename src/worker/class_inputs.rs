@@ -77,11 +77,16 @@ pub fn keep_record(wanted: &mut Value, live: Option<&LiveDeployment>, class: &st
     let known = recorded.and_then(History::read);
     let record = history::record(known, live_class, class, inputs, now);
     let Some(text) = record.and_then(|history| history.write()) else { return };
-    let annotations = &mut wanted["metadata"]["annotations"];
+    annotate(wanted, ANNOTATION, &text);
+}
+
+/// Sets an annotation of an object.
+pub(crate) fn annotate(object: &mut Value, annotation: &str, text: &str) {
+    let annotations = &mut object["metadata"]["annotations"];
     if !annotations.is_object() {
         *annotations = Value::Object(serde_json::Map::new());
     }
-    annotations[ANNOTATION] = text.into();
+    annotations[annotation] = text.into();
 }
 
 impl LiveDeployment {

@@ -3,6 +3,7 @@
 //! * `PoolsDeployed`, `ImageResolved`, `PoolsReady`: what the last reconcile has found of the pools;
 //! * `EveryNodeReady`: what gardenlet reads into the Shoot's condition of that name, at any time, also between operations
 //!   (`every_node_ready`);
+//! * `ImageDrift`, only with `--image-drift` or `--pin-images`: whose image has changed (`class_images`);
 //! * `RollsAsPlanned`, only where rolls were saved: whether what rolls is that (`rolls_as_planned`);
 //! * `VersionsCurrent`, only with `--version-forecast`: how long the versions of the shoot last (`versions_current`).
 //!
@@ -35,6 +36,8 @@ pub enum ConditionType {
     EveryNodeReady,
     /// No version of the shoot has to go within a year.
     VersionsCurrent,
+    /// A class was made with another image than the CloudProfile has now.
+    ImageDrift,
     /// The pools that roll are those that were saved.
     RollsAsPlanned,
 }
@@ -47,6 +50,7 @@ impl ConditionType {
             Self::PoolsReady => POOLS_READY,
             Self::EveryNodeReady => "EveryNodeReady",
             Self::VersionsCurrent => "VersionsCurrent",
+            Self::ImageDrift => "ImageDrift",
             Self::RollsAsPlanned => "RollsAsPlanned",
         }
     }

@@ -16,6 +16,8 @@ use crate::api::gardener::{Cluster, MachineDeploymentStatus, Worker};
 use crate::api::secret::Secrets;
 use crate::provider::{Dependencies, MachinePlan, Provider, WorkerContext, WorkerError};
 use crate::worker::changes::{MachineChanges, Write, changes, replica_rules};
+use crate::worker::class_images::{ClassImages, ImagePolicy};
+use crate::worker::conditions::Condition;
 use crate::worker::decode;
 use crate::worker::deployment::wanted_document;
 use crate::worker::machine_objects::MachineObjects;
@@ -42,6 +44,7 @@ pub struct DesiredState<'a> {
     /// A plan for each pool, or why there is none.
     pub plan: Plan,
     recorded_status: Value,
+    class_images: ClassImages,
 }
 
 impl<'a> DesiredState<'a> {
@@ -75,7 +78,20 @@ impl<'a> DesiredState<'a> {
         };
         let plan = plan(provider, with_dependencies(context, dependencies.as_ref()))?;
         let recorded_status = context.recorded_provider_status()?;
-        Ok(Self { context, dependencies, plan, recorded_status })
+        Ok(Self { context, dependencies, plan, recorded_status, class_images: ClassImages::default() })
+    }
+
+    /// The same with what becomes of classes whose images have changed in the CloudProfile.
+    #[must_use]
+    pub fn with_images(mut self, provider: &dyn Provider, policy: ImagePolicy, live: &MachineObjects) -> Self {
+        self.class_images = ClassImages::of(provider, &mut self.plan, policy, live);
+        self
+    }
+
+    /// The condition that tells of changed images.
+    #[must_use]
+    pub fn image_drift(&self) -> Option<Condition> {
+        self.class_images.condition(&self.context.worker.status.conditions)
     }
 
     /// What the pools were planned from.
@@ -118,7 +134,7 @@ impl<'a> DesiredState<'a> {
         let worker = self.context.worker;
         Drift {
             is_complete: self.is_complete(),
-            changes: changes(&self.context, &self.plan, live, now),
+            changes: changes(&self.context, &self.plan, &self.class_images, live, now),
             orphans: orphans(&self.plan, live, MachineController::Running),
             is_status_current: self.machine_deployments(live) == worker.status.machine_deployments
                 && self.provider_status().patch().is_none(),
@@ -232,7 +248,7 @@ mod tests {
             let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
             let plan = Plan { pools: vec![pool], provider_status: json!({"images": ["i"]}) };
             let recorded_status = context.recorded_provider_status().unwrap();
-            DesiredState { context, dependencies: None, plan, recorded_status }
+            DesiredState { context, dependencies: None, plan, recorded_status, class_images: ClassImages::default() }
         }
     }
 

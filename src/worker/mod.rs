@@ -10,6 +10,7 @@
 //!  progress         plan + MachineObjects after the writes   → what the machines are waited for
 //!  conditions       plan + progress + failed writes          → conditions
 //!  every_node_ready machine deployments                      → a condition, unless somebody else has written it
+//!  class_images     plan + MachineObjects                    → which image a class was made with, and a condition
 //!  rolls_as_planned rolls + planned_rolls of an annotation    → a condition, where rolls were saved
 //!  versions_current what is known of the shoot's versions     → a condition
 //!  events           conditions before + progress             → what events are published about
@@ -21,6 +22,7 @@
 //! [`machine_state`]; [`steady`] decides over Workers of which nothing is requested.
 
 pub mod changes;
+pub mod class_images;
 pub mod class_inputs;
 pub mod conditions;
 pub mod decode;

@@ -38,6 +38,11 @@ impl Plan {
         self.pools.iter().flatten().flat_map(|pool| &pool.machines)
     }
 
+    /// The same, to change them.
+    pub(crate) fn machines_mut(&mut self) -> impl Iterator<Item = &mut MachinePlan> {
+        self.pools.iter_mut().flatten().flat_map(|pool| &mut pool.machines)
+    }
+
     /// Why pools are not planned: because something is wrong, or because they wait for what they depend on.
     pub fn unplanned(&self) -> impl Iterator<Item = &PoolError> {
         self.pools.iter().filter_map(|result| result.as_ref().err())

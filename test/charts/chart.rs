@@ -51,7 +51,8 @@ impl Chart {
                 "workers": {
                     "types": ["azure", "aws"], "extensionClasses": ["shoot", "seed"], "maxConcurrentReconciles": 5,
                     "ignoreOperationAnnotation": true,
-                    "healthCheck": true, "versionForecast": true,
+                    "healthCheck": true, "imageDrift": true, "pinImages": true,
+                    "versionForecast": true,
                 },
                 "disableControllers": ["heartbeat"],
                 "azure": {"resourceManagerUrl": "https://arm.example.org", "authorityUrl": "https://login.example.org"},

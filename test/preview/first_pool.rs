@@ -2,12 +2,12 @@
 //! say it. So two pools that look alike can have images for other machines, and other causes.
 
 use gardener_extension_worker::api::gotext::yaml;
-use gardener_extension_worker::api::secret::{SecretContent, Secrets};
+use gardener_extension_worker::api::secret::Secrets;
 use gardener_extension_worker::preview::{Baseline, CloudProfiles, Inputs, compare};
 use gardener_extension_worker::worker::machine_objects::MachineObjects;
-use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
+
+use crate::world::secrets_of;
 
 /// The Worker, Cluster and Secrets of the example, with a machine type that names no architecture.
 struct Example {
@@ -29,14 +29,7 @@ impl Example {
         for pool in worker["spec"]["pools"].as_array_mut().unwrap() {
             pool["machineType"] = json!("either");
         }
-        let mut secrets = Secrets::default();
-        for secret in of_kind("Secret") {
-            let texts = secret["stringData"].as_object().unwrap().iter();
-            let data = texts.map(|(key, text)| (key.clone(), ByteString(text.as_str().unwrap().into())));
-            let content = SecretContent::from(Secret { data: Some(data.collect()), ..Secret::default() });
-            let name = |member: &str| secret["metadata"][member].as_str().unwrap();
-            secrets.insert(name("namespace"), name("name"), content);
-        }
+        let secrets = secrets_of(&documents);
         Self { worker, cluster, secrets }
     }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 #![allow(clippy::print_stdout, reason = "the report is for people")]
 
+mod class_images;
 mod first_pool;
 mod landscape;
 mod mutation;

@@ -63,6 +63,19 @@ impl World {
     }
 }
 
+/// The Secrets among documents.
+pub(crate) fn secrets_of(documents: &[Value]) -> Secrets {
+    let mut secrets = Secrets::default();
+    for secret in documents.iter().filter(|document| document["kind"] == "Secret") {
+        let texts = secret["stringData"].as_object().unwrap().iter();
+        let data = texts.map(|(key, text)| (key.clone(), ByteString(text.as_str().unwrap().into())));
+        let content = SecretContent::from(Secret { data: Some(data.collect()), ..Secret::default() });
+        let name = |member: &str| secret["metadata"][member].as_str().unwrap();
+        secrets.insert(name("namespace"), name("name"), content);
+    }
+    secrets
+}
+
 /// All worlds, by name.
 pub(crate) fn worlds() -> Vec<(&'static str, World)> {
     let zones3 = || json!(["1", "2", "3"]);

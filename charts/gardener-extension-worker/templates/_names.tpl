@@ -31,6 +31,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
       "worker-max-concurrent-reconciles" $values.workers.maxConcurrentReconciles
       "ignore-operation-annotation" $values.workers.ignoreOperationAnnotation
       "health-check" $values.workers.healthCheck
+      "image-drift" $values.workers.imageDrift
+      "pin-images" $values.workers.pinImages
       "version-forecast" $values.workers.versionForecast
       "shadow" $values.shadow
       "log-level" $values.logging.level

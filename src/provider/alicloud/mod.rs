@@ -33,6 +33,10 @@ impl Provider for AliCloud {
         Ok(Box::new(ZonalPlanner(AliCloudWorker::open(context)?)))
     }
 
+    fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
+        vec!["/imageID".to_owned()]
+    }
+
     fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         Ok(zonal::provider_items(pool))
     }

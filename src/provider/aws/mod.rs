@@ -38,6 +38,10 @@ impl Provider for Aws {
         Ok(Box::new(ZonalPlanner(AwsWorker::open(context)?)))
     }
 
+    fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
+        vec!["/ami".to_owned()]
+    }
+
     fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         Ok(hash_data::provider_items(pool, &pool_config(pool)?)?)
     }

@@ -88,6 +88,10 @@ impl Provider for Azure {
         provider_spec.pointer("/properties/machineSet/id").and_then(Value::as_str)
     }
 
+    fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
+        vec!["/properties/storageProfile/imageReference".to_owned()]
+    }
+
     fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         let config_items = hash_data::config_items(pool, &pool_config(pool)?)?;
         Ok(hash_data::provider_items(&sorted_data_volumes(pool), UnitFacts::default(), &config_items))

@@ -39,6 +39,13 @@ impl Provider for Gcp {
         Ok(Box::new(ZonalPlanner(GcpWorker::open(context)?)))
     }
 
+    /// Data volumes can have images of their own, which the pool names.
+    fn image_pointers(&self, provider_spec: &Value) -> Vec<String> {
+        let disks = provider_spec["disks"].as_array().into_iter().flatten().enumerate();
+        let boot = disks.filter(|(_, disk)| disk["boot"] == true);
+        boot.map(|(position, _)| format!("/disks/{position}/image")).collect()
+    }
+
     fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         Ok(hash_data::provider_items(pool, &pool_config(pool)?)?)
     }

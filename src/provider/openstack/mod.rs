@@ -39,6 +39,10 @@ impl Provider for OpenStack {
         Ok(Box::new(ZonalPlanner(OpenStackWorker::open(context)?)))
     }
 
+    fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
+        vec!["/spec/imageID".to_owned(), "/spec/imageName".to_owned()]
+    }
+
     /// Another policy needs another server group, whose id nobody knows here: the policy stands for it.
     fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         let config = pool_config(pool)?;

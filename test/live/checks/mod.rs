@@ -2,6 +2,7 @@
 
 mod at_once;
 mod broken_pool;
+mod class_images;
 mod clouds;
 mod command_line;
 mod create;

@@ -1,0 +1,156 @@
+//! Pure: the image that a machine class was made with, where CloudProfiles may give another one to the same version.
+//!
+//! An image is in no class name, so a changed one gives new nodes another image than those of the same class. With
+//! `--image-drift` the first image of a class is recorded in an annotation on its MachineDeployment, and the condition
+//! `ImageDrift` says where the CloudProfile has another one now. With `--pin-images` the class keeps it until it is replaced.
+//!
+//! `{"class":"shoot--a--b-web-z1-1a2b3","image":{"/ami":"ami-1"}}`
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api::bounded_text::{beginning, listed};
+use crate::provider::{MachinePlan, Provider};
+use crate::worker::conditions::{Condition, ConditionStatus, ConditionType, status_of};
+use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
+use crate::worker::plan::Plan;
+use crate::worker::status_text::MOST_OF_FAILURE;
+
+/// The annotation on MachineDeployments.
+pub const ANNOTATION: &str = "gardener-extension-worker/class-image";
+/// Most characters of an image that are told.
+const MOST_OF_IMAGE: usize = 300;
+
+/// What becomes of a class whose image is another one in the CloudProfile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ImagePolicy {
+    /// It gets that image, as in the Go extension, and nobody is told.
+    #[default]
+    Follow,
+    /// It gets that image, and the condition tells (`--image-drift`).
+    Report,
+    /// It keeps the image that it was made with until it is replaced, and the condition tells (`--pin-images`).
+    Pin,
+}
+
+/// The image as the provider spec of a class has it: value by JSON pointer; `null` where there is none.
+type Image = BTreeMap<String, Value>;
+
+/// The annotation's value.
+#[derive(Debug, Serialize, Deserialize)]
+struct ClassImage {
+    class: String,
+    image: Image,
+}
+
+/// The images of the classes of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct ClassImages {
+    /// Annotations to write, by name of the deployment: its class is new, or was never recorded.
+    to_record: BTreeMap<String, String>,
+    /// What is told of pools whose classes were made with another image; `None` where nobody looks.
+    drifts: Option<BTreeMap<String, String>>,
+}
+
+impl ClassImages {
+    /// Compares the images of a plan with those that the classes were made with, and puts these into the plan where they are
+    /// pinned.
+    pub fn of(provider: &dyn Provider, plan: &mut Plan, policy: ImagePolicy, live: &MachineObjects) -> Self {
+        let mut images = Self::default();
+        if policy == ImagePolicy::Follow {
+            return images;
+        }
+        let mut drifts = BTreeMap::new();
+        for machine in plan.machines_mut() {
+            let wanted = image_of(provider, &machine.class.provider_spec);
+            let (name, class) = (&machine.deployment.name.0, &machine.deployment.class_name.0);
+            let recorded = live.deployments.get(name).and_then(LiveDeployment::class_image);
+            match recorded.filter(|recorded| recorded.class == *class) {
+                None => images.record(name, class, wanted),
+                Some(recorded) if recorded.image == wanted => {}
+                Some(recorded) => {
+                    drifts.insert(
+                        machine.deployment.pool_name.clone(),
+                        text_of(machine, policy, &recorded.image, &wanted),
+                    );
+                    if policy == ImagePolicy::Pin {
+                        put(&mut machine.class.provider_spec, &recorded.image);
+                    }
+                }
+            }
+        }
+        images.drifts = Some(drifts);
+        images
+    }
+
+    fn record(&mut self, deployment: &str, class: &str, image: Image) {
+        // It has only texts as keys, so it can always be written.
+        if let Ok(text) = serde_json::to_string(&ClassImage { class: class.to_owned(), image }) {
+            self.to_record.insert(deployment.to_owned(), text);
+        }
+    }
+
+    /// The annotation that a deployment shall get.
+    #[must_use]
+    pub fn to_record(&self, deployment: &str) -> Option<&str> {
+        self.to_record.get(deployment).map(String::as_str)
+    }
+
+    /// The condition `ImageDrift`; where nobody looks, one that was written before is not true for ever. `present` are the
+    /// recorded conditions.
+    #[must_use]
+    pub fn condition(&self, present: &[Value]) -> Option<Condition> {
+        let of_type = ConditionType::ImageDrift;
+        let Some(drifts) = &self.drifts else {
+            let why = "The controller runs without --image-drift and --pin-images.";
+            let unknown =
+                Condition { status: ConditionStatus::Unknown, ..Condition::unmet(of_type, "NotCompared", why) };
+            return (status_of(present, of_type)? != ConditionStatus::Unknown.as_str()).then_some(unknown);
+        };
+        let drifts: Vec<String> = drifts.values().cloned().collect();
+        Some(match drifts.is_empty() {
+            true => Condition::unmet(of_type, "ImagesUnchanged", "Every class has the image that it was made with."),
+            false => Condition::met(of_type, "ImageChanged", listed(&drifts, MOST_OF_FAILURE)),
+        })
+    }
+}
+
+impl LiveDeployment {
+    fn class_image(&self) -> Option<ClassImage> {
+        let text = self.object.metadata.annotations.as_ref()?.get(ANNOTATION)?;
+        serde_json::from_str(text).ok()
+    }
+}
+
+fn image_of(provider: &dyn Provider, provider_spec: &Value) -> Image {
+    let pointers = provider.image_pointers(provider_spec).into_iter();
+    pointers.map(|pointer| (pointer.clone(), provider_spec.pointer(&pointer).cloned().unwrap_or_default())).collect()
+}
+
+/// Puts an image into a provider spec.
+fn put(provider_spec: &mut Value, image: &Image) {
+    for (pointer, value) in image {
+        let Some((parent, member)) = pointer.rsplit_once('/') else { continue };
+        let Some(parent) = provider_spec.pointer_mut(parent).and_then(Value::as_object_mut) else { continue };
+        match value {
+            Value::Null => drop(parent.remove(member)),
+            value => drop(parent.insert(member.to_owned(), value.clone())),
+        }
+    }
+}
+
+fn text_of(machine: &MachinePlan, policy: ImagePolicy, recorded: &Image, wanted: &Image) -> String {
+    let [made_with, profile] = [recorded, wanted].map(|image| {
+        let values = image.values().filter(|value| !value.is_null());
+        let values = values.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        beginning(&values.collect::<Vec<_>>().join(" "), MOST_OF_IMAGE)
+    });
+    let what = match policy {
+        ImagePolicy::Pin => "keeps it until it is replaced",
+        ImagePolicy::Follow | ImagePolicy::Report => "gives that to new nodes",
+    };
+    let (pool, class) = (&machine.deployment.pool_name, &machine.deployment.class_name.0);
+    format!("pool {pool:?}: class {class} was made with {made_with}, the CloudProfile has {profile}; the class {what}")
+}
