@@ -3,12 +3,14 @@
 //! * [`proposal`]: the goals, stories and open questions of the proposal "AMI resolution with flavors" for Cluster API on AWS;
 //! * [`reported`]: cases that users of such look-ups have met;
 //! * [`profiles`]: CloudProfiles that are filled and checked;
+//! * [`listings`]: what the tools of clouds print;
 //! * [`needs`]: what is unused is needed by nobody, over random landscapes;
 //! * [`names`]: each name that a lookup can produce is of its own flavor, or of none.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod amis;
+mod listings;
 mod names;
 mod needs;
 mod profiles;

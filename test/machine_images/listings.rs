@@ -1,0 +1,154 @@
+//! What the tools of clouds print, as people save it, and what is known of images after it.
+
+use gardener_extension_worker::images::catalogue::Catalogue;
+use gardener_extension_worker::images::record::{ImageRecord, ImageState};
+use gardener_extension_worker::images::sources::{Listing, read};
+use serde_json::{Value, json};
+
+/// An image in a line: what machines name, where it is, who made it and when, what it is for, what is wrong with it.
+fn line(image: &ImageRecord) -> String {
+    let facts: Vec<String> =
+        image.facts.0.iter().map(|(name, values)| format!("{name}={}", values.join(","))).collect();
+    let made = image.created.map(|created| created.strftime("%F").to_string()).unwrap_or_default();
+    let mut wrong = Vec::new();
+    wrong.extend(image.deprecated.map(|deprecated| format!("deprecated {}", deprecated.strftime("%F"))));
+    if let ImageState::Unavailable(state) = &image.state {
+        wrong.push(state.clone());
+    }
+    let parts =
+        [image.reference.value.as_str(), image.place(), &image.owner, &made, &facts.join(" "), &wrong.join(" ")];
+    parts.join(" | ")
+}
+
+fn lines(listings: Vec<Listing>) -> Vec<String> {
+    let catalogue = Catalogue::new(listings).unwrap();
+    let mut lines: Vec<String> = catalogue.images().iter().map(line).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn gcloud_compute_images_list() {
+    let image = |name: &str, members: Value| {
+        let link = format!("https://www.googleapis.com/compute/v1/projects/images-public/global/images/{name}");
+        let mut image = json!({
+            "kind": "compute#image", "id": "1234567890123456789", "name": name, "selfLink": link, "status": "READY",
+            "architecture": "X86_64", "creationTimestamp": "2026-11-18T01:02:03.004-08:00", "diskSizeGb": "10",
+            "guestOsFeatures": [{"type": "UEFI_COMPATIBLE"}, {"type": "GVNIC"}], "labelFingerprint": "42WmSpB8rSM=",
+        });
+        image.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        image
+    };
+    let document = json!([
+        image("os-1", json!({})),
+        image("os-1-arm64", json!({"architecture": "ARM64", "guestOsFeatures": [{"type": "UEFI_COMPATIBLE"}]})),
+        image("os-0", json!({"deprecated": {"state": "DEPRECATED", "deprecated": "2026-10-01T00:00:00Z"}})),
+        image("os-00", json!({"deprecated": {"state": "OBSOLETE"}, "guestOsFeatures": []})),
+        image("os-2", json!({"status": "PENDING"})),
+    ]);
+    let place = "projects/images-public/global/images";
+    let both = "architecture=amd64 bootMode=uefi,legacy-bios network=gvnic,virtio";
+    assert_eq!(
+        lines(vec![read(&document, None).unwrap()]),
+        [
+            format!("{place}/os-0 | every region | images-public | 2026-11-18 | {both} | deprecated 2026-10-01"),
+            format!(
+                "{place}/os-00 | every region | images-public | 2026-11-18 | architecture=amd64 bootMode=legacy-bios network=virtio | deprecated 1970-01-01 obsolete"
+            ),
+            format!("{place}/os-1 | every region | images-public | 2026-11-18 | {both} | "),
+            format!(
+                "{place}/os-1-arm64 | every region | images-public | 2026-11-18 | architecture=arm64 bootMode=uefi network=virtio | "
+            ),
+            format!("{place}/os-2 | every region | images-public | 2026-11-18 | {both} | PENDING"),
+        ]
+    );
+}
+
+#[test]
+fn az_sig_image_version_list_with_its_definitions() {
+    let community = "/CommunityGalleries/os-0123/Images/os-gen2";
+    let versions = json!([
+        {"name": "1.0.0", "location": "westeurope", "uniqueId": format!("{community}/Versions/1.0.0"),
+         "publishedDate": "2026-09-01T08:00:00.123456+00:00", "endOfLifeDate": "2027-01-01T00:00:00+00:00",
+         "excludeFromLatest": false, "storageProfile": {"osDiskImage": {"diskSizeGb": 3, "hostCaching": "None"}}},
+        {"name": "2.0.0", "location": "westeurope", "uniqueId": format!("{community}/Versions/2.0.0"),
+         "publishedDate": "2026-11-01T08:00:00.123456+00:00", "endOfLifeDate": null},
+    ]);
+    let definitions = json!([
+        {"name": "os-gen2", "location": "westeurope", "uniqueId": community, "architecture": "x64", "hyperVGeneration": "V2",
+         "identifier": {"publisher": "p", "offer": "o", "sku": "s"}, "osState": "Generalized", "osType": "Linux"},
+    ]);
+    let own = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/images/providers/Microsoft.Compute/galleries/ours/images/os-arm";
+    let in_account = json!([
+        {"id": format!("{own}/versions/1.0.0"), "name": "1.0.0", "location": "westeurope", "provisioningState": "Failed",
+         "publishingProfile": {"publishedDate": "2026-10-01T08:00:00+00:00", "targetRegions": [{"name": "West Europe"}]}},
+    ]);
+    let in_account_definitions = json!([{"id": own, "name": "os-arm", "architecture": "Arm64", "hyperVGeneration": "V2", "provisioningState": "Succeeded"}]);
+    let documents = [&versions, &definitions, &in_account, &in_account_definitions];
+    assert_eq!(
+        lines(documents.map(|document| read(document, None).unwrap()).into()),
+        [
+            format!(
+                "{community}/Versions/1.0.0 | every region | os-0123 | 2026-09-01 | architecture=amd64 generation=gen2 | deprecated 2027-01-01"
+            ),
+            format!(
+                "{community}/Versions/2.0.0 | every region | os-0123 | 2026-11-01 | architecture=amd64 generation=gen2 | "
+            ),
+            format!(
+                "{own}/versions/1.0.0 | every region | ours | 2026-10-01 | architecture=arm64 generation=gen2 | Failed"
+            ),
+        ]
+    );
+}
+
+#[test]
+fn openstack_image_list() {
+    let listed = json!([
+        {"ID": "3b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f", "Name": "os-1", "Disk Format": "qcow2", "Container Format": "bare", "Size": 1_000,
+         "Checksum": "0", "Status": "active", "Visibility": "public", "Protected": false, "Project": "abc", "Tags": []},
+        {"ID": "4b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f", "Name": "os-2", "Status": "queued", "Project": "abc"},
+    ]);
+    // With what `openstack image show` says of each.
+    let shown = json!([
+        {"id": "3b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f", "name": "os-1", "status": "active", "owner": "abc",
+         "created_at": "2026-11-18T09:00:00Z", "properties": {"architecture": "x86_64", "hw_firmware_type": "uefi", "os_hash_algo": "sha512"}},
+    ]);
+    assert_eq!(
+        lines(vec![read(&listed, Some("eu-1")).unwrap(), read(&shown, Some("eu-1")).unwrap()]),
+        [
+            "3b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f | eu-1 | abc | 2026-11-18 | architecture=amd64 bootMode=uefi | ",
+            "4b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f | eu-1 | abc |  |  | queued",
+        ]
+    );
+    let error = read(&listed, None).unwrap_err().to_string();
+    assert!(error.contains("--source REGION=FILE"), "{error}");
+}
+
+#[test]
+fn aliyun_ecs_describe_images() {
+    let image = |id: &str, members: Value| {
+        let mut image = json!({
+            "ImageId": id, "ImageName": "os-1", "ImageOwnerAlias": "self", "ImageOwnerId": 1_234_567_890_123_456_u64,
+            "Status": "Available", "Architecture": "x86_64", "BootMode": "BIOS", "CreationTime": "2026-11-18T09:00:00Z",
+            "Tags": {"Tag": [{"TagKey": "channel", "TagValue": "stable"}]}, "IsPublic": false, "Size": 20,
+        });
+        image.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        image
+    };
+    let document = json!({
+        "PageNumber": 1, "PageSize": 10, "TotalCount": 3, "RequestId": "0", "RegionId": "cn-hangzhou",
+        "Images": {"Image": [
+            image("m-1", json!({})),
+            image("m-2", json!({"Architecture": "arm64", "BootMode": "UEFI", "ImageOwnerId": "77"})),
+            image("m-3", json!({"Status": "UnAvailable", "BootMode": "UEFI-Preferred"})),
+        ]},
+    });
+    assert_eq!(
+        lines(vec![read(&document, None).unwrap()]),
+        [
+            "m-1 | cn-hangzhou | 1234567890123456 | 2026-11-18 | architecture=amd64 bootMode=legacy-bios | ",
+            "m-2 | cn-hangzhou | 77 | 2026-11-18 | architecture=arm64 bootMode=uefi | ",
+            "m-3 | cn-hangzhou | 1234567890123456 | 2026-11-18 | architecture=amd64 bootMode=uefi,legacy-bios | UnAvailable",
+        ]
+    );
+}
