@@ -190,6 +190,61 @@ fn fill_prints_all_profiles_or_none() {
 }
 
 #[test]
+fn fill_writes_a_profile_in_the_format_that_it_has() {
+    let folder = folder();
+    let run = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        command.current_dir(folder.path());
+        outcome(command, "")
+    };
+    for cloud in ["aws", "gcp", "openstack", "alicloud"] {
+        let profile = format!("example/images/profiles/{cloud}.yaml");
+        let old = run(&["cloudprofile", "convert", "--to", "old-format", &profile]).stdout;
+        std::fs::write(folder.path().join("old.yaml"), &old).unwrap();
+        let filled = run(&[&["images", "fill", "--where", "variant=gardener_prod", "old.yaml"], &SOURCE[..]].concat());
+        assert_eq!(filled.code, 0, "{cloud}: {}", filled.stderr);
+        assert!(
+            filled.stdout.contains("2002.1.0") && !filled.stdout.contains("apabilit"),
+            "{cloud}: {}",
+            filled.stdout
+        );
+        assert!(filled.stderr.contains("gardenlinux 2002.1.0"), "{cloud}: {}", filled.stderr);
+        std::fs::write(folder.path().join("new.yaml"), &filled.stdout).unwrap();
+        let linted = run(&["cloudprofile", "lint", "--at", "2026-11-22", "new.yaml"]);
+        assert_eq!(linted.code, 0, "{cloud}: {}", linted.stdout);
+        // Nobody who had an image gets another one, which the diff of both says as well.
+        let diff = run(&["cloudprofile", "diff", "old.yaml", "new.yaml", "-o", "json"]).json();
+        assert!(!diff.to_string().contains("2001.2.0"), "{cloud}: {diff}");
+    }
+}
+
+#[test]
+fn promote_takes_what_was_there_for_some_days() {
+    let folder = folder();
+    let locked = "example/images/images.lock"; // on 2026-10-06
+    let promote = |at: &str, more: &[&str]| {
+        images(&folder, &[&["promote", locked, "prod.lock", "--days", "7", "--at", at], more].concat(), "")
+    };
+    let target = folder.path().join("prod.lock");
+    let early = promote("2026-10-12", &[]);
+    assert_eq!(early.code, 1, "{}", early.stderr);
+    assert!(early.stderr.contains("is there since 2026-10-06, less than 7 days"), "{}", early.stderr);
+    assert!(!target.exists(), "nothing was old enough");
+    let shown = promote("2026-10-13", &["--dry-run"]);
+    assert!(shown.code == 1 && !target.exists(), "{}", shown.stdout);
+    let promoted = promote("2026-10-13", &["-o", "json"]);
+    let changes = promoted.json()["changes"].as_array().unwrap().len();
+    assert_eq!((promoted.code, changes), (1, 16), "{}", promoted.stderr);
+    let ids = |path: &Path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().filter(|line| line.trim_start().starts_with("id:")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&target), ids(&folder.path().join(locked)));
+    let again = promote("2026-10-14", &[]);
+    assert_eq!((again.code, again.stdout.trim_end()), (0, "prod.lock: nothing changes."));
+}
+
+#[test]
 fn images_prints_what_is_described() {
     let folder = folder();
     let json = |arguments: &[&str], input: &str| images(&folder, &[arguments, &["-o", "json"]].concat(), input).json();

@@ -9,6 +9,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{GardenSource, one};
 use crate::cli::exit::{self, Exit};
+use crate::cli::forecast::moment;
 use crate::cli::preview::markdown::escaped;
 use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph, some};
@@ -42,8 +43,8 @@ pub(super) struct DiffArguments {
     new: PathBuf,
     #[command(flatten)]
     garden: GardenSource,
-    /// Classify versions as of this moment (RFC 3339) instead of now.
-    #[arg(long, value_name = "TIME")]
+    /// Classify versions as of this day or time instead of now.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
     /// How to print.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::exit::{self, Exit, wrong_usage};
+use super::forecast::moment;
 use super::input::{files, objects, text_of_file};
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::cluster::seed::Seed;
@@ -43,8 +44,8 @@ pub(super) struct DiagnoseArguments {
     live: bool,
     #[command(flatten)]
     seed: Seed,
-    /// The moment from which times are counted (RFC 3339) instead of now: when the files were made.
-    #[arg(long, value_name = "TIME")]
+    /// The day or time from which times are counted instead of now: when the files were made.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
     /// What to print: a page for people, or one JSON document for programs.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]

@@ -5,6 +5,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{Found, Sources};
 use crate::cli::exit::{self, Exit};
+use crate::cli::forecast::moment;
 use crate::cli::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
@@ -37,8 +38,8 @@ pub(super) struct LintArguments {
     /// Versions that expire within this number of days expire soon.
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     soon: u16,
-    /// Check as of this moment (RFC 3339) instead of now.
-    #[arg(long, value_name = "TIME")]
+    /// Check as of this day or time instead of now.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
     /// Accept what Gardener's feature gate VersionClassificationLifecycle allows.
     #[arg(long)]

@@ -6,6 +6,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::source::OneSource;
 use crate::cli::exit::{self, Exit};
+use crate::cli::forecast::moment;
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
 use crate::offer::matrix::matrix;
 use crate::offer::selection::Selection;
@@ -50,8 +51,8 @@ pub(super) struct MatrixArguments {
     /// Only combinations that Gardener admits and that get no image, of versions that have not expired.
     #[arg(long, value_enum)]
     only: Option<Only>,
-    /// Classify versions as of this moment (RFC 3339) instead of now.
-    #[arg(long, value_name = "TIME")]
+    /// Classify versions as of this day or time instead of now.
+    #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
     /// How to print; `html` is one page for a browser, which can be searched and shows how each choice came about.
     #[arg(short, long, value_parser = one_of(&["table", "json", "csv", "html"]), default_value = "table")]
