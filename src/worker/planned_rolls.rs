@@ -3,7 +3,7 @@
 //! For each pool that rolls: the inputs of its class names that change, with the digests that they get. That is all that is
 //! known of a roll before it happens, also where a Shoot and its CloudProfile are all there is: class names depend on more.
 //!
-//! `{"v":1,"saved":"2026-11-22T10:00:00Z","pools":{"web":{"image.version":"1a2b3c4d"}}}`
+//! `{"v":1,"saved":"2026-11-22T10:00:00Z","pools":{"web":{"~machineImage":"065f7bb7"}}}`
 
 use std::collections::BTreeMap;
 

@@ -225,3 +225,27 @@ fn members_of_another_form_are_refused() {
         }
     }
 }
+
+#[test]
+fn what_rolls_is_saved_for_the_controller() {
+    let files = Files::new(&[("version: 1592.4.0", "version: 1592.9.0"), ("maximum: 4", "maximum: 5")]);
+    let rolls = files.path("rolls.json");
+    let shown = files.preview(&["--save", &rolls]);
+    assert_eq!(shown.code, 5, "{shown:?}");
+    assert!(shown.stderr.ends_with("rolls.json: rolls of 1 Worker saved\n"), "{shown:?}");
+    let saved: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&rolls).unwrap()).unwrap();
+    let worker = &saved["workers"][0];
+    let planned: serde_json::Value = serde_json::from_str(worker["plannedRolls"].as_str().unwrap()).unwrap();
+    let pools = planned["pools"].as_object().unwrap();
+    assert_eq!(pools.keys().collect::<Vec<_>>(), worker["nodes"].as_object().unwrap().keys().collect::<Vec<_>>());
+    assert_eq!((&planned["v"], &planned["saved"]), (&1.into(), &saved["saved"]));
+    // Of a pool that rolls: what a person has edited, and nothing that only the landscape knows.
+    let inputs: Vec<&String> = pools.values().flat_map(|inputs| inputs.as_object().unwrap().keys()).collect();
+    assert!(!inputs.is_empty() && inputs.iter().all(|input| input.contains("machineImage")), "{planned}");
+
+    let invalid = Files::new(&[("version: 1592.4.0", "version: '9999'")]);
+    let shown = invalid.preview(&["--save", &invalid.path("rolls.json")]);
+    assert!(shown.stderr.contains("its rolls are not saved: it can't be compared, or becomes invalid"), "{shown:?}");
+    let nowhere = files.preview(&["--save", &files.path("no/such/folder.json")]);
+    assert_eq!((nowhere.code, nowhere.stdout.as_str()), (3, ""), "{nowhere:?}");
+}
