@@ -1,4 +1,4 @@
-//! How long the webhooks take for a CloudProfile of 1.5 MiB: the shipped program, asked over TLS as an API server asks.
+//! How long the webhooks take for a CloudProfile of 1.5 MiB, and for a Shoot of which fifty pools roll: the shipped program, asked over TLS as an API server asks.
 //! `cargo bench --bench admission`; docs/performance.md keeps the figures.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 
-use test_support::garden_objects::{huge_profile, review, review_of_change};
+use test_support::garden_objects::{azure_shoot, huge_profile, review, review_of_change};
 use test_support::https::Connection;
 
 /// Reviews of each kind.
@@ -57,7 +57,15 @@ async fn measure() -> Result<()> {
         ("judge a labelled profile", "/webhooks/validate", review_of_change("cloudprofiles", &labelled, &profile)),
         ("keep the flavors", "/webhooks/mutate", review("cloudprofiles", &profile)),
         ("write all flavors", "/webhooks/mutate", review("cloudprofiles", &stale)),
+        (
+            "warn of rolling nodes",
+            "/webhooks/validate",
+            review_of_change("shoots", &large_shoot("static"), &large_shoot("none")),
+        ),
     ];
+    let (_, path, body) = &cases[cases.len() - 1];
+    let answer = connection.post(path, "application/json", body).await?;
+    ensure!(answer.body.contains("nodes roll, because"), "nobody is warned: {}", answer.body);
     let size = profile.to_string().len();
     println!("CloudProfile of {size} bytes, {REVIEWS} reviews each, one after the other, milliseconds");
     println!("{:<28}{:>8}{:>8}{:>8}{:>8}", "", "p50", "p90", "p99", "max");
@@ -83,6 +91,21 @@ async fn measure() -> Result<()> {
     print("judge, 4 at a time", times);
     println!("highest memory: {} MiB", highest_memory(program.0.id())? >> 10);
     Ok(())
+}
+
+/// A Shoot with fifty pools and a policy for all of their kubelets.
+fn large_shoot(policy: &str) -> Value {
+    let mut shoot = azure_shoot("garden-bench");
+    shoot["spec"]["kubernetes"] = json!({"version": "1.33.1", "kubelet": {"cpuManagerPolicy": policy}});
+    let mut pool = shoot["spec"]["provider"]["workers"][0].clone();
+    pool["machine"]["image"] = json!({"name": "linux", "version": "1.0.0"});
+    let pools = (0..50).map(|number| {
+        let mut pool = pool.clone();
+        pool["name"] = format!("pool-{number}").into();
+        pool
+    });
+    shoot["spec"]["provider"]["workers"] = pools.collect();
+    shoot
 }
 
 fn start(folder: &Path, port: u16) -> Result<Program> {

@@ -1,5 +1,5 @@
 //! How long a preview of a landscape takes from a terminal: 10,000 Shoots in files against a changed CloudProfile.
-//! `cargo bench --bench shoots`; docs/preview.md says what is wanted.
+//! `cargo bench --bench shoots`; docs/preview.md says what is wanted. `SHOOTS` sets another number of them.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a benchmark of inputs that are written here")]
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const SHOOTS: usize = 10_000;
+const PROJECTS: usize = 100;
 const EXAMPLE: &str = include_str!("../test/cli/shoots.yaml");
 
 fn main() {
@@ -17,15 +17,17 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
+    let wanted = std::env::var("SHOOTS").ok().and_then(|number| number.parse().ok());
+    let each = wanted.unwrap_or(10_000_usize).div_ceil(PROJECTS);
     let folder = tempfile::tempdir().expect("a folder");
     let (profile, shoot) = EXAMPLE.split_once("---\n").expect("a profile and a Shoot");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
     write("old.yaml", profile);
     write("new.yaml", &profile.replace("greatest:1592.4.0", "newest:1592.4.0"));
-    for project in 0..100 {
+    for project in 0..PROJECTS {
         let shoots = folder.path().join(format!("shoots/p{project}"));
         fs::create_dir_all(&shoots).expect("a folder");
-        for number in 0..SHOOTS / 100 {
+        for number in 0..each {
             let text = shoot.replace(
                 "name: canary, namespace: garden-meadow",
                 &format!("name: s{number}, namespace: garden-p{project}"),
@@ -34,10 +36,21 @@ fn main() {
             fs::write(shoots.join(format!("s{number}.yaml")), text).expect("a file");
         }
     }
-    for edit in ["nothing", "the CloudProfile"] {
-        let new = if edit == "nothing" { "old.yaml" } else { "new.yaml" };
-        let (seconds, kilobytes) = run(folder.path(), &["--profiles", "old.yaml", "--cloudprofile", new, "shoots"]);
-        println!("{SHOOTS} Shoots, {edit} changed: {seconds:.2} s, peak {} MiB", kilobytes / 1024);
+    let cached = ["--cache", "cache"];
+    for (what, new, options) in [
+        ("nothing changed", "old.yaml", &[][..]),
+        ("the CloudProfile changed", "new.yaml", &[]),
+        ("the same, kept", "new.yaml", &cached),
+        ("one Shoot changed, the others kept", "new.yaml", &cached),
+    ] {
+        if what.starts_with("one Shoot") {
+            let file = "shoots/p0/s0.yaml";
+            let text = fs::read_to_string(folder.path().join(file)).expect("a Shoot");
+            write(file, &text.replace("maxSurge: 3", "maxSurge: 2"));
+        }
+        let arguments = [&["--profiles", "old.yaml", "--cloudprofile", new, "shoots"], options].concat();
+        let (seconds, kilobytes) = run(folder.path(), &arguments);
+        println!("{} Shoots, {what}: {seconds:.2} s, peak {} MiB", each * PROJECTS, kilobytes / 1024);
     }
 }
 

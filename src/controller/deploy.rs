@@ -79,11 +79,7 @@ pub(crate) async fn deploy(
     steps.done("dependencies");
     let deploy = Deploy {
         worker,
-        desired: DesiredState::new(context.provider, inputs, CloudView::Context)?.with_images(
-            context.provider,
-            context.controller.image_policy,
-            &live,
-        ),
+        desired: desired(context, inputs, &live)?,
         inputs,
         dependencies: &dependencies,
         has_moved,
@@ -121,6 +117,15 @@ pub(crate) async fn deploy(
         ..result
     }
     .publishing_what_fits())
+}
+
+fn desired<'a>(
+    context: &ReconcileContext<'_>,
+    inputs: WorkerContext<'a>,
+    live: &MachineObjects,
+) -> Result<DesiredState<'a>, WorkerError> {
+    let desired = DesiredState::new(context.provider, inputs, CloudView::Context)?;
+    Ok(desired.with_images(context.provider, context.controller.image_policy, live))
 }
 
 async fn ensure_dependencies(

@@ -13,6 +13,7 @@
 //! * [`mod@lint`]: what is wrong with a profile, or will be;
 //! * [`convert`]: from the old format to capabilities and back; [`minimize`]: the same in fewer bytes;
 //! * [`equivalence`]: whether two profiles give the same machine types the same images; [`diff`]: what an edit does to those who use it;
+//! * `merged`: a NamespacedCloudProfile with its parent;
 //! * `document`: the parts of the document that change; `suffix`: what version suffixes stand for.
 
 pub mod convert;
@@ -21,6 +22,7 @@ mod document;
 pub mod equivalence;
 pub mod lint;
 pub mod matrix;
+mod merged;
 pub mod minimize;
 pub mod offered;
 pub mod profile;
@@ -28,6 +30,7 @@ pub mod resolution;
 pub mod selection;
 mod suffix;
 
+pub use merged::merged;
 pub use offered::Offer;
 pub use profile::{Profile, ProfileError};
 pub use resolution::Resolution;

@@ -1,10 +1,12 @@
 //! A changed input that is to blame for what becomes of a placement.
 
+use serde::{Deserialize, Serialize};
+
 use super::difference::Change;
 use super::rule::Effect;
 
 /// A changed input and what it does to a placement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cause {
     /// The change.
     pub change: Change,

@@ -1,7 +1,7 @@
 //! CloudProfiles, shared by content: a landscape has thousands of Workers and a handful of profiles, so each profile is
 //! decoded and compared once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -116,62 +116,6 @@ impl CloudProfiles {
     }
 }
 
-/// CloudProfiles that Shoots may name.
-#[derive(Clone, Debug, Default)]
-pub struct NamedProfiles(BTreeMap<String, Arc<SharedCloudProfile>>);
-
-impl NamedProfiles {
-    /// Keeps a CloudProfile, or what became of a NamespacedCloudProfile.
-    ///
-    /// # Errors
-    /// When a member has the wrong type.
-    pub fn add(&mut self, mut profile: Value, shared: &CloudProfiles) -> Result<(), DecodeError> {
-        let of = |member: &str| profile["metadata"][member].as_str().unwrap_or_default().to_owned();
-        let mut name = of("name");
-        if profile["kind"] == "NamespacedCloudProfile" {
-            name = format!("{}/{name}", of("namespace"));
-            let made = profile.pointer("/status/cloudProfileSpec").cloned().unwrap_or_default();
-            profile["spec"] = made;
-        }
-        self.0.insert(name, shared.share(profile)?);
-        Ok(())
-    }
-
-    /// The profile of a name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Arc<SharedCloudProfile>> {
-        self.0.get(name)
-    }
-
-    /// With those of another one, which come first.
-    #[must_use]
-    pub fn overlaid_by(mut self, other: &Self) -> Self {
-        self.0.extend(other.0.iter().map(|(name, profile)| (name.clone(), Arc::clone(profile))));
-        self
-    }
-
-    /// The name of the profile that a Shoot wants; that of a NamespacedCloudProfile begins with the project's namespace.
-    #[must_use]
-    pub fn name_for(shoot: &Value) -> String {
-        let spec = &shoot["spec"];
-        let reference = spec["cloudProfile"]["name"].as_str().or(spec["cloudProfileName"].as_str()).unwrap_or_default();
-        match spec["cloudProfile"]["kind"].as_str() {
-            Some("NamespacedCloudProfile") => {
-                format!("{}/{reference}", shoot["metadata"]["namespace"].as_str().unwrap_or_default())
-            }
-            _ => reference.to_owned(),
-        }
-    }
-
-    /// Whether both have the same profiles, of the same collection.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        let is_same = |((one, left), (other, right)): (Entry<'_>, Entry<'_>)| one == other && Arc::ptr_eq(left, right);
-        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(is_same)
-    }
-}
-
-type Entry<'a> = (&'a String, &'a Arc<SharedCloudProfile>);
 type ReadProfile = Result<Arc<SharedCloudProfile>, DecodeError>;
 
 /// The changes between two profiles, and the profiles with some of them.

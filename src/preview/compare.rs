@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::cause::Cause;
@@ -32,7 +33,7 @@ pub enum Baseline {
 }
 
 /// What becomes of one Worker.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WorkerChange {
     /// Namespace of the Worker.
     pub namespace: String,
@@ -225,6 +226,8 @@ fn placement_change(
         nodes: Nodes { before, after, affected, seen },
         old_class: old.map(|old| old.class_name.clone()),
         new_class: new.map(|new| new.class_name.clone()),
+        old_machine: old.and_then(Placement::machine),
+        new_machine: new.and_then(Placement::machine),
         surge: new.filter(|_| verdict.is_roll()).and_then(|new| surge_plan(&new.deployment, before)),
         causes: Vec::new(),
         hash_inputs: if verdict.is_roll() { hash_inputs(old, new) } else { Vec::new() },

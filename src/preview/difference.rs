@@ -6,10 +6,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// The object that a change is in.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ChangedObject {
     /// The Worker.
     Worker,
@@ -29,24 +31,25 @@ pub enum ChangedObject {
 }
 
 /// One step of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
     /// A member of a struct.
     Member(String),
     /// A key of a map, such as a label.
     Key(String),
     /// An entry of a list, by what names it.
-    Entry(Vec<(&'static str, String)>),
+    #[serde(deserialize_with = "entry")]
+    Entry(Name),
     /// An entry of a list, by position.
     Index(usize),
 }
 
 /// Where a change is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Path(pub Vec<Step>);
 
 /// One change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The object.
     pub object: ChangedObject,
@@ -61,7 +64,7 @@ pub struct Change {
 }
 
 /// What a change does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChangeKind {
     /// Sets or removes a member.
     Value,
@@ -204,7 +207,18 @@ impl Finder<'_> {
     }
 }
 
+/// What names an entry of a list: members with their values.
 type Name = Vec<(&'static str, String)>;
+
+/// A name whose members are among those that name entries.
+fn entry<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+    let written: Vec<(String, String)> = Vec::deserialize(deserializer)?;
+    let known = |(member, text): (String, String)| {
+        let mut members = NAMES.iter().copied().flatten().copied();
+        Some((members.find(|known| *known == member)?, text))
+    };
+    written.into_iter().map(known).collect::<Option<_>>().ok_or_else(|| D::Error::custom("no name of an entry"))
+}
 
 fn names_of(entries: &[Value], members: &[&'static str]) -> Option<Vec<Name>> {
     let names: Vec<Name> = entries.iter().map(|entry| name_of(entry, members)).collect::<Option<_>>()?;

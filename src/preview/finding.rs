@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::difference::{Change, ChangedObject, Step};
 use super::placement::{Placement, is_paused};
 use super::placement_change::PlacementChange;
 use super::rule::Verdict;
 use crate::api::gardener::ErrorCode;
+use crate::api::gotext::duration::Duration;
 
 /// What kind of finding it is; the words are stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
     /// The new inputs can't be planned, although the old ones could: what there is stays as it is.
@@ -34,6 +35,12 @@ pub enum FindingKind {
     MachinesDeleted,
     /// Several zones of a pool roll at the same time.
     ZonesAtOnce,
+    /// How long the roll of a pool takes by its settings.
+    RollPace,
+    /// More machines come for a time than a cloud has left.
+    CapacityExceeded,
+    /// No limit is known for the machines that come.
+    CapacityUnknown,
     /// A person must select the machines that are updated.
     ManualUpdate,
     /// The deployment is paused: nothing rolls until it isn't.
@@ -56,6 +63,8 @@ impl FindingKind {
             Self::CannotBePlanned | Self::StillCannotBePlanned | Self::CannotBeJudged => Severity::Error,
             Self::ManualUpdate
             | Self::ZonesAtOnce
+            | Self::RollPace
+            | Self::CapacityUnknown
             | Self::Paused
             | Self::CouldNotBePlanned
             | Self::Presumed
@@ -66,7 +75,7 @@ impl FindingKind {
 }
 
 /// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Something can't be done.
@@ -78,7 +87,7 @@ pub enum Severity {
 }
 
 /// One finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// How much it matters.
@@ -167,25 +176,51 @@ pub(super) fn findings_of_placement(
 /// What there is to say about the zones of a pool together.
 pub(super) fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
     let pools: BTreeSet<&str> = placements.iter().map(|change| change.pool.as_str()).collect();
-    pools
-        .into_iter()
-        .filter_map(|pool| {
-            let rolling = placements
-                .iter()
-                .filter(|change| change.pool == pool && change.verdict == Verdict::Roll && change.nodes.affected > 0);
-            let numbers = rolling.filter_map(|change| change.surge.as_ref()).map(|surge| (surge.above, surge.missing));
-            let (zones, above, missing) = numbers.fold((0_u32, 0, 0), |(zones, above, missing), numbers| {
-                (zones + 1, above + numbers.0, missing + numbers.1)
-            });
-            (zones > 1).then(|| {
-                Finding::of_pool(
-                    FindingKind::ZonesAtOnce,
-                    pool,
-                    format!("{zones} zones roll at the same time: up to {above} more and up to {missing} fewer nodes at once"),
-                )
-            })
-        })
-        .collect()
+    let of_pool = |pool: &str| {
+        let is_rolling = |change: &&PlacementChange| {
+            change.pool == pool && change.verdict == Verdict::Roll && change.nodes.affected > 0
+        };
+        let rolling: Vec<&PlacementChange> = placements.iter().filter(is_rolling).collect();
+        [zones_at_once(pool, &rolling), roll_pace(pool, &rolling)]
+    };
+    pools.into_iter().flat_map(of_pool).flatten().collect()
+}
+
+fn zones_at_once(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
+    let numbers = rolling.iter().filter_map(|change| change.surge.as_ref());
+    let numbers = numbers.map(|surge| (surge.above, surge.missing));
+    let (zones, above, missing) = numbers.fold((0_u32, 0_i64, 0_i64), |(zones, above, missing), numbers| {
+        (zones + 1, above.saturating_add(numbers.0), missing.saturating_add(numbers.1))
+    });
+    (zones > 1).then(|| {
+        Finding::of_pool(
+            FindingKind::ZonesAtOnce,
+            pool,
+            format!("{zones} zones roll at the same time: up to {above} more and up to {missing} fewer nodes at once"),
+        )
+    })
+}
+
+/// The slowest zone counts.
+fn roll_pace(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
+    let pace = rolling.iter().filter_map(|change| change.surge.as_ref()?.pace).max()?;
+    let nodes = rolling.iter().map(|change| change.nodes.affected).fold(0, i64::saturating_add);
+    let least = if rolling.iter().all(|change| change.nodes.seen) { "" } else { "at least " };
+    let [nodes, rounds] = [(nodes, "node"), (pace.rounds, "round")]
+        .map(|(number, noun)| format!("{number} {noun}{}", if number == 1 { "" } else { "s" }));
+    let [longest, shortest, ready, creation, drain] = [
+        pace.longest_seconds,
+        pace.shortest_seconds,
+        pace.min_ready_seconds,
+        pace.creation_timeout_seconds,
+        pace.drain_timeout_seconds,
+    ]
+    .map(|seconds| Duration::from_nanoseconds(seconds.saturating_mul(1_000_000_000)));
+    let message = format!(
+        "{least}{nodes} in {rounds}, roughly {shortest} to {longest}: by the settings, in each round new nodes take up to {creation} to \
+         come and {ready} to count, and old ones up to {drain} to drain"
+    );
+    Some(Finding::of_pool(FindingKind::RollPace, pool, message))
 }
 
 /// gardenlet derives the name of the node-agent secret from these fields of a pool. A file in which they change without

@@ -39,17 +39,40 @@ pub struct ShootSource {
     pub now: Timestamp,
     /// `status.providerStatus` of the Infrastructure, where it is known.
     pub infrastructure_status: Option<Value>,
+    /// The public key for nodes, where it is known.
+    pub ssh_public_key: Option<String>,
     /// How the landscape reserves resources; `None` where the old Shoot says it, else statically.
     pub reservation: Option<Reservation>,
     /// Whether new Shoots get node-local DNS.
     pub node_local_dns: bool,
+    /// The Worker that the Shoot has on its seed, where that is known.
+    pub existing: Option<ExistingWorker>,
+}
+
+/// The Worker that a Shoot has on its seed. Others than gardenlet may have written to it, and its status names images that it keeps:
+/// only what an edit of the Shoot changes is changed in it.
+#[derive(Clone, Debug)]
+pub struct ExistingWorker {
+    /// The Worker.
+    pub(super) worker: Arc<Document<Worker>>,
+    /// What gardenlet makes of the Shoot before the edit.
+    pub(super) made: Arc<Value>,
+    /// The Secrets that it refers to.
+    pub(super) secrets: Arc<Secrets>,
 }
 
 impl ShootSource {
     /// Everything but the time as it is presumed.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
-        Self { now, infrastructure_status: None, reservation: None, node_local_dns: false }
+        Self {
+            now,
+            infrastructure_status: None,
+            ssh_public_key: None,
+            reservation: None,
+            node_local_dns: false,
+            existing: None,
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //! ```
 //!
 //! * `inputs`, `cloud_profile`: what a Worker is planned from, as documents; CloudProfiles are shared by content;
+//! * `named_profiles`: those that Shoots name;
 //! * `maintenance`: the same behind the next maintenance window;
 //! * `shoot_source`: the same from a Shoot, as gardenlet would write it;
 //! * `presumption`: what a Shoot does not tell, and where that decides;
@@ -16,10 +17,11 @@
 //! * `rule`: when machine-controller-manager replaces or updates machines;
 //! * `difference`: two documents as a list of named changes that can be applied one by one;
 //! * `trials`, `cause`: which of these changes are to blame;
-//! * `surge`, `finding`: how a roll proceeds, and what a person should know before;
+//! * `surge`, `finding`: how a roll proceeds, and what a person should know before; `capacity`, `machine_size`: whether its machines fit;
 //! * [`compare()`], `placement_change`: all of it for one Worker;
 //! * `dry_run`: what a reconcile would write now, for a controller that only watches.
 
+mod capacity;
 mod cause;
 mod cloud_profile;
 mod compare;
@@ -27,7 +29,9 @@ mod difference;
 pub(crate) mod dry_run;
 mod finding;
 mod inputs;
+mod machine_size;
 mod maintenance;
+mod named_profiles;
 mod placement;
 mod placement_change;
 mod presumption;
@@ -37,16 +41,20 @@ mod shoot_source;
 mod surge;
 mod trials;
 
+pub use capacity::{Limit, LimitUnit, LimitedTypes, judge_capacity};
 pub use cause::Cause;
+pub use cloud_profile::CloudProfiles;
 pub(crate) use cloud_profile::SharedCloudProfile;
-pub use cloud_profile::{CloudProfiles, NamedProfiles};
 pub use compare::{Baseline, WorkerChange, compare};
 pub use difference::{Change, ChangeKind, ChangedObject, Path, Step};
 pub use finding::{Finding, FindingKind, Severity};
-pub use inputs::{Inputs, ShootSource};
+pub use inputs::{ExistingWorker, Inputs, ShootSource};
+pub use machine_size::MachineSize;
 pub use maintenance::{Maintained, NoMaintenance, after_next_window};
+pub use named_profiles::NamedProfiles;
 pub use placement_change::{Nodes, PlacementChange};
 pub use presumption::Presumption;
 pub(crate) use rendered_pools::{Failure, worker_context};
 pub use rule::{Effect, Verdict};
-pub use surge::SurgePlan;
+pub(crate) use shoot_source::technical_id;
+pub use surge::{Pace, SurgePlan};

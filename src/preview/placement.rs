@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::machine_size::MachineSize;
 use crate::api::gardener::MachineDeploymentStatus;
 use crate::pool::hash::HashItems;
 use crate::provider::UserData;
@@ -52,6 +53,11 @@ impl Placement {
 
     pub(super) fn priority_differs(&self, other: &Self) -> bool {
         matches!((self.bounds, other.bounds), (Some(left), Some(right)) if left.priority != right.priority)
+    }
+
+    /// What a machine takes, as far as its class tells.
+    pub(super) fn machine(&self) -> Option<MachineSize> {
+        MachineSize::of_class(self.class.as_ref()?)
     }
 
     /// Whether a machine made now would be like one made then.

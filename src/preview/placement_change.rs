@@ -1,12 +1,15 @@
 //! What becomes of one pool in one zone.
 
+use serde::{Deserialize, Serialize};
+
 use super::cause::Cause;
+use super::machine_size::MachineSize;
 use super::rule::Verdict;
 use super::surge::SurgePlan;
 use crate::worker::class_inputs::ChangedInputs;
 
 /// Machines of one placement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nodes {
     /// Before.
     pub before: i64,
@@ -19,7 +22,7 @@ pub struct Nodes {
 }
 
 /// What becomes of one pool in one zone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PlacementChange {
     /// Name of the pool.
     pub pool: String,
@@ -39,6 +42,10 @@ pub struct PlacementChange {
     pub old_class: Option<String>,
     /// The class after.
     pub new_class: Option<String>,
+    /// A machine before, where the class tells.
+    pub old_machine: Option<MachineSize>,
+    /// A machine after, where the class tells.
+    pub new_machine: Option<MachineSize>,
     /// How a roll or an update proceeds.
     pub surge: Option<SurgePlan>,
     /// Who is to blame, with what each does.

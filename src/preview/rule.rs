@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::placement::Placement;
@@ -26,7 +26,7 @@ const TAKEN_OVER: [&str; 9] = [
 ];
 
 /// What becomes of the machines of one pool in one zone; the strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Verdict {
     /// Every node is replaced.
     #[serde(rename = "ROLL")]
@@ -47,6 +47,7 @@ pub enum Verdict {
     #[serde(rename = "METADATA")]
     Metadata,
     /// Nothing changes.
+    #[default]
     #[serde(rename = "NONE")]
     None,
 }
@@ -84,7 +85,7 @@ impl fmt::Display for Verdict {
 }
 
 /// What a change does to one placement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effect {
     /// What becomes of the machines there are.

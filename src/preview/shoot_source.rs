@@ -4,13 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::cloud_profile::SharedCloudProfile;
+use super::difference::{ChangedObject, apply, difference};
 use super::finding::FindingKind;
-use super::inputs::{Document, Inputs, ShootSource};
+use super::inputs::{Document, ExistingWorker, Inputs, ShootSource};
 use super::rendered_pools::Failure;
-use crate::api::secret::{SecretContent, Secrets};
+use crate::api::gardener::Worker;
+use crate::api::secret::SecretContent;
 use crate::provider::Providers;
 use crate::shoot::{Garden, Reservation, Surroundings, is_stored, stored_shoot, worker};
 
@@ -56,6 +60,17 @@ pub(super) fn both_made(
     Ok((old, new.map_err(|failure| (FindingKind::CannotBePlanned, failure))?))
 }
 
+impl ExistingWorker {
+    /// The Worker after an edit of its Shoot, of which `made` is made.
+    fn edited(&self, made: &Value) -> Arc<Document<Worker>> {
+        let changes = difference(&ChangedObject::Worker, &self.made, made, &["spec"]);
+        match changes.is_empty() {
+            true => Arc::clone(&self.worker),
+            false => Arc::new(Document::new(apply(&self.worker.value, &changes))),
+        }
+    }
+}
+
 /// The uid of a Shoot that has none yet.
 const PRESUMED_UID: &str = "00000000-0000-0000-0000-000000000000";
 
@@ -69,10 +84,8 @@ impl ShootSource {
         if let (None, Some(status)) = (shoot.get("status"), before.and_then(|before| before.get("status"))) {
             set(&mut shoot, &[], "status", status.clone());
         }
-        if shoot["status"]["technicalID"].as_str().unwrap_or_default().is_empty() {
-            let technical_id = technical_id(&shoot);
-            set(&mut shoot, &["status"], "technicalID", technical_id.into());
-        }
+        let technical_id = technical_id(&shoot);
+        set(&mut shoot, &["status"], "technicalID", technical_id.into());
         if shoot["metadata"]["uid"].is_null() {
             let uid = before.map_or_else(|| PRESUMED_UID.into(), |before| before["metadata"]["uid"].clone());
             set(&mut shoot, &["metadata"], "uid", uid);
@@ -92,9 +105,27 @@ impl ShootSource {
         Ok(Inputs { shoot: Some(Arc::new(Document::new(stored))), ..written.clone() })
     }
 
-    /// The Worker of a stored Shoot; node templates stay as they were in `before`.
+    /// The inputs of a stored Shoot with its Worker; node templates stay as they were in `before`.
     pub(super) fn made(&self, stored: &Inputs, before: Option<&Inputs>) -> Result<Inputs, Failure> {
-        let (Some(shoot), Some(profile)) = (&stored.shoot, &stored.cloud_profile) else { return Ok(stored.clone()) };
+        let Some(written) = self.written(stored, before)? else { return Ok(stored.clone()) };
+        let existing = self.existing.as_ref();
+        let made =
+            existing.map_or_else(|| Arc::new(Document::new(written.clone())), |existing| existing.edited(&written));
+        let mut inputs = Inputs { worker: made, ..stored.clone() };
+        let mut secrets = existing.map(|existing| (*existing.secrets).clone()).unwrap_or_default();
+        let unread = Arc::new(SecretContent::unread(BTreeMap::new()));
+        for (namespace, name) in inputs.secret_references() {
+            if secrets.get(&namespace, &name).is_none() {
+                secrets.insert(&namespace, &name, Arc::clone(&unread));
+            }
+        }
+        inputs.secrets = Arc::new(secrets);
+        Ok(inputs)
+    }
+
+    /// The Worker that gardenlet writes; `None` without a Shoot or a CloudProfile.
+    fn written(&self, stored: &Inputs, before: Option<&Inputs>) -> Result<Option<Value>, Failure> {
+        let (Some(shoot), Some(profile)) = (&stored.shoot, &stored.cloud_profile) else { return Ok(None) };
         let complete = profile.complete().map_err(|error| Failure::unreadable(&error.within("CloudProfile")))?;
         let provider = &shoot.value["spec"]["provider"];
         let pools = provider["workers"].as_array().into_iter().flatten();
@@ -105,21 +136,33 @@ impl ShootSource {
         let infrastructure = self.infrastructure_status.clone().or_else(presumed);
         let unknown =
             || Failure { code: None, message: "nothing is known of the infrastructure of such a Shoot".to_owned() };
+        let existing = self.existing.as_ref().map(|existing| &existing.worker);
+        let existing = before.map(|before| &before.worker).or(existing);
         let surroundings = Surroundings {
             infrastructure_status: Some(infrastructure.as_ref().ok_or_else(unknown)?),
-            ssh_public_key: None,
-            existing_worker: before.map(|before| &before.worker.value["spec"]),
+            ssh_public_key: self.ssh_public_key.as_deref(),
+            existing_worker: existing.map(|existing| &existing.value["spec"]),
             is_bootstrapping: false,
         };
-        let made = worker(&shoot.value, complete, &surroundings)?;
-        let mut inputs = Inputs { worker: Arc::new(Document::new(made)), ..stored.clone() };
-        let mut secrets = Secrets::default();
-        let unread = Arc::new(SecretContent::unread(BTreeMap::new()));
-        for (namespace, name) in inputs.secret_references() {
-            secrets.insert(&namespace, &name, Arc::clone(&unread));
-        }
-        inputs.secrets = Arc::new(secrets);
-        Ok(inputs)
+        Ok(Some(worker(&shoot.value, complete, &surroundings)?))
+    }
+
+    /// The same where the Worker of a Shoot is known, with its Cluster.
+    ///
+    /// # Errors
+    /// When gardenlet would make no Worker of that Shoot.
+    pub(crate) fn with_worker(&self, of_seed: &Inputs) -> Result<Self, Failure> {
+        let spec = &of_seed.worker.value["spec"];
+        let infrastructure = spec.get("infrastructureProviderStatus").filter(|status| !status.is_null());
+        let key = spec["sshPublicKey"].as_str().and_then(|key| String::from_utf8(STANDARD.decode(key).ok()?).ok());
+        let mut known = Self { infrastructure_status: infrastructure.cloned(), ssh_public_key: key, ..self.clone() };
+        let written = known.written(&known.stored(of_seed, None)?, Some(of_seed))?;
+        known.existing = written.map(|made| ExistingWorker {
+            worker: Arc::clone(&of_seed.worker),
+            made: Arc::new(made),
+            secrets: Arc::clone(&of_seed.secrets),
+        });
+        Ok(known)
     }
 }
 
@@ -149,8 +192,12 @@ fn set(shoot: &mut Value, parents: &[&str], member: &str, value: Value) {
     }
 }
 
-/// The name that Gardener gives a shoot on its seed, for a manifest that has none yet.
-fn technical_id(shoot: &Value) -> String {
-    let [namespace, name] = ["namespace", "name"].map(|member| shoot["metadata"][member].as_str().unwrap_or_default());
-    format!("shoot--{}--{name}", namespace.strip_prefix("garden-").unwrap_or(namespace))
+/// The name of a shoot on its seed; that of a manifest is the one that Gardener gives it.
+pub(crate) fn technical_id(shoot: &Value) -> String {
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    text(&shoot["status"]["technicalID"]).unwrap_or_else(|| {
+        let [namespace, name] =
+            ["namespace", "name"].map(|member| shoot["metadata"][member].as_str().unwrap_or_default());
+        format!("shoot--{}--{name}", namespace.strip_prefix("garden-").unwrap_or(namespace))
+    })
 }

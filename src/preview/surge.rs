@@ -1,11 +1,13 @@
 //! How a roll or an update in place proceeds: how many machines more and how many fewer at a time
 //! (machine-controller-manager v0.62, `ResolveFenceposts`).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::api::gotext::duration::Duration;
+
 /// The numbers of one deployment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SurgePlan {
     /// `maxSurge` of the deployment.
@@ -21,9 +23,35 @@ pub struct SurgePlan {
     /// Whether both numbers came to 0, and one missing machine is taken instead.
     pub both_zero: bool,
     /// Paths of bounds that are neither a number nor a percentage; they count as 0.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub malformed: Vec<String>,
+    /// How long a roll takes by the settings; absent without machines, and where they are updated in place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
 }
+
+/// How long a roll takes by its settings, in seconds. What machines take to start and nodes to drain nobody knows before: only what
+/// they may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pace {
+    /// At the longest: each round takes all that it may.
+    pub longest_seconds: i64,
+    /// At the shortest: machines are there at once, and old ones go at once.
+    pub shortest_seconds: i64,
+    /// As many machines as may be replaced at a time are one round.
+    pub rounds: i64,
+    /// How long a new machine must be ready before it counts.
+    pub min_ready_seconds: i64,
+    /// How long a machine may take until its node is there.
+    pub creation_timeout_seconds: i64,
+    /// How long a node may take to be drained.
+    pub drain_timeout_seconds: i64,
+}
+
+/// What machine-controller-manager takes where the pool says nothing, in seconds.
+const CREATION_TIMEOUT: i64 = 20 * 60;
+const DRAIN_TIMEOUT: i64 = 2 * 60 * 60;
 
 /// The plan of a MachineDeployment document with that many replicas; `None` without a strategy that has bounds.
 pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan> {
@@ -47,14 +75,40 @@ pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan>
     if both_zero {
         missing = 1;
     }
+    let missing = missing.min(replicas);
+    let pace = if in_place { None } else { pace(deployment, replicas, above.saturating_add(missing)) };
     Some(SurgePlan {
+        pace,
         max_surge: text(surge),
         max_unavailable: text(unavailable),
         above,
-        missing: missing.min(replicas),
+        missing,
         manual,
         both_zero,
         malformed,
+    })
+}
+
+fn pace(deployment: &Value, replicas: i64, at_once: i64) -> Option<Pace> {
+    if replicas <= 0 || at_once <= 0 {
+        return None;
+    }
+    let timeout = |member: &str, default: i64| {
+        let text = deployment.pointer("/spec/template/spec").and_then(|spec| spec.get(member)?.as_str());
+        let parsed = text.and_then(|text| Duration::parse(text).ok());
+        parsed.map_or(default, |timeout| (timeout.nanoseconds() / 1_000_000_000).max(0))
+    };
+    let min_ready_seconds =
+        deployment.pointer("/spec/minReadySeconds").and_then(Value::as_i64).unwrap_or_default().max(0);
+    let [creation, drain] = [timeout("creationTimeout", CREATION_TIMEOUT), timeout("drainTimeout", DRAIN_TIMEOUT)];
+    let rounds = replicas.saturating_add(at_once - 1) / at_once;
+    Some(Pace {
+        longest_seconds: min_ready_seconds.saturating_add(creation).saturating_add(drain).saturating_mul(rounds),
+        shortest_seconds: min_ready_seconds.saturating_mul(rounds),
+        rounds,
+        min_ready_seconds,
+        creation_timeout_seconds: creation,
+        drain_timeout_seconds: drain,
     })
 }
 
@@ -96,6 +150,26 @@ mod tests {
         assert_eq!(plan(&json!(0), &json!("10%"), 5), (0, 1, true));
         assert_eq!(plan(&json!(0), &json!(0), 0), (0, 0, true));
         assert_eq!(plan(&json!(1), &json!(null), 5), (1, 0, false));
+    }
+
+    #[test]
+    fn a_roll_takes_as_many_rounds_as_its_bounds_make_of_it() {
+        let pace = |surge: Value, missing: Value, replicas: i64, of_template: Value| {
+            let bounds = json!({"maxSurge": surge, "maxUnavailable": missing});
+            let strategy = json!({"type": "RollingUpdate", "rollingUpdate": bounds});
+            let spec = json!({"strategy": strategy, "minReadySeconds": 500, "template": {"spec": of_template}});
+            let pace = surge_plan(&json!({"spec": spec}), replicas).unwrap().pace;
+            pace.map(|pace| (pace.rounds, pace.shortest_seconds, pace.longest_seconds))
+        };
+        assert_eq!(pace(json!(3), json!(0), 7, json!({})), Some((3, 1500, 3 * (500 + 1200 + 7200))));
+        assert_eq!(
+            pace(json!("50%"), json!("50%"), 7, json!({"drainTimeout": "10m0s"})),
+            Some((1, 500, 500 + 1200 + 600))
+        );
+        assert_eq!(pace(json!(0), json!(0), 2, json!({"creationTimeout": "-1s"})), Some((2, 1000, 2 * (500 + 7200))));
+        assert_eq!(pace(json!(1), json!(0), 0, json!({})), None);
+        let longest = pace(json!(1), json!(0), i64::MAX, json!({"drainTimeout": "2562047h"})).unwrap();
+        assert_eq!(longest.2, i64::MAX, "nothing overflows");
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod golden;
 mod images;
 mod json;
 mod preview;
+mod preview_cache;
+mod preview_capacity;
 mod preview_ci;
 mod preview_git;
 mod preview_shoots;

@@ -77,6 +77,87 @@ fn a_changed_cloudprofile_over_all_shoots() {
     assert!(shown.stdout.contains("existing nodes stay, new nodes differ"), "{shown:?}");
 }
 
+/// What a project adds to a CloudProfile, as it stands in a repository: without a status.
+const OWN_PROFILE: &str = "
+kind: NamespacedCloudProfile
+metadata: {name: own, namespace: garden-meadow}
+spec:
+  parent: {kind: CloudProfile, name: az}
+  machineImages:
+  - name: gardenlinux
+    versions: [{version: 1592.5.0, architectures: [amd64]}]
+  providerConfig:
+    apiVersion: azure.provider.extensions.gardener.cloud/v1alpha1
+    kind: CloudProfileConfig
+    machineImages: [{name: gardenlinux, versions: [{version: 1592.5.0, urn: \"sap:gardenlinux:own:1592.5.0\"}]}]
+";
+
+/// A changed profile reaches those that name it, those of projects that extend it, and nobody else.
+#[test]
+fn a_changed_profile_reaches_those_that_name_or_extend_it() {
+    let files = Files::new(&[]);
+    let write = |name: &str, text: &str| {
+        let path = files.path(name);
+        std::fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let read = |name: &str| std::fs::read_to_string(files.path(name)).unwrap();
+    let (profile, shoot) = (read("profile.yaml"), read("old.yaml"));
+    write("profiles/az.yaml", &profile);
+    write("profiles/other.yaml", &profile.replace("{name: az}", "{name: other}"));
+    let own = write("profiles/own.yaml", OWN_PROFILE);
+    write("shoots/a.yaml", &shoot);
+    let of_project = shoot
+        .replace("{kind: CloudProfile, name: az}", "{kind: NamespacedCloudProfile, name: own}")
+        .replace("canary", "own");
+    // One pool has an image of the project, the other one of the parent.
+    let of_project = of_project.replacen("1592.4.0", "1592.5.0", 1);
+    write("shoots/b.yaml", &of_project);
+    write("shoots/c.yaml", &shoot.replace("name: az}", "name: other}").replace("canary", "other"));
+    let changed = write("changed.yaml", &profile.replace("greatest:1592.4.0", "newest:1592.4.0"));
+    let own_changed = write("own-changed.yaml", &OWN_PROFILE.replace("own:1592.5.0", "mine:1592.5.0"));
+    let [profiles, shoots] = ["profiles", "shoots"].map(|name| files.path(name));
+    // By Worker: the pools of which new nodes differ.
+    let differing = |shown: &Outcome| -> Vec<String> {
+        let document = shown.json();
+        assert_eq!(document["errors"], serde_json::json!([]), "{document:#}");
+        let workers = document["workers"].as_array().unwrap().clone();
+        let of_worker = |worker: &serde_json::Value| {
+            let placements = worker["placements"].as_array().unwrap().clone();
+            let mut pools: Vec<_> = placements
+                .iter()
+                .filter(|placement| placement["newNodesDiffer"] == true)
+                .map(|placement| placement["pool"].as_str().unwrap().to_owned())
+                .collect();
+            pools.dedup();
+            format!("{} {}", worker["name"].as_str().unwrap(), pools.join(","))
+        };
+        workers.iter().map(of_worker).collect()
+    };
+    let with =
+        |profile: &str| run(&["preview", "--profiles", &profiles, "--cloudprofile", profile, &shoots, "-o", "json"]);
+    let shown = with(&changed);
+    assert_eq!(differing(&shown), ["canary web,batch", "own batch", "other "], "{shown:?}");
+    assert!(shown.stderr.contains("1 Shoot names another CloudProfile and keeps it"), "{shown:?}");
+    let shown = with(&own_changed);
+    assert_eq!(differing(&shown), ["canary ", "own web", "other "], "{shown:?}");
+    // Without --cloudprofile: folders with their profiles.
+    std::fs::rename(&profiles, write("shoots/x", "").replace("/x", "/profiles")).unwrap();
+    let [new, old] = ["new", "shoots"].map(|name| files.path(name));
+    let copied = std::process::Command::new("cp").args(["-r", &old, &new]).status().unwrap();
+    assert!(copied.success());
+    std::fs::copy(&changed, format!("{new}/profiles/az.yaml")).unwrap();
+    let shown = run(&["preview", &old, &new, "-o", "json"]);
+    assert_eq!(differing(&shown), ["canary web,batch", "own batch", "other "], "{shown:?}");
+    // Nobody knows the parent.
+    std::fs::remove_file(format!("{old}/profiles/az.yaml")).unwrap();
+    let b = format!("{old}/b.yaml");
+    let lacks = run(&["preview", "--profiles", &own.replace("/profiles", "/shoots/profiles"), &b, &b]);
+    assert_eq!(lacks.code, 3, "{lacks:?}");
+    assert!(lacks.stderr.contains(r#"no file has CloudProfile "az"; name one with --profiles"#), "{lacks:?}");
+}
+
 #[test]
 fn a_shoot_without_its_cloudprofile_is_an_error() {
     let files = Files::new(&[]);
@@ -207,6 +288,75 @@ spec:
     }
     let explained = run(&["explain", "--shoot", &path("old.yaml")]).stdout;
     assert!(explained.contains("server group         presumed: from the cloud"), "{explained}");
+}
+
+/// Shoots of AliCloud, which no case of the corpus is about: verdicts, causes, and what enters the class.
+#[test]
+fn a_shoot_of_alicloud_rolls_with_what_enters_its_class() {
+    const ALICLOUD: &str = "
+kind: CloudProfile
+metadata: {name: ali}
+spec:
+  type: alicloud
+  kubernetes: {versions: [{version: 1.34.3}, {version: 1.33.9}]}
+  machineImages: [{name: gardenlinux, versions: [{version: 1592.9.0, architectures: [amd64]}, {version: 1592.4.0, architectures: [amd64]}]}]
+  machineTypes: [{name: ecs.g7.xlarge, cpu: '4', gpu: '0', memory: 16Gi, architecture: amd64}]
+  providerConfig:
+    apiVersion: alicloud.provider.extensions.gardener.cloud/v1alpha1
+    kind: CloudProfileConfig
+    machineImages:
+    - name: gardenlinux
+      versions:
+      - {version: 1592.9.0, regions: [{name: eu-central-1, id: m-9}]}
+      - {version: 1592.4.0, regions: [{name: eu-central-1, id: m-4}]}
+---
+kind: Shoot
+metadata: {name: s, namespace: garden-p}
+spec:
+  cloudProfile: {kind: CloudProfile, name: ali}
+  region: eu-central-1
+  kubernetes: {version: 1.33.9}
+  provider:
+    type: alicloud
+    workers:
+    - name: web
+      machine: {type: ecs.g7.xlarge, image: {name: gardenlinux, version: 1592.4.0}}
+      minimum: 2
+      maximum: 3
+      maxSurge: 1
+      zones: [eu-central-1a]
+      volume: {type: cloud_essd, size: 50Gi}
+      dataVolumes: [{name: d, type: cloud_essd, size: 40Gi}]
+";
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("old.yaml"), ALICLOUD).unwrap();
+    for (old, new, code, cause) in [
+        (
+            "image: {name: gardenlinux, version: 1592.4.0}",
+            "image: {name: gardenlinux, version: 1592.9.0}",
+            5,
+            "machine.image.version",
+        ),
+        ("kubernetes: {version: 1.33.9}", "kubernetes: {version: 1.34.3}", 5, "spec.kubernetes.version"),
+        ("size: 50Gi", "size: 60Gi", 5, "volume.size"),
+        ("maximum: 3", "maximum: 5", 1, "maximum"),
+        ("maxSurge: 1", "maxSurge: 2", 1, "maxSurge"),
+        ("id: m-4", "id: m-5", 4, "spec.providerConfig.machineImages"),
+        ("name: web", "name: web-2", 6, "spec.provider.workers"),
+    ] {
+        assert!(ALICLOUD.contains(old), "{old}");
+        std::fs::write(path("new.yaml"), ALICLOUD.replacen(old, new, 1)).unwrap();
+        let shown = run(&["preview", &path("old.yaml"), &path("new.yaml"), "-o", "json"]);
+        assert_eq!(shown.code, code, "{new}: {shown:?}");
+        let causes = shown.json()["workers"][0]["placements"][0]["causes"].to_string();
+        assert!(causes.contains(cause), "{new}: {causes}");
+    }
+    let explained = run(&["explain", "--shoot", &path("old.yaml"), "-o", "json"]).json();
+    let pool = &explained["shoots"][0]["pools"][0];
+    let members = |list: &str| pool[list].as_array().map_or(0, Vec::len);
+    assert_eq!((members("key") > 5, members("classes")), (true, 1), "{pool:#}");
+    assert!(pool["error"].is_null() && !pool["classes"][0]["hash"].is_null(), "{pool:#}");
 }
 
 /// Whatever stands in a Shoot, nothing panics.

@@ -4,6 +4,7 @@
 //! * [`conformance`]: what holds for every provider of machines;
 //! * [`provider_config`]: which bytes of a provider config are hashed;
 //! * [`profiles`]: both halves of a CloudProfile: what admission writes is what it accepts;
+//! * [`shoot_edits`]: nodes roll exactly where classes get other names;
 //! * [`status_size`]: what a status takes, whatever is wrong with a Worker;
 //! * [`versions`]: maintenance over time;
 //! * [`zones`]: numbers and percentages of a pool spread over its zones;
@@ -20,6 +21,7 @@ mod mutations;
 mod parity_inputs;
 mod profiles;
 mod provider_config;
+mod shoot_edits;
 mod status_size;
 mod versions;
 mod zones;

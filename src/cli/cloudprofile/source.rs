@@ -5,15 +5,13 @@ use std::rc::Rc;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kube::api::{Api, DynamicObject, ListParams};
-use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::api::gotext::places::{Places, places};
 use crate::api::gotext::yaml;
 use crate::cli::exit::wrong_usage;
 use crate::cli::input::{files, text_of_file};
-use crate::cluster::garden_cluster::GardenCluster;
+use crate::cluster::garden_cluster::{GardenCluster, GardenKind};
 use crate::process::threads::block_on;
 
 /// Group and version of CloudProfiles.
@@ -129,39 +127,19 @@ impl GardenSource {
     /// The profiles of these names, or every CloudProfile.
     fn read(&self, names: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         block_on(async {
-            let client = self.garden.client().await?;
-            let api = |kind, plural, namespace: Option<&str>| -> Api<DynamicObject> {
-                let kind = GroupVersionKind::gvk("core.gardener.cloud", "v1beta1", kind);
-                let resource = ApiResource::from_gvk_with_plural(&kind, plural);
-                match namespace {
-                    Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-                    None => Api::all_with(client.clone(), &resource),
-                }
-            };
-            let mut objects = Vec::new();
+            let (client, mut objects) = (self.garden.client().await?, Vec::new());
             for name in names.iter().map(|name| name.to_string_lossy()) {
-                let (kind, asked) = match name.split_once('/') {
-                    Some((namespace, name)) => {
-                        let kind = "NamespacedCloudProfile";
-                        (kind, api(kind, "namespacedcloudprofiles", Some(namespace)).get(name).await)
-                    }
-                    None => ("CloudProfile", api("CloudProfile", "cloudprofiles", None).get(&name).await),
+                let (kind, namespace, own) = match name.split_once('/') {
+                    Some((namespace, own)) => (GardenKind::NamespacedCloudProfile, Some(namespace), own),
+                    None => (GardenKind::CloudProfile, None, &*name),
                 };
-                objects.push((kind, asked.with_context(|| format!("{kind} {name:?}"))?));
+                let found = kind.get(&client, namespace, own).await?;
+                objects.push(found.with_context(|| format!("{} {name:?} does not exist", kind.name()))?);
             }
             if names.is_empty() {
-                let listed = api("CloudProfile", "cloudprofiles", None).list(&ListParams::default()).await;
-                let listed = listed.context("CloudProfiles can't be listed")?;
-                objects.extend(listed.into_iter().map(|profile| ("CloudProfile", profile)));
+                GardenKind::CloudProfile.list(&client, None, |profile| objects.push(profile)).await?;
             }
-            // The items of a list need not say their kind.
-            let document = |(kind, object): (&str, DynamicObject)| {
-                let mut document = serde_json::to_value(object)?;
-                document["apiVersion"] = API_VERSION.into();
-                document["kind"] = kind.into();
-                anyhow::Ok(document)
-            };
-            profiles("garden", objects.into_iter().map(document).collect::<Result<Vec<_>, _>>()?, &[], None)
+            profiles("garden", objects, &[], None)
         })
     }
 }

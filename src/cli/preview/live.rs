@@ -1,7 +1,6 @@
 //! Workers of a cluster as the old side: the machine objects are taken as they are, whatever made them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -12,10 +11,10 @@ use serde_json::Value;
 
 use super::pairs::{Key, Loaded, Observed, Unreadable, load_text};
 use super::shoots::ShootReader;
-use super::{Comparison, NewSide, garden};
+use super::{Comparison, NewSide};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
-use crate::cli::input::{NamedFile, files};
+use crate::cli::input::NamedFile;
 use crate::cli::progress::Progress;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
@@ -27,22 +26,14 @@ use crate::process::threads::block_on;
 /// Workers that are read at the same time.
 const AT_ONCE: usize = 10;
 
-/// Compares the Workers of the seed with those of `new`, with what is made of them, or with their own objects.
+/// Compares the Workers of the seed with those of the files, with what is made of them, or with their own objects.
 pub(super) fn compare_live(
     seed: &Seed,
     namespace: Option<&str>,
-    new: Option<&Path>,
+    files: Option<Vec<NamedFile>>,
     made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
-    let mut files = new.map(|new| files(&[new.to_owned()])).transpose()?;
-    // Standard input can be read once only.
-    for file in files.iter_mut().flatten().filter(|file| file.explicit) {
-        file.text = Some(file.text()?);
-    }
-    if let Some(files) = files.as_ref().filter(|files| garden::are_shoots(files)) {
-        return garden::compare_shoots(seed, namespace, files, made, profiles);
-    }
     let mut comparison = Comparison::default();
     let mut wanted = files.map(|files| load(files, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
     if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
@@ -67,7 +58,8 @@ pub(super) fn compare_live(
     comparison.workers.extend(unreadable.iter().map(Unreadable::change));
     let Some(wanted) = wanted else {
         for old in observed.into_values() {
-            comparison.workers.push(made.compare(&old, Baseline::Live, profiles));
+            let change = made.compare(&old, Baseline::Live, profiles, &mut comparison.replaced);
+            comparison.workers.push(change);
         }
         return Ok(comparison);
     };

@@ -2,9 +2,10 @@
 //!
 //! * [`pairs`]: which Workers are compared with which;
 //! * `git`: files of a revision and of the working tree;
-//! * [`live`]: Workers of a cluster as the old side; `garden`: Shoots of a garden;
+//! * [`live`]: Workers of a cluster as the old side; `live_shoots`: Shoots of a cluster, `stored` in a `garden` or in a seed's `mirror`;
 //! * `new_side`, `replacement`: NEW where it is made of OLD;
 //! * `shoots`: Shoots as inputs;
+//! * `cache`: answers of an earlier run; `capacity_file`: limits of a cloud;
 //! * [`groups`]: what many Workers have in common;
 //! * [`words`]: causes and totals in words, for all outputs;
 //! * [`table`], [`markdown`], [`json`]: the outputs; `save`: what rolls, for the controller.
@@ -17,27 +18,33 @@ use jiff::Timestamp;
 
 use super::exit::{self, Exit, wrong_usage};
 use super::forecast::moment;
+use super::input::files;
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
-use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange};
+use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, judge_capacity};
 use crate::provider::Providers;
 
+mod cache;
+mod capacity_file;
 mod garden;
 mod git;
 mod groups;
 pub(super) mod json;
 pub(super) mod live;
+mod live_shoots;
 pub(super) mod markdown;
+mod mirror;
 mod new_side;
 pub(super) mod pairs;
-mod replacement;
+pub(super) mod replacement;
 mod save;
 pub(super) mod shoots;
+mod stored;
 pub(super) mod table;
 pub(super) mod words;
 
 use new_side::NewSide;
-use replacement::Replacement;
+use replacement::{Replaced, Replacement};
 use shoots::{Presume, ShootReader};
 
 #[derive(Debug, Args)]
@@ -96,6 +103,13 @@ pub(super) struct PreviewArguments {
     /// RollsAsPlanned whether that is what rolls.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    /// Limits of the cloud: do the machines that come for a time fit? The project's own YAML, or what `az vm list-usage -o json` or
+    /// `aws service-quotas list-service-quotas --service-code ec2` print.
+    #[arg(long, value_name = "FILE")]
+    capacity: Option<PathBuf>,
+    /// Folder in which answers are kept, for the next run over files of which few have changed.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["live", "maintenance"])]
+    cache: Option<PathBuf>,
     /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
@@ -128,6 +142,8 @@ pub(super) struct Comparison {
     pub(super) errors: Vec<String>,
     /// What Workers in files say that no garden would let through, each with its file.
     pub(super) warnings: Vec<String>,
+    /// How often `--cloudprofile` took the place of another one.
+    pub(super) replaced: Replaced,
 }
 
 /// What is compared with what.
@@ -164,33 +180,47 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
 
 pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Exit> {
     let sides = sides(arguments)?;
+    let limits = arguments.capacity.as_deref().map(capacity_file::read).transpose()?;
     let profiles = CloudProfiles::new(providers);
     let of_shoots = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
     let replacement = arguments
         .cloudprofile
         .as_deref()
-        .map(|path| Replacement::read(path, &profiles).with_context(|| path.display().to_string()))
+        .map(|path| Replacement::read(path, &of_shoots, &profiles).with_context(|| path.display().to_string()))
         .transpose()?;
     let maintenance = arguments.maintenance.then(|| arguments.at.unwrap_or_else(Timestamp::now));
-    let made = NewSide { replacement, maintenance, of_shoots };
-    let comparison = match sides {
+    let made = NewSide { replacement, maintenance, of_shoots, cache: arguments.cache.clone() };
+    let mut comparison = match sides {
         Sides::Files { old, new } => pairs::compare_files(old, Some(new), &made, &profiles)?,
         Sides::Made { old } => pairs::compare_files(old, None, &made, &profiles)?,
         Sides::Git { base, paths } => {
             pairs::compare_units(&git::units(base, paths)?, pairs::Missing::Both, false, &made, &profiles)?
         }
         Sides::Live { new } => {
-            let namespace = arguments.namespace.as_deref();
-            live::compare_live(&arguments.seed, namespace, new.map(PathBuf::as_path), &made, &profiles)?
+            let (seed, namespace) = (&arguments.seed, arguments.namespace.as_deref());
+            let mut files = new.map(|new| files(&[new.to_owned()])).transpose()?;
+            // Standard input can be read once only.
+            for file in files.iter_mut().flatten().filter(|file| file.explicit) {
+                file.text = Some(file.text()?);
+            }
+            match files {
+                Some(files) if live_shoots::are_shoots(&files) => {
+                    live_shoots::compare_shoots(seed, namespace, &files, &made, &profiles)?
+                }
+                files => live::compare_live(seed, namespace, files, &made, &profiles)?,
+            }
         }
     };
+    if let Some(limits) = limits {
+        judge_capacity(&limits, &mut comparison.workers);
+    }
     for warning in &comparison.warnings {
         complain(&format!("warning: {warning}"));
     }
     for error in &comparison.errors {
         complain(error);
     }
-    if let Some(note) = made.replacement.as_ref().and_then(Replacement::note) {
+    if let Some(note) = made.replacement.as_ref().and_then(|replacement| replacement.note(comparison.replaced)) {
         complain(&note);
     }
     if let Some(path) = &arguments.save {

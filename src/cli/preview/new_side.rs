@@ -1,9 +1,11 @@
 //! NEW where it is made of OLD: with another CloudProfile, and behind the next maintenance window.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 
 use super::pairs::Loaded;
-use super::replacement::Replacement;
+use super::replacement::{Replaced, Replacement};
 use super::shoots::ShootReader;
 use crate::preview::{Baseline, CloudProfiles, WorkerChange, after_next_window, compare};
 
@@ -15,13 +17,30 @@ pub(super) struct NewSide {
     pub(super) maintenance: Option<Timestamp>,
     /// How Workers are made of Shoots, on both sides.
     pub(super) of_shoots: ShootReader,
+    /// Folder with what files came to before.
+    pub(super) cache: Option<PathBuf>,
 }
 
 impl NewSide {
     /// What becomes of a Worker.
-    pub(super) fn compare(&self, old: &Loaded, baseline: Baseline, profiles: &CloudProfiles) -> WorkerChange {
+    pub(super) fn compare(
+        &self,
+        old: &Loaded,
+        baseline: Baseline,
+        profiles: &CloudProfiles,
+        replaced: &mut Replaced,
+    ) -> WorkerChange {
         let Loaded { inputs, live } = old;
-        let new = self.replacement.as_ref().map_or_else(|| inputs.clone(), |replacement| replacement.of(inputs));
+        let new = match &self.replacement {
+            Some(replacement) => replacement.of(inputs, profiles, replaced),
+            None => Ok(inputs.clone()),
+        };
+        let new = match new {
+            Ok(new) => new,
+            Err(error) => {
+                return WorkerChange::not_compared(inputs.namespace(), inputs.name(), &format!("{error:#}"));
+            }
+        };
         let Some(now) = self.maintenance else { return compare(Some(inputs), Some(&new), live, baseline, profiles) };
         match after_next_window(&new, now) {
             Ok(maintained) => {

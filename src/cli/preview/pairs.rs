@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use super::cache::{Cache, Deciding, KeptAnswer};
 use super::shoots::ShootReader;
 use super::{Comparison, NewSide};
 use crate::cli::in_parallel::in_parallel;
@@ -35,13 +36,10 @@ pub(super) struct Unit {
 /// What one unit came to.
 #[derive(Default)]
 struct Part {
-    workers: Vec<WorkerChange>,
+    answer: KeptAnswer,
     errors: Vec<String>,
     only_old: BTreeMap<Key, Loaded>,
     only_new: BTreeMap<Key, Loaded>,
-    warnings: Vec<String>,
-    old_keys: Vec<Key>,
-    new_keys: Vec<Key>,
 }
 
 /// Compares two files or folders; without the second one, with what is made of the first.
@@ -81,22 +79,31 @@ pub(super) fn compare_units(
     let old_files = units.iter().filter_map(|unit| unit.old.as_ref());
     let new_files = units.iter().filter_map(|unit| unit.new.as_ref());
     let readers = [made.of_shoots.of_side(old_files, profiles), made.of_shoots.of_side(new_files, profiles)];
+    let mut comparison = Comparison::default();
+    let cache = made.cache.as_deref().map(|folder| {
+        let (cache, warning) = open_cache(folder, has_new, made, &readers, profiles);
+        comparison.warnings.extend(warning);
+        cache
+    });
     let progress = Progress::new("files", units.len());
     let mut parts = in_parallel(units, |unit| {
-        let part = compare_unit(unit, has_new, made, &readers, profiles);
+        let part = part_of(unit, has_new, made, (&readers, profiles), cache.as_ref());
         progress.step();
         part
     });
     drop(progress);
-    let mut comparison = Comparison::default();
+    if let Some(Err(error)) = cache.map(|cache| cache.save()) {
+        comparison.warnings.push(format!("answers can't be kept: {error:#}"));
+    }
     let (mut only_old, mut only_new) = (BTreeMap::new(), BTreeMap::new());
     refuse_empty(&parts, missing)?;
-    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.old_keys), "OLD"));
-    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.new_keys), "NEW"));
+    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.answer.old_keys), "OLD"));
+    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.answer.new_keys), "NEW"));
     for part in &mut parts {
-        comparison.workers.append(&mut part.workers);
+        comparison.workers.append(&mut part.answer.workers);
         comparison.errors.append(&mut part.errors);
-        comparison.warnings.append(&mut part.warnings);
+        comparison.warnings.append(&mut part.answer.warnings);
+        comparison.replaced += part.answer.replaced;
         only_old.append(&mut part.only_old);
         only_new.append(&mut part.only_new);
     }
@@ -120,7 +127,7 @@ fn refuse_empty(parts: &[Part], missing: Missing) -> anyhow::Result<()> {
         return Ok(());
     }
     let has = |keys: fn(&Part) -> &[Key]| parts.iter().any(|part| !keys(part).is_empty());
-    let (has_old, has_new) = (has(|part| &part.old_keys), has(|part| &part.new_keys));
+    let (has_old, has_new) = (has(|part| &part.answer.old_keys), has(|part| &part.answer.new_keys));
     match missing {
         Missing::Both => ensure!(has_old || has_new, "no Worker and no Shoot in the working tree or the revision"),
         _ => ensure!(has_old, "no Worker in OLD"),
@@ -167,19 +174,62 @@ fn units(old: &Path, new: Option<&Path>) -> anyhow::Result<Vec<Unit>> {
     Ok(by_place.into_values().collect())
 }
 
-fn compare_unit(
-    unit: &Unit,
+fn open_cache(
+    folder: &Path,
     has_new: bool,
     made: &NewSide,
     readers: &[ShootReader; 2],
     profiles: &CloudProfiles,
+) -> (Cache, Option<String>) {
+    let deciding = Deciding {
+        flags: format!("{has_new} {}", made.of_shoots.flags()),
+        profiles: [&readers[0], &readers[1]].map(|reader| reader.profiles(profiles)),
+        replacement: made.replacement.as_ref().map(|replacement| replacement.profile()),
+        now: made.of_shoots.source().now,
+    };
+    Cache::open(folder, &deciding)
+}
+
+/// What a unit comes to, or came to in an earlier run.
+fn part_of(
+    unit: &Unit,
+    has_new: bool,
+    made: &NewSide,
+    context: (&[ShootReader; 2], &CloudProfiles),
+    cache: Option<&Cache>,
 ) -> Part {
     let mut part = Part::default();
     let mut text = |file: &Option<NamedFile>| {
         let text = file.as_ref()?.text();
         text.map_err(|error| part.errors.push(format!("{error:#}"))).ok()
     };
-    let (old_text, new_text) = (text(&unit.old), text(&unit.new));
+    let texts = [text(&unit.old), text(&unit.new)];
+    let Some(cache) = cache.filter(|_| part.errors.is_empty()) else {
+        return compare_unit(unit, texts, part, has_new, made, context);
+    };
+    let file = |file: &'_ Option<NamedFile>| file.as_ref().map(|file| file.path.clone());
+    let paths = [file(&unit.old), file(&unit.new)];
+    let [old, new] = [0, 1].map(|side: usize| Some((paths.get(side)?.as_deref()?, texts.get(side)?.as_deref()?)));
+    let key = Cache::key([old, new]);
+    if let Some(answer) = cache.get(&key) {
+        return Part { answer, ..Part::default() };
+    }
+    let part = compare_unit(unit, texts, part, has_new, made, context);
+    // What lies in other files as well depends on them.
+    if part.errors.is_empty() && part.only_old.is_empty() && part.only_new.is_empty() {
+        cache.put(&key, &part.answer);
+    }
+    part
+}
+
+fn compare_unit(
+    unit: &Unit,
+    [old_text, new_text]: [Option<String>; 2],
+    mut part: Part,
+    has_new: bool,
+    made: &NewSide,
+    (readers, profiles): (&[ShootReader; 2], &CloudProfiles),
+) -> Part {
     let [old_reader, new_reader] = readers;
     let is_same = has_new && old_text.is_some() && old_text == new_text;
     let mut load = |file: &Option<NamedFile>, text: Option<String>, reader: &ShootReader| {
@@ -193,19 +243,20 @@ fn compare_unit(
     let (mut new, warnings_of_new) =
         if is_same { (BTreeMap::new(), Vec::new()) } else { load(&unit.new, new_text, new_reader) };
     // What goes out counts: what there is already was let through.
-    part.warnings = if is_same || !has_new { warnings_of_old } else { warnings_of_new };
+    let answer = &mut part.answer;
+    answer.warnings = if is_same || !has_new { warnings_of_old } else { warnings_of_new };
     if !part.errors.is_empty() {
         // One side alone would look as if everything were made or deleted.
         return part;
     }
-    part.old_keys = old.keys().cloned().collect();
-    part.new_keys = if is_same { part.old_keys.clone() } else { new.keys().cloned().collect() };
+    answer.old_keys = old.keys().cloned().collect();
+    answer.new_keys = if is_same { answer.old_keys.clone() } else { new.keys().cloned().collect() };
     for (key, old) in old {
         if is_same || !has_new {
-            part.workers.push(made.compare(&old, Baseline::Rendered, profiles));
+            answer.workers.push(made.compare(&old, Baseline::Rendered, profiles, &mut answer.replaced));
         } else if let Some(new) = new.remove(&key) {
             let live = choose_live(&old, &new);
-            part.workers.push(compare(Some(&old.inputs), Some(&new.inputs), live, Baseline::Rendered, profiles));
+            answer.workers.push(compare(Some(&old.inputs), Some(&new.inputs), live, Baseline::Rendered, profiles));
         } else {
             part.only_old.insert(key, old);
         }

@@ -1,65 +1,142 @@
-//! A CloudProfile that takes the place of every other one.
+//! A CloudProfile that takes the place of others.
 
+use std::collections::HashMap;
+use std::ops::AddAssign;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
 
+use super::shoots::ShootReader;
 use super::words::counted;
-use crate::api::gotext::yaml;
-use crate::cli::input::text_of_file;
-use crate::preview::{CloudProfiles, Inputs, SharedCloudProfile};
+use crate::cli::input::{objects, text_of_file};
+use crate::preview::{CloudProfiles, Inputs, NamedProfiles, SharedCloudProfile};
 
-/// The CloudProfile of `--cloudprofile`, and how often it took the place of one with another name.
+/// The CloudProfile of `--cloudprofile`.
 pub(super) struct Replacement {
+    /// As Shoots name it.
+    name: String,
     profile: Arc<SharedCloudProfile>,
-    other_names: AtomicUsize,
-    other_types: AtomicUsize,
+    /// NamespacedCloudProfiles that extend it, by the address of what they were before.
+    extended: Mutex<HashMap<usize, Arc<SharedCloudProfile>>>,
+}
+
+/// How often another profile was in its place.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(in crate::cli) struct Replaced {
+    /// Workers that have one of another name.
+    other_names: u64,
+    /// Workers of another type, which keep theirs.
+    other_types: u64,
+    /// Shoots that name another one, and keep it.
+    kept: u64,
+}
+
+impl AddAssign for Replaced {
+    fn add_assign(&mut self, other: Self) {
+        self.other_names += other.other_names;
+        self.other_types += other.other_types;
+        self.kept += other.kept;
+    }
 }
 
 impl Replacement {
-    pub(super) fn read(path: &Path, profiles: &CloudProfiles) -> anyhow::Result<Self> {
+    /// The only one of a file; the parent of a NamespacedCloudProfile is one that Shoots may name.
+    pub(super) fn read(path: &Path, of_shoots: &ShootReader, shared: &CloudProfiles) -> anyhow::Result<Self> {
         const KINDS: [&str; 2] = ["CloudProfile", "NamespacedCloudProfile"];
-        let mut documents = yaml::documents(&text_of_file(path)?)?;
+        let mut documents = objects(&text_of_file(path)?)?;
         documents.retain(|document| KINDS.iter().any(|kind| document["kind"] == **kind));
         let (Some(document), true) = (documents.pop(), documents.is_empty()) else {
             bail!("exactly one CloudProfile is expected");
         };
-        let profile = profiles.share(document).context("CloudProfile")?;
-        Ok(Self { profile, other_names: AtomicUsize::new(0), other_types: AtomicUsize::new(0) })
+        let of = |member: &str| document["metadata"][member].as_str().unwrap_or_default();
+        let is_namespaced = document["kind"] == "NamespacedCloudProfile";
+        let name = if is_namespaced { format!("{}/{}", of("namespace"), of("name")) } else { of("name").to_owned() };
+        let mut profiles = of_shoots.profiles(shared).clone();
+        profiles.add(document, shared).context("CloudProfile")?;
+        let profile = profiles.get(&name, shared)?.with_context(|| {
+            format!("NamespacedCloudProfile {name:?} extends {:?}: name it with --profiles", profiles.needed(&name))
+        })?;
+        Ok(Self { name, profile, extended: Mutex::default() })
     }
 
-    /// The inputs with the new CloudProfile. A profile for another type of Workers is not put in.
-    pub(super) fn of(&self, old: &Inputs) -> Inputs {
-        let Some(replaced) = &old.cloud_profile else { return old.clone() };
+    /// The inputs with the new CloudProfile. A profile for another type of Workers is not put in. Shoots name theirs: others than
+    /// this one stay, and what extends it is merged with it.
+    pub(super) fn of(&self, old: &Inputs, shared: &CloudProfiles, count: &mut Replaced) -> anyhow::Result<Inputs> {
+        let Some(replaced) = &old.cloud_profile else { return Ok(old.clone()) };
         let wanted = self.profile.document.pointer("/spec/type").and_then(|text| text.as_str());
         if wanted.is_some_and(|wanted| old.worker.value["spec"]["type"] != *wanted) {
-            self.other_types.fetch_add(1, Ordering::Relaxed);
-            return old.clone();
+            count.other_types += 1;
+            return Ok(old.clone());
         }
-        if replaced.name() != self.profile.name() {
-            self.other_names.fetch_add(1, Ordering::Relaxed);
+        let shoot = old.shoot.as_ref().filter(|_| old.made_from_shoot.is_some());
+        let is_other = shoot.is_some_and(|shoot| NamedProfiles::name_for(&shoot.value) != self.name);
+        let profile = match is_other {
+            true => self.extended(replaced, shared)?,
+            false => Some(Arc::clone(&self.profile)),
+        };
+        let Some(profile) = profile else {
+            count.kept += 1;
+            return Ok(old.clone());
+        };
+        if shoot.is_none() && replaced.name() != self.profile.name() {
+            count.other_names += 1;
         }
-        Inputs { cloud_profile: Some(Arc::clone(&self.profile)), ..old.clone() }
+        Ok(Inputs { cloud_profile: Some(profile), ..old.clone() })
+    }
+
+    /// A NamespacedCloudProfile that extends this profile, merged with it; `None` for any other.
+    fn extended(
+        &self,
+        replaced: &Arc<SharedCloudProfile>,
+        shared: &CloudProfiles,
+    ) -> anyhow::Result<Option<Arc<SharedCloudProfile>>> {
+        let Some(extension) = replaced.extension_of(&self.name) else { return Ok(None) };
+        let mut known = self.extended.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = Arc::as_ptr(replaced).addr();
+        if let Some(known) = known.get(&address) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let name = format!(
+            "{}/{}",
+            extension["metadata"]["namespace"].as_str().unwrap_or_default(),
+            extension["metadata"]["name"].as_str().unwrap_or_default()
+        );
+        let mut profiles = NamedProfiles::default();
+        profiles.add(self.profile.document.clone(), shared)?;
+        profiles.add(extension, shared)?;
+        let merged = profiles.get(&name, shared).with_context(|| format!("NamespacedCloudProfile {name:?}"))?;
+        known.extend(merged.iter().map(|merged| (address, Arc::clone(merged))));
+        Ok(merged)
+    }
+
+    /// What stands in the place of others.
+    pub(super) fn profile(&self) -> &SharedCloudProfile {
+        &self.profile
     }
 
     /// What a person should know about the replacement.
-    pub(super) fn note(&self) -> Option<String> {
-        let (names, types) = (self.other_names.load(Ordering::Relaxed), self.other_types.load(Ordering::Relaxed));
+    pub(super) fn note(&self, replaced: Replaced) -> Option<String> {
+        let Replaced { other_names: names, other_types: types, kept } = replaced;
         let mut notes = Vec::new();
+        let forms = |number: u64, one: &'static str, many: &'static str| if number == 1 { one } else { many };
         if names > 0 {
+            let (verb, workers) = (forms(names, "uses", "use"), counted(names, "Worker"));
             let name = self.profile.name();
-            let verb = if names == 1 { "uses" } else { "use" };
-            let workers = counted(names as u64, "Worker");
             notes.push(format!(
                 "{workers} {verb} a CloudProfile that is not called {name:?}; it is replaced all the same"
             ));
         }
         if types > 0 {
-            let (verb, keeps) = if types == 1 { ("is", "keeps its own") } else { ("are", "keep theirs") };
-            let workers = counted(types as u64, "Worker");
+            let verb = forms(types, "is", "are");
+            let keeps = forms(types, "keeps its own", "keep theirs");
+            let workers = counted(types, "Worker");
             notes.push(format!("{workers} {verb} of another type than the CloudProfile and {keeps}"));
+        }
+        if kept > 0 {
+            let (verb, keeps) = (forms(kept, "names", "name"), forms(kept, "keeps it", "keep theirs"));
+            notes.push(format!("{} {verb} another CloudProfile and {keeps}", counted(kept, "Shoot")));
         }
         (!notes.is_empty()).then(|| format!("note: {}", notes.join("; ")))
     }

@@ -53,7 +53,7 @@ impl ShootReader {
     /// With the CloudProfiles among files of one side as well, which are read when a Shoot needs one: a landscape of Workers has
     /// none. Which files can't be read is said where they are compared.
     pub(super) fn of_side<'a>(&self, files: impl Iterator<Item = &'a NamedFile>, shared: &CloudProfiles) -> Self {
-        let mut reader = self.clone();
+        let mut reader = Self { all: OnceLock::new(), ..self.clone() };
         for file in files.filter(|file| !file.explicit) {
             match &file.text {
                 Some(text) => add_profiles_of(&mut reader.profiles, text, shared),
@@ -63,7 +63,19 @@ impl ShootReader {
         reader
     }
 
-    fn profiles(&self, shared: &CloudProfiles) -> &NamedProfiles {
+    /// What is known beside the Shoots.
+    pub(super) fn source(&self) -> &ShootSource {
+        &self.source
+    }
+
+    /// What of it decides beside the profiles.
+    pub(super) fn flags(&self) -> String {
+        let ShootSource { reservation, node_local_dns, .. } = &*self.source;
+        format!("{reservation:?} {node_local_dns}")
+    }
+
+    /// All profiles that are known to it.
+    pub(super) fn profiles(&self, shared: &CloudProfiles) -> &NamedProfiles {
         self.all.get_or_init(|| {
             let mut all = self.profiles.clone();
             for text in self.unread.iter().filter_map(|file| file.text().ok()) {
@@ -75,12 +87,7 @@ impl ShootReader {
 
     /// With these profiles where it has none of the name.
     pub(super) fn over(&self, others: &NamedProfiles) -> Self {
-        Self { profiles: others.clone().overlaid_by(&self.profiles), ..self.clone() }
-    }
-
-    /// With nothing but these profiles.
-    pub(super) fn only_with(&self, profiles: &NamedProfiles) -> Self {
-        Self { profiles: profiles.clone(), ..self.clone() }
+        Self { profiles: others.clone().overlaid_by(&self.profiles), all: OnceLock::new(), ..self.clone() }
     }
 
     /// Whether Shoots get the same profiles of both.
@@ -90,38 +97,60 @@ impl ShootReader {
 
     /// The Shoots of a text. CloudProfiles beside them come first.
     pub(in crate::cli) fn shoots_of(&self, text: &str, shared: &CloudProfiles) -> anyhow::Result<Vec<Inputs>> {
-        let (shoots, others): (Vec<Value>, Vec<Value>) =
-            objects(text)?.into_iter().partition(|object| object["kind"] == "Shoot");
-        let mut beside = NamedProfiles::default();
-        if !shoots.is_empty() {
-            add_profiles(&mut beside, &others, shared)?;
-        }
-        shoots.into_iter().map(|shoot| self.inputs_of(shoot, &beside, shared)).collect()
+        self.shoots_where(text, |_| true, shared)
     }
 
-    /// The inputs of a Shoot.
+    /// As [`shoots_of`](Self::shoots_of), only those that are wanted.
+    pub(super) fn shoots_where(
+        &self,
+        text: &str,
+        is_wanted: impl Fn(&Value) -> bool,
+        shared: &CloudProfiles,
+    ) -> anyhow::Result<Vec<Inputs>> {
+        let (mut shoots, others): (Vec<Value>, Vec<Value>) =
+            objects(text)?.into_iter().partition(|object| object["kind"] == "Shoot");
+        shoots.retain(is_wanted);
+        if shoots.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut beside = NamedProfiles::default();
+        add_profiles(&mut beside, &others, shared)?;
+        let profiles = self.profiles(shared);
+        let overlaid = (!beside.is_empty()).then(|| profiles.clone().overlaid_by(&beside));
+        let profiles = overlaid.as_ref().unwrap_or(profiles);
+        shoots.into_iter().map(|shoot| self.inputs_of(shoot, profiles, shared)).collect()
+    }
+
+    /// The inputs of a Shoot that names one of the profiles.
     pub(super) fn inputs_of(
         &self,
         shoot: Value,
-        beside: &NamedProfiles,
+        profiles: &NamedProfiles,
         shared: &CloudProfiles,
     ) -> anyhow::Result<Inputs> {
         let name = NamedProfiles::name_for(&shoot);
-        let profile = beside.get(&name).or_else(|| self.profiles(shared).get(&name)).with_context(|| {
+        let of_shoot = || {
             let [namespace, own] =
                 ["namespace", "name"].map(|member| shoot["metadata"][member].as_str().unwrap_or("?"));
-            format!("Shoot {namespace}/{own}: no file has CloudProfile {name:?}; name one with --profiles")
+            format!("Shoot {namespace}/{own}")
+        };
+        let found = profiles.get(&name, shared);
+        let found = found.with_context(|| format!("{}: NamespacedCloudProfile {name:?}", of_shoot()))?;
+        let profile = found.with_context(|| {
+            format!("{}: no file has CloudProfile {:?}; name one with --profiles", of_shoot(), profiles.needed(&name))
         })?;
-        Ok(Inputs::of_shoot(shoot, Arc::clone(profile), Arc::clone(&self.source), shared.providers()))
+        Ok(Inputs::of_shoot(shoot, profile, Arc::clone(&self.source), shared.providers()))
     }
 }
 
-/// A member that CloudProfiles have and Shoots have not, so that Shoots are not read twice.
-const OF_PROFILES: &str = "machineTypes";
+/// Whether a text may hold CloudProfiles: by members that Shoots have not, so that Shoots are not read twice.
+fn may_hold_profiles(text: &str) -> bool {
+    text.contains("machineTypes") || text.contains("NamespacedCloudProfile") && text.contains("parent")
+}
 
 /// A profile that can't be decoded is missing for the Shoots that name it.
 fn add_profiles_of(profiles: &mut NamedProfiles, text: &str, shared: &CloudProfiles) {
-    if text.contains(OF_PROFILES) {
+    if may_hold_profiles(text) {
         drop(add_profiles(profiles, &objects(text).unwrap_or_default(), shared));
     }
 }

@@ -58,7 +58,7 @@ impl Survey {
             comparison: Comparison {
                 workers: loaded.values().map(change).chain(not_compared).collect(),
                 errors,
-                warnings: Vec::new(),
+                ..Comparison::default()
             },
             writers,
             permissions,

@@ -1,23 +1,21 @@
 //! What is wrong with a NamespacedCloudProfile beside the CloudProfile that it extends: what Gardener's admission and the
 //! provider's refuse, what Gardener leaves out without a word, and what comes of both together.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::finding::{Finding, Rule, Severity};
 use super::reading::{is_below_one_of, of_misfit, opened};
-use super::refusals::{API_VERSION, Named, refused_by_gardener, refused_by_provider};
+use super::refusals::{Named, refused_by_gardener, refused_by_provider};
 use super::{Report, Settings, lint, unreadable};
-use crate::api::gardener::{NamespacedProfileSpec, ProfileSpec};
+use crate::api::gardener::NamespacedProfileSpec;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::capabilities::Life;
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cloud_profile::members::take_out_misfits;
-use crate::cloud_profile::namespaced::merge;
 use crate::cloud_profile::namespaced_rules::{Refusals, leave_out_inactive, validate_namespaced};
+use crate::offer::merged::merged_document;
 use crate::offer::profile::{ProfileError, spec_of};
 use crate::provider::Providers;
-use crate::provider::document::DocumentError;
-use crate::provider::profile::ProfileFormat;
 
 /// Where what comes of both together is kept.
 const MERGED: &str = "status.cloudProfileSpec";
@@ -98,24 +96,6 @@ fn left_out(spec: &NamespacedProfileSpec, settings: Settings) -> Vec<Finding> {
         }
     }
     findings
-}
-
-/// Both as the CloudProfile that they come to.
-fn merged_document(
-    document: &Value,
-    spec: NamespacedProfileSpec,
-    parent: ProfileSpec,
-    format: &dyn ProfileFormat,
-) -> Result<Value, DocumentError> {
-    let config = match (parent.provider_config.as_deref(), spec.provider_config.as_deref()) {
-        (Some(parent), Some(namespaced)) => Some(format.merge(parent, namespaced)?),
-        _ => None,
-    };
-    let mut merged = json!(merge(parent, spec));
-    if let Some(config) = config {
-        merged["providerConfig"] = config;
-    }
-    Ok(json!({"apiVersion": API_VERSION, "kind": "CloudProfile", "metadata": document["metadata"], "spec": merged}))
 }
 
 /// Whether the parent has the same; positions may have moved.

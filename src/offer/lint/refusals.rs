@@ -11,7 +11,7 @@ use crate::cloud_profile::validation::{validate_metadata, validate_profile};
 use crate::provider::profile::ProfileConfig;
 
 /// Group and version in which Gardener has CloudProfiles.
-pub(super) const API_VERSION: &str = "core.gardener.cloud/v1beta1";
+const API_VERSION: &str = "core.gardener.cloud/v1beta1";
 
 impl Lint<'_> {
     pub(super) fn refusals(&mut self) {

@@ -1,0 +1,184 @@
+//! `--cache`: what files came to in an earlier run. An answer is kept under the content of its files, and all of them under everything
+//! else that decides: program, flags, CloudProfiles, and which of their dates have passed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::{env, fs};
+
+use anyhow::{Context, ensure};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::replacement::Replaced;
+use crate::api::gotext::json::to_go_json;
+use crate::preview::{NamedProfiles, SharedCloudProfile, WorkerChange};
+
+/// Name of the file in the folder.
+const FILE: &str = "preview.cache";
+/// The first words of the file. Another number stands for another form.
+const FORM: &str = "gardener-extension-worker preview cache 1";
+/// Bytes of a file that is read: 100,000 Shoots take less.
+const MOST_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// What is kept of one file, or of one before and after.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct KeptAnswer {
+    pub(super) workers: Vec<WorkerChange>,
+    pub(super) warnings: Vec<String>,
+    /// Namespaces and names.
+    pub(super) old_keys: Vec<(String, String)>,
+    pub(super) new_keys: Vec<(String, String)>,
+    pub(super) replaced: Replaced,
+}
+
+/// The answers of an earlier run, and those of this one.
+pub(super) struct Cache {
+    file: PathBuf,
+    /// Everything that decides beside the files.
+    surroundings: String,
+    earlier: HashMap<String, String>,
+    /// What this run had, by the key of its files.
+    current: Mutex<BTreeMap<String, String>>,
+    /// Whether the file may be written: what is not ours stays.
+    is_own: bool,
+}
+
+/// What decides beside the files.
+pub(super) struct Deciding<'a> {
+    /// Flags, in words.
+    pub(super) flags: String,
+    /// The profiles of both sides.
+    pub(super) profiles: [&'a NamedProfiles; 2],
+    /// That of `--cloudprofile`.
+    pub(super) replacement: Option<&'a SharedCloudProfile>,
+    /// Versions expire.
+    pub(super) now: Timestamp,
+}
+
+impl Cache {
+    /// Reads what an earlier run has left in the folder; and why it can't be used, where there is something else.
+    pub(super) fn open(folder: &Path, deciding: &Deciding<'_>) -> (Self, Option<String>) {
+        let file = folder.join(FILE);
+        let mut cache = Self {
+            surroundings: digest_of(deciding),
+            earlier: HashMap::new(),
+            current: Mutex::default(),
+            is_own: true,
+            file,
+        };
+        let warning = cache.read().err().map(|error| format!("{}: {error:#}; it is ignored", cache.file.display()));
+        (cache, warning)
+    }
+
+    fn read(&mut self) -> anyhow::Result<()> {
+        let Ok(metadata) = fs::symlink_metadata(&self.file) else { return Ok(()) };
+        self.is_own = false;
+        ensure!(metadata.is_file() && metadata.len() <= MOST_BYTES, "not a cache of this program");
+        let text = fs::read_to_string(&self.file).context("can't be read")?;
+        let mut lines = text.lines();
+        let surroundings = lines.next().and_then(|line| line.strip_prefix(FORM));
+        let surroundings = surroundings.context("not a cache of this program")?;
+        self.is_own = true;
+        if surroundings.trim() != self.surroundings {
+            return Ok(());
+        }
+        let entry = |line: &str| {
+            let (key, answer) = line.split_once(' ').filter(|(_, answer)| answer.ends_with('}'))?;
+            Some((key.to_owned(), answer.to_owned()))
+        };
+        self.earlier = lines.map(entry).collect::<Option<_>>().context("broken")?;
+        Ok(())
+    }
+
+    /// The key of files with their paths, which stand in warnings.
+    pub(super) fn key(files: [Option<(&Path, &str)>; 2]) -> String {
+        let mut hash = Sha256::new();
+        for (path, text) in files.into_iter().map(Option::unzip) {
+            let path = path.map(|path| path.to_string_lossy());
+            add(&mut hash, path.as_deref());
+            add(&mut hash, text);
+        }
+        hex::encode(hash.finalize())
+    }
+
+    /// What these files came to in an earlier run.
+    pub(super) fn get(&self, key: &str) -> Option<KeptAnswer> {
+        let line = self.earlier.get(key)?;
+        // What is broken is made anew.
+        let answer = serde_json::from_str(line).ok()?;
+        self.keep(key, line.clone());
+        Some(answer)
+    }
+
+    /// Keeps what these files came to.
+    pub(super) fn put(&self, key: &str, answer: &KeptAnswer) {
+        if let Ok(line) = serde_json::to_string(answer) {
+            self.keep(key, line);
+        }
+    }
+
+    fn keep(&self, key: &str, line: String) {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), line);
+    }
+
+    /// Writes what this run had, if it is something else than before: as a whole, or not at all.
+    pub(super) fn save(&self) -> anyhow::Result<()> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |(key, line): (&String, &String)| self.earlier.get(key) == Some(line);
+        if !self.is_own || current.len() == self.earlier.len() && current.iter().all(is_known) {
+            return Ok(());
+        }
+        let folder = self.file.parent().context("the cache has no folder")?;
+        fs::create_dir_all(folder)?;
+        let unfinished = self.file.with_extension(format!("{}.unfinished", std::process::id()));
+        let write = || -> anyhow::Result<()> {
+            let mut file = std::io::BufWriter::new(fs::File::create(&unfinished)?);
+            writeln!(file, "{FORM} {}", self.surroundings)?;
+            for (key, line) in &*current {
+                writeln!(file, "{key} {line}")?;
+            }
+            file.flush()?;
+            Ok(fs::rename(&unfinished, &self.file)?)
+        };
+        write().inspect_err(|_| drop(fs::remove_file(&unfinished)))
+    }
+}
+
+fn digest_of(deciding: &Deciding<'_>) -> String {
+    let mut hash = Sha256::new();
+    let program = env::current_exe().and_then(fs::metadata);
+    let built = program.ok().map(|program| format!("{} {:?}", program.len(), program.modified().ok()));
+    for text in [Some(env!("CARGO_PKG_VERSION")), built.as_deref(), Some(&deciding.flags)] {
+        add(&mut hash, text);
+    }
+    let documents = deciding.profiles.into_iter().map(NamedProfiles::documents);
+    for (name, document) in documents.flatten().chain(deciding.replacement.map(|profile| ("", &profile.document))) {
+        add(&mut hash, Some(name));
+        add(&mut hash, Some(&to_go_json(document)));
+        add(&mut hash, Some(&passed(document, deciding.now).to_string()));
+    }
+    hex::encode(hash.finalize())
+}
+
+/// Each text with its length, so that no two lists are the same bytes.
+fn add(hash: &mut Sha256, text: Option<&str>) {
+    hash.update(text.map_or_else(|| "none".to_owned(), |text| text.len().to_string()));
+    hash.update(" ");
+    hash.update(text.unwrap_or_default());
+}
+
+/// How many dates of a document have passed.
+fn passed(document: &Value, now: Timestamp) -> usize {
+    match document {
+        Value::Object(members) => members.values().map(|member| passed(member, now)).sum(),
+        Value::Array(items) => items.iter().map(|item| passed(item, now)).sum(),
+        Value::String(text) if text.len() >= "2026-01-01T00:00:00Z".len() && text.contains('T') => {
+            usize::from(text.parse::<Timestamp>().is_ok_and(|date| date <= now))
+        }
+        _ => 0,
+    }
+}

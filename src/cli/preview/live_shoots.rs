@@ -1,0 +1,89 @@
+//! Shoots of a cluster as the old side: of a garden, or of a seed, whichever the kubeconfig leads to.
+
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use super::pairs::Key;
+use super::stored::{Stored, key_of};
+use super::{Comparison, NewSide, garden, mirror};
+use crate::cli::input::{NamedFile, objects};
+use crate::cluster::garden_cluster::is_garden;
+use crate::cluster::seed::Seed;
+use crate::preview::{Baseline, CloudProfiles, Inputs, NamedProfiles, WorkerChange, compare};
+use crate::process::threads::block_on;
+use crate::worker::machine_objects::MachineObjects;
+
+/// Whether the files hold Shoots. Which of them can't be read is said where they are compared.
+pub(super) fn are_shoots(files: &[NamedFile]) -> bool {
+    let has_shoot =
+        |file: &NamedFile| file.text().is_ok_and(|text| text.contains("Shoot") && !shoots(&text).is_empty());
+    files.iter().any(has_shoot)
+}
+
+/// Compares the Shoots of the files with those of the cluster.
+pub(super) fn compare_shoots(
+    cluster: &Seed,
+    namespace: Option<&str>,
+    files: &[NamedFile],
+    made: &NewSide,
+    shared: &CloudProfiles,
+) -> anyhow::Result<Comparison> {
+    let texts = files.iter().map(NamedFile::text).collect::<anyhow::Result<Vec<_>>>()?;
+    let is_wanted = |namespace_of_shoot: &str| namespace.is_none_or(|namespace| namespace_of_shoot == namespace);
+    let mut wanted: Vec<Value> = texts.iter().flat_map(|text| shoots(text)).collect();
+    wanted.retain(|shoot| is_wanted(&key_of(shoot).0));
+    let stored = block_on(async {
+        let client = cluster.client().await?;
+        match is_garden(&client).await? {
+            true => garden::read(&client, &wanted, &made.of_shoots, shared).await,
+            false => mirror::read(&client, &wanted, &made.of_shoots, shared).await,
+        }
+    })?;
+    let new_reader = made.of_shoots.over(&stored.profiles).of_side(files.iter(), shared);
+    let not_compared = |(key, reason): &(Key, String)| WorkerChange::not_compared(&key.0, &key.1, reason);
+    let mut comparison =
+        Comparison { workers: stored.unreadable.iter().map(not_compared).collect(), ..Comparison::default() };
+    let is_readable =
+        |key: &Key| is_wanted(&key.0) && stored.unreadable.iter().all(|(unreadable, _)| unreadable != key);
+    for (file, text) in files.iter().zip(&texts) {
+        let new = new_reader.shoots_where(text, |shoot| is_readable(&key_of(shoot)), shared);
+        let new = new.with_context(|| file.path.display().to_string());
+        for new in new.map_err(|error| comparison.errors.push(format!("{error:#}"))).unwrap_or_default() {
+            comparison.workers.push(compare_with(&stored, new, shared)?);
+        }
+    }
+    ensure!(!comparison.workers.is_empty() || !comparison.errors.is_empty(), "no Shoot in NEW, or in the namespace");
+    Ok(comparison)
+}
+
+fn compare_with(stored: &Stored, mut new: Inputs, shared: &CloudProfiles) -> anyhow::Result<WorkerChange> {
+    let old = stored.shoots.get(&(new.namespace().to_owned(), new.name().to_owned()));
+    if let (Some(old), Some(shoot)) = (old, &new.shoot) {
+        // What is known beside the old Shoot holds for the new one.
+        new.made_from_shoot.clone_from(&old.inputs.made_from_shoot);
+        let named = stored.profiles.get(&NamedProfiles::name_for(&shoot.value), shared)?;
+        let is_given = |given: &Arc<_>| named.as_ref().is_none_or(|named| !Arc::ptr_eq(given, named));
+        if !new.cloud_profile.as_ref().is_some_and(is_given)
+            && old.inputs.shoot.as_ref().is_some_and(|old| is_same_reference(&old.value, &shoot.value))
+        {
+            // Seeds get a CloudProfile one Cluster after the other.
+            new.cloud_profile.clone_from(&old.inputs.cloud_profile);
+        }
+    }
+    let none = MachineObjects::default();
+    let live = old.map_or(&none, |old| &old.live);
+    Ok(compare(old.map(|old| &old.inputs), Some(&new), live, Baseline::Rendered, shared))
+}
+
+fn is_same_reference(old: &Value, new: &Value) -> bool {
+    NamedProfiles::name_for(old) == NamedProfiles::name_for(new)
+}
+
+/// The Shoots of a text; none where it can't be read.
+fn shoots(text: &str) -> Vec<Value> {
+    let mut objects = objects(text).unwrap_or_default();
+    objects.retain(|object| object["kind"] == "Shoot");
+    objects
+}

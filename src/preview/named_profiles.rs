@@ -1,0 +1,154 @@
+//! The CloudProfiles that Shoots name. A NamespacedCloudProfile is merged with its parent where that is known, so that a change of
+//! either reaches the Shoots; else it is what its status says.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::cloud_profile::{CloudProfiles, SharedCloudProfile};
+use crate::offer::{ProfileError, merged};
+
+/// CloudProfiles that Shoots may name.
+#[derive(Clone, Debug, Default)]
+pub struct NamedProfiles {
+    whole: BTreeMap<String, Arc<SharedCloudProfile>>,
+    /// By namespace and name, with `/` between them.
+    namespaced: BTreeMap<String, Arc<NamespacedProfile>>,
+}
+
+/// A NamespacedCloudProfile.
+#[derive(Debug)]
+struct NamespacedProfile {
+    document: Value,
+    /// What it comes to, by the address of its parent: [`CloudProfiles`] keeps each that it has seen.
+    merged: Mutex<HashMap<usize, Arc<SharedCloudProfile>>>,
+}
+
+impl NamedProfiles {
+    /// Keeps a CloudProfile or a NamespacedCloudProfile.
+    ///
+    /// # Errors
+    /// When a member of a CloudProfile has the wrong type.
+    pub fn add(&mut self, profile: Value, shared: &CloudProfiles) -> Result<(), ProfileError> {
+        let of = |member: &str| profile["metadata"][member].as_str().unwrap_or_default().to_owned();
+        if profile["kind"] == "NamespacedCloudProfile" {
+            let name = format!("{}/{}", of("namespace"), of("name"));
+            self.namespaced.insert(name, Arc::new(NamespacedProfile { document: profile, merged: Mutex::default() }));
+        } else {
+            self.whole.insert(of("name"), shared.share(profile)?);
+        }
+        Ok(())
+    }
+
+    /// The profile of a name, as [`name_for`](Self::name_for) has it; `None` where it is not known, or neither the parent nor the
+    /// status of a NamespacedCloudProfile.
+    ///
+    /// # Errors
+    /// When a NamespacedCloudProfile can't be merged with its parent.
+    pub fn get(&self, name: &str, shared: &CloudProfiles) -> Result<Option<Arc<SharedCloudProfile>>, ProfileError> {
+        if let Some(whole) = self.whole.get(name) {
+            return Ok(Some(Arc::clone(whole)));
+        }
+        let Some(namespaced) = self.namespaced.get(name) else { return Ok(None) };
+        let parent = self.whole.get(namespaced.parent());
+        let address = parent.map(|parent| Arc::as_ptr(parent).addr()).unwrap_or_default();
+        let mut known = namespaced.merged.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&address) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let mut document = match (parent, namespaced.document.pointer("/status/cloudProfileSpec")) {
+            (Some(parent), _) => merged(&namespaced.document, &parent.document, shared.providers())?,
+            (None, Some(merged)) => {
+                let mut document = namespaced.document.clone();
+                document["spec"] = merged.clone();
+                document
+            }
+            (None, None) => return Ok(None),
+        };
+        document[EXTENSION] = namespaced.document["spec"].clone();
+        let profile = shared.share(document)?;
+        known.insert(address, Arc::clone(&profile));
+        Ok(Some(profile))
+    }
+
+    /// What is needed to know the profile of a name: itself, or the parent of a NamespacedCloudProfile.
+    #[must_use]
+    pub fn needed<'a>(&'a self, name: &'a str) -> &'a str {
+        self.namespaced.get(name).map_or(name, |namespaced| namespaced.parent())
+    }
+
+    /// The parents of all NamespacedCloudProfiles.
+    pub fn parents(&self) -> impl Iterator<Item = &str> {
+        self.namespaced.values().map(|namespaced| namespaced.parent())
+    }
+
+    /// All of them as they were given.
+    pub fn documents(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let whole = self.whole.iter().map(|(name, profile)| (name.as_str(), &profile.document));
+        whole.chain(self.namespaced.iter().map(|(name, profile)| (name.as_str(), &profile.document)))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.namespaced.is_empty()
+    }
+
+    /// With those of another one, which come first.
+    #[must_use]
+    pub fn overlaid_by(mut self, other: &Self) -> Self {
+        self.whole.retain(|name, _| !other.namespaced.contains_key(name));
+        self.namespaced.retain(|name, _| !other.whole.contains_key(name));
+        self.whole.extend(other.whole.iter().map(|(name, profile)| (name.clone(), Arc::clone(profile))));
+        self.namespaced.extend(other.namespaced.iter().map(|(name, profile)| (name.clone(), Arc::clone(profile))));
+        self
+    }
+
+    /// The name of the profile that a Shoot wants; that of a NamespacedCloudProfile begins with the project's namespace.
+    #[must_use]
+    pub fn name_for(shoot: &Value) -> String {
+        let spec = &shoot["spec"];
+        let reference = spec["cloudProfile"]["name"].as_str().or(spec["cloudProfileName"].as_str()).unwrap_or_default();
+        match spec["cloudProfile"]["kind"].as_str() {
+            Some("NamespacedCloudProfile") => {
+                format!("{}/{reference}", shoot["metadata"]["namespace"].as_str().unwrap_or_default())
+            }
+            _ => reference.to_owned(),
+        }
+    }
+
+    /// Whether both have the same profiles, of the same collection.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let whole = |profiles: &'_ Self| -> Vec<(String, usize)> {
+            profiles.whole.iter().map(|(name, profile)| (name.clone(), Arc::as_ptr(profile).addr())).collect()
+        };
+        let is_same_document = |name: &String, profile: &Arc<NamespacedProfile>| {
+            other.namespaced.get(name).is_some_and(|other| other.document == profile.document)
+        };
+        whole(self) == whole(other)
+            && self.namespaced.len() == other.namespaced.len()
+            && self.namespaced.iter().all(|(name, profile)| is_same_document(name, profile))
+    }
+}
+
+/// Member of a merged profile with `spec` of the NamespacedCloudProfile.
+const EXTENSION: &str = "namespacedSpec";
+
+impl NamespacedProfile {
+    fn parent(&self) -> &str {
+        self.document["spec"]["parent"]["name"].as_str().unwrap_or_default()
+    }
+}
+
+impl SharedCloudProfile {
+    /// The NamespacedCloudProfile that a merged one comes from, if `parent` is the name of what it extends.
+    #[must_use]
+    pub fn extension_of(&self, parent: &str) -> Option<Value> {
+        let spec = self.document.get(EXTENSION).filter(|spec| spec["parent"]["name"] == parent)?;
+        Some(serde_json::json!({
+            "kind": "NamespacedCloudProfile", "metadata": self.document["metadata"], "spec": spec,
+        }))
+    }
+}
