@@ -1,5 +1,6 @@
-//! How long a preview of a landscape takes from a terminal: 10,000 Shoots in files against a changed CloudProfile.
-//! `cargo bench --bench shoots`; docs/preview.md says what is wanted. `SHOOTS` sets another number of them.
+//! How long a preview of a landscape takes from a terminal: 10,000 Shoots and 10,000 Workers in files against a changed CloudProfile.
+//! `cargo bench --bench shoots`; docs/preview.md says what is wanted, docs/performance.md what was measured. `SHOOTS` sets another
+//! number of both.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a benchmark of inputs that are written here")]
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 const PROJECTS: usize = 100;
 const EXAMPLE: &str = include_str!("../test/cli/shoots.yaml");
+const WORKER: &str = include_str!("../example/azure.yaml");
 
 fn main() {
     // `cargo test --benches` only wants to know that it builds.
@@ -49,16 +51,40 @@ fn main() {
             write(file, &text.replace("maxSurge: 3", "maxSurge: 2"));
         }
         let arguments = [&["--profiles", "old.yaml", "--cloudprofile", new, "shoots"], options].concat();
-        let (seconds, kilobytes) = run(folder.path(), &arguments);
+        let (seconds, kilobytes, _) = run(folder.path(), &arguments);
         println!("{} Shoots, {what}: {seconds:.2} s, peak {} MiB", each * PROJECTS, kilobytes / 1024);
+    }
+    let workers = each * PROJECTS;
+    write_workers(folder.path(), workers);
+    for output in ["table", "json", "markdown"] {
+        let (seconds, kilobytes, bytes) =
+            run(folder.path(), &["--cloudprofile", "worker-profile.yaml", "workers", "-o", output]);
+        let (peak, printed) = (kilobytes / 1024, bytes / 1024);
+        println!("{workers} Workers as {output}: {seconds:.2} s, peak {peak} MiB, {printed} KiB printed");
     }
 }
 
-/// Seconds, and the most memory in KiB.
-fn run(folder: &Path, arguments: &[&str]) -> (f64, u64) {
+/// Workers in files, and the CloudProfile of their Clusters with another image.
+fn write_workers(folder: &Path, workers: usize) {
+    let (_, profile) = WORKER.split_once("  cloudProfile:\n").expect("a Cluster with its profile");
+    let (profile, _) = profile.split_once("\n  seed:").expect("the Seed comes next");
+    let changed = profile.replace("\n    ", "\n").replace("-gen2/Versions", "-another/Versions");
+    fs::write(folder.join("worker-profile.yaml"), changed.trim_start()).expect("a file");
+    for number in 0..workers {
+        let place = folder.join(format!("workers/p{}", number / 100));
+        fs::create_dir_all(&place).expect("a folder");
+        let text = WORKER.replace("shoot--meadow--riverside", &format!("shoot--meadow--s{number}"));
+        fs::write(place.join(format!("s{number}.yaml")), text).expect("a file");
+    }
+}
+
+/// Seconds, the most memory in KiB, and the bytes that were printed.
+fn run(folder: &Path, arguments: &[&str]) -> (f64, u64, u64) {
     let begin = Instant::now();
     let mut program = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
-    program.arg("preview").args(arguments).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let printed = folder.join("printed");
+    let stdout = fs::File::create(&printed).expect("a file");
+    program.arg("preview").args(arguments).current_dir(folder).stdout(stdout).stderr(Stdio::null());
     let mut process = program.spawn().expect("the program");
     let mut peak = 0;
     while process.try_wait().expect("a process").is_none() {
@@ -67,5 +93,6 @@ fn run(folder: &Path, arguments: &[&str]) -> (f64, u64) {
         peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
         std::thread::sleep(Duration::from_millis(5));
     }
-    (begin.elapsed().as_secs_f64(), peak)
+    let seconds = begin.elapsed().as_secs_f64();
+    (seconds, peak, fs::metadata(printed).expect("what was printed").len())
 }

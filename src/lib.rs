@@ -37,7 +37,8 @@
 //! * `controller`: reconciles Workers: the only place where decisions and cluster meet;
 //! * [`admission`]: webhooks of the garden;
 //! * [`sidecar`]: the webhook of a seed that completes machine-controller-manager;
-//! * [`cli`]: what a person types.
+//! * [`cli`]: what a person types;
+//! * `fuzzing`: what fuzz targets reach of private rooms, only where they are built.
 
 //!
 //! Another crate that brings a provider builds on [`api`], [`capabilities`], [`pool`], [`provider`], [`cloud`] with what its trait
@@ -58,6 +59,8 @@ pub(crate) mod controller;
 pub mod diagnose;
 #[doc(hidden)]
 pub mod explain;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 #[doc(hidden)]
 pub mod images;
 #[doc(hidden)]

@@ -24,7 +24,7 @@ const NAMED: usize = 5;
 
 /// What is left to compare with the profile of a Shoot.
 #[derive(Debug)]
-pub(super) struct ToCompare {
+pub(crate) struct ToCompare {
     /// What is wrong with the pools by themselves.
     pub(super) errors: FieldErrors,
     pub(super) pools: ShootPools,
@@ -76,7 +76,7 @@ fn positions(
 }
 
 /// Compares pools with the profile of their Shoot, and adds what is wrong to what was wrong before. `what` is the Shoot.
-pub(super) fn compare(
+pub(crate) fn compare(
     left: ToCompare,
     profile: &ProfileSpec,
     what: &str,

@@ -17,18 +17,18 @@
 //! docs/contract.md#webhooks.
 
 mod arguments;
-mod cloud_profile;
+pub(crate) mod cloud_profile;
 mod expirations;
 mod flavors;
 mod garden;
-mod image;
-mod namespaced;
-mod node_warnings;
+pub(crate) mod image;
+pub(crate) mod namespaced;
+pub(crate) mod node_warnings;
 mod profile_reference;
 mod refusal;
 mod reviewers;
-mod shoot;
-mod subject;
+pub(crate) mod shoot;
+pub(crate) mod subject;
 mod webhooks;
 
 use std::process::ExitCode;

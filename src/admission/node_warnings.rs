@@ -22,7 +22,7 @@ const NAME: usize = 63;
 const CAUSES: usize = 200;
 
 /// Adds what happens to nodes to a verdict that lets the Shoot through.
-pub(super) fn warn_of_nodes(mut verdict: Verdict, subject: Subject<'_>, providers: Providers) -> Verdict {
+pub(crate) fn warn_of_nodes(mut verdict: Verdict, subject: Subject<'_>, providers: Providers) -> Verdict {
     if let (Verdict::Allowed { warnings, .. }, Some(old)) = (&mut verdict, subject.old) {
         warnings.extend(node_warnings(old, subject.object, providers));
     }

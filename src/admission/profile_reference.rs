@@ -5,7 +5,7 @@ const LONGEST: usize = 253;
 
 /// A profile by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ProfileReference {
+pub(crate) enum ProfileReference {
     CloudProfile(String),
     /// A NamespacedCloudProfile, of which the merged profile in the status is meant.
     Namespaced {

@@ -29,7 +29,7 @@ struct OutlineSpec<'a> {
 /// Judges the pools of a Shoot by themselves; a change elsewhere in the Shoot is not held up by pools that stay as they are.
 /// Returns what is left to compare with the profile, with what is wrong already, also where only versions have become others;
 /// or the verdict. A provider whose Workers are not served has no rules of its own, but its images are compared.
-pub(super) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
+pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
     let shoot: OrderedShoot = subject.to_validate()?;
     let OrderedShootSpec { region, cloud_profile, cloud_profile_name, provider: pools } = shoot.spec;
     let Some(format) = providers.profile_format(&pools.provider_type) else { return Err(Verdict::ALLOWED) };

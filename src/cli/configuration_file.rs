@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -28,21 +28,16 @@ pub(super) fn with_file(command: &Command, arguments: &[OsString]) -> Result<Vec
     let refuse = |reason: String| {
         command.clone().error(ErrorKind::ValueValidation, format!("--config {}: {reason}", file.display()))
     };
-    let members = read(file).map_err(refuse)?;
-    let typed = typed(subcommand, matches, &members).map_err(refuse)?;
+    let text = fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
+    let typed = typed(subcommand, matches, &text).map_err(refuse)?;
     Ok(arguments.iter().cloned().chain(typed.into_iter().map(OsString::from)).collect())
 }
 
-fn read(file: &Path) -> Result<Map<String, Value>, String> {
-    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
-    let members: Option<Map<String, Value>> = serde_saphyr::from_str(&text).map_err(|error| error.to_string())?;
-    Ok(members.unwrap_or_default())
-}
-
-/// The members as arguments, without those that the command line or the environment has.
-fn typed(command: &Command, matches: &ArgMatches, members: &Map<String, Value>) -> Result<Vec<String>, String> {
+/// The members of a file as arguments, without those that the command line or the environment has.
+pub(crate) fn typed(command: &Command, matches: &ArgMatches, text: &str) -> Result<Vec<String>, String> {
+    let members: Option<Map<String, Value>> = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     let mut typed = Vec::new();
-    for (name, value) in members {
+    for (name, value) in members.iter().flatten() {
         let argument = command
             .get_arguments()
             .find(|argument| argument.get_long() == Some(name) && name != CONFIG)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
@@ -141,7 +141,9 @@ fn workers(arguments: &ExplainArguments) -> anyhow::Result<Vec<WorkerInput>> {
         }
         let files = input::files(std::slice::from_ref(&arguments.file))?;
         let workers = files.iter().map(input::workers_of_file).collect::<anyhow::Result<Vec<_>>>()?;
-        return Ok(workers.into_iter().flatten().collect());
+        let workers: Vec<_> = workers.into_iter().flatten().collect();
+        ensure!(!workers.is_empty(), "{}: no Worker in it", arguments.file.display());
+        return Ok(workers);
     }
     let name = arguments.file.to_str().ok_or_else(|| wrong_usage("the namespace is no text"))?;
     let namespace = block_on(namespace(&arguments.seed, name))?;

@@ -1,5 +1,5 @@
-//! The members of the JSON that commands print, from the outline `json_fields.txt`: an indented line is a member of the one above it.
-//! A test compares them with what is really printed.
+//! The members of the JSON that commands print, from the outline `json_fields.txt`: an indented line is a member of the one above it,
+//! and `like COMMAND: MEMBER` stands for the members below that one of a document, described above. A test compares them with what is really printed.
 
 const OUTLINE: &str = include_str!("json_fields.txt");
 
@@ -20,21 +20,39 @@ pub struct Field {
 #[must_use]
 pub fn documents() -> Vec<(&'static str, Vec<Field>)> {
     let sections = OUTLINE.split("# ").filter_map(|section| section.split_once('\n'));
-    sections.map(|(command, outline)| (command, fields(outline))).collect()
+    let mut documents: Vec<(&str, Vec<Field>)> = Vec::new();
+    for (command, outline) in sections {
+        documents.push((command, Vec::new()));
+        describe(outline, &mut documents);
+    }
+    documents
 }
 
-fn fields(outline: &'static str) -> Vec<Field> {
+/// Adds the members of the last document.
+fn describe(outline: &'static str, documents: &mut [(&'static str, Vec<Field>)]) {
     let mut parents: Vec<&str> = Vec::new();
-    let mut fields = Vec::new();
     for line in outline.lines().filter(|line| !line.is_empty()) {
         let text = line.trim_start();
         parents.truncate((line.len() - text.len()) / 2);
-        let (member, description) = text.split_once(": ").unwrap_or((text, ""));
-        parents.push(member.trim_end_matches('?'));
-        if !description.is_empty() {
-            let (kind, meaning) = description.split_once(": ").unwrap_or((description, ""));
-            fields.push(Field { path: parents.join("."), kind, optional: member.ends_with('?'), meaning });
-        }
+        let fields = match text.strip_prefix("like ").and_then(|like| like.split_once(": ")) {
+            Some((command, member)) => {
+                let described = documents.iter().filter(|(known, _)| *known == command);
+                let below = described.flat_map(|(_, fields)| fields).filter_map(|field| {
+                    let path = field.path.strip_prefix(member)?.strip_prefix('.')?;
+                    Some(Field { path: format!("{}.{path}", parents.join(".")), ..field.clone() })
+                });
+                below.collect()
+            }
+            None => {
+                let (member, description) = text.split_once(": ").unwrap_or((text, ""));
+                parents.push(member.trim_end_matches('?'));
+                let (kind, meaning) = description.split_once(": ").unwrap_or((description, ""));
+                vec![Field { path: parents.join("."), kind, optional: member.ends_with('?'), meaning }]
+            }
+        };
+        let of_document = documents.last_mut().map(|(_, fields)| fields);
+        of_document
+            .into_iter()
+            .for_each(|known| known.extend(fields.iter().filter(|field| !field.kind.is_empty()).cloned()));
     }
-    fields
 }

@@ -10,7 +10,7 @@ use exit::{Exit, conclude};
 
 mod cloudprofile;
 mod completions;
-mod configuration_file;
+pub(crate) mod configuration_file;
 mod diagnose;
 mod exit;
 mod explain;

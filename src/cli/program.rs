@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use super::exit::Exit;
@@ -14,6 +15,11 @@ use crate::provider::Providers;
 
 /// How the program is called where its file is `kubectl-gardener_worker`.
 const PLUGIN: &str = "kubectl gardener-worker";
+/// What the parser of numbers says, and what a person understands.
+const OF_NUMBERS: [(&str, &str); 2] = [
+    ("invalid digit found in string", "a whole number is expected"),
+    ("cannot parse integer from empty string", "a whole number is expected"),
+];
 /// The command that clouds bring arguments to.
 const CONTROLLER: &str = "controller";
 
@@ -55,7 +61,10 @@ impl Program {
     pub fn parse(self, arguments: impl IntoIterator<Item = OsString>) -> Result<Call, ExitCode> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         self.read(&arguments).map_err(|refusal| {
-            let text = refusal.render().ansi().to_string();
+            let mut text = refusal.render().ansi().to_string();
+            for (of_library, plain) in OF_NUMBERS {
+                text = text.replace(of_library, plain);
+            }
             if refusal.use_stderr() {
                 complain(text.trim_end());
                 return Exit::Usage.into();
@@ -73,7 +82,11 @@ impl Program {
     }
 
     fn read(self, arguments: &[OsString]) -> Result<Call, clap::Error> {
-        let command = self.called(arguments);
+        let mut command = self.called(arguments);
+        if arguments.iter().filter(|argument| *argument == "-").count() > 1 {
+            let refusal = "standard input (`-`) can be read only once";
+            return Err(command.error(ErrorKind::ArgumentConflict, refusal));
+        }
         let arguments = configuration_file::with_file(&command, arguments)?;
         let matches = command.try_get_matches_from(arguments)?;
         let typed = matches.subcommand_matches(CONTROLLER).map_or_else(ArgMatches::default, Clone::clone);

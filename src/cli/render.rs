@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -120,6 +120,10 @@ pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::
             }
             print(&text(&rendered, arguments.output)?)?;
         }
+    }
+    if names.is_empty() && exit == Exit::Done {
+        let inputs = arguments.inputs.iter().map(|input| input.display().to_string());
+        bail!("{}: no Worker in it", inputs.collect::<Vec<_>>().join(", "));
     }
     Ok(exit)
 }

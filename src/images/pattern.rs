@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_version_in_both_spellings() {
+    fn versions_are_read_from_names_in_both_spellings() {
         let template = "capa-ami-{{.OS}}-?{{ .K8sVersion }}-*";
         for (os, name, found) in [
             ("ubuntu-24.04", "capa-ami-ubuntu-24.04-v1.35.1-1767225600", Some("1.35.1")),

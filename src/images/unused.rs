@@ -84,7 +84,7 @@ pub fn unused(
 ) -> Result<Unused, UsersError> {
     let documents = objects(documents)?;
     if !documents.iter().any(|document| document["kind"] == "Shoot" || document["kind"] == "Worker") {
-        return Err(UsersError::Nobody);
+        return Err(UsersError::NoUsers);
     }
     let offer = profile.offer(now);
     let mut listed: BTreeSet<String> = offer.images.iter().flat_map(ids_of).collect();

@@ -20,14 +20,14 @@ const ENCODED: &str = "eyJ";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsersError {
     /// A packed part can't be unpacked.
-    #[error("{0}: a packed state can't be read, so nobody knows which images it needs")]
+    #[error("{0}: a packed state can't be read, so it is not known which images it needs")]
     Packed(String),
     /// A list that goes on.
     #[error("a list is incomplete (metadata.continue is set); read it whole")]
     Incomplete,
     /// No Shoot and no Worker.
-    #[error("no Shoot and no Worker in the files: nobody would need anything")]
-    Nobody,
+    #[error("no Shoot and no Worker in the files: every version and image would count as unused")]
+    NoUsers,
 }
 
 /// The objects of documents: the items of lists, the members of bundles, or the document itself. None is left out.

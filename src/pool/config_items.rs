@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::hash::{HashError, HashItems};
+use super::hash::{HashError, HashItems, parse_version};
 use super::virtual_capacity::without_virtual_capacity;
 use crate::api::gardener::WorkerPool;
 use crate::api::gotext::quantity::Quantity;
-use crate::api::gotext::version::Version;
 
 /// From which Kubernetes version on the values of a provider config count, and no longer its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +29,9 @@ pub fn config_items(
 ) -> Result<HashItems, HashError> {
     let by_values = match pool.kubernetes_version.as_deref() {
         None => false,
-        Some(text) => Version::parse(text)
-            .map_err(|source| HashError::Version { field: "kubernetesVersion", source })?
-            .at_least_including_prereleases(since.major, since.minor),
+        Some(text) => {
+            parse_version("kubernetesVersion", text)?.at_least_including_prereleases(since.major, since.minor)
+        }
     };
     let Some(raw) = pool.provider_config.as_deref() else { return Ok(HashItems::default()) };
     if by_values {

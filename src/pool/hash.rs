@@ -74,10 +74,12 @@ pub struct HashedPool {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HashError {
     /// A Kubernetes version can't be read.
-    #[error("{field}: {source}")]
+    #[error("{field}: {text:?}: {source} (a version such as 1.34.2 is expected)")]
     Version {
         /// Path of the version.
         field: &'static str,
+        /// What stands there.
+        text: String,
         /// Why.
         source: VersionError,
     },
@@ -365,8 +367,8 @@ fn push_node_system(
     Ok(())
 }
 
-fn parse_version(field: &'static str, text: &str) -> Result<Version, HashError> {
-    Version::parse(text).map_err(|source| HashError::Version { field, source })
+pub(super) fn parse_version(field: &'static str, text: &str) -> Result<Version, HashError> {
+    Version::parse(text).map_err(|source| HashError::Version { field, text: text.to_owned(), source })
 }
 
 /// node-local-dns changed the nodes only before Kubernetes 1.34, and ever since only with IPVS.

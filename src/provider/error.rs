@@ -142,7 +142,7 @@ pub enum PoolProblem {
         cloud_profile: String,
     },
     /// No image fits.
-    #[error("machineImage: {image} {version} for machine type {machine_type:?}: {in_profile}; {in_status}")]
+    #[error("machineImage: {} for machine type {machine_type:?}: {in_profile}; {in_status}", named(.image, .version))]
     ImageUnresolved {
         /// Name of the image.
         image: String,
@@ -278,4 +278,8 @@ impl PoolProblem {
     pub fn of_pool(self, pool: &str) -> PoolError {
         PoolError { pool: pool.to_owned(), problem: self }
     }
+}
+/// An image that is looked for. A pool need not name one.
+fn named(image: &str, version: &str) -> String {
+    if image.is_empty() { "no image is named".to_owned() } else { format!("{image} {version}") }
 }

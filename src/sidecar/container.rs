@@ -19,13 +19,13 @@ pub(super) const CREDENTIALS: &str = "cloudprovider";
 
 /// The sidecar of one provider.
 #[derive(Clone, Debug)]
-pub(super) struct Sidecar {
+pub(crate) struct Sidecar {
     /// `spec.type` of Workers.
-    pub(super) provider_type: String,
+    pub(crate) provider_type: String,
     /// As a container runtime reads it.
-    pub(super) image: String,
+    pub(crate) image: String,
     /// What only this provider's sidecar is told.
-    pub(super) arguments: &'static [&'static str],
+    pub(crate) arguments: &'static [&'static str],
 }
 
 impl Sidecar {

@@ -18,7 +18,7 @@ pub(super) fn is_subject(object: &Value, name: &str) -> bool {
 }
 
 /// The changes of a Deployment.
-pub(super) fn into_deployment(
+pub(crate) fn into_deployment(
     deployment: &Value,
     sidecar: &Sidecar,
     namespace: &str,
@@ -41,7 +41,7 @@ pub(super) fn into_deployment(
 }
 
 /// The change of a VerticalPodAutoscaler.
-pub(super) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Vec<PatchOperation> {
+pub(crate) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Vec<PatchOperation> {
     let wanted = sidecar.autoscaler_policy();
     let Some(spec) = autoscaler["spec"].as_object() else { return Vec::new() };
     if spec.get("resourcePolicy").is_none_or(Value::is_null) {

@@ -12,10 +12,10 @@
 //! * `webhooks`, `arguments`: what is registered, and what the command is told.
 
 mod arguments;
-mod container;
-mod injection;
+pub(crate) mod container;
+pub(crate) mod injection;
 mod injector;
-mod surroundings;
+pub(crate) mod surroundings;
 mod webhooks;
 
 use std::process::ExitCode;

@@ -7,11 +7,11 @@ use crate::api::gotext::json::{DecodeError, decode_lenient, null_as_default};
 
 /// What of a shoot decides about its sidecar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Surroundings {
+pub(crate) struct Surroundings {
     /// The shoot's own nodes carry its control plane.
-    pub(super) self_hosted: bool,
+    pub(crate) self_hosted: bool,
     /// The credentials are a token that is renewed.
-    pub(super) workload_identity: bool,
+    pub(crate) workload_identity: bool,
 }
 
 /// What is read of a Cluster.
@@ -51,7 +51,7 @@ struct Pool {
 }
 
 /// Whether the Shoot of a Cluster, as text, is self-hosted; `None` when there is no Shoot in it.
-pub(super) fn is_self_hosted(cluster: &str) -> Result<Option<bool>, DecodeError> {
+pub(crate) fn is_self_hosted(cluster: &str) -> Result<Option<bool>, DecodeError> {
     let cluster: Cluster = decode_lenient(cluster)?;
     let pools = cluster.spec.shoot.map(|shoot| shoot.spec.provider.workers);
     Ok(pools.map(|pools| pools.iter().any(|pool| pool.control_plane.is_some())))

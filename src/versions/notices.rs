@@ -336,7 +336,7 @@ mod tests {
         json!({"name": name, "machine": {"type": "m", "image": {"name": "os", "version": version}, "architecture": "amd64"}})
     }
 
-    fn told(shoot: &VersionedShoot) -> Vec<String> {
+    fn notices_of(shoot: &VersionedShoot) -> Vec<String> {
         notices(shoot, &profile(), "2026-02-01T12:00:00Z".parse().unwrap())
             .unwrap()
             .iter()
@@ -346,9 +346,9 @@ mod tests {
 
     #[test]
     fn notices_name_what_expires_and_where_that_leads() {
-        assert_eq!(told(&shoot("1.34.5", json!([pool("a", "2.0.0")]), false)), [""; 0]);
+        assert_eq!(notices_of(&shoot("1.34.5", json!([pool("a", "2.0.0")]), false)), [""; 0]);
         assert_eq!(
-            told(&shoot("1.33.6", json!([pool("web", "1.0.0")]), false)),
+            notices_of(&shoot("1.33.6", json!([pool("web", "1.0.0")]), false)),
             [
                 "pool web: os 3.0.0 expires on 2026-06-15, then stuck. The CloudProfile needs a version of os above 3.0.0 \
                  that fits the pool and is neither preview nor expired; or the pool goes to another image",
@@ -356,9 +356,9 @@ mod tests {
                 "control plane: Kubernetes 1.33.6 expires on 2026-05-01, then forced to 1.34.5",
             ]
         );
-        let behind = told(&shoot("1.31.9", json!([pool("a", "0.9.0")]), false));
+        let behind = notices_of(&shoot("1.31.9", json!([pool("a", "0.9.0")]), false));
         assert!(behind[0].starts_with("control plane: Kubernetes 1.31.9 has expired on 2026-01-15: stuck. The"));
-        let unknown = told(&shoot("1.34.9", json!([]), false));
+        let unknown = notices_of(&shoot("1.34.9", json!([]), false));
         let stuck =
             "control plane: Kubernetes 1.34.9 is stuck: the CloudProfile does not have it. The CloudProfile needs";
         assert!(unknown[0].starts_with(stuck), "{unknown:?}");
@@ -413,16 +413,16 @@ mod tests {
     #[test]
     fn a_profile_is_answered_with_versions_that_newly_expire() {
         let now: Timestamp = "2026-02-01T12:00:00Z".parse().unwrap();
-        let told = |new: &ProfileSpec, old: Option<&ProfileSpec>| -> Vec<String> {
+        let of_change = |new: &ProfileSpec, old: Option<&ProfileSpec>| -> Vec<String> {
             notices_of_profile(new, old, now, 9).0.iter().map(ToString::to_string).collect()
         };
         let (old, mut new) = (profile(), profile());
-        assert_eq!(told(&new, Some(&old)), [""; 0]);
-        assert_eq!(told(&new, None).len(), 4);
+        assert_eq!(of_change(&new, Some(&old)), [""; 0]);
+        assert_eq!(of_change(&new, None).len(), 4);
         new.machine_images[0].versions[0].expiration_date = Some("2026-03-01T00:00:00Z".to_owned());
         new.kubernetes.versions[0].expiration_date = Some("2026-01-01T00:00:00Z".to_owned());
         assert_eq!(
-            told(&new, Some(&old)),
+            of_change(&new, Some(&old)),
             [
                 "Kubernetes 1.34.5 has expired on 2026-01-01: stuck. The CloudProfile needs a version 1.35.x that is no \
                  preview: control planes and pools go from minor to minor",

@@ -43,6 +43,7 @@ fn what_is_printed_follows_its_schema() {
     );
     for (words, arguments) in [
         (&["explain"][..], &["explain", "test/cli/azure.yaml"][..]),
+        (&["preview"], &["preview", "test/cli/azure.yaml", "test/cli/azure.yaml"]),
         (&["diagnose"], &["diagnose", "shoot--garden--prod", "test/cli/diagnose.yaml"]),
         (&["cloudprofile", "lint"], &["cloudprofile", "lint", "example/cloudprofiles/azure-legacy.yaml"]),
         (&["cloudprofile", "matrix"], &["cloudprofile", "matrix", "example/cloudprofiles/aws.yaml"]),

@@ -163,6 +163,34 @@ fn flags_exist() {
     assert!(unknown.is_empty(), "these flags are not in docs/cli.md:\n{}", unknown.join("\n"));
 }
 
+#[test]
+fn files_of_the_examples_exist() {
+    let mut texts = documents();
+    texts.insert(
+        "docs/cli.md of groups".into(),
+        ["takeover", "cloudprofile", "images"].map(|group| outcome(command(&[group, "--help"]), "").stdout).concat(),
+    );
+    let (mut missing, mut seen) = (BTreeSet::new(), 0);
+    for (path, text) in texts {
+        // `example/` at the beginning of a word: paths below other folders are theirs.
+        for (start, _) in text.match_indices("example/") {
+            let before = text[..start].chars().next_back().unwrap_or(' ');
+            let end = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-".contains(letter));
+            let named = text[start..].split(end).next().unwrap_or_default().trim_end_matches('.');
+            let is_path = before.is_whitespace() || "`'\"(".contains(before);
+            let is_example = named.get(8..9).is_some_and(|letter| letter != "I") && !named.contains("NAME");
+            if is_path && is_example {
+                seen += 1;
+                if !root().join(named).exists() {
+                    missing.insert(format!("{}: {named}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(seen > 50, "only {seen} were found");
+    assert!(missing.is_empty(), "no such files: {missing:#?}");
+}
+
 /// Pool `services` of the example with another image, as the README shows it.
 fn with_another_image() -> String {
     let example = std::fs::read_to_string(root().join("example/azure.yaml")).unwrap();

@@ -3,11 +3,12 @@
 use crate::binary::{command, outcome, run};
 
 /// What each command is called with to read a file.
-const READERS: [&[&str]; 13] = [
+const READERS: [&[&str]; 14] = [
     &["preview", "test/cli/azure.yaml"],
     &["takeover", "check"],
     &["render"],
     &["explain"],
+    &["explain", "--shoot"],
     &["why"],
     &["diagnose", "shoot"],
     &["forecast"],
@@ -38,6 +39,11 @@ fn wrong_usage_is_2() {
         &["forecast", "--live", "a"],
         &["forecast", "a", "--namespace", "garden-a"],
         &["images", "fill", "a"],
+        &["images", "resolve"],
+        &["images", "list"],
+        &["images", "lock"],
+        &["images", "update"],
+        &["render", "-", "-"],
         &["images", "unused", "a"],
         &["images", "list", "--where", "nonsense"],
         &["cloudprofile", "matrix"],
@@ -57,9 +63,41 @@ fn what_can_not_be_read_is_3() {
         assert!(shown.stderr.contains("no/such/file.yaml"), "{reader:?}: {shown:?}");
         let garbage = outcome(command(&[reader, &["-"]].concat()), "a: [");
         assert_eq!(garbage.code, 3, "{reader:?}: {garbage:?}");
+        assert!(garbage.stderr.contains("-: line 1"), "{reader:?} does not name the file: {garbage:?}");
     }
     let kubeconfig = run(&["controller", "--kubeconfig", "no-such-kubeconfig"]);
     assert_eq!(kubeconfig.code, 3, "{kubeconfig:?}");
+}
+
+#[test]
+fn an_input_with_nothing_of_what_is_asked_for_is_3_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let nothing = folder.path().to_str().unwrap();
+    std::fs::write(folder.path().join("empty.yaml"), "# nothing\n").unwrap();
+    let (shoots, profile) = ("example/versions/shoots.yaml", "example/versions/cloudprofile.yaml");
+    let workers = "test/cli/azure.yaml";
+    for arguments in [
+        &["render", nothing][..],
+        &["explain", nothing],
+        &["explain", "--shoot", nothing],
+        &["preview", workers, workers, "--profiles", nothing],
+        &["forecast", shoots, "--cloudprofile", profile, "--cloudprofile", nothing],
+        &["forecast", shoots, "--cloudprofile", profile, "--cloudprofile-new", nothing],
+        &["cloudprofile", "versions", profile, "--shoots", nothing],
+        &["images", "resolve", "--source", nothing],
+        &["images", "check", "example/images/profiles/aws.yaml", "--source", nothing],
+    ] {
+        let shown = run(arguments);
+        assert_eq!(shown.code, 3, "{arguments:?}: {shown:?}");
+        assert!(shown.stderr.contains(&format!("{nothing}: no ")), "{arguments:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn a_wrong_number_is_told_in_plain_words() {
+    let shown = run(&["controller", "--health-port", "x"]);
+    assert_eq!(shown.code, 2, "{shown:?}");
+    assert!(shown.stderr.contains("a whole number is expected"), "{shown:?}");
 }
 
 #[test]

@@ -3,12 +3,22 @@
 use std::collections::BTreeSet;
 
 use gardener_extension_worker::cli::json_fields::documents;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::binary::{command, example, outcome};
+use crate::preview::{ROLL, Replacements, UNPLANNABLE};
 
 /// Members whose keys are data.
-const MAPS: [&str; 5] = [".machine", ".capabilities", ".autoscalerAnnotations", ".flavors[].regions", "[].flavor"];
+const MAPS: [&str; 8] = [
+    "total.placements",
+    "total.nodes",
+    "total.findings",
+    ".machine",
+    ".capabilities",
+    ".autoscalerAnnotations",
+    ".flavors[].regions",
+    "[].flavor",
+];
 
 fn paths(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
     match value {
@@ -66,6 +76,37 @@ fn explain_prints_what_is_described() {
     let hazards = |zone: usize| &document["workers"][0]["pools"][0]["placements"][zone]["hazards"];
     assert_eq!(hazards(0)[0]["kind"], "maximumBelowLive");
     assert_eq!(hazards(2)[0]["kind"], "noRoomToRoll");
+}
+
+/// `preview` of changes whose members are all that there are.
+fn previewed() -> Vec<Value> {
+    let changes: [Replacements<'_>; 3] = [ROLL, UNPLANNABLE, &[("#!/bin/bash example", "#!/bin/bash another")]];
+    let shown = |arguments: &[&str], new: &str| outcome(command(arguments), new).json();
+    let arguments = ["preview", "test/cli/azure.yaml", "-", "-o", "json"];
+    let changed = changes.iter().map(|changes| shown(&arguments, &example(changes)));
+    changed.chain([shown(&arguments, "a: [")]).collect()
+}
+
+#[test]
+fn preview_prints_what_is_described() {
+    let samples = previewed();
+    assert_eq!(samples[0]["schema"], "gardener-extension-worker/preview/v1");
+    assert_described(&samples, "preview -o json");
+}
+
+#[test]
+fn takeover_check_prints_what_is_described() {
+    // What is printed is compared with this file elsewhere.
+    let kept = std::fs::read_to_string("test/cli/golden/takeover.json").unwrap();
+    let mut shown: Value = serde_json::from_str(&kept).unwrap();
+    let previewed: Vec<Value> = previewed().iter().flat_map(|it| it["workers"].as_array().unwrap().clone()).collect();
+    shown["workers"].as_array_mut().unwrap().extend(previewed);
+    // Only operations that have failed, seeds, and files that can't be read have these.
+    shown["workers"][0]["failed"] = json!("Reconcile is Error");
+    shown["permissions"] = json!({"asked": 1, "missing": [{"group": "", "resource": "secrets", "verb": "get"}]});
+    shown["writers"]["unknown"] = json!(["Leases"]);
+    shown["errors"] = json!(["a.yaml: no YAML"]);
+    assert_described(&[shown], "takeover check -o json");
 }
 
 #[test]

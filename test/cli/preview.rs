@@ -7,17 +7,17 @@ use tempfile::TempDir;
 use crate::binary::{Outcome, command, example, outcome, run};
 use crate::golden::assert_same;
 
-type Replacements<'a> = &'a [(&'a str, &'a str)];
+pub(crate) type Replacements<'a> = &'a [(&'a str, &'a str)];
 
 /// One pool rolls in all its zones and grows, the other one only grows.
-const ROLL: Replacements<'_> = &[
+pub(crate) const ROLL: Replacements<'_> = &[
     ("77ac3aaaf0a1b2c3", "1111111111111111"),
     ("maximum: 10", "maximum: 12"),
     ("minimum: 3\n      maximum: 3", "minimum: 3\n      maximum: 4"),
 ];
 const SCALE: Replacements<'_> = &[("maximum: 10", "maximum: 12")];
 /// An image that fits no machine of the pool.
-const UNPLANNABLE: Replacements<'_> = &[
+pub(crate) const UNPLANNABLE: Replacements<'_> = &[
     ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
     ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
 ];

@@ -216,7 +216,7 @@ fn what_the_infrastructure_becomes_is_presumed() {
 }
 
 #[test]
-fn explain_says_which_members_of_a_shoot_replace_nodes() {
+fn explain_names_the_members_of_a_shoot_that_replace_nodes() {
     let volumes = (
         "size: 50Gi}\n    - name: batch",
         "size: 50Gi}\n      dataVolumes: [{name: d, type: Premium_LRS, size: 10Gi}]\n      kubernetes: {version: 1.33.9}\n    - name: batch",

@@ -48,7 +48,7 @@ pub(crate) fn resolved<'a>(catalogue: &'a Catalogue, lookup: &Lookup) -> Vec<Res
 }
 
 /// Flavor, its image and what is said of the others: `ubuntu-24.04 1.34.2 (amd64): ami-…; ami-… older`.
-pub(crate) fn told(amis: &[Value], members: Value) -> Vec<String> {
+pub(crate) fn explained(amis: &[Value], members: Value) -> Vec<String> {
     let catalogue = catalogue(amis);
     let of_flavor = |resolved: Resolved<'_>| {
         let key = &resolved.key;

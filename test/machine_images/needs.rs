@@ -164,19 +164,19 @@ fn what_can_not_be_read_ends_without_an_answer() {
     let shoot = json!({"kind": "Shoot"});
     let state = |state: &str| json!({"kind": "ShootState", "metadata": {"name": "s"}, "spec": {"gardener": [{"data": {"state": state}}]}});
     let whole = packed(&json!({"pool": {}}));
-    for (documents, told) in [
-        (vec![], "no Shoot and no Worker in the files: nobody would need anything"),
-        (vec![state(&whole)], "no Shoot and no Worker in the files: nobody would need anything"),
+    for (documents, explained) in [
+        (vec![], "no Shoot and no Worker in the files: every version and image would count as unused"),
+        (vec![state(&whole)], "no Shoot and no Worker in the files: every version and image would count as unused"),
         (
             vec![shoot.clone(), state(&whole[..whole.len() / 2])],
-            "ShootState s: a packed state can't be read, so nobody knows which images it needs",
+            "ShootState s: a packed state can't be read, so it is not known which images it needs",
         ),
         (
             vec![json!({"kind": "ShootList", "metadata": {"continue": "x"}, "items": [shoot.clone()]})],
             "a list is incomplete (metadata.continue is set); read it whole",
         ),
     ] {
-        assert_eq!(asked(documents).unwrap_err().to_string(), told);
+        assert_eq!(asked(documents).unwrap_err().to_string(), explained);
     }
     assert!(asked(vec![shoot, state(&whole)]).is_ok());
 }

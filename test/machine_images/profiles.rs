@@ -119,7 +119,7 @@ fn found(change: impl Fn(&mut Value)) -> Vec<String> {
 fn what_is_wrong_with_an_image_is_found() {
     assert_eq!(found(|_| {}), Vec::<String>::new());
     let at = "gardenlinux 2001.2.0 in eu-central-1";
-    for (member, value, told) in [
+    for (member, value, explained) in [
         ("state", json!("pending"), format!("unavailable {at}: it is pending")),
         ("deprecated", json!("2026-11-01T00:00:00Z"), format!("deprecated {at}: deprecated since 2026-11-01")),
         ("owner", json!("somebody"), format!("owner {at}: its owner \"somebody\" is not allowed")),
@@ -130,7 +130,7 @@ fn what_is_wrong_with_an_image_is_found() {
         ),
         ("region", json!("us-east-1"), format!("missing {at}: no source has it")),
     ] {
-        assert_eq!(found(|image| image[member] = value.clone()), [told]);
+        assert_eq!(found(|image| image[member] = value.clone()), [explained]);
     }
 }
 
@@ -149,7 +149,7 @@ fn a_region_without_an_image_and_an_image_that_is_not_locked_are_found() {
 }
 
 #[test]
-fn nobody_gets_another_image_unless_somebody_says_so() {
+fn a_locked_image_changes_only_on_request() {
     let lock = lock(&release("2001.2"));
     for name in PROFILES {
         // Another image under the version that the release fills: as the first letters of the lock were changed.
@@ -163,8 +163,8 @@ fn nobody_gets_another_image_unless_somebody_says_so() {
         }
         let refused = filled(&before, &other, false);
         assert!(matches!(refused, Err(FillError::AnotherImage(_))), "{name}");
-        let told = filled(&before, &other, true).unwrap();
-        assert!(told.diff.is_hazardous(), "{name}");
+        let explained = filled(&before, &other, true).unwrap();
+        assert!(explained.diff.is_hazardous(), "{name}");
         assert!(filled(&before, &lock, false).unwrap().diff.is_empty(), "{name}: the same images change nothing");
     }
 }

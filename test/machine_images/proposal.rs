@@ -5,13 +5,13 @@ use gardener_extension_worker::images::lock_file::{self, LockDocument};
 use gardener_extension_worker::images::promotion::promote;
 use serde_json::json;
 
-use crate::amis::{ami, at, catalogue, ids, locked, lookup, resolved, told, with};
+use crate::amis::{ami, at, catalogue, explained, ids, locked, lookup, resolved, with};
 
 const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
 const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
 
 #[test]
-fn goal_all_machines_of_a_version_get_the_same_ami_also_later_ones() {
+fn all_machines_of_a_version_get_the_same_ami_also_later_ones() {
     let first = [ami("a", V1, "2026-09-22")];
     let both = [first[0].clone(), ami("b", V2, "2026-11-18")];
     let mut lock = locked(&first);
@@ -21,20 +21,20 @@ fn goal_all_machines_of_a_version_get_the_same_ami_also_later_ones() {
 }
 
 #[test]
-fn goal_the_same_images_give_the_same_answer_in_whatever_order_they_are_listed() {
+fn the_order_of_a_listing_does_not_matter() {
     let amis = [ami("c", V2, "2026-11-18"), ami("a", V1, "2026-09-22"), ami("b", V2, "2026-11-18")];
-    let answer = told(&amis, json!({}));
+    let answer = explained(&amis, json!({}));
     assert_eq!(
         answer,
         ["ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; c as old, and its id comes later; a older"]
     );
     for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-        assert_eq!(told(&order.map(|index: usize| amis[index].clone()), json!({})), answer);
+        assert_eq!(explained(&order.map(|index: usize| amis[index].clone()), json!({})), answer);
     }
 }
 
 #[test]
-fn goal_an_upgrade_is_announced_and_happens_when_somebody_says_so() {
+fn an_upgrade_is_announced_and_happens_on_request() {
     let both = [ami("a", V1, "2026-09-22"), ami("b", V2, "2026-11-18")];
     let mut lock = locked(&both[..1]);
     let catalogue = catalogue(&both);
@@ -47,7 +47,7 @@ fn goal_an_upgrade_is_announced_and_happens_when_somebody_says_so() {
 }
 
 #[test]
-fn goal_a_cve_is_rolled_out_within_one_kubernetes_version() {
+fn a_cve_is_rolled_out_within_one_kubernetes_version() {
     let next = [
         ami("a", V1, "2026-09-22"),
         ami("b", V2, "2026-11-18"),
@@ -66,17 +66,17 @@ fn goal_a_cve_is_rolled_out_within_one_kubernetes_version() {
 }
 
 #[test]
-fn goal_public_and_own_images_are_found_by_their_owners() {
+fn public_and_own_images_are_found_by_their_owners() {
     let amis = [
         ami("a", V1, "2026-09-22"),
         with(ami("b", V2, "2026-11-18"), json!({"OwnerId": "222222222222", "Public": true})),
     ];
     assert_eq!(
-        told(&amis, json!({"owners": ["111111111111", "222222222222"]}))[0],
+        explained(&amis, json!({"owners": ["111111111111", "222222222222"]}))[0],
         "ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; a older"
     );
     assert_eq!(
-        told(&amis, json!({}))[0],
+        explained(&amis, json!({}))[0],
         "ubuntu-24.04 1.34.2 (amd64): a chosen: the newest; b its owner \"222222222222\" is not allowed"
     );
 }
@@ -90,7 +90,7 @@ fn story_one_template_never_stands_for_several_amis() {
         with(ami("c", "capa-ami-ubuntu-24.04-v1.34.2-1790000002", "2026-09-24"), json!({"Architecture": "arm64"})),
     ];
     assert_eq!(
-        told(&amis, json!({"arch": ["amd64", "arm64"]})),
+        explained(&amis, json!({"arch": ["amd64", "arm64"]})),
         [
             "ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; a older",
             "ubuntu-24.04 1.34.2 (arm64): c chosen: the newest"
@@ -127,17 +127,17 @@ fn story_an_image_reaches_production_after_days_in_development() {
 }
 
 #[test]
-fn question_the_same_flavor_in_two_accounts_is_decided_by_date_and_id() {
+fn the_same_flavor_in_two_accounts_is_decided_by_date_and_id() {
     let amis = [with(ami("b", V1, "2026-09-22"), json!({"OwnerId": "222222222222"})), ami("a", V1, "2026-09-22")];
     let owners = json!({"owners": ["111111111111", "222222222222"]});
     assert_eq!(
-        told(&amis, owners)[0],
+        explained(&amis, owners)[0],
         "ubuntu-24.04 1.34.2 (amd64): a chosen: the newest; b as old, and its id comes later"
     );
 }
 
 #[test]
-fn question_a_deleted_ami_is_told_and_replaced_on_update() {
+fn a_deleted_ami_is_reported_and_replaced_on_update() {
     let amis = [ami("a", V1, "2026-09-22"), ami("b", V2, "2026-11-18")];
     let mut lock = locked(&amis[1..]);
     let rest = catalogue(&amis[..1]);
@@ -148,7 +148,7 @@ fn question_a_deleted_ami_is_told_and_replaced_on_update() {
 }
 
 #[test]
-fn question_only_versions_in_the_range_are_looked_up() {
+fn only_versions_in_the_range_are_looked_up() {
     let amis = ["v1.32.9", "v1.33.0", "1.35.9", "v1.36.0"].map(|version| {
         ami(&version.replace(['v', '.'], ""), &format!("capa-ami-ubuntu-24.04-{version}-1"), "2026-09-22")
     });

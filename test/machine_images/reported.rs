@@ -3,7 +3,7 @@
 use gardener_extension_worker::images::lock::UpdatePolicy;
 use serde_json::json;
 
-use crate::amis::{ami, at, catalogue, ids, locked, lookup, resolved, told, with};
+use crate::amis::{ami, at, catalogue, explained, ids, locked, lookup, resolved, with};
 
 const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
 const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
@@ -11,7 +11,7 @@ const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
 #[test]
 fn a_name_that_clashes_in_one_account_is_decided_by_date() {
     let amis = [ami("a", V1, "2026-09-22"), ami("b", V1, "2026-09-23")];
-    assert_eq!(told(&amis, json!({})), ["ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; a older"]);
+    assert_eq!(explained(&amis, json!({})), ["ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; a older"]);
 }
 
 #[test]
@@ -42,18 +42,22 @@ fn images_that_all_vanished_leave_the_lock_as_it_is() {
 fn arm64_names_with_a_suffix_are_a_flavor_of_their_own() {
     let arm = with(ami("b", "capa-ami-ubuntu-24.04-arm64-v1.34.2-1", "2026-11-18"), json!({"Architecture": "arm64"}));
     let amis = [ami("a", V1, "2026-09-22"), arm];
-    assert_eq!(told(&amis, json!({"arch": ["amd64", "arm64"]})).len(), 1, "the name without suffix does not mean it");
+    assert_eq!(
+        explained(&amis, json!({"arch": ["amd64", "arm64"]})).len(),
+        1,
+        "the name without suffix does not mean it"
+    );
     let both = json!({"arch": ["amd64", "arm64"], "image": "ubuntu", "lookupFormat": "-{{.OS}}{{.suffix}}-?{{.K8sVersion}}-*",
         "customFields": [{"name": "suffix", "validValues": ["", "-arm64"]}]});
-    let told = told(&amis, both);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told.iter().all(|flavor| flavor.contains("chosen")), "{told:?}");
+    let explained = explained(&amis, both);
+    assert_eq!(explained.len(), 2, "{explained:?}");
+    assert!(explained.iter().all(|flavor| flavor.contains("chosen")), "{explained:?}");
 }
 
 #[test]
 fn a_name_that_lies_about_its_architecture_is_not_used() {
     let amis = [with(ami("a", V1, "2026-09-22"), json!({"Architecture": "arm64"}))];
-    assert_eq!(told(&amis, json!({})), ["ubuntu-24.04 1.34.2 (amd64): a its architecture is arm64, not amd64"]);
+    assert_eq!(explained(&amis, json!({})), ["ubuntu-24.04 1.34.2 (amd64): a its architecture is arm64, not amd64"]);
 }
 
 #[test]
@@ -75,9 +79,9 @@ fn encrypted_copies_are_used_only_by_those_who_ask_for_them() {
         json!({"BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": {"Encrypted": true}}]}),
     );
     let amis = [ami("a", V1, "2026-09-22"), copy];
-    assert_eq!(told(&amis, json!({})), ["ubuntu-24.04 1.34.2 (amd64): a chosen: the newest; b it is encrypted"]);
+    assert_eq!(explained(&amis, json!({})), ["ubuntu-24.04 1.34.2 (amd64): a chosen: the newest; b it is encrypted"]);
     assert_eq!(
-        told(&amis, json!({"encrypted": true})),
+        explained(&amis, json!({"encrypted": true})),
         ["ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; a it is not encrypted"]
     );
 }
@@ -105,11 +109,11 @@ fn filters_and_facts_choose_among_images_of_one_name() {
     let amis = [tag(ami("a", V1, "2026-09-22"), "stable"), tag(ami("b", V2, "2026-11-18"), "beta")];
     let filters = json!({"filters": [{"name": "tag:channel", "values": ["stable"]}]});
     assert_eq!(
-        told(&amis, filters),
+        explained(&amis, filters),
         ["ubuntu-24.04 1.34.2 (amd64): a chosen: the newest; b its tag:channel does not pass the filter"]
     );
     let mode = |ami, mode: &str| with(ami, json!({"BootMode": mode}));
     let amis = [mode(ami("a", V1, "2026-09-22"), "uefi"), mode(ami("b", V2, "2026-11-18"), "legacy-bios")];
-    let flavors = told(&amis, json!({"facts": ["bootMode"]}));
+    let flavors = explained(&amis, json!({"facts": ["bootMode"]}));
     assert_eq!(flavors.len(), 2, "each boot mode is a flavor: {flavors:?}");
 }

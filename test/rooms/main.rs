@@ -33,6 +33,7 @@ const ROOMS: &[&str] = &[
     "admission",
     "sidecar",
     "cli",
+    "fuzzing",
 ];
 
 /// Rooms without clients, runtimes and clocks, and files like that in others.

@@ -200,7 +200,9 @@ fn without_values(error: &serde_json::Error) -> String {
         return format!("unknown value, expected {expected}");
     }
     match text {
-        "expected value" => "another type is expected".to_owned(),
+        // Only for a text of which a few are known.
+        "expected value" => "text is expected".to_owned(),
+        "invalid duration" => "a duration such as 1h30m is expected".to_owned(),
         text if text.starts_with("Invalid symbol ") || text.starts_with("Invalid last symbol ") => {
             "not base64".to_owned()
         }
@@ -216,7 +218,8 @@ fn words_of_wanted(expected: &str) -> &str {
         "a sequence" => "a list",
         "a map" => "an object",
         "IntOrString" => "a number or text",
-        other if other.starts_with("struct ") => "an object",
+        // A type of another library, by its name.
+        other if other.starts_with("struct ") || other.starts_with(char::is_uppercase) => "an object",
         other => other,
     }
 }

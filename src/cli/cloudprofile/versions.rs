@@ -76,7 +76,7 @@ struct Next {
 pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Exit> {
     let mut files = GardenFiles::read(&arguments.files)?;
     let profiles: Vec<String> = files.profiles().map(|(name, _)| name.to_owned()).collect();
-    files.join(GardenFiles::read(&arguments.shoots)?);
+    files.join(GardenFiles::read_some(&arguments.shoots, "Shoot", |found| !found.shoots.is_empty())?);
     if profiles.is_empty() && files.errors.is_empty() {
         files.errors.push("no CloudProfile found".to_owned());
     }

@@ -1,5 +1,6 @@
 //! `explain --shoot`: what of a Shoot enters the key and the classes of its pools, from files alone.
 
+use anyhow::{Context, ensure};
 use serde::Serialize;
 use serde_json::json;
 
@@ -31,8 +32,7 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
     let reader = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
     let (mut explained, mut errors) = (Vec::new(), Vec::new());
     for file in files(std::slice::from_ref(&arguments.file))? {
-        let found = reader.shoots_of(&file.text()?, &profiles)?;
-        anyhow::ensure!(!found.is_empty() || !file.explicit, "{}: no Shoot in it", file.path.display());
+        let found = reader.shoots_of(&file.text()?, &profiles).with_context(|| file.path.display().to_string())?;
         for inputs in found {
             let named = format!("{}/{}", inputs.namespace(), inputs.name());
             match explain_inputs(&inputs, arguments.pool.as_deref()) {
@@ -41,9 +41,10 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
             }
         }
     }
+    ensure!(!explained.is_empty() || !errors.is_empty(), "{}: no Shoot in it", arguments.file.display());
     if let Some(pool) = &arguments.pool {
         let is_found = explained.iter().any(|shoot| !shoot.pools.is_empty());
-        anyhow::ensure!(is_found || !errors.is_empty(), "{}: no pool {pool:?} in it", arguments.file.display());
+        ensure!(is_found || !errors.is_empty(), "{}: no pool {pool:?} in it", arguments.file.display());
     }
     match arguments.output {
         OutputFormat::Json => {

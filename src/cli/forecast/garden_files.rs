@@ -51,6 +51,24 @@ impl GardenFiles {
         Ok(found)
     }
 
+    /// The same for files that have nothing to say without something of this kind.
+    pub(in crate::cli) fn read_some(paths: &[PathBuf], kind: &str, has: fn(&Self) -> bool) -> anyhow::Result<Self> {
+        let mut all = Self::default();
+        for path in paths {
+            let mut found = Self::read(std::slice::from_ref(path))?;
+            if found.errors.is_empty() && !has(&found) {
+                found.errors.push(format!("{}: no {kind} in it", path.display()));
+            }
+            all.join(found);
+        }
+        Ok(all)
+    }
+
+    /// Whether it has a CloudProfile or a NamespacedCloudProfile.
+    pub(in crate::cli) fn has_profiles(&self) -> bool {
+        !self.profiles.is_empty() || !self.namespaced.is_empty()
+    }
+
     /// Adds what an object has; `path` says where it is from.
     pub(super) fn add(&mut self, path: &Path, object: &Value) {
         let source = path.display();

@@ -134,7 +134,7 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
     if (arguments.garden.is_named() || arguments.namespace.is_some()) && !arguments.live {
         return Err(exit::wrong_usage("--kubeconfig, --context and --namespace are for --live"));
     }
-    let changed = GardenFiles::read(&arguments.cloudprofile_new)?;
+    let changed = GardenFiles::read_some(&arguments.cloudprofile_new, "CloudProfile", GardenFiles::has_profiles)?;
     let from = arguments.at.unwrap_or_else(today);
     let until = arguments.until.unwrap_or(from + YEAR);
     if until <= from {
@@ -144,7 +144,7 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
         live::read(&arguments.garden, arguments.namespace.as_deref())?
     } else {
         let mut files = GardenFiles::read(&arguments.shoots)?;
-        files.join(GardenFiles::read(&arguments.cloudprofile)?);
+        files.join(GardenFiles::read_some(&arguments.cloudprofile, "CloudProfile", GardenFiles::has_profiles)?);
         files
     };
     let report = report(&files, &changed, [from, until], arguments);

@@ -18,7 +18,7 @@ use crate::provider::Providers;
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
 Examples:
-  gardener-extension-worker images check example/images/aws.yaml --source example/images/release-2001.2
+  gardener-extension-worker images check example/images/profiles/aws.yaml --source example/images/release-2001.2
   gardener-extension-worker images check profiles/ --lock images.lock --source images/ --owner 111111111111 -o json
 
 Each image of a version that has not expired must be in a source, available, not deprecated, of an allowed owner, for the

@@ -21,7 +21,7 @@ const NAMED: usize = 6;
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
 Examples:
-  gardener-extension-worker images fill --lock images.lock example/images/aws.yaml > aws.yaml
+  gardener-extension-worker images fill --lock images.lock example/images/profiles/aws.yaml > aws.yaml
   gardener-extension-worker images fill --lock images.lock --image-version 2002.1.0 --classification supported profiles/
   gardener-extension-worker images fill --source example/images/release-2002.1 --where variant=gardener_prod profiles/
 

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::api::gotext::yaml;
+use crate::cli::exit::wrong_usage;
 use crate::cli::forecast::moment;
 use crate::cli::input::{files, objects, text_of_file};
 use crate::images::catalogue::Catalogue;
@@ -107,6 +108,14 @@ impl CatalogueArguments {
         self.sources.is_empty()
     }
 
+    /// Reads all of it, for what says nothing without images.
+    pub(super) fn read_images(&self) -> anyhow::Result<Known> {
+        if self.is_empty() {
+            return Err(wrong_usage("name the images with --source (see --help)"));
+        }
+        self.read()
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         let now = self.at.unwrap_or_else(Timestamp::now);
         // Fractions of a second only make a lock longer.
@@ -117,6 +126,7 @@ impl CatalogueArguments {
     pub(super) fn read(&self) -> anyhow::Result<Known> {
         let mut listings = Vec::new();
         for source in &self.sources {
+            let before = listings.len();
             for file in files(std::slice::from_ref(&source.path))? {
                 for document in documents(&file.path)? {
                     let listing = read(&document, source.region.as_deref());
@@ -124,6 +134,7 @@ impl CatalogueArguments {
                     listings.push(listing);
                 }
             }
+            ensure!(listings.len() > before, "{}: no listing of images in it", source.path.display());
         }
         let mut lookups = Vec::new();
         for file in files(&self.lookups)? {

@@ -35,7 +35,7 @@ pub(super) struct ListArguments {
 }
 
 pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Exit> {
-    let known = arguments.catalogue.read()?;
+    let known = arguments.catalogue.read_images()?;
     let locked = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?.unwrap_or_default();
     let mut resolved = known.resolved();
     let meant: usize = resolved.iter().map(|resolved| resolved.candidates.len()).sum();

@@ -88,8 +88,8 @@ fn changed(
     target: &Target,
     change: impl FnOnce(&mut Lock, &Known) -> Vec<Change>,
 ) -> anyhow::Result<Exit> {
+    let known = catalogue.read_images()?;
     let mut lock = input::lock(&target.lock, true)?;
-    let known = catalogue.read()?;
     let changes = change(&mut lock, &known);
     if !changes.is_empty() && !target.dry_run {
         write_lock(&target.lock, &lock)?;

@@ -1,4 +1,4 @@
-//! `images`: for the people who keep machine images: which there are, which one is used, what changes, what nobody needs.
+//! `images`: for the people who keep machine images: which there are, which one is used, what changes, what is unused.
 
 use clap::{Args, Subcommand};
 
@@ -20,7 +20,7 @@ mod written;
 Examples:
   gardener-extension-worker images list --source example/images/release-2002.1
   gardener-extension-worker images update --lock images.lock --source example/images/release-2002.1
-  gardener-extension-worker images fill --lock images.lock example/images/aws.yaml > aws.yaml
+  gardener-extension-worker images fill --lock images.lock example/images/profiles/aws.yaml > aws.yaml
 
 docs/images.md goes through a release that has to be rolled out in 48 hours.")]
 pub(super) struct ImagesArguments {
@@ -44,7 +44,7 @@ enum ImagesCommand {
     Check(check::CheckArguments),
     /// Move images from the lock of one landscape to that of the next, after some days.
     Promote(promote::PromoteArguments),
-    /// Show which versions and images nobody needs.
+    /// Show which versions and images are unused.
     Unused(unused::UnusedArguments),
 }
 

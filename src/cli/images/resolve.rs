@@ -44,7 +44,7 @@ pub(super) struct ResolveArguments {
 }
 
 pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow::Result<Exit> {
-    let known = arguments.catalogue.read()?;
+    let known = arguments.catalogue.read_images()?;
     let mut resolved = known.resolved();
     resolved.retain(|resolved| arguments.selection.has(resolved));
     if !arguments.cloudprofile.is_empty() {

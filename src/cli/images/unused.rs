@@ -1,4 +1,4 @@
-//! `images unused`: which versions and images nobody needs.
+//! `images unused`: which versions and images are unused.
 
 use std::path::PathBuf;
 
@@ -19,13 +19,13 @@ use crate::provider::Providers;
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
 Examples:
-  gardener-extension-worker images unused example/images/aws.yaml --users example/images/landscape.yaml
+  gardener-extension-worker images unused example/images/profiles/aws.yaml --users example/images/landscape.yaml
   gardener-extension-worker images unused aws.yaml --users shoots/ --users workers/ --source images/ --lock images.lock
 
 Users are Shoots, NamespacedCloudProfiles, Workers with the images that they keep, machine classes, ShootStates and whatever
 else names a version or an image. Give all of the landscape: what is not in the files needs nothing. A file that can't be read,
 a list that goes on, a state that can't be unpacked end the command without an answer.",
-    &[(Exit::Findings, "something is needed by nobody")]))]
+    &[(Exit::Findings, "something is unused")]))]
 pub(super) struct UnusedArguments {
     /// File with one CloudProfile.
     #[arg(value_name = "FILE")]
@@ -73,8 +73,8 @@ fn text(profile: &str, found: &Unused, width: usize) -> String {
     let mut table = Table::new(["IMAGE", "STAGE", ">USERS", "NEEDED BY"]);
     for version in &found.versions {
         let by = match (version.is_unused(), &version.kept) {
-            (true, _) if version.images.is_empty() => Cell::styled("nobody", GOOD),
-            (true, _) => Cell::styled(format!("nobody, nor {}", version.images.join(", ")), GOOD),
+            (true, _) if version.images.is_empty() => Cell::styled("unused", GOOD),
+            (true, _) => Cell::styled(format!("unused, and so is {}", version.images.join(", ")), GOOD),
             (false, Some(kept)) if version.users == 0 => Cell::styled(kept.as_str(), ASIDE),
             (false, _) => Cell::styled(version.examples.join(", "), ASIDE),
         };

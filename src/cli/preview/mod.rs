@@ -170,7 +170,9 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
         (false, false, _) => {
             Err(wrong_usage("name OLD and NEW, or use --live, --cloudprofile or --maintenance (see --help)"))
         }
-        (false, true, _) => Err(wrong_usage("--cloudprofile and --maintenance make NEW themselves: name only OLD")),
+        (false, true, _) => {
+            Err(wrong_usage("--cloudprofile and --maintenance make NEW themselves: name OLD and nothing else"))
+        }
         (true, true, _) => {
             Err(wrong_usage("--cloudprofile and --maintenance make NEW themselves: with --live name no file"))
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -42,10 +42,14 @@ impl ShootReader {
             ..ShootSource::new(Timestamp::now())
         });
         let mut reader = Self { source, profiles: NamedProfiles::default(), unread: Vec::new(), all: OnceLock::new() };
-        for file in files(paths)? {
-            let of_file = || file.path.display().to_string();
-            let objects = objects(&file.text()?).with_context(of_file)?;
-            add_profiles(&mut reader.profiles, &objects, shared).with_context(of_file)?;
+        for path in paths {
+            let mut count = 0;
+            for file in files(std::slice::from_ref(path))? {
+                let of_file = || file.path.display().to_string();
+                let objects = objects(&file.text()?).with_context(of_file)?;
+                count += add_profiles(&mut reader.profiles, &objects, shared).with_context(of_file)?;
+            }
+            ensure!(count > 0, "{}: no CloudProfile in it", path.display());
         }
         Ok(reader)
     }
@@ -155,10 +159,13 @@ fn add_profiles_of(profiles: &mut NamedProfiles, text: &str, shared: &CloudProfi
     }
 }
 
-fn add_profiles(profiles: &mut NamedProfiles, objects: &[Value], shared: &CloudProfiles) -> anyhow::Result<()> {
+/// How many of the objects are profiles, which are added.
+fn add_profiles(profiles: &mut NamedProfiles, objects: &[Value], shared: &CloudProfiles) -> anyhow::Result<usize> {
     let kinds = ["CloudProfile", "NamespacedCloudProfile"];
+    let mut count = 0;
     for profile in objects.iter().filter(|object| kinds.iter().any(|kind| object["kind"] == *kind)) {
         profiles.add(profile.clone(), shared).context("CloudProfile")?;
+        count += 1;
     }
-    Ok(())
+    Ok(count)
 }

@@ -121,6 +121,7 @@ fn answer(survey: &Survey, exit: Exit, width: usize) -> String {
     }
     let (line, style) = match exit {
         _ if survey.rolling().next().is_some() => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
+        _ if survey.comparison.workers.is_empty() => ("No Worker was checked.".to_owned(), CAREFUL),
         Exit::Done => ("No node would roll.".to_owned(), GOOD),
         _ => ("No node rolls as far as is known, but the check is incomplete.".to_owned(), CAREFUL),
     };

@@ -22,23 +22,23 @@ const EACH: usize = 4;
 struct Trouble {
     cloud: &'static str,
     what: &'static str,
-    told: &'static [&'static str],
+    message: &'static [&'static str],
     code: Option<&'static str>,
 }
 
 const TROUBLES: [Trouble; 4] = [
-    Trouble { cloud: "openstack", what: "down", told: &["\"search\"", "asking Keystone"], code: None },
-    Trouble { cloud: "openstack", what: "silent", told: &["\"search\"", "for its server group"], code: None },
+    Trouble { cloud: "openstack", what: "down", message: &["\"search\"", "asking Keystone"], code: None },
+    Trouble { cloud: "openstack", what: "silent", message: &["\"search\"", "for its server group"], code: None },
     Trouble {
         cloud: "openstack",
         what: "refuses",
-        told: &["\"search\"", "status 401"],
+        message: &["\"search\"", "status 401"],
         code: Some("ERR_INFRA_UNAUTHENTICATED"),
     },
     Trouble {
         cloud: "azure",
         what: "refuses",
-        told: &["AADSTS700016", "scale set"],
+        message: &["AADSTS700016", "scale set"],
         code: Some("ERR_INFRA_UNAUTHENTICATED"),
     },
 ];
@@ -70,12 +70,12 @@ impl Trouble {
     }
 
     /// Waits until the Worker tells what is wrong.
-    async fn is_told(&self, shoot: &Shoot) -> Result<()> {
-        eventually(SOON, &format!("{} {} is told", self.cloud, self.what), async || {
+    async fn is_reported(&self, shoot: &Shoot) -> Result<()> {
+        eventually(SOON, &format!("{} {} is reported", self.cloud, self.what), async || {
             let status = &shoot.worker().await?["status"];
             let error = &status["lastError"];
-            let told = if error.is_null() { &status["lastOperation"] } else { error };
-            ensure_says(&told["description"], self.told)?;
+            let reported = if error.is_null() { &status["lastOperation"] } else { error };
+            ensure_says(&reported["description"], self.message)?;
             let codes = self.code.map_or(Value::Null, |code| json!([code]));
             ensure!(error["codes"] == codes, "{error}");
             Ok(())
@@ -123,9 +123,9 @@ async fn a_cloud_in_trouble_disturbs_no_worker_of_another() -> Result<()> {
         anyhow::Ok(shoot)
     });
     let others = try_join_all(others).await?;
-    let told = troubled.iter().map(|(trouble, shoot)| trouble.is_told(shoot));
-    for told in join_all(told).await {
-        told?;
+    let reported = troubled.iter().map(|(trouble, shoot)| trouble.is_reported(shoot));
+    for reported in join_all(reported).await {
+        reported?;
     }
     // Also a change goes on while all of them are tried again.
     for shoot in &others {

@@ -1,0 +1,11 @@
+//! Fuzz target: a file for `--config`. What comes of it are long arguments.
+#![no_main]
+
+use gardener_extension_worker::fuzzing::configuration;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    for argument in configuration(text).iter().flatten() {
+        assert!(argument.starts_with("--"), "{argument:?}");
+    }
+});

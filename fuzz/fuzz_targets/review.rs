@@ -1,0 +1,14 @@
+//! Fuzz target: the body of a request to the webhooks of the garden, through their checks to the answers. Each is an AdmissionReview.
+#![no_main]
+
+use gardener_extension_worker::fuzzing::review;
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+fuzz_target!(|body: &[u8]| {
+    for answer in review(body).unwrap_or_default() {
+        let answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
+        let is_denied = answer["response"]["status"]["message"].is_string();
+        assert_eq!(answer["response"]["allowed"], !is_denied, "a denial says why");
+    }
+});
