@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::documents::{API_VERSION, ScaleSetDependency, WorkerStatus};
+use super::documents::{API_VERSION, WorkerStatus};
 use crate::api::gardener::WorkerPool;
-use crate::provider::PoolPlan;
 use crate::provider::document::Document;
 use crate::provider::image::status_images;
+use crate::provider::{DependencyRecord, PoolPlan};
 
 /// The images of all pools. No record of a scale set is ever lost.
 pub(super) fn provider_status(
     previous: Option<&WorkerStatus>,
-    scale_sets: &[ScaleSetDependency],
+    scale_sets: &[DependencyRecord],
     planned: &[&PoolPlan],
     failed: &[&WorkerPool],
 ) -> Value {

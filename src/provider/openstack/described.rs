@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::documents::ServerGroupDependency;
 use super::error_codes::answer_failure;
 use super::server_groups::{Needs, PoolNeed, ServerGroup};
 use crate::api::gotext::json::{DecodeError, decode_lenient, decode_value};
-use crate::provider::{Dependencies, DependencyFailure, WorkerError};
+use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, WorkerError};
 
 /// Server groups that exist, and what calls are answered with.
 #[derive(Debug, Default, Deserialize)]
@@ -50,7 +49,7 @@ impl DescribedOpenStack {
         if is_renewed {
             return Ok(None);
         }
-        let unreadable = |error: DecodeError| (200, DependencyFailure { message: error.to_string(), code: None });
+        let unreadable = |error: DecodeError| (200, DependencyFailure::without_code(error.to_string()));
         match answer.status {
             200 => decode_lenient(&answer.body).map(Some).map_err(unreadable),
             status => Err((status, answer_failure(call, status, &answer.body))),
@@ -74,20 +73,17 @@ impl DescribedOpenStack {
     fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
         self.answer("create").map_err(|(_, failure)| failure)?;
         self.created += 1;
-        let id = if self.assumed { need.name.clone() } else { format!("00000000-0000-4000-8000-{:012}", self.created) };
-        let group = ServerGroup { id, name: need.name.clone(), policies: vec![need.policy.clone()] };
+        let (name, policies) = (need.wanted.name.clone(), vec![need.wanted.policy.clone()]);
+        let id = if self.assumed { name.clone() } else { format!("00000000-0000-4000-8000-{:012}", self.created) };
+        let group = ServerGroup { id, name, policies };
         self.server_groups.push(group.clone());
         Ok(group)
     }
 
     /// The group of a pool, as the client finds or makes it.
-    fn provide(
-        &mut self,
-        need: &PoolNeed,
-        recorded: Option<&ServerGroupDependency>,
-    ) -> Result<ServerGroupDependency, DependencyFailure> {
+    fn provide(&mut self, need: &PoolNeed) -> Result<DependencyRecord, DependencyFailure> {
         self.answer("authenticate").map_err(|(_, failure)| failure)?;
-        if let Some(recorded) = recorded
+        if let Some(recorded) = &need.recorded
             && self.get(&recorded.id)?.is_some_and(|shown| need.is_met_by(recorded, &shown))
         {
             return Ok(recorded.clone());
@@ -126,20 +122,19 @@ pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result
     let has_region = openstack.catalog_regions.as_ref().is_none_or(|regions| regions.contains(&needs.scope.region));
     // Records of other pools go once everything has succeeded; those of pools that fail stay.
     let mut records = BTreeMap::new();
-    for pool in needs.refused.keys() {
-        records.extend(needs.recorded(pool).map(|record| (pool, record.clone())));
+    for record in needs.records.iter().filter(|record| needs.refused.contains_key(&record.pool_name)) {
+        records.insert(&record.pool_name, record.clone());
     }
     for need in &needs.pools {
-        let recorded = needs.recorded(&need.pool);
         let provided = if has_region {
-            openstack.provide(need, recorded)
+            openstack.provide(need)
         } else {
             Err(DependencyFailure::of_configuration("the catalog of OpenStack has no compute endpoint for the region"))
         };
         match provided {
             Ok(record) => drop(records.insert(&need.pool, record)),
             Err(failure) => {
-                records.extend(recorded.map(|record| (&need.pool, record.clone())));
+                records.extend(need.recorded.iter().map(|record| (&need.pool, record.clone())));
                 dependencies.failures.insert(need.pool.clone(), failure);
             }
         }
@@ -158,7 +153,7 @@ pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result
 pub(super) fn settled(needs: &Needs) -> Value {
     let groups = needs.records.iter().map(|record| {
         let need = needs.pools.iter().find(|need| need.pool == record.pool_name);
-        json!({"id": record.id, "name": record.name, "policies": need.map(|need| [&need.policy])})
+        json!({"id": record.id, "name": record.name, "policies": need.map(|need| [&need.wanted.policy])})
     });
     json!({"assumed": true, "serverGroups": groups.collect::<Vec<_>>()})
 }

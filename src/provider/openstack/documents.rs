@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::api::gardener::Capabilities;
+use crate::provider::DependencyRecord;
 use crate::provider::document::{Document, documents};
 use crate::provider::node_template::StrictNodeTemplate;
 use crate::provider::profile::ImageVersions;
@@ -213,7 +214,7 @@ documents! { strict
         /// Images that pools use; they are used on when they leave the CloudProfile.
         pub machine_images: Vec<StatusImage>,
         /// Server groups of pools.
-        pub server_group_dependencies: Vec<ServerGroupDependency>,
+        pub server_group_dependencies: Vec<DependencyRecord>,
     }
 
     /// An image that pools use: with an architecture where the CloudProfile declares no capabilities, else with capabilities.
@@ -235,17 +236,6 @@ documents! { strict
         /// Capabilities of the flavor.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub capabilities: Option<Capabilities>,
-    }
-
-    /// The server group of a pool.
-    #[derive(PartialEq, Eq, serde::Serialize)]
-    pub struct ServerGroupDependency {
-        /// Name of the pool.
-        pub pool_name: String,
-        /// Its id, which counts in the hash of the pool.
-        pub id: String,
-        /// Its name.
-        pub name: String,
     }
 }
 

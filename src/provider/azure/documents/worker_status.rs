@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::image_reference::names_an_image;
 use crate::api::gardener::Capabilities;
+use crate::provider::DependencyRecord;
 use crate::provider::document::{Document, documents};
 
 documents! { strict
@@ -19,7 +20,7 @@ documents! { strict
         pub machine_images: Vec<StatusImage>,
         /// Scale sets of non-zonal pools.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub vmo_dependencies: Vec<ScaleSetDependency>,
+        pub vmo_dependencies: Vec<DependencyRecord>,
     }
 
     /// A resolved image. Old ones have an architecture instead of capabilities.
@@ -53,17 +54,6 @@ documents! { strict
         /// Image of a shared gallery.
         #[serde(rename = "sharedGalleryImageID", skip_serializing_if = "Option::is_none")]
         pub shared_gallery_image_id: Option<String>,
-    }
-
-    /// A scale set that a non-zonal pool depends on. Its name counts in the pool hash.
-    #[derive(PartialEq, Eq, Serialize)]
-    pub struct ScaleSetDependency {
-        /// Name of the pool.
-        pub pool_name: String,
-        /// Resource id.
-        pub id: String,
-        /// Name of the scale set.
-        pub name: String,
     }
 }
 
