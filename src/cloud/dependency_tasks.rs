@@ -20,8 +20,15 @@ use crate::worker::reconcile_outcome::Failure;
 
 /// What a task ends with.
 pub(super) type TaskResult<T> = BoxFuture<'static, Result<T, DependencyFailure>>;
-/// The records that are left after a removal; `None` where something could go, and only that was to be found out.
-pub(in crate::cloud) type Left = Option<Vec<DependencyRecord>>;
+
+/// How a removal ends.
+#[derive(Clone, Debug)]
+pub enum Removed<Listed> {
+    /// Something could go, and only that was to be found out: what is there.
+    Unneeded(Vec<Listed>),
+    /// What could go has gone; the records that are left.
+    Done(Vec<DependencyRecord>),
+}
 
 /// `None` when pools need nothing and nothing is left of what they needed.
 pub(super) type NeedsResult<D> =
@@ -45,6 +52,8 @@ pub trait Dependency: Sized + Send + Sync + 'static {
     type Scope: Clone + PartialEq + Send + Sync;
     /// How that of a pool shall be.
     type Wanted: Clone + PartialEq + Send + Sync;
+    /// What is there.
+    type Listed: Clone + Send + Sync;
     /// What the tasks of one Worker share.
     type Session: Send;
     /// How it is called.
@@ -72,13 +81,14 @@ pub trait Dependency: Sized + Send + Sync + 'static {
         report: Arc<Report<DependencyRecord>>,
     ) -> TaskResult<DependencyRecord>;
 
-    /// Removes what is unneeded.
+    /// Removes what is unneeded among what is `listed`; without that, the cloud is asked.
     fn remove(
         &self,
         session: &Self::Session,
         removal: Removal<Self::Scope, Self::Wanted>,
-        report: Arc<Report<Left>>,
-    ) -> TaskResult<Left>;
+        listed: Option<Vec<Self::Listed>>,
+        report: Arc<Report<Removed<Self::Listed>>>,
+    ) -> TaskResult<Removed<Self::Listed>>;
 
     /// Whether a removal under way may take what the pool has, or would find.
     fn may_take(removal: &Needs<Self::Scope, Self::Wanted>, need: &PoolNeed<Self::Wanted>) -> bool;
@@ -122,12 +132,15 @@ impl<Wanted: PartialEq> Attempt<PoolNeed<Wanted>, DependencyRecord> {
     }
 }
 
+type RemovalAttempt<D> =
+    Attempt<Removal<<D as Dependency>::Scope, <D as Dependency>::Wanted>, Removed<<D as Dependency>::Listed>>;
+
 /// What goes on for one Worker.
 struct WorkerTasks<D: Dependency> {
     scope: D::Scope,
     session: D::Session,
     pools: HashMap<String, Attempt<PoolNeed<D::Wanted>, DependencyRecord>>,
-    removal: Option<Attempt<Removal<D::Scope, D::Wanted>, Left>>,
+    removal: Option<RemovalAttempt<D>>,
 }
 
 impl<D: Dependency> WorkerTasks<D> {
@@ -205,7 +218,7 @@ impl<D: Dependency> DependencyTasks<D> {
         request: &DependencyRequest<'_>,
     ) -> watch::Receiver<TaskState<DependencyRecord>> {
         let is_current =
-            |present: &&Attempt<_, _>| present.answers(need) && !(request.begins && !present.task.is_running());
+            |present: &&Attempt<_, _>| present.answers(need) && (!request.begins || present.task.is_running());
         let present = tasks.pools.get(&need.pool).filter(is_current);
         let tries = match present.map_or(Ok(0), Attempt::next_try) {
             Ok(tries) => tries,
@@ -272,18 +285,24 @@ impl<D: Dependency> DependencyTasks<D> {
         tasks: &mut WorkerTasks<D>,
         removal: Removal<D::Scope, D::Wanted>,
         worker: &Worker,
-    ) -> watch::Receiver<TaskState<Left>> {
+    ) -> watch::Receiver<TaskState<Removed<D::Listed>>> {
+        let mut listed = None;
         let tries = match tasks.removal.as_ref().filter(|present| present.purpose.needs == removal.needs) {
             None => Ok(0),
             // Whoever only looks waits for a removal that goes on already.
-            Some(present) if removal.used.is_some() && present.purpose.used != removal.used => Ok(present.tries),
+            Some(present) if removal.used.is_some() && present.purpose.used != removal.used => {
+                if let TaskState::Ended(Ok(Removed::Unneeded(found)), _) = present.task.state() {
+                    listed = Some(found);
+                }
+                Ok(present.tries)
+            }
             Some(present) => present.next_try(),
         };
         let tries = match tries {
             Ok(tries) => tries,
             Err(watch) => return watch,
         };
-        let work = |report| self.dependency.remove(&tasks.session, removal.clone(), report);
+        let work = |report| self.dependency.remove(&tasks.session, removal.clone(), listed, report);
         let task = BackgroundTask::begin(work, ended(worker, &self.task_ended));
         let watch = task.watch();
         tasks.removal = Some(Attempt { purpose: removal, task, tries });
@@ -308,14 +327,18 @@ fn put(records: &mut Vec<DependencyRecord>, record: DependencyRecord) {
 }
 
 /// How far the removal of what nobody needs is, from its task and how often that has failed; `before` are the records before.
-fn clean_up_state(words: &Words, present: Option<(TaskState<Left>, u32)>, before: &[DependencyRecord]) -> CleanUp {
+fn clean_up_state<Listed>(
+    words: &Words,
+    present: Option<(TaskState<Removed<Listed>>, u32)>,
+    before: &[DependencyRecord],
+) -> CleanUp {
     let Words { many, member, .. } = words;
     let waiting = |delay: &str| CleanUp::Waiting(format!("until unneeded {many} are gone{}", because(delay)));
     match present {
         None => waiting(""),
         Some((TaskState::Running(delay), _)) => waiting(&delay.unwrap_or_default().text),
-        Some((TaskState::Ended(Ok(None), _), _)) => CleanUp::Unneeded,
-        Some((TaskState::Ended(Ok(Some(records)), _), _)) => {
+        Some((TaskState::Ended(Ok(Removed::Unneeded(_)), _), _)) => CleanUp::Unneeded,
+        Some((TaskState::Ended(Ok(Removed::Done(records)), _), _)) => {
             // As the provider status has them, which leaves out an empty list.
             let written = if records.is_empty() { Value::Null } else { json!(records) };
             CleanUp::Done((records != before).then(|| json!({ *member: written })))

@@ -282,9 +282,11 @@ async fn a_slow_cloud_holds_nobody_up() {
     let state = process.ensure(&asked).await;
     assert!(begun.elapsed() < Duration::from_millis(1500));
     assert!(state.dependencies.unwrap().waiting.contains_key("search"));
-    eventually(SOON, "somebody is called back", async || Ok(ensure!(*process.rings.lock().unwrap() > 0)))
-        .await
-        .unwrap();
+    let called_back = async || {
+        ensure!(*process.rings.lock().unwrap() > 0);
+        Ok(())
+    };
+    eventually(SOON, "somebody is called back", called_back).await.unwrap();
     assert_eq!(stand_in.names().len(), 1);
 }
 

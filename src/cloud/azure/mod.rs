@@ -23,12 +23,12 @@ use self::provision::{Provision, Turns};
 use self::removal::Removal;
 use self::retry_listener::RetryListener;
 use super::background_task::Report;
-use super::dependency_tasks::{Dependency, DependencyTasks, Left, NeedsResult, TaskResult, Words};
+use super::dependency_tasks::{Dependency, DependencyTasks, NeedsResult, Removed, TaskResult, Words};
 use super::{CloudFactory, TaskEnded, WriteAccess, WriteCheck};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::cloud::dependency::{Cloud, DependencyRequest};
-use crate::provider::azure::scale_sets::{Needs, PoolNeed, ScaleSetScope, needs, needs_of_deletion};
+use crate::provider::azure::scale_sets::{Needs, PoolNeed, ScaleSet, ScaleSetScope, needs, needs_of_deletion};
 use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{self, DependencyFailure, DependencyRecord, WorkerContext};
 use crate::worker::machine_objects::MachineObjects;
@@ -121,6 +121,7 @@ impl AzureScaleSets {
 impl Dependency for AzureScaleSets {
     type Scope = ScaleSetScope;
     type Wanted = i32;
+    type Listed = ScaleSet;
     type Session = Session;
     const WORDS: Words = Words {
         one: "scale set",
@@ -159,9 +160,15 @@ impl Dependency for AzureScaleSets {
         async move { provision.run(turn, calls?, report).await }.boxed()
     }
 
-    fn remove(&self, session: &Session, removal: Removal, report: Arc<Report<Left>>) -> TaskResult<Left> {
+    fn remove(
+        &self,
+        session: &Session,
+        removal: Removal,
+        listed: Option<Vec<ScaleSet>>,
+        report: Arc<Report<Removed<ScaleSet>>>,
+    ) -> TaskResult<Removed<ScaleSet>> {
         let calls = self.calls(&session.place, Arc::clone(&report) as Arc<dyn RetryListener>);
-        async move { removal::run(removal, calls?, report).await }.boxed()
+        async move { removal::run(removal, listed, calls?, report).await }.boxed()
     }
 
     /// Whether the recorded scale set may go, because nobody needed it a moment ago.

@@ -10,9 +10,9 @@ use super::client::ScaleSets;
 use super::error::AzureError;
 use super::operation::{Begun, OPERATION_TIMEOUT, PAUSES};
 use crate::cloud::background_task::Report;
-use crate::cloud::dependency_tasks::{self, Left};
+use crate::cloud::dependency_tasks::{self, Removed};
 use crate::provider::DependencyFailure;
-use crate::provider::azure::scale_sets::{ScaleSetScope, Unneeded, unneeded};
+use crate::provider::azure::scale_sets::{ScaleSet, ScaleSetScope, Unneeded, unneeded};
 
 /// What decides about what is unneeded.
 pub(super) type Removal = dependency_tasks::Removal<ScaleSetScope, i32>;
@@ -20,19 +20,23 @@ pub(super) type Removal = dependency_tasks::Removal<ScaleSetScope, i32>;
 /// Runs the task; the records that are left. All that can go has gone when something else can't.
 pub(super) async fn run(
     Removal { needs, used }: Removal,
+    listed: Option<Vec<ScaleSet>>,
     scale_sets: ScaleSets,
-    report: Arc<Report<Left>>,
-) -> Result<Left, DependencyFailure> {
-    let listed = match scale_sets.list().await {
-        // Without a resource group there is nothing in it.
-        Err(error) if error.is_not_found() => Vec::new(),
-        other => other.map_err(|error| error.failure())?,
+    report: Arc<Report<Removed<ScaleSet>>>,
+) -> Result<Removed<ScaleSet>, DependencyFailure> {
+    let listed = match listed {
+        Some(listed) => listed,
+        None => match scale_sets.list().await {
+            // Without a resource group there is nothing in it.
+            Err(error) if error.is_not_found() => Vec::new(),
+            other => other.map_err(|error| error.failure())?,
+        },
     };
     let Unneeded { orphans, records } = unneeded(&needs, &listed, used.as_deref().unwrap_or_default());
     let recorded = records.iter().map(|record| record.name.clone());
     let names: Vec<String> = orphans.into_iter().chain(recorded).collect();
     if used.is_none() && !names.is_empty() {
-        return Ok(None);
+        return Ok(Removed::Unneeded(listed));
     }
     let mut goings = Vec::new();
     // One request after the other, in this order; what Azure goes on with goes on side by side.
@@ -44,7 +48,7 @@ pub(super) async fn run(
     let ends = goings.into_iter().map(|(name, begun)| gone(&scale_sets, name, begun, &report));
     let failures: Vec<AzureError> = join_all(ends).await.into_iter().filter_map(Result::err).collect();
     match failures.as_slice() {
-        [] => Ok(Some(needs.records.into_iter().filter(|record| !records.contains(record)).collect())),
+        [] => Ok(Removed::Done(needs.records.into_iter().filter(|record| !records.contains(record)).collect())),
         [first, ..] => {
             let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
             let code = failures.iter().find_map(AzureError::code).or(first.code());
@@ -59,7 +63,7 @@ async fn gone(
     scale_sets: &ScaleSets,
     name: String,
     mut begun: Result<Begun, AzureError>,
-    report: &Report<Left>,
+    report: &Report<Removed<ScaleSet>>,
 ) -> Result<(), AzureError> {
     let (since, mut pause) = (Instant::now(), PAUSES.0);
     loop {

@@ -11,13 +11,13 @@ use tokio::sync::Mutex;
 
 use self::nova::Nova;
 use super::background_task::Report;
-use super::dependency_tasks::{self, Dependency, DependencyTasks, Left, NeedsResult, TaskResult, Words};
+use super::dependency_tasks::{self, Dependency, DependencyTasks, NeedsResult, Removed, TaskResult, Words};
 use super::{CloudFactory, TaskEnded, WriteCheck};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::cloud::dependency::{Cloud, DependencyRequest};
 use crate::provider::openstack::server_groups::{
-    Needs, PoolNeed, ServerGroupScope, WantedGroup, needs, needs_of_deletion,
+    Needs, PoolNeed, ServerGroup, ServerGroupScope, WantedGroup, needs, needs_of_deletion,
 };
 use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{self, DependencyFailure, DependencyRecord, WorkerContext};
@@ -62,6 +62,7 @@ type Session = Result<Arc<Mutex<Nova>>, DependencyFailure>;
 impl Dependency for ServerGroups {
     type Scope = ServerGroupScope;
     type Wanted = WantedGroup;
+    type Listed = ServerGroup;
     type Session = Session;
     const WORDS: Words = Words {
         one: "server group",
@@ -103,21 +104,31 @@ impl Dependency for ServerGroups {
     }
 
     /// All that can go has gone when something else can't.
-    fn remove(&self, session: &Session, removal: Removal, _: Arc<Report<Left>>) -> TaskResult<Left> {
+    fn remove(
+        &self,
+        session: &Session,
+        removal: Removal,
+        listed: Option<Vec<ServerGroup>>,
+        _: Arc<Report<Removed<ServerGroup>>>,
+    ) -> TaskResult<Removed<ServerGroup>> {
         let session = session.clone();
         async move {
             let nova = session?;
             let mut nova = nova.lock().await;
             let Removal { needs, used } = removal;
-            let unneeded = needs.unneeded(&nova.list().await?, used.as_deref().unwrap_or_default());
+            let listed = match listed {
+                Some(listed) => listed,
+                None => nova.list().await?,
+            };
+            let unneeded = needs.unneeded(&listed, used.as_deref().unwrap_or_default());
             if used.is_none() && !unneeded.is_empty() {
-                return Ok(None);
+                return Ok(Removed::Unneeded(listed));
             }
             let mut failures = Vec::new();
             for id in &unneeded {
                 failures.extend(nova.delete(id).await.err());
             }
-            failures.into_iter().next().map_or_else(|| Ok(Some(needs.records_without(&unneeded))), Err)
+            failures.into_iter().next().map_or_else(|| Ok(Removed::Done(needs.records_without(&unneeded))), Err)
         }
         .boxed()
     }
