@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::document::documents;
@@ -63,6 +64,40 @@ impl<Scope, Wanted> Needs<Scope, Wanted> {
             Err(failure) => drop(self.refused.insert(pool.to_owned(), failure)),
         }
     }
+
+    /// What the pools would depend on if each got what `provide` says, and the records then. Those of pools that fail stay, those
+    /// of other pools have gone.
+    pub(in crate::provider) fn provided(
+        &self,
+        mut provide: impl FnMut(&PoolNeed<Wanted>) -> Result<DependencyRecord, DependencyFailure>,
+    ) -> (Dependencies, Vec<DependencyRecord>) {
+        let mut dependencies = Dependencies { failures: self.refused.clone(), ..Dependencies::default() };
+        let stays = |record: &&DependencyRecord| self.refused.contains_key(&record.pool_name);
+        let mut records: Vec<DependencyRecord> = self.records.iter().filter(stays).cloned().collect();
+        for need in &self.pools {
+            records.extend(match provide(need) {
+                Ok(record) => Some(record),
+                Err(failure) => {
+                    dependencies.failures.insert(need.pool.clone(), failure);
+                    need.recorded.clone()
+                }
+            });
+        }
+        (dependencies, records)
+    }
+}
+
+/// The cloud that a file describes: in a member of its own, or alone. `name` is for messages.
+///
+/// # Errors
+/// When the description can't be read.
+pub(in crate::provider) fn described_cloud<T: DeserializeOwned>(
+    described: &Value,
+    member: &str,
+    name: &str,
+) -> Result<T, WorkerError> {
+    decode_value(described.get(member).filter(|cloud| !cloud.is_null()).unwrap_or(described))
+        .map_err(|source| WorkerError::Document { path: format!("description of {name}"), source: source.into() })
 }
 
 /// What is recorded: after the dependencies were reconciled, else in the provider status. `what` it is.

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::error_codes::answer_failure;
 use super::server_groups::{Needs, PoolNeed, ServerGroup};
-use crate::api::gotext::json::{DecodeError, decode_lenient, decode_value};
+use crate::api::gotext::json::{DecodeError, decode_lenient};
+use crate::provider::dependencies::described_cloud;
 use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, WorkerError};
 
 /// Server groups that exist, and what calls are answered with.
@@ -113,39 +114,22 @@ impl DescribedOpenStack {
 /// # Errors
 /// When the description can't be read.
 pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result<Dependencies, WorkerError> {
-    let described = described.get("openstack").filter(|openstack| !openstack.is_null()).unwrap_or(described);
-    let mut openstack: DescribedOpenStack = decode_value(described).map_err(|source| WorkerError::Document {
-        path: "description of OpenStack".to_owned(),
-        source: source.into(),
-    })?;
-    let mut dependencies = Dependencies { failures: needs.refused.clone(), ..Dependencies::default() };
+    let mut openstack: DescribedOpenStack = described_cloud(described, "openstack", "OpenStack")?;
     let has_region = openstack.catalog_regions.as_ref().is_none_or(|regions| regions.contains(&needs.scope.region));
-    // Records of other pools go once everything has succeeded; those of pools that fail stay.
-    let mut records = BTreeMap::new();
-    for record in needs.records.iter().filter(|record| needs.refused.contains_key(&record.pool_name)) {
-        records.insert(&record.pool_name, record.clone());
-    }
-    for need in &needs.pools {
-        let provided = if has_region {
-            openstack.provide(need)
-        } else {
-            Err(DependencyFailure::of_configuration("the catalog of OpenStack has no compute endpoint for the region"))
-        };
-        match provided {
-            Ok(record) => drop(records.insert(&need.pool, record)),
-            Err(failure) => {
-                records.extend(need.recorded.iter().map(|record| (&need.pool, record.clone())));
-                dependencies.failures.insert(need.pool.clone(), failure);
-            }
-        }
-    }
+    let missing = "the catalog of OpenStack has no compute endpoint for the region";
+    let (mut dependencies, mut records) = needs.provided(|need| match has_region {
+        true => openstack.provide(need),
+        false => Err(DependencyFailure::of_configuration(missing)),
+    });
+    records.sort_by(|one, other| one.pool_name.cmp(&other.pool_name));
+    // What is left of other pools goes once everything has succeeded.
     if dependencies.failures.is_empty() {
-        let gone = needs.records.iter().filter(|record| !records.contains_key(&record.pool_name));
-        let mut after = needs.clone();
-        after.records = gone.chain(records.values()).cloned().collect();
+        let has_record = |pool: &String| records.iter().any(|record| record.pool_name == *pool);
+        let gone = needs.records.iter().filter(|record| !has_record(&record.pool_name));
+        let after = Needs { records: gone.chain(&records).cloned().collect(), ..needs.clone() };
         dependencies.cleanup_failure = openstack.clean_up(&after).err().map(|failure| failure.message);
     }
-    dependencies.records = json!(records.into_values().collect::<Vec<_>>());
+    dependencies.records = json!(records);
     Ok(dependencies)
 }
 

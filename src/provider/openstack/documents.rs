@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::gardener::Capabilities;
 use crate::provider::DependencyRecord;
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
 use crate::provider::profile::ImageVersions;
 
@@ -239,20 +239,9 @@ documents! { strict
     }
 }
 
-macro_rules! strict_documents {
-    ($($name:ident is large: $large:literal,)*) => {$(
-        impl Document for $name {
-            const KIND: &'static str = stringify!($name);
-            const API_VERSION: &'static str = API_VERSION;
-            const STRICT: bool = true;
-            const LARGE: bool = $large;
-        }
-    )*};
-}
-
-strict_documents! {
-    CloudProfileConfig is large: true,
-    InfrastructureStatus is large: false,
-    WorkerConfig is large: false,
-    WorkerStatus is large: false,
+kinds! {
+    CloudProfileConfig of API_VERSION: strict true, large true;
+    InfrastructureStatus of API_VERSION: strict true, large false;
+    WorkerConfig of API_VERSION: strict true, large false;
+    WorkerStatus of API_VERSION: strict true, large false;
 }

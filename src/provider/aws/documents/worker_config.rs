@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde_with::apply;
 
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
 
 documents! { strict
@@ -150,11 +150,7 @@ documents! { strict
     }
 }
 
-impl Document for WorkerConfig {
-    const KIND: &'static str = "WorkerConfig";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-}
+kinds! { WorkerConfig of super::API_VERSION: strict true, large false; }
 
 impl NetworkInterfaceConfig {
     /// The type; `interface` where none is given.

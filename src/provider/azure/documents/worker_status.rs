@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::image_reference::names_an_image;
 use crate::api::gardener::Capabilities;
 use crate::provider::DependencyRecord;
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 
 documents! { strict
     /// Images that pools use, and scale sets that pools depend on.
@@ -57,10 +57,6 @@ documents! { strict
     }
 }
 
-impl Document for WorkerStatus {
-    const KIND: &'static str = "WorkerStatus";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-}
+kinds! { WorkerStatus of super::API_VERSION: strict true, large false; }
 
 names_an_image!(StatusImage);
