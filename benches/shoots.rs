@@ -7,14 +7,18 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+
+use tokio::process::Command;
+use tokio::time::interval;
 
 const PROJECTS: usize = 100;
 const EXAMPLE: &str = include_str!("../test/cli/shoots.yaml");
 const WORKER: &str = include_str!("../example/azure.yaml");
 
-fn main() {
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
     // `cargo test --benches` only wants to know that it builds.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
@@ -51,14 +55,14 @@ fn main() {
             write(file, &text.replace("maxSurge: 3", "maxSurge: 2"));
         }
         let arguments = [&["--profiles", "old.yaml", "--cloudprofile", new, "shoots"], options].concat();
-        let (seconds, kilobytes, _) = run(folder.path(), &arguments);
+        let (seconds, kilobytes, _) = run(folder.path(), &arguments).await;
         println!("{} Shoots, {what}: {seconds:.2} s, peak {} MiB", each * PROJECTS, kilobytes / 1024);
     }
     let workers = each * PROJECTS;
     write_workers(folder.path(), workers);
     for output in ["table", "json", "markdown"] {
         let (seconds, kilobytes, bytes) =
-            run(folder.path(), &["--cloudprofile", "worker-profile.yaml", "workers", "-o", output]);
+            run(folder.path(), &["--cloudprofile", "worker-profile.yaml", "workers", "-o", output]).await;
         let (peak, printed) = (kilobytes / 1024, bytes / 1024);
         println!("{workers} Workers as {output}: {seconds:.2} s, peak {peak} MiB, {printed} KiB printed");
     }
@@ -78,21 +82,28 @@ fn write_workers(folder: &Path, workers: usize) {
     }
 }
 
-/// Seconds, the most memory in KiB, and the bytes that were printed.
-fn run(folder: &Path, arguments: &[&str]) -> (f64, u64, u64) {
+/// Seconds, the most memory in KiB, which is told only while the program runs, and the bytes that were printed.
+async fn run(folder: &Path, arguments: &[&str]) -> (f64, u64, u64) {
     let begin = Instant::now();
     let mut program = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));
     let printed = folder.join("printed");
     let stdout = fs::File::create(&printed).expect("a file");
     program.arg("preview").args(arguments).current_dir(folder).stdout(stdout).stderr(Stdio::null());
     let mut process = program.spawn().expect("the program");
-    let mut peak = 0;
-    while process.try_wait().expect("a process").is_none() {
-        let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
-        std::thread::sleep(Duration::from_millis(5));
+    let status = format!("/proc/{}/status", process.id().expect("it has not ended"));
+    let (mut peak, mut looks) = (0, interval(Duration::from_millis(5)));
+    loop {
+        tokio::select! {
+            ended = process.wait() => {
+                ended.expect("a process");
+                let bytes = fs::metadata(printed).expect("what was printed").len();
+                return (begin.elapsed().as_secs_f64(), peak, bytes);
+            }
+            _ = looks.tick() => {
+                let status = fs::read_to_string(&status).unwrap_or_default();
+                let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+                peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
+            }
+        }
     }
-    let seconds = begin.elapsed().as_secs_f64();
-    (seconds, peak, fs::metadata(printed).expect("what was printed").len())
 }

@@ -4,17 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use serde::Serialize;
-use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::dependency::CleanUp;
 use super::{TaskEnded, WorkerName};
 use crate::api::gardener::{ErrorCode, Worker};
 use crate::provider::DependencyFailure;
-use crate::worker::reconcile_outcome::Failure;
 
 /// How long a reconcile waits for tasks: long enough for a cloud that has nothing to do, too short for anybody to
 /// notice.
@@ -38,14 +34,14 @@ pub(in crate::cloud) enum TaskState<T> {
 }
 
 /// What holds a task up, and the code for it if that takes too long.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::cloud) struct Delay {
     pub(in crate::cloud) text: String,
     pub(in crate::cloud) code: Option<ErrorCode>,
 }
 
 /// Where a task reports what it is held up by.
-pub(in crate::cloud) struct Report<T>(watch::Sender<TaskState<T>>);
+pub struct Report<T>(watch::Sender<TaskState<T>>);
 
 impl<T: Send + Sync + 'static> Report<T> {
     pub(in crate::cloud) fn delayed(&self, text: impl Into<String>, code: Option<ErrorCode>) {
@@ -80,7 +76,7 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
             TaskState::Running(_)
                 if self.task.is_finished() && matches!(*self.state.borrow(), TaskState::Running(_)) =>
             {
-                let failure = DependencyFailure { message: "the task ended without a result".to_owned(), code: None };
+                let failure = DependencyFailure::without_code("the task ended without a result");
                 TaskState::Ended(Err(failure), Instant::now())
             }
             state => state,
@@ -104,27 +100,6 @@ impl<T> Drop for BackgroundTask<T> {
     }
 }
 
-/// A task, what it is for, and how often that has failed before.
-pub(in crate::cloud) struct Attempt<Purpose, T> {
-    pub(in crate::cloud) purpose: Purpose,
-    pub(in crate::cloud) task: BackgroundTask<T>,
-    pub(in crate::cloud) tries: u32,
-}
-
-impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
-    /// How often it has failed, if it is time for the next try; else what its result comes by.
-    pub(in crate::cloud) fn next_try(&self) -> Result<u32, watch::Receiver<TaskState<T>>> {
-        match self.task.state() {
-            TaskState::Ended(Err(_), since) if due(since, self.tries).is_none() => Ok(self.tries + 1),
-            TaskState::Running(_) | TaskState::Ended(..) => Err(self.task.watch()),
-        }
-    }
-
-    pub(in crate::cloud) fn has_ended(&self) -> bool {
-        !self.task.is_running()
-    }
-}
-
 /// How long until a failed task is tried again; `None` when it is time.
 pub(in crate::cloud) fn due(since: Instant, tries: u32) -> Option<Duration> {
     let delay = RETRIES.0.saturating_mul(2_u32.saturating_pow(tries)).min(RETRIES.1);
@@ -142,34 +117,6 @@ pub(in crate::cloud) fn ended(worker: &Worker, task_ended: &TaskEnded) -> impl F
     move || {
         if begun.elapsed() >= SETTLE_TIMEOUT {
             task_ended(name);
-        }
-    }
-}
-
-/// How far the removal of what nobody needs is. `what` it is, the records before, and the member of the provider status that
-/// has them.
-pub(in crate::cloud) fn removal_state<Purpose, Record>(
-    present: Option<&Attempt<Purpose, Vec<Record>>>,
-    what: &str,
-    before: &[Record],
-    member: &str,
-) -> CleanUp
-where
-    Record: Clone + PartialEq + Serialize + Send + Sync + 'static,
-{
-    let waiting = |text: String| CleanUp::Waiting(format!("until unneeded {what} are gone{text}"));
-    let Some(Attempt { task, tries, .. }) = present else { return waiting(String::new()) };
-    match task.state() {
-        TaskState::Running(delay) => waiting(delay.map(|delay| format!(": {}", delay.text)).unwrap_or_default()),
-        TaskState::Ended(Ok(records), _) => {
-            // As the provider status has them, which leaves out an empty list.
-            let written = if records.is_empty() { Value::Null } else { json!(records) };
-            CleanUp::Done((records != before).then(|| json!({ member: written })))
-        }
-        TaskState::Ended(Err(failure), since) => {
-            let message = format!("unneeded {what} can't be removed: {failure}");
-            let failure = Failure { message, codes: failure.code.into_iter().collect() };
-            CleanUp::Failed(failure, due(since, *tries).unwrap_or_default())
         }
     }
 }

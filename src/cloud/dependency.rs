@@ -28,14 +28,14 @@ pub trait Cloud: Send + Sync {
     fn ensure<'a>(&'a self, asked: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>>;
 
     /// Removes what no pool needs any more, once machines are as they shall be. Nothing goes whose id is among `used`: those
-    /// that machine classes refer to.
+    /// that machine classes refer to. With `None` nobody has read them, and the cloud is only asked whether anything could go.
     ///
     /// # Errors
     /// As [`ensure`](Self::ensure).
     fn clean_up<'a>(
         &'a self,
         context: &'a WorkerContext<'a>,
-        used: Vec<String>,
+        used: Option<Vec<String>>,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>>;
 
     /// Removes all that a Worker without machines has left. It needs no pool that can be planned.
@@ -84,6 +84,8 @@ pub struct DependencyState {
 pub enum CleanUp {
     /// Nothing unneeded is left. What that changes in the provider status, as a merge patch of its members.
     Done(Option<Value>),
+    /// Something could go, once it is known what machine classes refer to.
+    Unneeded,
     /// It goes on behind the scenes: what is waited for.
     Waiting(String),
     /// Something can't be removed; when it is tried again.

@@ -1,4 +1,4 @@
-//! Clients of clouds, behind the small trait that Workers ask through ([`dependency`]).
+//! Clients of clouds, behind the small trait that Workers ask through ([`dependency`]); `dependency_tasks` is what they share.
 //!
 //! * [`azure`]: scale sets for the non-zonal pools of Azure;
 //! * [`openstack`]: server groups for the pools of OpenStack that ask for one.
@@ -14,6 +14,7 @@ use crate::cloud::dependency::Cloud;
 pub mod azure;
 mod background_task;
 pub mod dependency;
+mod dependency_tasks;
 pub mod openstack;
 
 /// Namespace and name of a Worker.

@@ -16,7 +16,7 @@ use crate::cloud::dependency::CleanUp;
 use crate::cluster::CREDENTIALS;
 use crate::cluster::error::ReadError;
 use crate::controller::delete_objects::delete_objects;
-use crate::controller::dependencies::write_provider_status;
+use crate::controller::dependencies::{UNTIL_GONE, write_provider_status};
 use crate::controller::error::ReconcileError;
 use crate::controller::force_deletion::mark_machines;
 use crate::controller::reconcile_context::{Inputs, ReconcileContext};
@@ -117,6 +117,7 @@ async fn remove_dependencies(
             }
             result(ReconcileOutcome::Succeeded, None)
         }
+        CleanUp::Unneeded => waiting(deadline, Failure::new(format!("waiting {UNTIL_GONE}")), 95, now, None),
         CleanUp::Waiting(text) => waiting(deadline, Failure::new(format!("waiting {text}")), 95, now, None),
         CleanUp::Failed(failure, again) => result(ReconcileOutcome::Failed(failure), Some(again)),
     })

@@ -100,13 +100,10 @@ pub(crate) async fn deploy(
     let (written, followed) = deploy.follow(context, written).await?;
     steps.done("clean-up");
     let mut result = deploy.result(written, &followed);
-    if let (ReconcileOutcome::Succeeded, Some(cloud), true) =
-        (&result.outcome, context.cloud(), dependencies.has_something)
-    {
+    if result.outcome == ReconcileOutcome::Succeeded && dependencies.has_something {
         let published = result.published.get_or_insert_default();
         let deadline = deploy.found(&[], &followed).deadline_of_clean_up();
-        let (outcome, requeue_after) =
-            clean_up_cloud(cloud, &context.shoot, &deploy.inputs, published, deadline, now).await?;
+        let (outcome, requeue_after) = clean_up_cloud(context, &deploy.inputs, published, deadline, now).await?;
         (result.outcome, result.requeue_after) = (outcome, earliest([result.requeue_after, requeue_after]));
         steps.done("clean-up-cloud");
     }
@@ -160,7 +157,6 @@ impl Deploy<'_> {
     fn has_work(&self, namespace: &str, live: &MachineObjects, drift: Option<&Drift<'_>>) -> bool {
         self.is_hibernated
             || self.dependencies.records_changed
-            || self.dependencies.has_something
             || !drift.is_some_and(Drift::is_settled)
             || !progress(&self.desired.plan, namespace, live, Hibernation::NotWanted).is_ready()
     }

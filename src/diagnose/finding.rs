@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_with::apply;
 
 use crate::api::gardener::ErrorCode;
 
@@ -109,6 +110,7 @@ kinds! {
 }
 
 /// One thing that keeps a Worker from being ready.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
@@ -121,7 +123,6 @@ pub struct Finding {
     /// What is the case.
     pub message: String,
     /// Since when.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Gardener's error codes.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -130,10 +131,8 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<String>,
     /// The driver's code, such as `ResourceExhausted`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_code: Option<String>,
     /// The words of the driver, or of machine-controller-manager, about the first of the machines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_text: Option<String>,
     /// Pod disruption budgets that these words name.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::apply;
 
 use super::equivalence::{Answer, Difference, compare};
 use super::lint::{Finding, Settings, Severity, lint};
@@ -47,6 +48,7 @@ pub struct NamesDiff {
 }
 
 /// An image version that differs.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VersionChange {
     /// Name of the image.
@@ -54,10 +56,8 @@ pub struct VersionChange {
     /// The version.
     pub version: String,
     /// Its stage in OLD, if it has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Stage>,
     /// Its stage in NEW, if it has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Stage>,
 }
 
@@ -86,6 +86,7 @@ pub enum Effect {
 }
 
 /// Machine types for which a version differs in the same way.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CombinationChange {
@@ -101,10 +102,8 @@ pub struct CombinationChange {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<String>,
     /// What they got; nothing where there was no image, or Gardener refused the combination.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<ImageName>,
     /// What they get.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<ImageName>,
 }
 

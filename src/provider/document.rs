@@ -41,6 +41,19 @@ macro_rules! documents {
 }
 pub(in crate::provider) use documents;
 
+/// Says that types are documents, each of the kind that it is called after.
+macro_rules! kinds {
+    ($($name:ident of $version:path: strict $strict:literal, large $large:literal;)*) => {$(
+        impl $crate::provider::document::Document for $name {
+            const KIND: &'static str = stringify!($name);
+            const API_VERSION: &'static str = $version;
+            const STRICT: bool = $strict;
+            const LARGE: bool = $large;
+        }
+    )*};
+}
+pub(in crate::provider) use kinds;
+
 /// Why a document can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {

@@ -76,3 +76,17 @@ pub fn pool_config<T: Document>(pool: &WorkerPool) -> Result<T, PoolProblem> {
 pub(super) fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {
     raw.map(decode_document).transpose().map_err(|source| WorkerError::Document { path: path.to_owned(), source })
 }
+
+/// The first of what the infrastructure has for nodes. `path` is where it stands, `what` it is.
+///
+/// # Errors
+/// When it has nothing.
+pub(super) fn for_nodes<'a, T>(
+    listed: &'a [T],
+    path: &'static str,
+    what: &'static str,
+    purpose: fn(&T) -> &String,
+) -> Result<&'a T, WorkerError> {
+    let missing = WorkerError::NothingForNodes { path, what };
+    listed.iter().find(|item| purpose(item) == "nodes").ok_or(missing)
+}

@@ -5,6 +5,7 @@ use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
+use serde_with::apply;
 
 use super::plan::MachinePlan;
 use crate::api::gardener::{Capabilities, MachineImage};
@@ -76,6 +77,12 @@ impl EffectiveInput {
         Self { name, value: value.into(), origin, path: Some(path.into()) }
     }
 
+    /// A value that the infrastructure gives.
+    #[must_use]
+    pub(in crate::provider) fn of_infrastructure(path: &str, name: &'static str, value: impl Into<String>) -> Self {
+        Self::of(Origin::InfrastructureStatus, path, name, value)
+    }
+
     /// A value that nothing gives.
     #[must_use]
     pub fn default_of(name: &'static str, value: impl Into<String>) -> Self {
@@ -99,6 +106,7 @@ impl EffectiveInput {
 }
 
 /// How the image of a pool was chosen, or why there is none.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageExplanation {
@@ -114,16 +122,12 @@ pub struct ImageExplanation {
     /// The values that decided between several that fit; positions are those of the candidates.
     pub ranking: Vec<RankingStep>,
     /// The image that machines start from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<ChosenImage>,
     /// Why there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Where no image was found: the candidate that misses the fewest capabilities.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest_miss: Option<usize>,
     /// Where no image was found: what would fit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fitting: Option<Fitting>,
 }
 

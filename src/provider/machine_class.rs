@@ -6,9 +6,9 @@ use k8s_openapi::api::core::v1::SecretReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use super::WorkerContext;
 use super::image::architecture;
 use super::node_template::StrictNodeTemplate;
+use super::{PoolProblem, WorkerContext};
 use crate::api::gardener::WorkerPool;
 use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
 use crate::pool::names::ClassName;
@@ -84,6 +84,27 @@ pub fn node_template(
         region: context.worker.spec.region.clone(),
         zone,
     })
+}
+
+/// The same where a class always has one: for a pool that says nothing, with nothing in it.
+///
+/// # Errors
+/// When the provider config overrides what is not there; the Go extensions end in a panic then.
+pub(super) fn node_template_or_empty(
+    context: &WorkerContext<'_>,
+    pool: &WorkerPool,
+    zone: &str,
+    overrides: Option<&StrictNodeTemplate>,
+) -> Result<MachineClassNodeTemplate, PoolProblem> {
+    if let Some(template) = node_template(context, pool, zone.to_owned(), overrides) {
+        return Ok(template);
+    }
+    if overrides.is_some_and(|overrides| !overrides.capacity.is_empty()) {
+        let detail = "required: a capacity that providerConfig.nodeTemplate.capacity can override";
+        return Err(PoolProblem::field("nodeTemplate", detail));
+    }
+    let virtual_capacity = overrides.and_then(|overrides| overrides.virtual_capacity.clone()).unwrap_or_default();
+    Ok(MachineClassNodeTemplate { virtual_capacity, ..MachineClassNodeTemplate::default() })
 }
 
 /// Labels that tell the operating system, where the pool names image and version.

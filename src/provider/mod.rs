@@ -45,7 +45,7 @@ mod user_data;
 mod volumes;
 mod zonal;
 
-pub use dependencies::{Dependencies, DependencyFailure};
+pub use dependencies::{Dependencies, DependencyFailure, DependencyRecord, Needs, PoolNeed};
 pub use documents::pool_config;
 pub use error::{PoolError, PoolProblem, WorkerError};
 pub use error_texts::{ErrorNames, ErrorTexts, KnownErrors, error_codes};
@@ -147,8 +147,13 @@ pub trait Provider: ImageProvider {
         &[]
     }
 
+    /// What the cloud's errors mean.
+    fn known_errors(&self) -> &'static KnownErrors;
+
     /// Gardener's codes for a failed machine: the driver's `code` such as `ResourceExhausted`, and its text.
-    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode>;
+    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
+        error_codes(self.known_errors(), code, text)
+    }
 }
 
 /// Plans the pools of one Worker.

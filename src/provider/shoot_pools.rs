@@ -234,3 +234,66 @@ pub(super) fn one_of(value: Option<&str>, supported: &[&str], path: FieldPath<'_
         errors.not_supported(path, value, supported.iter().copied());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::api::gotext::yaml;
+    use crate::provider::{Provider, aws::Aws, openstack::OpenStack};
+
+    /// A table of `test/shoot-pools`.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Table {
+        api_version: String,
+        pool: Map<String, Value>,
+        infrastructure: Value,
+        rows: Vec<Row>,
+    }
+
+    #[derive(Clone, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Row {
+        rule: String,
+        #[serde(default)]
+        pool: Map<String, Value>,
+        config: Option<Map<String, Value>>,
+        old: Option<Map<String, Value>>,
+        #[serde(default)]
+        errors: Vec<String>,
+    }
+
+    #[test]
+    fn each_rule_for_a_pool_names_its_field() {
+        let tables: [(&dyn Provider, &str); 2] = [
+            (&Aws, include_str!("../../test/shoot-pools/aws.yaml")),
+            (&OpenStack, include_str!("../../test/shoot-pools/openstack.yaml")),
+        ];
+        for (provider, text) in tables {
+            let documents = yaml::documents(text).unwrap();
+            let table: Table = serde_json::from_value(documents.into_iter().next().unwrap()).unwrap();
+            let pools = |members: Map<String, Value>| -> ShootPools {
+                let mut pool = table.pool.clone();
+                pool.extend(members);
+                pool.retain(|_, member| !member.is_null());
+                let pools = json!({"workers": [pool], "infrastructureConfig": table.infrastructure});
+                serde_json::from_str(&pools.to_string()).unwrap()
+            };
+            for Row { rule, mut pool, config, old, errors } in table.rows.iter().cloned() {
+                if let Some(mut config) = config {
+                    config.extend([
+                        ("apiVersion".to_owned(), json!(table.api_version)),
+                        ("kind".to_owned(), json!("WorkerConfig")),
+                    ]);
+                    pool.insert("providerConfig".to_owned(), config.into());
+                }
+                let found = provider.validate_shoot_pools(&pools(pool), old.map(pools).as_ref());
+                let of_pool = |field| str::strip_prefix(field, "spec.provider.workers[0].").unwrap_or(field);
+                let found: Vec<&str> = found.0.iter().map(|error| of_pool(error.field.as_str())).collect();
+                assert_eq!(found, errors, "{}: {rule}", provider.provider_type());
+            }
+        }
+    }
+}

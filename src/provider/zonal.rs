@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::explanation::{EffectiveInput, PlacementPlan};
+use super::explanation::{EffectiveInput, Origin, PlacementPlan};
 use super::image::{SelectedImage, WorkerImages};
 use super::machine_class::{ClassContent, machine_class};
 use super::{
@@ -35,12 +35,6 @@ pub(in crate::provider) trait ZonalWorker {
         format!("-z{}", u64::from(position.index) + 1)
     }
 
-    /// The decoded objects.
-    fn context(&self) -> &WorkerContext<'_>;
-
-    /// The images of the Worker.
-    fn images(&self) -> &WorkerImages<'_>;
-
     /// What the provider adds to the hash.
     fn hash_items(&self, pool: &WorkerPool, config: &Self::Config) -> Result<ProviderItems, PoolProblem>;
 
@@ -56,7 +50,7 @@ pub(in crate::provider) trait ZonalWorker {
     /// [`PoolPlanner::provider_status`].
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError>;
 
-    /// What else decides about the machines, for people.
+    /// What else decides about the machines beside the region, for people.
     fn explain_inputs(&self, pool: &WorkerPool, config: Option<&Self::Config>) -> Vec<EffectiveInput>;
 }
 
@@ -71,9 +65,13 @@ pub(in crate::provider) struct PoolInputs<'a, Worker: ZonalWorker + ?Sized> {
 }
 
 /// Plans the pools of such a Worker.
-pub(in crate::provider) struct ZonalPlanner<Worker>(pub(in crate::provider) Worker);
+pub(in crate::provider) struct ZonalPlanner<'a, Worker> {
+    pub(in crate::provider) context: WorkerContext<'a>,
+    pub(in crate::provider) images: WorkerImages<'a>,
+    pub(in crate::provider) worker: Worker,
+}
 
-impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<Worker> {
+impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<'_, Worker> {
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError> {
         self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
     }
@@ -83,44 +81,47 @@ impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<Worker> {
     fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
         let config = Worker::config(pool).ok();
         let hashed = config.as_ref().and_then(|config| self.hash(pool, config).ok());
+        let region = &self.context.worker.spec.region;
+        let mut inputs = vec![EffectiveInput::of(Origin::Worker, "spec.region", "region", region)];
+        inputs.extend(self.worker.explain_inputs(pool, config.as_ref()));
         ProviderExplanation {
-            inputs: self.0.explain_inputs(pool, config.as_ref()),
-            image: self.0.images().explain(pool),
+            inputs,
+            image: self.images.explain(pool),
             placements: self.explain_placements(pool, hashed.as_ref()),
         }
     }
 
     fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
-        Some(self.0.images().asks_profile(pool))
+        Some(self.images.asks_profile(pool))
     }
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {
-        self.0.provider_status(planned, failed)
+        self.worker.provider_status(planned, failed)
     }
 }
 
-impl<Worker: ZonalWorker> ZonalPlanner<Worker> {
+impl<Worker: ZonalWorker> ZonalPlanner<'_, Worker> {
     fn plan(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolProblem> {
         let config = Worker::config(pool)?;
         let inputs = PoolInputs {
             pool,
             hashed: self.hash(pool, &config)?,
-            image: self.0.images().select(pool).selected?,
-            shared: self.0.shared(pool, &config)?,
-            user_data: user_data(self.0.context(), pool)?,
+            image: self.images.select(pool).selected?,
+            shared: self.worker.shared(pool, &config)?,
+            user_data: user_data(&self.context, pool)?,
             config,
         };
         let machines = positions(&pool.zones).map(|(position, zone)| self.machine_plan(&inputs, zone, position));
         Ok(PoolPlan {
             pool: pool.name.clone(),
             machines: machines.collect::<Result<_, _>>()?,
-            status_image: self.0.status_image(pool, &inputs.image),
+            status_image: self.worker.status_image(pool, &inputs.image),
             in_place_hash: inputs.hashed.in_place,
         })
     }
 
     fn hash(&self, pool: &WorkerPool, config: &Worker::Config) -> Result<HashedPool, PoolProblem> {
-        Ok(pool_hash(pool, self.0.context().shoot, &self.0.hash_items(pool, config)?)?)
+        Ok(pool_hash(pool, self.context.shoot, &self.worker.hash_items(pool, config)?)?)
     }
 
     fn machine_plan(
@@ -145,7 +146,7 @@ impl<Worker: ZonalWorker> ZonalPlanner<Worker> {
         }
         Ok(MachinePlan {
             zone: Some(zone.to_owned()),
-            class: machine_class(self.0.context(), &class_name, self.0.class_content(inputs, zone)?),
+            class: machine_class(&self.context, &class_name, self.worker.class_content(inputs, zone)?),
             user_data: inputs.user_data.clone(),
             deployment,
             hash_items: inputs.hashed.items.clone(),
@@ -154,7 +155,7 @@ impl<Worker: ZonalWorker> ZonalPlanner<Worker> {
 
     fn deployment_name(&self, pool: &WorkerPool, zone: &str, position: ZonePosition) -> DeploymentName {
         let suffix = Worker::deployment_suffix(zone, position);
-        deployment_name(&self.0.context().shoot.status.technical_id, &pool.name, &suffix)
+        deployment_name(&self.context.shoot.status.technical_id, &pool.name, &suffix)
     }
 
     /// Numbers and names of each zone; without a class where the pool can't be hashed.

@@ -105,6 +105,27 @@ fn every_changed_input_is_named() {
 }
 
 #[test]
+fn a_roll_is_explained_at_every_cloud() {
+    for cloud in ["alicloud", "aws", "gcp", "openstack"] {
+        let text = std::fs::read_to_string(format!("{}/example/{cloud}.yaml", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let before = rendered(&text, 86_400);
+        let after =
+            rendered(&format!("{}\n---\n{before}", text.replace(OTHER_NODE_AGENT.0, OTHER_NODE_AGENT.1)), 172_800);
+        let objects: Value = serde_json::from_str(&after).unwrap();
+        let names = objects["items"].as_array().unwrap().iter();
+        let names = names.filter(|object| object["kind"] == "MachineDeployment");
+        let names: Vec<&str> = names.filter_map(|object| object["metadata"]["name"].as_str()).collect();
+        assert!(["-web-", "-search-"].iter().all(|pool| names.iter().any(|name| name.contains(pool))), "{names:?}");
+        for name in names {
+            let change = change(&after, name);
+            let is_changed = name.contains("-web-");
+            assert_eq!(change["inputs"][0]["input"] == "nodeAgentSecretName", is_changed, "{cloud} {name}: {change}");
+            assert_eq!(change.is_null(), !is_changed, "{cloud} {name}: {change}");
+        }
+    }
+}
+
+#[test]
 fn an_update_in_place_is_named_as_well() {
     let change = change(&reconciled(&[&[], &[("1.34.2", "1.35.2")]]), "shoot--garden--prod-database-z2");
     assert_eq!(change["inputs"], json!([{"input": "inPlaceHash", "how": "changed", "because": ["kubernetesVersion"]}]));

@@ -186,7 +186,7 @@ impl World {
     pub(crate) async fn clean_up_once(&self, used: Vec<String>) -> CleanUp {
         let (worker, cluster, secrets) = (self.decoded(), self.cluster(), self.secrets());
         let context = decode::context(&worker, &cluster, &secrets).unwrap();
-        self.azure.clean_up(&context, used).await.unwrap()
+        self.azure.clean_up(&context, Some(used)).await.unwrap()
     }
 
     /// Removes all that the Worker has left.

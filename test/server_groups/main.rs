@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
+use anyhow::{anyhow, ensure};
 use gardener_extension_worker::api::gardener::ErrorCode;
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::cli::input::{WorkerInput, workers_of_documents};
@@ -17,8 +18,11 @@ use gardener_extension_worker::provider::openstack::server_groups::needs;
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::machine_objects::MachineObjects;
 use serde_json::{Value, json};
+use test_support::cluster::eventually;
 use test_support::openstack::{Fault, OpenStack as StandIn, Project, made};
 
+/// How long something may take that takes moments.
+const SOON: Duration = Duration::from_secs(20);
 /// What the names of the shoot's groups begin with.
 const UID: &str = "6f1a2a0e-4c1f-4be5";
 
@@ -51,8 +55,13 @@ impl Process {
     }
 
     async fn clean_up(&self, worker: &WorkerInput, used: &[&str]) -> CleanUp {
+        self.clean_up_or_look(worker, Some(used)).await
+    }
+
+    async fn clean_up_or_look(&self, worker: &WorkerInput, used: Option<&[&str]>) -> CleanUp {
+        let used = used.map(|used| used.iter().map(|id| (*id).to_owned()).collect());
         let context = decode::context_of(&worker.worker, worker.cluster.as_ref(), &worker.secrets).unwrap();
-        self.cloud.clean_up(&context, used.iter().map(|id| (*id).to_owned()).collect()).await.unwrap()
+        self.cloud.clean_up(&context, used).await.unwrap()
     }
 }
 
@@ -123,12 +132,22 @@ async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_need
     let changed = process.ensure(&worker(&stand_in, "anti-affinity", before.clone())).await;
     assert_eq!(records(&changed)[0]["id"], made(2));
     let now = worker(&stand_in, "anti-affinity", records(&changed));
+    let before_looking = stand_in.names();
+    assert!(matches!(process.clean_up_or_look(&now, None).await, CleanUp::Unneeded));
+    assert_eq!(stand_in.names(), before_looking, "nobody has said what classes refer to");
     assert!(matches!(process.clean_up(&now, &[&made(1)]).await, CleanUp::Done(None)));
     assert!(stand_in.names().iter().any(|name| before[0]["name"] == **name), "a class refers to it");
     assert!(matches!(process.clean_up(&now, &[]).await, CleanUp::Done(None)));
     let left = stand_in.names();
     assert_eq!(left[..2], [foreign, "unrelated"]);
     assert_eq!(left.len(), 3);
+    stand_in.calls();
+    assert!(matches!(process.clean_up_or_look(&now, None).await, CleanUp::Done(None)));
+    assert_eq!(
+        stand_in.calls(),
+        ["authenticate", "list", "list offset=2", "list offset=3"],
+        "two pages, and their end"
+    );
     // Without a policy the group is not needed any more, and its record goes with it.
     let gone = worker(&stand_in, "", records(&changed));
     let CleanUp::Done(Some(patch)) = process.clean_up(&gone, &[]).await else { panic!("the record has to go") };
@@ -149,6 +168,27 @@ async fn what_a_worker_has_goes_with_it() {
     let recorded = worker(&stand_in, "affinity", record);
     let removed = process.cloud.remove(&recorded.worker, recorded.cluster.as_ref(), &recorded.secrets).await.unwrap();
     assert!(matches!(removed, CleanUp::Done(Some(_))), "{removed:?}");
+}
+
+#[tokio::test]
+async fn a_group_whose_policy_was_taken_back_before_its_record_was_written_goes_with_the_worker() {
+    let stand_in = stand_in();
+    let process = Process::new(WriteAccess::Allowed);
+    process.ensure(&worker(&stand_in, "affinity", json!([]))).await;
+    let mut taken_back = worker(&stand_in, "", json!([]));
+    for offered in [json!([]), json!(["affinity"])] {
+        stand_in.calls();
+        let cluster = taken_back.cluster.as_mut().unwrap();
+        let config = &mut Arc::make_mut(cluster.spec.cloud_profile.as_mut().unwrap()).spec.provider_config;
+        let mut document: Value = serde_json::from_str(config.as_ref().unwrap().get()).unwrap();
+        document["serverGroupPolicies"] = offered.clone();
+        *config = Some(serde_json::value::to_raw_value(&document).unwrap());
+        let cluster = taken_back.cluster.as_ref();
+        let removed = process.cloud.remove(&taken_back.worker, cluster, &taken_back.secrets).await.unwrap();
+        assert!(matches!(removed, CleanUp::Done(None)), "{removed:?}");
+        assert_eq!(stand_in.calls().is_empty(), offered == json!([]), "who offers no policies has no groups");
+    }
+    assert_eq!(stand_in.names(), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -214,11 +254,12 @@ async fn a_deletion_that_fails_keeps_the_record_and_is_tried_again() {
     let CleanUp::Failed(failure, _) = process.clean_up(&gone, &[]).await else { panic!("the deletion fails") };
     assert!(failure.message.contains("in use"), "{failure:?}");
     assert_eq!(stand_in.names().len(), 1);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !matches!(process.clean_up(&gone, &[]).await, CleanUp::Done(Some(_))) {
-        assert!(Instant::now() < deadline, "it is not tried again");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    eventually(SOON, "the next try", async || match process.clean_up(&gone, &[]).await {
+        CleanUp::Done(Some(_)) => Ok(()),
+        other => Err(anyhow!("{other:?}")),
+    })
+    .await
+    .unwrap();
     assert_eq!(stand_in.names(), Vec::<String>::new());
 }
 
@@ -241,11 +282,11 @@ async fn a_slow_cloud_holds_nobody_up() {
     let state = process.ensure(&asked).await;
     assert!(begun.elapsed() < Duration::from_millis(1500));
     assert!(state.dependencies.unwrap().waiting.contains_key("search"));
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while *process.rings.lock().unwrap() == 0 {
-        assert!(Instant::now() < deadline, "nobody was called back");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let called_back = async || {
+        ensure!(*process.rings.lock().unwrap() > 0);
+        Ok(())
+    };
+    eventually(SOON, "somebody is called back", called_back).await.unwrap();
     assert_eq!(stand_in.names().len(), 1);
 }
 

@@ -54,7 +54,11 @@ impl Cloud for Quarry {
         async { Ok(DependencyState { has_something: true, ..DependencyState::default() }) }.boxed()
     }
 
-    fn clean_up<'a>(&'a self, _: &'a WorkerContext<'a>, _: Vec<String>) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
+    fn clean_up<'a>(
+        &'a self,
+        _: &'a WorkerContext<'a>,
+        _: Option<Vec<String>>,
+    ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
         self.asked("clean up");
         async { Ok(CleanUp::Done(None)) }.boxed()
     }

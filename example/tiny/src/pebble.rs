@@ -3,8 +3,6 @@
 //! A machine there has a kind, a private network, an image with another id in each region and, if the pool wants one, a
 //! scratch disk. Nothing at the cloud is needed before machines can be made.
 
-use std::collections::BTreeSet;
-
 use gardener_extension_worker::api::gardener::{ErrorCode, WorkerPool};
 use gardener_extension_worker::pool::bounds::Bounds;
 use gardener_extension_worker::pool::hash::{HashItems, ProviderItems, pool_hash};
@@ -20,7 +18,7 @@ use gardener_extension_worker::provider::profile::{
 };
 use gardener_extension_worker::provider::{
     ClassContent, KnownErrors, MachinePlan, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider,
-    ProviderExplanation, WantedDeployment, WorkerContext, WorkerError, error_codes, machine_class, node_template,
+    ProviderExplanation, WantedDeployment, WorkerContext, WorkerError, machine_class, node_template,
     operating_system_labels, pool_config, user_data,
 };
 use serde::Deserialize;
@@ -117,9 +115,8 @@ impl Provider for Pebble {
         Ok(Box::new(PebbleWorker { context, network, images: WorkerImages::open(&Self, context)? }))
     }
 
-    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-        let known = KnownErrors { codes: &[(Some(ErrorCode::InfraResourcesDepleted), "quarryempty")], texts: &[] };
-        error_codes(&known, code, text)
+    fn known_errors(&self) -> &'static KnownErrors {
+        &KnownErrors { codes: &[(Some(ErrorCode::InfraResourcesDepleted), "quarryempty")], texts: &[] }
     }
 }
 

@@ -34,18 +34,14 @@ pub(super) struct Document {
     id: String,
     #[serde(default)]
     name: String,
-    #[serde(default)]
     tags: Option<BTreeMap<String, String>>,
-    #[serde(default)]
     properties: Option<Properties>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Properties {
-    #[serde(default)]
     platform_fault_domain_count: Option<i32>,
-    #[serde(default)]
     provisioning_state: Option<String>,
 }
 
@@ -54,7 +50,6 @@ struct Properties {
 struct Page {
     #[serde(default)]
     value: Vec<Document>,
-    #[serde(default)]
     next_link: Option<String>,
 }
 
@@ -86,17 +81,13 @@ impl ScaleSets {
     }
 
     /// Sends a request; an answer without success is an error.
-    pub(super) async fn send_raw(&self, request: &mut Request) -> azure_core::Result<RawResponse> {
+    pub(super) async fn send(&self, doing: &str, request: &mut Request) -> Result<RawResponse, AzureError> {
         let context = Context::new().with_value(ListenerOfRequest(Arc::clone(&self.listener)));
         let sent = self.account.pipeline.send(&context, request, None).await;
         if sent.as_ref().is_err_and(|error| error.http_status() == Some(StatusCode::Unauthorized)) {
             self.accounts.drop_account(&self.account);
         }
-        sent
-    }
-
-    pub(super) async fn send(&self, doing: &str, request: &mut Request) -> Result<RawResponse, AzureError> {
-        self.send_raw(request).await.map_err(|error| AzureError::of(doing, error))
+        sent.map_err(|error| AzureError::of(doing, error))
     }
 
     fn read<T: for<'de> Deserialize<'de>>(&self, doing: &str, response: &RawResponse) -> Result<T, AzureError> {

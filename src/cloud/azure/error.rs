@@ -4,8 +4,8 @@
 use azure_core::error::{ErrorKind, ErrorResponse};
 
 use crate::api::gardener::ErrorCode;
-use crate::provider::DependencyFailure;
-use crate::provider::azure::error_codes::error_codes;
+use crate::provider::azure::Azure;
+use crate::provider::{DependencyFailure, Provider as _};
 
 /// Most characters of a text that come into a status.
 const LONGEST_TEXT: usize = 400;
@@ -34,6 +34,12 @@ impl AzureError {
     /// An answer that makes no sense.
     pub(super) fn senseless(doing: &str, text: &str) -> Self {
         Self { doing: doing.to_owned(), kind: Kind::Nobody, text: text.to_owned() }
+    }
+
+    /// An operation that has failed. Its end has no status of its own; a wrong request is the nearest.
+    pub(super) fn of_operation(doing: &str, code: String, message: &str) -> Self {
+        let text = format!("{code}: {}", readable(message));
+        Self { doing: doing.to_owned(), kind: Kind::Answer { status: 400, codes: vec![code] }, text }
     }
 
     /// What the SDK says.
@@ -78,7 +84,8 @@ impl AzureError {
             Kind::Answer { status, codes } => {
                 // As an SDK prints it: that is how errors of machines come, and these shall not be judged otherwise.
                 let codes: String = codes.iter().rev().map(|code| format!("ERROR CODE: {code}\n")).collect();
-                error_codes(None, &format!("RESPONSE {status}\n{codes}{}", self.text)).into_iter().next()
+                let text = format!("RESPONSE {status}\n{codes}{}", self.text);
+                Azure.error_codes(None, &text).into_iter().next()
             }
         }
     }

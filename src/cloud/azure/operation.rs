@@ -3,17 +3,13 @@
 //! An answer that is not the end names an address to ask at: `Azure-AsyncOperation`, else `Location`, else the resource
 //! itself, whose `provisioningState` tells. `Retry-After` says when.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use azure_core::error::ErrorKind;
 use azure_core::http::headers::{HeaderName, Headers, RETRY_AFTER};
-use azure_core::http::poller::{
-    PollerContinuation, PollerOptions, PollerResult, PollerState, PollerStatus, StatusMonitor, get_retry_after,
-};
-use azure_core::http::{JsonFormat, Method, Poller, RawResponse, Request, Response, StatusCode, Url};
+use azure_core::http::poller::{PollerOptions, PollerStatus, get_retry_after};
+use azure_core::http::{Method, RawResponse, Request, StatusCode, Url};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tracing::info;
 
 use super::client::{Document, ScaleSets};
@@ -53,26 +49,21 @@ pub(super) struct Operation {
 
 /// What is read of an answer about an operation, or of the resource itself.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct State {
-    #[serde(default)]
+struct State {
     status: Option<String>,
-    #[serde(default)]
     properties: Option<ProvisioningState>,
-    #[serde(default)]
     error: Option<OperationError>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ProvisioningState {
-    #[serde(default, rename = "provisioningState")]
     provisioning_state: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct OperationError {
-    #[serde(default)]
     code: Option<String>,
-    #[serde(default)]
     message: Option<String>,
 }
 
@@ -91,15 +82,6 @@ impl State {
             Some(PollerStatus::UnknownValue(_)) => PollerStatus::InProgress,
             Some(known) => known,
         }
-    }
-}
-
-impl StatusMonitor for State {
-    type Output = Value;
-    type Format = JsonFormat;
-
-    fn status(&self) -> PollerStatus {
-        self.progress()
     }
 }
 
@@ -192,83 +174,40 @@ fn pause(headers: &Headers) -> azure_core::time::Duration {
 impl Operation {
     /// Asks until it has ended; the scale set, unless it is gone. This takes as long as it takes.
     pub(super) async fn finished(self) -> Result<Option<ScaleSet>, AzureError> {
-        let (scale_sets, doing) = (self.scale_sets.clone(), self.doing.clone());
-        let operation = Arc::new(self);
-        let ask = move |state: PollerState, _: PollerOptions<'static>| {
-            let operation = Arc::clone(&operation);
-            Box::pin(async move {
-                if state == PollerState::Initial {
-                    // The answer that the operation began with was the first one.
-                    azure_core::sleep::sleep(operation.pause).await;
-                }
-                operation.ask().await
-            }) as azure_core::http::poller::PollerResultFuture<State, JsonFormat>
-        };
-        let options = PollerOptions { frequency: PAUSE, ..PollerOptions::default() };
-        let ended = Poller::new(ask, Some(options)).await.map_err(|error| AzureError::of(&doing, error))?;
-        let document: Value = ended.into_model().map_err(|error| AzureError::of(&doing, error))?;
-        if document.is_null() {
-            return Ok(None);
+        // The answer that the operation began with was the first one.
+        let mut next = Some(self.pause);
+        while let Some(pause) = next {
+            azure_core::sleep::sleep(pause).await;
+            next = self.ask().await?;
         }
-        let document = read(&doing, document.to_string().as_bytes())?;
-        Ok(Some(scale_sets.scale_set(document)))
+        let Some(resource) = self.resource else { return Ok(None) };
+        let response = self.scale_sets.send(&self.doing, &mut Request::new(resource, Method::Get)).await?;
+        Ok(Some(self.scale_sets.scale_set(read(&self.doing, response.body().as_ref())?)))
     }
 
-    async fn ask(&self) -> azure_core::Result<PollerResult<State, JsonFormat>> {
-        let mut request = Request::new(self.address.clone(), Method::Get);
-        let response = self.scale_sets.send_raw(&mut request).await;
-        let (status, headers, body) = match response {
+    /// How long to wait before asking again; `None` when it has succeeded.
+    async fn ask(&self) -> Result<Option<azure_core::time::Duration>, AzureError> {
+        let request = &mut Request::new(self.address.clone(), Method::Get);
+        let (status, headers, body) = match self.scale_sets.send(&self.doing, request).await {
             // The scale set is gone, and with it what was request about.
-            Err(error) if self.resource.is_none() && error.http_status() == Some(StatusCode::NotFound) => {
-                return Ok(self.succeeded());
-            }
+            Err(error) if self.resource.is_none() && error.is_not_found() => return Ok(None),
             other => other?.deconstruct(),
         };
-        let state = if self.by_status_code { Ok(State::default()) } else { State::of(&body) };
-        let state = state.map_err(|error| azure_core::Error::new(ErrorKind::DataConversion, error))?;
-        let progress = match status {
-            StatusCode::Accepted if self.by_status_code => PollerStatus::InProgress,
-            _ if self.by_status_code => PollerStatus::Succeeded,
-            _ => state.progress(),
-        };
-        match progress {
-            PollerStatus::InProgress | PollerStatus::UnknownValue(_) => Ok(PollerResult::InProgress {
-                response: monitor("InProgress"),
-                retry_after: pause(&headers),
-                continuation: PollerContinuation::Links { next_link: self.address.clone(), final_link: None },
-            }),
-            PollerStatus::Succeeded => Ok(self.succeeded()),
-            PollerStatus::Failed | PollerStatus::Canceled => Err(failed(&state)),
+        if self.by_status_code {
+            return Ok((status == StatusCode::Accepted).then(|| pause(&headers)));
+        }
+        let state = State::of(&body).map_err(|error| unreadable(&self.doing, &error))?;
+        match state.progress() {
+            PollerStatus::InProgress | PollerStatus::UnknownValue(_) => Ok(Some(pause(&headers))),
+            PollerStatus::Succeeded => Ok(None),
+            PollerStatus::Failed | PollerStatus::Canceled => {
+                let OperationError { code, message } = state.error.unwrap_or_default();
+                let code = code.unwrap_or_else(|| "OperationFailed".to_owned());
+                let message = message.as_deref().unwrap_or("the operation has failed");
+                Err(AzureError::of_operation(&self.doing, code, message))
+            }
         }
     }
-
-    fn succeeded(&self) -> PollerResult<State, JsonFormat> {
-        let (scale_sets, resource) = (self.scale_sets.clone(), self.resource.clone());
-        let read = async move {
-            let Some(resource) = resource else { return Ok(json_response("null")) };
-            let mut request = Request::new(resource, Method::Get);
-            Ok(scale_sets.send_raw(&mut request).await?.into())
-        };
-        PollerResult::Succeeded { response: monitor("Succeeded"), target: Box::new(move || Box::pin(read)) }
-    }
-}
-
-fn failed(state: &State) -> azure_core::Error {
-    let error = state.error.as_ref();
-    let code = error.and_then(|error| error.code.clone()).unwrap_or_else(|| "OperationFailed".to_owned());
-    let message =
-        error.and_then(|error| error.message.clone()).unwrap_or_else(|| "the operation has failed".to_owned());
-    // An operation's end has no status of its own; a wrong request is the nearest.
-    let kind = ErrorKind::HttpResponse { status: StatusCode::BadRequest, error_code: Some(code), raw_response: None };
-    azure_core::Error::with_message(kind, message)
-}
-
-fn monitor(status: &str) -> Response<State> {
-    json_response(&format!(r#"{{"status":"{status}"}}"#))
-}
-
-fn json_response<T>(text: &str) -> Response<T> {
-    RawResponse::from_bytes(StatusCode::Ok, Headers::new(), text.to_owned()).into()
 }
 
 #[cfg(test)]

@@ -11,9 +11,8 @@ use super::client::ScaleSets;
 use super::error::AzureError;
 use super::operation::{Begun, OPERATION_TIMEOUT, Operation, PAUSES};
 use crate::cloud::background_task::Report;
-use crate::provider::DependencyFailure;
-use crate::provider::azure::documents::ScaleSetDependency;
 use crate::provider::azure::scale_sets::{Adoption, PoolNeed, ScaleSet, ScaleSetScope, Step, adoption, record, step};
+use crate::provider::{DependencyFailure, DependencyRecord};
 
 /// How long a request keeps its turn: one that is tried again and again holds up nobody.
 const TURN: Duration = Duration::from_secs(1);
@@ -50,7 +49,7 @@ impl Turns {
 
 /// What one try leads to.
 enum Try {
-    Ready(ScaleSetDependency),
+    Ready(DependencyRecord),
     Creating(Box<Operation>),
     /// Something else goes on with it.
     Wait(String),
@@ -80,8 +79,8 @@ impl Provision {
         self,
         turn: impl Future<Output = OwnedMutexGuard<()>>,
         scale_sets: ScaleSets,
-        report: Arc<Report<ScaleSetDependency>>,
-    ) -> Result<ScaleSetDependency, DependencyFailure> {
+        report: Arc<Report<DependencyRecord>>,
+    ) -> Result<DependencyRecord, DependencyFailure> {
         let (begun, mut pause) = (Instant::now(), PAUSES.0);
         let mut turn = turn.await;
         loop {
@@ -97,7 +96,7 @@ impl Provision {
                 Err(failed) => return Err(failed.into()),
             };
             if begun.elapsed() > OPERATION_TIMEOUT {
-                return Err(DependencyFailure { message: reason, code: None });
+                return Err(DependencyFailure::without_code(reason));
             }
             report.delayed(reason, None);
             tokio::time::sleep(pause).await;
@@ -108,18 +107,19 @@ impl Provision {
 
     async fn attempt(&self, scale_sets: &ScaleSets) -> Result<Try, Failed> {
         let need = &self.need;
-        let shown = match &need.recorded {
+        let recorded = need.recorded.as_ref().map(|record| record.name.as_str());
+        let shown = match recorded {
             Some(name) => scale_sets.get(name).await?,
             None if self.searches => self.adopted(&scale_sets.list().await?)?,
             None => None,
         };
-        let predecessor = need.recorded.as_deref().or(shown.as_ref().map(|shown| shown.name.as_str()));
+        let predecessor = recorded.or(shown.as_ref().map(|shown| shown.name.as_str()));
         match step(&self.place, need, predecessor, shown.as_ref())? {
             Step::Keep(record) => Ok(Try::Ready(record)),
             Step::Wait(text) => Ok(Try::Wait(text)),
             Step::Create(name) => {
-                info!(pool = need.pool, scale_set = name, fault_domains = need.fault_domains, "creating a scale set");
-                match scale_sets.create(&name, &need.pool, need.fault_domains).await? {
+                info!(pool = need.pool, scale_set = name, fault_domains = need.wanted, "creating a scale set");
+                match scale_sets.create(&name, &need.pool, need.wanted).await? {
                     Begun::Done(made) => Ok(Try::Ready(self.made(made)?)),
                     Begun::Running(operation) => Ok(Try::Creating(Box::new(operation))),
                 }
@@ -144,11 +144,11 @@ impl Provision {
         }
     }
 
-    async fn created(&self, operation: Operation) -> Result<ScaleSetDependency, Failed> {
+    async fn created(&self, operation: Operation) -> Result<DependencyRecord, Failed> {
         Ok(self.made(operation.finished().await?)?)
     }
 
-    fn made(&self, made: Option<ScaleSet>) -> Result<ScaleSetDependency, DependencyFailure> {
+    fn made(&self, made: Option<ScaleSet>) -> Result<DependencyRecord, DependencyFailure> {
         let record = record(&self.need.pool, &made.unwrap_or_default())?;
         info!(pool = record.pool_name, scale_set = record.name, "scale set is there");
         Ok(record)

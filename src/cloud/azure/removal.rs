@@ -10,54 +10,49 @@ use super::client::ScaleSets;
 use super::error::AzureError;
 use super::operation::{Begun, OPERATION_TIMEOUT, PAUSES};
 use crate::cloud::background_task::Report;
+use crate::cloud::dependency_tasks::{self, Removed};
 use crate::provider::DependencyFailure;
-use crate::provider::azure::documents::ScaleSetDependency;
-use crate::provider::azure::scale_sets::{Needs, Unneeded, unneeded};
+use crate::provider::azure::scale_sets::{ScaleSet, ScaleSetScope, Unneeded, unneeded};
 
 /// What decides about what is unneeded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Removal {
-    pub(super) needs: Needs,
-    /// Ids that machine classes refer to.
-    pub(super) used: Vec<String>,
-}
+pub(super) type Removal = dependency_tasks::Removal<ScaleSetScope, i32>;
 
-impl Removal {
-    /// Whether it may remove the scale set of that name.
-    pub(super) fn may_remove(&self, name: &str) -> bool {
-        let is_kept = |record: &ScaleSetDependency| self.needs.pools_of_worker.contains(&record.pool_name);
-        !self.needs.records.iter().any(|record| record.name == name && is_kept(record))
-    }
-
-    /// Runs the task; the records that are left. All that can go has gone when something else can't.
-    pub(super) async fn run(
-        self,
-        scale_sets: ScaleSets,
-        report: Arc<Report<Vec<ScaleSetDependency>>>,
-    ) -> Result<Vec<ScaleSetDependency>, DependencyFailure> {
-        let listed = match scale_sets.list().await {
+/// Runs the task; the records that are left. All that can go has gone when something else can't.
+pub(super) async fn run(
+    Removal { needs, used }: Removal,
+    listed: Option<Vec<ScaleSet>>,
+    scale_sets: ScaleSets,
+    report: Arc<Report<Removed<ScaleSet>>>,
+) -> Result<Removed<ScaleSet>, DependencyFailure> {
+    let listed = match listed {
+        Some(listed) => listed,
+        None => match scale_sets.list().await {
             // Without a resource group there is nothing in it.
             Err(error) if error.is_not_found() => Vec::new(),
             other => other.map_err(|error| error.failure())?,
-        };
-        let Unneeded { orphans, records } = unneeded(&self.needs, &listed, &self.used);
-        let recorded = records.iter().map(|record| record.name.clone());
-        let mut goings = Vec::new();
-        // One request after the other, in this order; what Azure goes on with goes on side by side.
-        for name in orphans.into_iter().chain(recorded) {
-            info!(scale_set = name, "deleting a scale set");
-            let begun = scale_sets.delete(&name).await;
-            goings.push((name, begun));
-        }
-        let ends = goings.into_iter().map(|(name, begun)| gone(&scale_sets, name, begun, &report));
-        let failures: Vec<AzureError> = join_all(ends).await.into_iter().filter_map(Result::err).collect();
-        match failures.as_slice() {
-            [] => Ok(self.needs.records.into_iter().filter(|record| !records.contains(record)).collect()),
-            [first, ..] => {
-                let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
-                let code = failures.iter().find_map(AzureError::code).or(first.code());
-                Err(DependencyFailure { message: texts.join("; "), code })
-            }
+        },
+    };
+    let Unneeded { orphans, records } = unneeded(&needs, &listed, used.as_deref().unwrap_or_default());
+    let recorded = records.iter().map(|record| record.name.clone());
+    let names: Vec<String> = orphans.into_iter().chain(recorded).collect();
+    if used.is_none() && !names.is_empty() {
+        return Ok(Removed::Unneeded(listed));
+    }
+    let mut goings = Vec::new();
+    // One request after the other, in this order; what Azure goes on with goes on side by side.
+    for name in names {
+        info!(scale_set = name, "deleting a scale set");
+        let begun = scale_sets.delete(&name).await;
+        goings.push((name, begun));
+    }
+    let ends = goings.into_iter().map(|(name, begun)| gone(&scale_sets, name, begun, &report));
+    let failures: Vec<AzureError> = join_all(ends).await.into_iter().filter_map(Result::err).collect();
+    match failures.as_slice() {
+        [] => Ok(Removed::Done(needs.records.into_iter().filter(|record| !records.contains(record)).collect())),
+        [first, ..] => {
+            let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
+            let code = failures.iter().find_map(AzureError::code).or(first.code());
+            Err(DependencyFailure { message: texts.join("; "), code })
         }
     }
 }
@@ -68,7 +63,7 @@ async fn gone(
     scale_sets: &ScaleSets,
     name: String,
     mut begun: Result<Begun, AzureError>,
-    report: &Report<Vec<ScaleSetDependency>>,
+    report: &Report<Removed<ScaleSet>>,
 ) -> Result<(), AzureError> {
     let (since, mut pause) = (Instant::now(), PAUSES.0);
     loop {

@@ -8,6 +8,7 @@ use reqwest::{Certificate, Client, Method, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use serde_with::apply;
 use tracing::info;
 
 use crate::api::gotext::json::null_as_default;
@@ -15,7 +16,7 @@ use crate::cloud::{WriteAccess, WriteCheck};
 use crate::provider::DependencyFailure;
 use crate::provider::openstack::credentials::Identity;
 use crate::provider::openstack::error_codes::answer_failure;
-use crate::provider::openstack::server_groups::{PoolNeed, ServerGroup, ServerGroupScope};
+use crate::provider::openstack::server_groups::{PoolNeed, ServerGroup, ServerGroupScope, WantedGroup};
 
 /// How long an answer may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,7 +33,7 @@ const API_VERSION: HeaderName = HeaderName::from_static("openstack-api-version")
 const NOVA_API_VERSION: HeaderName = HeaderName::from_static("x-openstack-nova-api-version");
 
 /// Nova of one region, as somebody sees it who has logged in once it is asked.
-pub(super) struct Nova {
+pub struct Nova {
     client: Client,
     scope: ServerGroupScope,
     write_check: WriteCheck,
@@ -64,9 +65,9 @@ struct Answer {
     body: Vec<u8>,
 }
 
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Deserialize)]
 struct Listed {
-    #[serde(default, deserialize_with = "null_as_default")]
     server_groups: Vec<ServerGroup>,
 }
 
@@ -80,27 +81,25 @@ struct Tokens {
     token: Token,
 }
 
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Deserialize)]
 struct Token {
-    #[serde(default, deserialize_with = "null_as_default")]
     catalog: Vec<Service>,
 }
 
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Deserialize)]
 struct Service {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type")]
     service_type: String,
-    #[serde(default, deserialize_with = "null_as_default")]
     endpoints: Vec<Endpoint>,
 }
 
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Deserialize)]
 struct Endpoint {
-    #[serde(default)]
     interface: String,
-    #[serde(default, deserialize_with = "null_as_default")]
     region: String,
-    #[serde(default)]
     url: String,
 }
 
@@ -133,7 +132,7 @@ impl Nova {
             }
             groups.extend(page);
         }
-        Err(DependencyFailure { message: format!("listing server groups: more than {MOST_PAGES} pages"), code: None })
+        Err(DependencyFailure::without_code(format!("listing server groups: more than {MOST_PAGES} pages")))
     }
 
     /// One server group; `None` when there is none of that id.
@@ -148,7 +147,7 @@ impl Nova {
 
     /// Makes the group of a pool.
     pub(super) async fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
-        let PoolNeed { name, policy, pool, .. } = need;
+        let (WantedGroup { name, policy, .. }, pool) = (&need.wanted, &need.pool);
         info!(pool, server_group = name, "creating a server group");
         if !self.may_write()? {
             return Ok(ServerGroup { id: name.clone(), name: name.clone(), policies: vec![policy.clone()] });
@@ -161,7 +160,7 @@ impl Nova {
         };
         let group = self.ask(&call).await?.read::<Shown>(call.doing)?.server_group;
         if group.id.is_empty() {
-            return Err(DependencyFailure { message: format!("{}: the answer has no id", call.doing), code: None });
+            return Err(DependencyFailure::without_code(format!("{}: the answer has no id", call.doing)));
         }
         Ok(group)
     }
@@ -182,9 +181,7 @@ impl Nova {
         match (self.write_check)() {
             WriteAccess::Allowed => Ok(true),
             WriteAccess::DryRun => Ok(false),
-            WriteAccess::Denied => {
-                Err(DependencyFailure { message: "not changed: this process doesn't lead".to_owned(), code: None })
-            }
+            WriteAccess::Denied => Err(DependencyFailure::without_code("not changed: this process doesn't lead")),
         }
     }
 
@@ -221,7 +218,7 @@ impl Nova {
         let doing = "asking Keystone for a token";
         let request = self.client.post(tokens_url(&self.scope.identity_url)?);
         let answer = send(doing, request, Some(&identity(&self.scope.credentials.identity))).await?.succeeded(doing)?;
-        let no_token = || DependencyFailure { message: format!("{doing}: the answer has no token"), code: None };
+        let no_token = || DependencyFailure::without_code(format!("{doing}: the answer has no token"));
         let mut token = answer.headers.get(NEW_TOKEN).cloned().ok_or_else(no_token)?;
         token.set_sensitive(true);
         let catalog = answer.read::<Tokens>(doing)?.token.catalog;
@@ -253,8 +250,7 @@ impl Answer {
 
     fn read<T: DeserializeOwned>(self, doing: &str) -> Result<T, DependencyFailure> {
         // The content may be anything, so no word of it goes on.
-        let unreadable =
-            |error| DependencyFailure { message: format!("{doing}: unreadable answer: {error}"), code: None };
+        let unreadable = |error| DependencyFailure::without_code(format!("{doing}: unreadable answer: {error}"));
         serde_json::from_slice(&self.succeeded(doing)?.body).map_err(unreadable)
     }
 }
@@ -267,7 +263,7 @@ async fn send(
     // Without the address, which may hold a password.
     let no_answer = |error: reqwest::Error| {
         let error = anyhow::Error::from(error.without_url());
-        DependencyFailure { message: format!("{doing}: {error:#}"), code: None }
+        DependencyFailure::without_code(format!("{doing}: {error:#}"))
     };
     if let Some(body) = body {
         request = request.header("content-type", "application/json").body(body.to_string());
@@ -276,7 +272,7 @@ async fn send(
     let mut content = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(no_answer)? {
         if content.len() + chunk.len() > MOST_BYTES {
-            return Err(DependencyFailure { message: format!("{doing}: the answer is too large"), code: None });
+            return Err(DependencyFailure::without_code(format!("{doing}: the answer is too large")));
         }
         content.extend_from_slice(&chunk);
     }

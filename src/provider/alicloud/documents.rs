@@ -2,7 +2,7 @@
 //! their `providerConfig` is not read.
 
 use crate::api::gardener::Capabilities;
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 use crate::provider::profile::{ImagesOnly, RegionalVersion};
 
 /// Group and version of all documents.
@@ -90,14 +90,7 @@ documents! { strict
     }
 }
 
-impl Document for InfrastructureStatus {
-    const KIND: &'static str = "InfrastructureStatus";
-    const API_VERSION: &'static str = API_VERSION;
-    const STRICT: bool = true;
-}
-
-impl Document for WorkerStatus {
-    const KIND: &'static str = "WorkerStatus";
-    const API_VERSION: &'static str = API_VERSION;
-    const STRICT: bool = true;
+kinds! {
+    InfrastructureStatus of API_VERSION: strict true, large false;
+    WorkerStatus of API_VERSION: strict true, large false;
 }

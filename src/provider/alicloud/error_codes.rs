@@ -1,9 +1,10 @@
 //! Gardener's error codes from what AliCloud says, through its driver of machine-controller-manager.
 
-use std::collections::BTreeSet;
-
 use crate::api::gardener::ErrorCode;
-use crate::provider::error_texts::{self, ErrorNames, ErrorTexts, KnownErrors};
+use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
+
+/// What is known of the errors of AliCloud.
+pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
 /// Codes of AliCloud, in lower case.
 const CODES: ErrorNames = &[
@@ -36,9 +37,3 @@ const TEXTS: ErrorTexts = &[
     (ErrorCode::InfraQuotaExceeded, &["exceeded the quota"]),
     (ErrorCode::InfraResourcesDepleted, &["zone is not available for purchase"]),
 ];
-
-/// The code for a failed machine, or none.
-#[must_use]
-pub(super) fn error_codes(code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-    error_texts::error_codes(&KnownErrors { codes: CODES, texts: TEXTS }, code, text)
-}

@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
+use crate::api::gardener::{ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
 use crate::pool::hash::ProviderItems;
-use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError};
+use crate::provider::{KnownErrors, PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError};
 
 mod disks;
 pub mod documents;
@@ -30,7 +29,7 @@ pub struct AliCloud;
 
 impl Provider for AliCloud {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
-        Ok(Box::new(ZonalPlanner(AliCloudWorker::open(context)?)))
+        Ok(Box::new(AliCloudWorker::open(context)?))
     }
 
     fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
@@ -55,7 +54,7 @@ impl Provider for AliCloud {
         shoot_pools::validate(pools, old)
     }
 
-    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-        error_codes::error_codes(code, text)
+    fn known_errors(&self) -> &'static KnownErrors {
+        &error_codes::KNOWN
     }
 }

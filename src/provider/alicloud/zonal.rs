@@ -10,10 +10,11 @@ use crate::api::gardener::{DataVolume, Volume, WorkerPool};
 use crate::api::machine::MachineClassNodeTemplate;
 use crate::pool::hash::{HashItems, ProviderItems};
 use crate::pool::zones::ZonePosition;
-use crate::provider::explanation::{EffectiveInput, Origin};
+use crate::provider::documents::for_nodes;
+use crate::provider::explanation::EffectiveInput;
 use crate::provider::image::{SelectedImage, WorkerImages, images_document, recorded_images};
 use crate::provider::machine_class::{ClassContent, PURPOSE, node_template, operating_system_labels};
-use crate::provider::zonal::{PoolInputs, ZonalWorker};
+use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 
 /// What all pools of one Worker share.
@@ -21,22 +22,20 @@ pub(super) struct AliCloudWorker<'a> {
     pub(super) context: WorkerContext<'a>,
     pub(super) security_group: String,
     infrastructure: InfrastructureStatus,
-    images: WorkerImages<'a>,
     used: Vec<AccountImage>,
 }
 
 impl<'a> AliCloudWorker<'a> {
     /// Decodes what all pools share.
-    pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+    pub(super) fn open(context: WorkerContext<'a>) -> Result<ZonalPlanner<'a, Self>, WorkerError> {
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let status: Option<WorkerStatus> = context.provider_status()?;
         let used = status.map(|status| status.machine_images).unwrap_or_default();
         let images = WorkerImages::open_with(&AliCloud, context, kept_images(&infrastructure))?;
-        let mut groups = infrastructure.vpc.security_groups.iter();
-        let group = groups.find(|group| group.purpose == "nodes").map(|group| group.id.clone());
-        let missing = WorkerError::NothingForNodes { path: "vpc.securityGroups", what: "security group" };
-        let security_group = group.ok_or(missing)?;
-        Ok(Self { context, security_group, infrastructure, images, used })
+        let groups = &infrastructure.vpc.security_groups;
+        let security_group =
+            for_nodes(groups, "vpc.securityGroups", "security group", |group| &group.purpose)?.id.clone();
+        Ok(ZonalPlanner { context, images, worker: Self { context, security_group, infrastructure, used } })
     }
 
     /// The first vSwitch for nodes in a zone.
@@ -85,14 +84,6 @@ impl ZonalWorker for AliCloudWorker<'_> {
         format!("-{zone}")
     }
 
-    fn context(&self) -> &WorkerContext<'_> {
-        &self.context
-    }
-
-    fn images(&self) -> &WorkerImages<'_> {
-        &self.images
-    }
-
     fn hash_items(&self, pool: &WorkerPool, _config: &()) -> Result<ProviderItems, PoolProblem> {
         Ok(provider_items(pool))
     }
@@ -124,16 +115,12 @@ impl ZonalWorker for AliCloudWorker<'_> {
     }
 
     fn explain_inputs(&self, pool: &WorkerPool, _config: Option<&()>) -> Vec<EffectiveInput> {
-        let of_infrastructure =
-            |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
-        let mut inputs =
-            vec![EffectiveInput::of(Origin::Worker, "spec.region", "region", &self.context.worker.spec.region)];
         let vswitches = pool.zones.iter().filter_map(|zone| {
             let VSwitch { id, .. } = self.vswitch(zone)?;
-            Some(of_infrastructure("vpc.vswitches", "vSwitch", &format!("{id} for zone {zone}")))
+            Some(EffectiveInput::of_infrastructure("vpc.vswitches", "vSwitch", format!("{id} for zone {zone}")))
         });
-        inputs.extend(vswitches);
-        inputs.push(of_infrastructure("vpc.securityGroups", "security group", &self.security_group));
+        let mut inputs: Vec<EffectiveInput> = vswitches.collect();
+        inputs.push(EffectiveInput::of_infrastructure("vpc.securityGroups", "security group", &self.security_group));
         inputs
     }
 }

@@ -1,9 +1,10 @@
 //! Gardener's error codes from what AWS says, through its driver of machine-controller-manager.
 
-use std::collections::BTreeSet;
-
 use crate::api::gardener::ErrorCode;
-use crate::provider::error_texts::{self, ErrorNames, ErrorTexts, KnownErrors};
+use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
+
+/// What is known of the errors of AWS.
+pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
 /// Codes of EC2 and IAM, in lower case.
 const CODES: ErrorNames = &[
@@ -53,9 +54,3 @@ const TEXTS: ErrorTexts = &[
     (ErrorCode::InfraDependencies, &["insufficientfreeaddressesinsubnet", "currently associated with another service"]),
     (ErrorCode::ConfigurationProblem, &["invalidsubnet"]),
 ];
-
-/// The code for a failed machine, or none.
-#[must_use]
-pub fn error_codes(code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-    error_texts::error_codes(&KnownErrors { codes: CODES, texts: TEXTS }, code, text)
-}

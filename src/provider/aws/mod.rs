@@ -9,16 +9,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
+use crate::api::gardener::{ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
 use crate::pool::hash::ProviderItems;
-use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError, pool_config};
+use crate::provider::{KnownErrors, PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError, pool_config};
 
 mod block_devices;
 mod config_members;
 pub mod documents;
-pub mod error_codes;
+mod error_codes;
 pub mod hash_data;
 mod image;
 mod machine_class;
@@ -35,7 +34,7 @@ pub struct Aws;
 
 impl Provider for Aws {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
-        Ok(Box::new(ZonalPlanner(AwsWorker::open(context)?)))
+        Ok(Box::new(AwsWorker::open(context)?))
     }
 
     fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
@@ -62,7 +61,7 @@ impl Provider for Aws {
         shoot_pools::validate(pools, old)
     }
 
-    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-        error_codes::error_codes(code, text)
+    fn known_errors(&self) -> &'static KnownErrors {
+        &error_codes::KNOWN
     }
 }

@@ -31,13 +31,6 @@ impl IpFamilies {
     }
 }
 
-/// The first security group for nodes.
-#[must_use]
-pub fn nodes_security_group(infrastructure: &InfrastructureStatus) -> Option<&str> {
-    let mut groups = infrastructure.vpc.security_groups.iter();
-    groups.find(|group| group.purpose == NODES).map(|group| group.id.as_str())
-}
-
 /// The first instance profile for nodes.
 #[must_use]
 pub fn nodes_instance_profile(infrastructure: &InfrastructureStatus) -> Option<&str> {

@@ -8,16 +8,15 @@ use super::config_members::config_members;
 use super::documents::{InfrastructureStatus, InstanceProfileConfig, WorkerConfig, WorkerStatus};
 use super::hash_data::provider_items;
 use super::image::{MEMBER, kept_images, used_before};
-use super::network::{IpFamilies, nodes_instance_profile, nodes_security_group, subnet_of_zone};
+use super::network::{IpFamilies, nodes_instance_profile, subnet_of_zone};
 use crate::api::gardener::WorkerPool;
-use crate::api::machine::MachineClassNodeTemplate;
 use crate::capabilities::ARCHITECTURE;
 use crate::pool::hash::ProviderItems;
-use crate::provider::documents::pool_config;
+use crate::provider::documents::{for_nodes, pool_config};
 use crate::provider::explanation::{EffectiveInput, Origin};
 use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, used_images_document};
-use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
-use crate::provider::zonal::{PoolInputs, ZonalWorker};
+use crate::provider::machine_class::{ClassContent, node_template_or_empty, operating_system_labels};
+use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 
 /// What all pools of one Worker share.
@@ -25,7 +24,6 @@ pub(super) struct AwsWorker<'a> {
     pub(super) context: WorkerContext<'a>,
     pub(super) infrastructure: InfrastructureStatus,
     pub(super) security_group: String,
-    images: WorkerImages<'a>,
     used: Vec<UsedImage>,
 }
 
@@ -37,14 +35,14 @@ pub(super) struct AwsPool {
 
 impl<'a> AwsWorker<'a> {
     /// Decodes what all pools share.
-    pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
-        let infrastructure = context.infrastructure_status()?;
+    pub(super) fn open(context: WorkerContext<'a>) -> Result<ZonalPlanner<'a, Self>, WorkerError> {
+        let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let used = used_before(&context)?;
         let images = WorkerImages::open_with(&Aws, context, kept_images(&context, &used))?;
-        let security_group = nodes_security_group(&infrastructure)
-            .ok_or(WorkerError::NothingForNodes { path: "vpc.securityGroups", what: "security group" })?
-            .to_owned();
-        Ok(Self { context, infrastructure, security_group, images, used })
+        let groups = &infrastructure.vpc.security_groups;
+        let security_group =
+            for_nodes(groups, "vpc.securityGroups", "security group", |group| &group.purpose)?.id.clone();
+        Ok(ZonalPlanner { context, images, worker: Self { context, infrastructure, security_group, used } })
     }
 
     pub(super) fn region(&self) -> &str {
@@ -61,27 +59,6 @@ impl<'a> AwsWorker<'a> {
             Some(profile @ InstanceProfileConfig { arn: Some(_), .. }) => Ok(profile.clone()),
             Some(_) => Err(PoolProblem::field("providerConfig.iamInstanceProfile", "required: one of name, arn")),
         }
-    }
-
-    /// Without a node template of the pool, everything in the class's is empty.
-    fn node_template(
-        &self,
-        inputs: &PoolInputs<'_, Self>,
-        zone: &str,
-    ) -> Result<MachineClassNodeTemplate, PoolProblem> {
-        let overrides = inputs.config.node_template.as_ref();
-        if let Some(template) = node_template(&self.context, inputs.pool, zone.to_owned(), overrides) {
-            return Ok(template);
-        }
-        if overrides.is_some_and(|overrides| !overrides.capacity.is_empty()) {
-            let detail = "required: a capacity that providerConfig.nodeTemplate.capacity can override";
-            return Err(PoolProblem::field("nodeTemplate", detail));
-        }
-        let virtual_capacity = overrides.and_then(|overrides| overrides.virtual_capacity.clone());
-        Ok(MachineClassNodeTemplate {
-            virtual_capacity: virtual_capacity.unwrap_or_default(),
-            ..MachineClassNodeTemplate::default()
-        })
     }
 
     fn explain_instance_profile(&self, config: &WorkerConfig) -> Option<EffectiveInput> {
@@ -104,14 +81,6 @@ impl ZonalWorker for AwsWorker<'_> {
         pool_config(pool)
     }
 
-    fn context(&self) -> &WorkerContext<'_> {
-        &self.context
-    }
-
-    fn images(&self) -> &WorkerImages<'_> {
-        &self.images
-    }
-
     fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, PoolProblem> {
         Ok(provider_items(pool, config)?)
     }
@@ -123,11 +92,12 @@ impl ZonalWorker for AwsWorker<'_> {
 
     fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem> {
         let mut labels = operating_system_labels(inputs.pool);
+        let overrides = inputs.config.node_template.as_ref();
         labels.insert("failure-domain.beta.kubernetes.io/zone".to_owned(), zone.to_owned());
         Ok(ClassContent {
             provider: "AWS",
             labels,
-            node_template: Some(self.node_template(inputs, zone)?),
+            node_template: Some(node_template_or_empty(&self.context, inputs.pool, zone, overrides)?),
             provider_spec: self.provider_spec(inputs, zone)?,
         })
     }
@@ -145,18 +115,16 @@ impl ZonalWorker for AwsWorker<'_> {
     }
 
     fn explain_inputs(&self, pool: &WorkerPool, config: Option<&WorkerConfig>) -> Vec<EffectiveInput> {
-        let of_infrastructure =
-            |path: &str, name, value: String| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
-        let mut inputs = vec![EffectiveInput::of(Origin::Worker, "spec.region", "region", self.region())];
         let subnets = pool.zones.iter().filter_map(|zone| {
             let subnet = subnet_of_zone(&self.infrastructure, zone).ok()?;
-            Some(of_infrastructure("vpc.subnets", "subnet", format!("{subnet} for zone {zone}")))
+            Some(EffectiveInput::of_infrastructure("vpc.subnets", "subnet", format!("{subnet} for zone {zone}")))
         });
-        inputs.extend(subnets);
-        inputs.push(of_infrastructure("vpc.securityGroups", "security group", self.security_group.clone()));
+        let mut inputs: Vec<EffectiveInput> = subnets.collect();
+        let group = self.security_group.as_str();
+        inputs.push(EffectiveInput::of_infrastructure("vpc.securityGroups", "security group", group));
         let key = &self.infrastructure.ec2.key_name;
         if !key.is_empty() {
-            inputs.push(of_infrastructure("ec2.keyName", "key pair", key.clone()));
+            inputs.push(EffectiveInput::of_infrastructure("ec2.keyName", "key pair", key.clone()));
         }
         if IpFamilies::of_shoot(self.context.shoot).ipv6 {
             let path = "spec.networking.ipFamilies";

@@ -47,10 +47,8 @@ impl AzureWorker<'_> {
         let deployment = deployment_name(technical_id, &pool.name, &suffix);
         Ok(PlacementPlan::of(placement.zone(), deployment, placement.bounds(pool)?, class))
     }
-}
 
-impl AzureWorker<'_> {
-    pub(super) fn explain_inputs(
+    fn explain_inputs(
         &self,
         pool: &WorkerPool,
         config: Option<&WorkerConfig>,
@@ -58,17 +56,23 @@ impl AzureWorker<'_> {
     ) -> Vec<EffectiveInput> {
         let region = &self.context.worker.spec.region;
         let infrastructure = &self.infrastructure;
-        let of_infrastructure =
-            |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
         let mut inputs = vec![
             EffectiveInput::of(Origin::Worker, "spec.region", "region", region),
             EffectiveInput::of(Origin::Worker, "spec.region", "cloud", AzureCloud::of_region(region).name()),
-            of_infrastructure("resourceGroup.name", "resource group", &infrastructure.resource_group.name),
-            of_infrastructure("networks.vnet.name", "virtual network", &infrastructure.networks.vnet.name),
+            EffectiveInput::of_infrastructure(
+                "resourceGroup.name",
+                "resource group",
+                &infrastructure.resource_group.name,
+            ),
+            EffectiveInput::of_infrastructure(
+                "networks.vnet.name",
+                "virtual network",
+                &infrastructure.networks.vnet.name,
+            ),
         ];
         inputs.extend(self.explain_subnets(placements));
         if let Some(identity) = &infrastructure.identity {
-            inputs.push(of_infrastructure("identity.id", "identity", &identity.id));
+            inputs.push(EffectiveInput::of_infrastructure("identity.id", "identity", &identity.id));
         }
         inputs.extend(self.explain_network(pool));
         if is_confidential(&pool.machine_type) {
@@ -90,19 +94,17 @@ impl AzureWorker<'_> {
                 )),
                 PoolUnit::Zone { .. } => None,
             });
-            let subnet =
-                EffectiveInput::of(Origin::InfrastructureStatus, path, "subnet", self.nodes_subnet.name.as_str());
+            let subnet = EffectiveInput::of_infrastructure(path, "subnet", &self.nodes_subnet.name);
             return scale_sets.chain([subnet]).collect();
         }
         if self.infrastructure.networks.layout == SubnetLayout::SingleSubnet {
-            let name = &self.nodes_subnet.name;
-            return vec![EffectiveInput::of(Origin::InfrastructureStatus, path, "subnet", name.as_str())];
+            return vec![EffectiveInput::of_infrastructure(path, "subnet", &self.nodes_subnet.name)];
         }
         let of_zone = |placement: &PoolUnit<'_>| {
             let PoolUnit::Zone { zone, subnet, subnet_counts, .. } = placement else { return None };
             let hash = if *subnet_counts { "in the hash" } else { "migrated, not in the hash" };
             let value = format!("{} for zone {zone} ({hash})", subnet.name);
-            Some(EffectiveInput::of(Origin::InfrastructureStatus, format!("{path}[zone={zone}]"), "subnet", value))
+            Some(EffectiveInput::of_infrastructure(&format!("{path}[zone={zone}]"), "subnet", value))
         };
         placements.iter().filter_map(of_zone).collect()
     }

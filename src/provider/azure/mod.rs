@@ -12,15 +12,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
+use crate::api::gardener::{ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
 use crate::pool::hash::ProviderItems;
 use crate::pool::volumes::sorted_data_volumes;
+use crate::provider::documents::for_nodes;
 use crate::provider::image::WorkerImages;
 use crate::provider::profile::ProfileConfig;
 use crate::provider::{
-    Dependencies, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider, ProviderExplanation, WorkerContext,
-    WorkerError, pool_config,
+    Dependencies, DependencyRecord, KnownErrors, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider,
+    ProviderExplanation, WorkerContext, WorkerError, pool_config,
 };
 
 pub mod cloud;
@@ -28,7 +29,7 @@ mod config_members;
 pub mod credentials;
 mod disks;
 pub mod documents;
-pub mod error_codes;
+mod error_codes;
 mod explain;
 pub mod hash_data;
 pub mod image;
@@ -45,7 +46,7 @@ pub mod tags;
 mod test_support;
 
 use cloud::AzureCloud;
-use documents::{CloudProfileConfig, InfrastructureStatus, ScaleSetDependency, Subnet, WorkerStatus};
+use documents::{CloudProfileConfig, InfrastructureStatus, Subnet, WorkerStatus};
 use hash_data::UnitFacts;
 
 /// The provider of CloudProfiles and Workers of type `azure`.
@@ -62,7 +63,7 @@ struct AzureWorker<'a> {
     old_format: bool,
     nodes_subnet: Subnet,
     /// Scale sets of non-zonal pools, as they are recorded after this pass.
-    scale_sets: Vec<ScaleSetDependency>,
+    scale_sets: Vec<DependencyRecord>,
 }
 
 impl Provider for Azure {
@@ -75,12 +76,12 @@ impl Provider for Azure {
         context: WorkerContext<'_>,
         described: &Value,
     ) -> Result<Option<Dependencies>, WorkerError> {
-        let needs = scale_sets::needs(&context)?.filter(|needs| !needs.zonal);
+        let needs = scale_sets::needs(&context)?.filter(|needs| !needs.scope.zonal);
         needs.map(|needs| scale_sets::described::described_dependencies(&needs, described)).transpose()
     }
 
     fn settled_cloud(&self, context: WorkerContext<'_>) -> Result<Option<Value>, WorkerError> {
-        let needs = scale_sets::needs(&context)?.filter(|needs| !needs.zonal);
+        let needs = scale_sets::needs(&context)?.filter(|needs| !needs.scope.zonal);
         Ok(needs.map(|needs| scale_sets::described::settled(&needs)))
     }
 
@@ -123,8 +124,8 @@ impl Provider for Azure {
         &["--machine-pv-reattach-timeout=150s"]
     }
 
-    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-        error_codes::error_codes(code, text)
+    fn known_errors(&self) -> &'static KnownErrors {
+        &error_codes::KNOWN
     }
 }
 
@@ -135,9 +136,8 @@ impl<'a> AzureWorker<'a> {
         credentials::check_credentials(context.worker, context.secrets)?;
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let status: Option<WorkerStatus> = context.provider_status()?;
-        let nodes_subnet = network::nodes_subnet(&infrastructure)
-            .ok_or(WorkerError::NothingForNodes { path: "networks.subnets", what: "subnet" })?
-            .clone();
+        let subnets = &infrastructure.networks.subnets;
+        let nodes_subnet = for_nodes(subnets, "networks.subnets", "subnet", |subnet| &subnet.purpose)?.clone();
         let old_format = context.cloud_profile.spec.machine_capabilities.is_empty();
         let profile = config.clone().map(|config| config as Arc<dyn ProfileConfig>);
         let images = WorkerImages::new(&Azure, context, profile, image::kept_images(status.as_ref()));

@@ -7,12 +7,6 @@ use crate::provider::PoolProblem;
 
 const NODES: &str = "nodes";
 
-/// The first subnet for nodes, whatever its zone.
-#[must_use]
-pub fn nodes_subnet(infrastructure: &InfrastructureStatus) -> Option<&Subnet> {
-    infrastructure.networks.subnets.iter().find(|subnet| subnet.purpose == NODES)
-}
-
 /// The subnet of a zone, and whether its name counts in the pool hash: it does where zones have subnets of their own,
 /// unless the subnet is older than that.
 ///

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use super::AzureWorker;
-use super::documents::{ScaleSetDependency, Subnet, WorkerConfig};
+use super::documents::{Subnet, WorkerConfig};
 use super::hash_data::{UnitFacts, config_items, provider_items};
 use super::image::AzureImage;
 use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone};
@@ -20,14 +20,14 @@ use crate::pool::zones::{ZonePosition, positions};
 use crate::provider::documents::pool_config;
 use crate::provider::image::{SelectedImage, architecture};
 use crate::provider::machine_class::{ClassContent, PURPOSE, machine_class, node_template, operating_system_labels};
-use crate::provider::{MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
+use crate::provider::{DependencyRecord, MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
 /// Where the machines of one entry of a plan are placed.
 pub(super) enum PoolUnit<'a> {
     /// In a zone, with a share of the pool's numbers.
     Zone { zone: &'a str, position: ZonePosition, subnet: &'a Subnet, subnet_counts: bool },
     /// In a scale set, with all numbers of the pool.
-    ScaleSet { scale_set: &'a ScaleSetDependency, subnet: &'a Subnet },
+    ScaleSet { scale_set: &'a DependencyRecord, subnet: &'a Subnet },
 }
 
 /// What every placement of a pool shares.
@@ -104,15 +104,10 @@ impl AzureWorker<'_> {
     }
 
     /// The one scale set that is recorded for the pool.
-    fn scale_set(&self, pool: &WorkerPool) -> Result<&ScaleSetDependency, PoolProblem> {
+    fn scale_set(&self, pool: &WorkerPool) -> Result<&DependencyRecord, PoolProblem> {
         check_pool(pool).map_err(PoolProblem::ScaleSet)?;
         if let Some(dependencies) = self.context.dependencies {
-            if let Some(failure) = dependencies.failures.get(&pool.name) {
-                return Err(PoolProblem::Dependency { path: "zones", failure: failure.clone() });
-            }
-            if let Some(awaited) = dependencies.waiting.get(&pool.name) {
-                return Err(PoolProblem::DependencyAwaited(awaited.clone()));
-            }
+            dependencies.check(&pool.name, "zones")?;
         }
         let of_pool: Vec<_> = self.scale_sets.iter().filter(|record| record.pool_name == pool.name).collect();
         match of_pool.as_slice() {

@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::documents::{API_VERSION, ScaleSetDependency, WorkerStatus};
+use super::documents::WorkerStatus;
 use crate::api::gardener::WorkerPool;
-use crate::provider::PoolPlan;
-use crate::provider::document::Document;
-use crate::provider::image::status_images;
+use crate::provider::image::{images_document, status_images};
+use crate::provider::{DependencyRecord, PoolPlan};
 
 /// The images of all pools. No record of a scale set is ever lost.
 pub(super) fn provider_status(
     previous: Option<&WorkerStatus>,
-    scale_sets: &[ScaleSetDependency],
+    scale_sets: &[DependencyRecord],
     planned: &[&PoolPlan],
     failed: &[&WorkerPool],
 ) -> Value {
@@ -19,10 +18,7 @@ pub(super) fn provider_status(
     let kept_before = previous.iter().flat_map(|status| &status.machine_images);
     let kept_before = kept_before.map(|kept| json!(kept));
     let images = status_images(planned, kept_before, failed);
-    let mut document = json!({ "apiVersion": API_VERSION, "kind": WorkerStatus::KIND });
-    if !images.is_empty() {
-        document["machineImages"] = images.into();
-    }
+    let mut document = images_document::<WorkerStatus>(images);
     if !scale_sets.is_empty() {
         document["vmoDependencies"] = json!(scale_sets);
     }

@@ -17,5 +17,6 @@ pub(crate) fn place() -> ScaleSetScope {
         resource_group: "rg".to_owned(),
         region: "westeurope".to_owned(),
         namespace: "shoot--p--s".to_owned(),
+        zonal: false,
     }
 }

@@ -1,11 +1,12 @@
 //! Gardener's error codes from what GCP says, through its driver of machine-controller-manager.
 
-use std::collections::BTreeSet;
-
 use crate::api::gardener::ErrorCode;
-use crate::provider::error_texts::{self, ErrorNames, ErrorTexts, KnownErrors};
+use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
 /// Reasons of the compute API and of Google's sign-in, in lower case.
+/// What is known of the errors of GCP.
+pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
+
 const CODES: ErrorNames = &[
     // These can mean anything, so their words decide.
     (None, "badrequest conflict forbidden invalid notfound unauthorized"),
@@ -46,9 +47,3 @@ const TEXTS: ErrorTexts = &[
     (ErrorCode::InfraDependencies, &["is already being used", "has not been used in project"]),
     (ErrorCode::ConfigurationProblem, &["the resource.*was not found", "locate user-managed"]),
 ];
-
-/// The code for a failed machine, or none.
-#[must_use]
-pub(super) fn error_codes(code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-    error_texts::error_codes(&KnownErrors { codes: CODES, texts: TEXTS }, code, text)
-}

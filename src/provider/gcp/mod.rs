@@ -10,11 +10,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
+use crate::api::gardener::{ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
 use crate::pool::hash::ProviderItems;
-use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError, pool_config};
+use crate::provider::{KnownErrors, PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError, pool_config};
 
 mod config_members;
 mod disks;
@@ -36,7 +35,7 @@ pub struct Gcp;
 
 impl Provider for Gcp {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
-        Ok(Box::new(ZonalPlanner(GcpWorker::open(context)?)))
+        Ok(Box::new(GcpWorker::open(context)?))
     }
 
     /// Data volumes can have images of their own, which the pool names.
@@ -62,7 +61,7 @@ impl Provider for Gcp {
         shoot_pools::validate(pools, old)
     }
 
-    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-        error_codes::error_codes(code, text)
+    fn known_errors(&self) -> &'static KnownErrors {
+        &error_codes::KNOWN
     }
 }

@@ -16,12 +16,6 @@ pub(super) struct Stack {
     mask: i64,
 }
 
-/// The first subnet for nodes.
-pub(super) fn nodes_subnet(infrastructure: &InfrastructureStatus) -> Option<&str> {
-    let mut subnets = infrastructure.networks.subnets.iter();
-    subnets.find(|subnet| subnet.purpose == "nodes").map(|subnet| subnet.name.as_str())
-}
-
 /// Where the infrastructure has more than IPv4. Whether machines have both is the Shoot's matter.
 pub(super) fn stack(infrastructure: &InfrastructureStatus, shoot: &Shoot) -> Option<Stack> {
     let families = &infrastructure.networks.ip_families;

@@ -1,7 +1,5 @@
 //! GCP's half of CloudProfiles.
 
-use std::borrow::Cow;
-
 use super::Gcp;
 use super::documents::{API_VERSION, CloudProfileConfig, ImageVersion};
 use crate::api::gardener::Capabilities;
@@ -47,18 +45,11 @@ impl VersionEntry for ImageVersion {
                 return Vec::new();
             }
             let architecture = self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
-            return vec![EntryFlavor {
-                position: None,
-                capabilities: Cow::Owned(only_architecture(architecture)),
-                references: reference(&self.image),
-            }];
+            return vec![EntryFlavor::old_format(only_architecture(architecture), reference(&self.image))];
         }
-        let flavors = self.capability_flavors.iter().enumerate().map(|(position, flavor)| EntryFlavor {
-            position: Some(position),
-            capabilities: Cow::Borrowed(&flavor.capabilities),
-            references: reference(&flavor.image),
-        });
-        flavors.collect()
+        EntryFlavor::listed(
+            self.capability_flavors.iter().map(|flavor| (&flavor.capabilities, reference(&flavor.image))),
+        )
     }
 
     fn old_format_members(&self) -> Vec<&'static str> {

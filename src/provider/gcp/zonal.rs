@@ -9,16 +9,16 @@ use super::config_members::config_members;
 use super::disks::disks;
 use super::documents::{InfrastructureStatus, WorkerConfig, WorkerStatus};
 use super::image::{MEMBER, kept_images, used_before};
-use super::network::{STACK_PATH, nodes_subnet, stack};
+use super::network::{STACK_PATH, stack};
 use crate::api::gardener::WorkerPool;
 use crate::api::gotext::quantity::Quantity;
 use crate::api::machine::MachineClassNodeTemplate;
 use crate::pool::hash::ProviderItems;
-use crate::provider::documents::pool_config;
-use crate::provider::explanation::{EffectiveInput, Origin};
+use crate::provider::documents::{for_nodes, pool_config};
+use crate::provider::explanation::EffectiveInput;
 use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, used_images_document};
 use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
-use crate::provider::zonal::{PoolInputs, ZonalWorker};
+use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 
 /// The resource of graphics processors in a node template.
@@ -29,7 +29,6 @@ pub(super) struct GcpWorker<'a> {
     pub(super) context: WorkerContext<'a>,
     pub(super) infrastructure: InfrastructureStatus,
     pub(super) subnet: String,
-    images: WorkerImages<'a>,
     used: Vec<UsedImage>,
 }
 
@@ -43,13 +42,13 @@ pub(super) struct GcpPool {
 
 impl<'a> GcpWorker<'a> {
     /// Decodes what all pools share.
-    pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+    pub(super) fn open(context: WorkerContext<'a>) -> Result<ZonalPlanner<'a, Self>, WorkerError> {
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let used = used_before(&context)?;
         let images = WorkerImages::open_with(&Gcp, context, kept_images(&used))?;
-        let missing = WorkerError::NothingForNodes { path: "networks.subnets", what: "subnet" };
-        let subnet = nodes_subnet(&infrastructure).ok_or(missing)?.to_owned();
-        Ok(Self { context, infrastructure, subnet, images, used })
+        let subnets = &infrastructure.networks.subnets;
+        let subnet = for_nodes(subnets, "networks.subnets", "subnet", |subnet| &subnet.purpose)?.name.clone();
+        Ok(ZonalPlanner { context, images, worker: Self { context, infrastructure, subnet, used } })
     }
 
     pub(super) fn region(&self) -> &str {
@@ -101,14 +100,6 @@ impl ZonalWorker for GcpWorker<'_> {
         pool_config(pool)
     }
 
-    fn context(&self) -> &WorkerContext<'_> {
-        &self.context
-    }
-
-    fn images(&self) -> &WorkerImages<'_> {
-        &self.images
-    }
-
     fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, PoolProblem> {
         Ok(super::hash_data::provider_items(pool, config)?)
     }
@@ -138,19 +129,14 @@ impl ZonalWorker for GcpWorker<'_> {
     }
 
     fn explain_inputs(&self, _pool: &WorkerPool, config: Option<&WorkerConfig>) -> Vec<EffectiveInput> {
-        let of_infrastructure =
-            |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
-        let mut inputs = vec![
-            EffectiveInput::of(Origin::Worker, "spec.region", "region", self.region()),
-            of_infrastructure("networks.subnets", "subnet", &self.subnet),
-        ];
+        let mut inputs = vec![EffectiveInput::of_infrastructure("networks.subnets", "subnet", &self.subnet)];
         if let Some(stack) = stack(&self.infrastructure, self.context.shoot) {
-            inputs.push(of_infrastructure(STACK_PATH, "network stack", stack.stack_type));
+            inputs.push(EffectiveInput::of_infrastructure(STACK_PATH, "network stack", stack.stack_type));
         }
         let own = config.and_then(|config| config.service_account.as_ref());
         let account = &self.infrastructure.service_account_email;
         if own.is_none() && !account.is_empty() {
-            inputs.push(of_infrastructure("serviceAccountEmail", "service account", account));
+            inputs.push(EffectiveInput::of_infrastructure("serviceAccountEmail", "service account", account));
         }
         inputs.extend(config.map(|config| config_members(config).inputs).unwrap_or_default());
         inputs

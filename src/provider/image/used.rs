@@ -26,7 +26,7 @@ pub(in crate::provider) struct UsedImage {
 
 /// Declares the `WorkerStatus` of a cloud whose entries name an image by one member. Strict.
 macro_rules! used_images_status {
-    ($(#[$of_member:meta])* $member:ident, $api_version:expr) => {
+    ($(#[$of_member:meta])* $member:ident, $api_version:path) => {
         $crate::provider::document::documents! { strict
             /// Images that pools use.
             pub struct WorkerStatus {
@@ -51,11 +51,7 @@ macro_rules! used_images_status {
             }
         }
 
-        impl $crate::provider::document::Document for WorkerStatus {
-            const KIND: &'static str = "WorkerStatus";
-            const API_VERSION: &'static str = $api_version;
-            const STRICT: bool = true;
-        }
+        $crate::provider::document::kinds! { WorkerStatus of $api_version: strict true, large false; }
 
         impl WorkerStatus {
             /// The images that it records.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::documents::ServerGroupDependency;
 use super::error_codes::answer_failure;
 use super::server_groups::{Needs, PoolNeed, ServerGroup};
-use crate::api::gotext::json::{DecodeError, decode_lenient, decode_value};
-use crate::provider::{Dependencies, DependencyFailure, WorkerError};
+use crate::api::gotext::json::{DecodeError, decode_lenient};
+use crate::provider::dependencies::described_cloud;
+use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, WorkerError};
 
 /// Server groups that exist, and what calls are answered with.
 #[derive(Debug, Default, Deserialize)]
@@ -50,7 +50,7 @@ impl DescribedOpenStack {
         if is_renewed {
             return Ok(None);
         }
-        let unreadable = |error: DecodeError| (200, DependencyFailure { message: error.to_string(), code: None });
+        let unreadable = |error: DecodeError| (200, DependencyFailure::without_code(error.to_string()));
         match answer.status {
             200 => decode_lenient(&answer.body).map(Some).map_err(unreadable),
             status => Err((status, answer_failure(call, status, &answer.body))),
@@ -74,20 +74,17 @@ impl DescribedOpenStack {
     fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
         self.answer("create").map_err(|(_, failure)| failure)?;
         self.created += 1;
-        let id = if self.assumed { need.name.clone() } else { format!("00000000-0000-4000-8000-{:012}", self.created) };
-        let group = ServerGroup { id, name: need.name.clone(), policies: vec![need.policy.clone()] };
+        let (name, policies) = (need.wanted.name.clone(), vec![need.wanted.policy.clone()]);
+        let id = if self.assumed { name.clone() } else { format!("00000000-0000-4000-8000-{:012}", self.created) };
+        let group = ServerGroup { id, name, policies };
         self.server_groups.push(group.clone());
         Ok(group)
     }
 
     /// The group of a pool, as the client finds or makes it.
-    fn provide(
-        &mut self,
-        need: &PoolNeed,
-        recorded: Option<&ServerGroupDependency>,
-    ) -> Result<ServerGroupDependency, DependencyFailure> {
+    fn provide(&mut self, need: &PoolNeed) -> Result<DependencyRecord, DependencyFailure> {
         self.answer("authenticate").map_err(|(_, failure)| failure)?;
-        if let Some(recorded) = recorded
+        if let Some(recorded) = &need.recorded
             && self.get(&recorded.id)?.is_some_and(|shown| need.is_met_by(recorded, &shown))
         {
             return Ok(recorded.clone());
@@ -117,40 +114,22 @@ impl DescribedOpenStack {
 /// # Errors
 /// When the description can't be read.
 pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result<Dependencies, WorkerError> {
-    let described = described.get("openstack").filter(|openstack| !openstack.is_null()).unwrap_or(described);
-    let mut openstack: DescribedOpenStack = decode_value(described).map_err(|source| WorkerError::Document {
-        path: "description of OpenStack".to_owned(),
-        source: source.into(),
-    })?;
-    let mut dependencies = Dependencies { failures: needs.refused.clone(), ..Dependencies::default() };
+    let mut openstack: DescribedOpenStack = described_cloud(described, "openstack", "OpenStack")?;
     let has_region = openstack.catalog_regions.as_ref().is_none_or(|regions| regions.contains(&needs.scope.region));
-    // Records of other pools go once everything has succeeded; those of pools that fail stay.
-    let mut records = BTreeMap::new();
-    for pool in needs.refused.keys() {
-        records.extend(needs.recorded(pool).map(|record| (pool, record.clone())));
-    }
-    for need in &needs.pools {
-        let recorded = needs.recorded(&need.pool);
-        let provided = if has_region {
-            openstack.provide(need, recorded)
-        } else {
-            Err(DependencyFailure::of_configuration("the catalog of OpenStack has no compute endpoint for the region"))
-        };
-        match provided {
-            Ok(record) => drop(records.insert(&need.pool, record)),
-            Err(failure) => {
-                records.extend(recorded.map(|record| (&need.pool, record.clone())));
-                dependencies.failures.insert(need.pool.clone(), failure);
-            }
-        }
-    }
+    let missing = "the catalog of OpenStack has no compute endpoint for the region";
+    let (mut dependencies, mut records) = needs.provided(|need| match has_region {
+        true => openstack.provide(need),
+        false => Err(DependencyFailure::of_configuration(missing)),
+    });
+    records.sort_by(|one, other| one.pool_name.cmp(&other.pool_name));
+    // What is left of other pools goes once everything has succeeded.
     if dependencies.failures.is_empty() {
-        let gone = needs.records.iter().filter(|record| !records.contains_key(&record.pool_name));
-        let mut after = needs.clone();
-        after.records = gone.chain(records.values()).cloned().collect();
+        let has_record = |pool: &String| records.iter().any(|record| record.pool_name == *pool);
+        let gone = needs.records.iter().filter(|record| !has_record(&record.pool_name));
+        let after = Needs { records: gone.chain(&records).cloned().collect(), ..needs.clone() };
         dependencies.cleanup_failure = openstack.clean_up(&after).err().map(|failure| failure.message);
     }
-    dependencies.records = json!(records.into_values().collect::<Vec<_>>());
+    dependencies.records = json!(records);
     Ok(dependencies)
 }
 
@@ -158,7 +137,7 @@ pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result
 pub(super) fn settled(needs: &Needs) -> Value {
     let groups = needs.records.iter().map(|record| {
         let need = needs.pools.iter().find(|need| need.pool == record.pool_name);
-        json!({"id": record.id, "name": record.name, "policies": need.map(|need| [&need.policy])})
+        json!({"id": record.id, "name": record.name, "policies": need.map(|need| [&need.wanted.policy])})
     });
     json!({"assumed": true, "serverGroups": groups.collect::<Vec<_>>()})
 }

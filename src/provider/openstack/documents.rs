@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::api::gardener::Capabilities;
-use crate::provider::document::{Document, documents};
+use crate::provider::DependencyRecord;
+use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
 use crate::provider::profile::ImageVersions;
 
@@ -213,7 +214,7 @@ documents! { strict
         /// Images that pools use; they are used on when they leave the CloudProfile.
         pub machine_images: Vec<StatusImage>,
         /// Server groups of pools.
-        pub server_group_dependencies: Vec<ServerGroupDependency>,
+        pub server_group_dependencies: Vec<DependencyRecord>,
     }
 
     /// An image that pools use: with an architecture where the CloudProfile declares no capabilities, else with capabilities.
@@ -236,33 +237,11 @@ documents! { strict
         #[serde(skip_serializing_if = "Option::is_none")]
         pub capabilities: Option<Capabilities>,
     }
-
-    /// The server group of a pool.
-    #[derive(PartialEq, Eq, serde::Serialize)]
-    pub struct ServerGroupDependency {
-        /// Name of the pool.
-        pub pool_name: String,
-        /// Its id, which counts in the hash of the pool.
-        pub id: String,
-        /// Its name.
-        pub name: String,
-    }
 }
 
-macro_rules! strict_documents {
-    ($($name:ident is large: $large:literal,)*) => {$(
-        impl Document for $name {
-            const KIND: &'static str = stringify!($name);
-            const API_VERSION: &'static str = API_VERSION;
-            const STRICT: bool = true;
-            const LARGE: bool = $large;
-        }
-    )*};
-}
-
-strict_documents! {
-    CloudProfileConfig is large: true,
-    InfrastructureStatus is large: false,
-    WorkerConfig is large: false,
-    WorkerStatus is large: false,
+kinds! {
+    CloudProfileConfig of API_VERSION: strict true, large true;
+    InfrastructureStatus of API_VERSION: strict true, large false;
+    WorkerConfig of API_VERSION: strict true, large false;
+    WorkerStatus of API_VERSION: strict true, large false;
 }

@@ -1,15 +1,15 @@
 //! Gardener's error codes from what OpenStack says, through its driver of machine-controller-manager or to this extension.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::api::bounded_text;
 use crate::api::gardener::ErrorCode;
-use crate::provider::DependencyFailure;
-use crate::provider::error_texts::{self, ErrorNames, ErrorTexts, KnownErrors};
+use crate::provider::{DependencyFailure, ErrorNames, ErrorTexts, KnownErrors, error_codes};
 
 /// Types of Neutron's and of Nova's faults, in lower case.
+/// What is known of the errors of OpenStack.
+pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
+
 const CODES: ErrorNames = &[
     // These can mean anything, so their words decide.
     (None, "badrequest forbidden computefault conflictingrequest servererror"),
@@ -48,12 +48,6 @@ const TEXTS: ErrorTexts = &[
     ),
 ];
 
-/// The code for a failed machine, or none.
-#[must_use]
-pub(super) fn error_codes(code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-    error_texts::error_codes(&KnownErrors { codes: CODES, texts: TEXTS }, code, text)
-}
-
 /// The longest text of OpenStack that comes into a message.
 const LONGEST_TEXT: usize = 300;
 
@@ -64,6 +58,6 @@ pub fn answer_failure(doing: &str, status: u16, body: &str) -> DependencyFailure
     let members = fault.as_ref().and_then(Value::as_object);
     let message = members.and_then(|members| members.values().find_map(|fault| fault.get("message")?.as_str()));
     let said = bounded_text::shortened(message.unwrap_or(body).trim(), LONGEST_TEXT);
-    let code = error_codes(None, &format!("but got {status} instead: {body}")).into_iter().next();
+    let code = error_codes(&KNOWN, None, &format!("but got {status} instead: {body}")).into_iter().next();
     DependencyFailure { message: format!("{doing}: OpenStack answers with status {status}: {said}"), code }
 }

@@ -9,12 +9,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::api::gardener::{ErrorCode, ShootPools, WorkerPool};
+use crate::api::gardener::{ShootPools, WorkerPool};
 use crate::api::gotext::field::FieldErrors;
 use crate::pool::hash::ProviderItems;
 use crate::provider::documents::pool_config;
-use crate::provider::zonal::ZonalPlanner;
-use crate::provider::{Dependencies, PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError};
+use crate::provider::{Dependencies, KnownErrors, PoolPlanner, PoolProblem, Provider, WorkerContext, WorkerError};
 
 pub mod credentials;
 mod described;
@@ -36,7 +35,7 @@ pub struct OpenStack;
 
 impl Provider for OpenStack {
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError> {
-        Ok(Box::new(ZonalPlanner(OpenStackWorker::open(context)?)))
+        Ok(Box::new(OpenStackWorker::open(context)?))
     }
 
     fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
@@ -79,7 +78,7 @@ impl Provider for OpenStack {
         shoot_pools::validate(pools, old)
     }
 
-    fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
-        error_codes::error_codes(code, text)
+    fn known_errors(&self) -> &'static KnownErrors {
+        &error_codes::KNOWN
     }
 }

@@ -1,7 +1,5 @@
 //! OpenStack's half of CloudProfiles.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion, ImageVersion};
@@ -92,12 +90,10 @@ impl VersionEntry for ImageVersion {
 
     fn flavors(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>> {
         let mut flavors = if self.has_flavors() {
-            let listed = self.capability_flavors.iter().enumerate().map(|(position, flavor)| EntryFlavor {
-                position: Some(position),
-                capabilities: Cow::Borrowed(&flavor.capabilities),
-                references: with_global(references(&flavor.regions, region), &flavor.image, region),
-            });
-            listed.collect()
+            EntryFlavor::listed(self.capability_flavors.iter().map(|flavor| {
+                let references = with_global(references(&flavor.regions, region), &flavor.image, region);
+                (&flavor.capabilities, references)
+            }))
         } else {
             self.flavors_of_old_format(region)
         };
@@ -132,8 +128,7 @@ impl ImageVersion {
     fn flavors_of_old_format(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>> {
         let mut flavors = flavors_by_architecture(&self.regions, region);
         if flavors.is_empty() {
-            let capabilities = Cow::Owned(only_architecture(DEFAULT_ARCHITECTURE));
-            flavors.push(EntryFlavor { position: None, capabilities, references: Vec::new() });
+            flavors.push(EntryFlavor::old_format(only_architecture(DEFAULT_ARCHITECTURE), Vec::new()));
         }
         for flavor in &mut flavors {
             flavor.references = with_global(std::mem::take(&mut flavor.references), &self.image, region);

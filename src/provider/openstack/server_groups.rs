@@ -5,31 +5,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_with::apply;
 use sha2::{Digest as _, Sha256};
 
 use super::credentials::{Credentials, credentials};
-use super::documents::{CloudProfileConfig, ServerGroupDependency, WorkerConfig, WorkerStatus};
+use super::documents::{CloudProfileConfig, WorkerConfig, WorkerStatus};
 use crate::api::gardener::{Cluster, Shoot, Worker, WorkerPool};
-use crate::api::gotext::json::{decode_value, null_as_default};
+use crate::api::gotext::json::null_as_default;
 use crate::api::gotext::version::Version;
 use crate::api::secret::Secrets;
 use crate::provider::documents::{PROVIDER_STATUS, decode, pool_config};
-use crate::provider::{DependencyFailure, WorkerContext, WorkerError};
+use crate::provider::{DependencyFailure, DependencyRecord, WorkerContext, WorkerError, dependencies};
 
 /// So many characters of the shoot's uid begin the names of its server groups.
 const UID_CHARACTERS: usize = 18;
 
 /// A server group as Nova shows it.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ServerGroup {
     /// Its id.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub id: String,
     /// Its name.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// Its policies; the first one counts.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub policies: Vec<String>,
 }
 
@@ -48,70 +47,52 @@ pub struct ServerGroupScope {
     technical_id: String,
 }
 
-/// What the pools of a Worker need.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Needs {
-    /// Where.
-    pub scope: ServerGroupScope,
-    /// Pools that need a group, in their order.
-    pub pools: Vec<PoolNeed>,
-    /// Pools of which it is unknown, with the reason; they keep what they have.
-    pub refused: BTreeMap<String, DependencyFailure>,
-    /// What is recorded, in the order of pools; each pool once.
-    pub records: Vec<ServerGroupDependency>,
-    /// Pools of the Worker, and those that something is recorded for.
-    known_pools: BTreeSet<String>,
-}
+/// What the pools of a Worker need. Each pool has one record at most, and records are in the order of pools.
+pub type Needs = crate::provider::Needs<ServerGroupScope, WantedGroup>;
+/// The group that a pool needs.
+pub type PoolNeed = crate::provider::PoolNeed<WantedGroup>;
 
-/// What one pool needs.
+/// How the group of a pool shall be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolNeed {
-    /// Name of the pool.
-    pub pool: String,
-    /// The policy that its group shall have.
+pub struct WantedGroup {
+    /// Its policy.
     pub policy: String,
-    /// The name of a new group.
+    /// The name of a new one.
     pub name: String,
-    /// What the name of a group may begin with instead; `None` from Kubernetes 1.35 on.
+    /// What the name may begin with instead; `None` from Kubernetes 1.35 on.
     old_prefix: Option<String>,
 }
 
 impl PoolNeed {
     /// Whether the recorded group, as Nova shows it, is what the pool needs.
     #[must_use]
-    pub fn is_met_by(&self, recorded: &ServerGroupDependency, shown: &ServerGroup) -> bool {
-        shown.name == recorded.name && self.has_policy(shown) && (self.old_prefix.is_some() || shown.name == self.name)
+    pub fn is_met_by(&self, recorded: &DependencyRecord, shown: &ServerGroup) -> bool {
+        let WantedGroup { name, old_prefix, .. } = &self.wanted;
+        shown.name == recorded.name && self.has_policy(shown) && (old_prefix.is_some() || shown.name == *name)
     }
 
     /// The group to take over for a pool without one: the first with the policy and a name of the pool.
     #[must_use]
     pub fn adopted<'a>(&self, listed: &'a [ServerGroup]) -> Option<&'a ServerGroup> {
-        let has_name = |name: &str| {
-            name == self.name || self.old_prefix.as_ref().is_some_and(|prefix| name.starts_with(prefix.as_str()))
-        };
-        listed.iter().find(|group| self.has_policy(group) && has_name(&group.name))
+        let WantedGroup { name, old_prefix, .. } = &self.wanted;
+        let is_old = |known: &str| old_prefix.as_ref().is_some_and(|prefix| known.starts_with(prefix.as_str()));
+        listed.iter().find(|group| self.has_policy(group) && (group.name == *name || is_old(&group.name)))
     }
 
     /// The record of a group.
     #[must_use]
-    pub fn record(&self, group: &ServerGroup) -> ServerGroupDependency {
-        ServerGroupDependency { pool_name: self.pool.clone(), id: group.id.clone(), name: group.name.clone() }
+    pub fn record(&self, group: &ServerGroup) -> DependencyRecord {
+        DependencyRecord { pool_name: self.pool.clone(), id: group.id.clone(), name: group.name.clone() }
     }
 
     fn has_policy(&self, group: &ServerGroup) -> bool {
-        group.policies.first() == Some(&self.policy)
+        group.policies.first() == Some(&self.wanted.policy)
     }
 }
 
 impl Needs {
-    /// What is recorded for a pool.
-    #[must_use]
-    pub fn recorded(&self, pool: &str) -> Option<&ServerGroupDependency> {
-        self.records.iter().find(|record| record.pool_name == pool)
-    }
-
     /// Records of pools that may still be in use.
-    fn kept(&self) -> impl Iterator<Item = &ServerGroupDependency> {
+    fn kept(&self) -> impl Iterator<Item = &DependencyRecord> {
         let needed: BTreeSet<&String> = self.pools.iter().map(|need| &need.pool).chain(self.refused.keys()).collect();
         self.records.iter().filter(move |record| needed.contains(&record.pool_name))
     }
@@ -147,7 +128,7 @@ impl Needs {
 
     /// The records that are left when these ids have gone.
     #[must_use]
-    pub fn records_without(&self, gone: &[String]) -> Vec<ServerGroupDependency> {
+    pub fn records_without(&self, gone: &[String]) -> Vec<DependencyRecord> {
         self.records.iter().filter(|record| !gone.contains(&record.id)).cloned().collect()
     }
 }
@@ -200,22 +181,15 @@ pub(super) fn identity_url<'a>(
     url.filter(|url| !url.is_empty()).ok_or_else(missing)
 }
 
-/// The server groups that are recorded: after the dependencies were reconciled, else in the provider status.
+/// The server groups that are recorded now.
 ///
 /// # Errors
-/// When a record can't be read: a pool without its record would get another group, and its nodes would roll.
+/// As [`dependencies::records`].
 pub(super) fn records(
     context: &WorkerContext<'_>,
     status: &WorkerStatus,
-) -> Result<Vec<ServerGroupDependency>, WorkerError> {
-    match context.dependencies.map(|dependencies| &dependencies.records) {
-        None => Ok(status.server_group_dependencies.clone()),
-        Some(records) if records.is_null() => Ok(Vec::new()),
-        Some(records) => decode_value(records).map_err(|source| WorkerError::Document {
-            path: "records of server groups".to_owned(),
-            source: source.into(),
-        }),
-    }
+) -> Result<Vec<DependencyRecord>, WorkerError> {
+    dependencies::records(context, "server groups", &status.server_group_dependencies)
 }
 
 /// What the pools of a Worker need; `None` when they need nothing and nothing is left of what they needed.
@@ -233,7 +207,8 @@ pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> 
     needs_of(&worker.spec.pools, shoot, records, scope)
 }
 
-/// What has to go with a Worker; `None` when it never had anything.
+/// What has to go with a Worker; `None` when it never had anything. Where neither a pool nor a record speaks of a group, one may
+/// have been made for a policy that was taken back before the record was written, if the CloudProfile offers policies.
 ///
 /// # Errors
 /// When the CloudProfile or the credentials can't be read.
@@ -247,15 +222,21 @@ pub fn needs_of_deletion(
     let missing = |member| WorkerError::ClusterIncomplete { cluster: String::new(), member };
     let spec = cluster.map(|cluster| &cluster.spec);
     let shoot = spec.and_then(|spec| spec.shoot.as_ref());
-    let default = Shoot::default();
-    let scope = || {
-        let path = "CloudProfile spec.providerConfig";
+    let path = "CloudProfile spec.providerConfig";
+    let config = || -> Result<CloudProfileConfig, WorkerError> {
         let profile = spec.and_then(|spec| spec.cloud_profile.as_ref()).ok_or(missing("cloudProfile"))?;
-        let config: CloudProfileConfig = decode(path, profile.spec.provider_config.as_deref())?
-            .ok_or_else(|| WorkerError::DocumentMissing { path: path.to_owned(), kind: "CloudProfileConfig" })?;
-        ServerGroupScope::of_worker(worker, shoot.ok_or(missing("shoot"))?, secrets, &config, path)
+        decode(path, profile.spec.provider_config.as_deref())?
+            .ok_or_else(|| WorkerError::DocumentMissing { path: path.to_owned(), kind: "CloudProfileConfig" })
     };
-    let needs = needs_of(&worker.spec.pools, shoot.unwrap_or(&default), records, scope)?;
+    let scope = || ServerGroupScope::of_worker(worker, shoot.ok_or(missing("shoot"))?, secrets, &config()?, path);
+    let pools = &worker.spec.pools;
+    let needs = match needs_of(pools, shoot.unwrap_or(&Shoot::default()), records, scope)? {
+        None if config().is_ok_and(|config| !config.server_group_policies.is_empty()) => {
+            let known_pools = pools.iter().map(|pool| pool.name.clone()).collect();
+            Some(Needs { known_pools, ..Needs::of_records(scope()?, Vec::new()) })
+        }
+        needs => needs,
+    };
     // Machines are gone, so no pool needs anything. What one has asked for may be there without a record.
     Ok(needs.map(|needs| Needs { pools: Vec::new(), refused: BTreeMap::new(), ..needs }))
 }
@@ -263,7 +244,7 @@ pub fn needs_of_deletion(
 fn needs_of(
     pools: &[WorkerPool],
     shoot: &Shoot,
-    records: Vec<ServerGroupDependency>,
+    records: Vec<DependencyRecord>,
     scope: impl FnOnce() -> Result<ServerGroupScope, WorkerError>,
 ) -> Result<Option<Needs>, WorkerError> {
     let asks = |pool: &&WorkerPool| {
@@ -274,21 +255,19 @@ fn needs_of(
         return Ok(None);
     }
     // Of several records of a pool the last one counts.
-    let records: BTreeMap<String, ServerGroupDependency> =
+    let mut records: BTreeMap<String, DependencyRecord> =
         records.into_iter().map(|record| (record.pool_name.clone(), record)).collect();
-    let known_pools = pools.iter().map(|pool| pool.name.clone()).chain(records.keys().cloned()).collect();
-    let records = records.into_values().collect();
-    let mut needs = Needs { scope: scope()?, pools: Vec::new(), refused: BTreeMap::new(), records, known_pools };
+    let mut needs = Needs::of_records(scope()?, records.values().cloned().collect());
+    needs.known_pools = pools.iter().map(|pool| &pool.name).chain(records.keys()).cloned().collect();
     for pool in asking {
-        match pool_need(pool, shoot, &needs.scope) {
-            Ok(need) => needs.pools.push(need),
-            Err(failure) => drop(needs.refused.insert(pool.name.clone(), failure)),
-        }
+        let recorded = records.remove(&pool.name);
+        let wanted = wanted_group(pool, shoot, &needs.scope);
+        needs.add(&pool.name, wanted.map(|wanted| PoolNeed { pool: pool.name.clone(), recorded, wanted }));
     }
     Ok(Some(needs))
 }
 
-fn pool_need(pool: &WorkerPool, shoot: &Shoot, scope: &ServerGroupScope) -> Result<PoolNeed, DependencyFailure> {
+fn wanted_group(pool: &WorkerPool, shoot: &Shoot, scope: &ServerGroupScope) -> Result<WantedGroup, DependencyFailure> {
     let of_configuration = |text: String| DependencyFailure::of_configuration(text);
     let config: WorkerConfig = pool_config(pool).map_err(|error| of_configuration(error.to_string()))?;
     let policy = policy(&config).unwrap_or_default();
@@ -300,8 +279,7 @@ fn pool_need(pool: &WorkerPool, shoot: &Shoot, scope: &ServerGroupScope) -> Resu
     })?;
     let digest = hex::encode(Sha256::digest(format!("pool={},policy={policy}", pool.name)));
     let old_prefix = || format!("{}-{}-", scope.technical_id, pool.name);
-    Ok(PoolNeed {
-        pool: pool.name.clone(),
+    Ok(WantedGroup {
         policy: policy.to_owned(),
         name: format!("{uid}-{}", &digest[..8]),
         old_prefix: (!version.at_least_including_prereleases(1, 35)).then(old_prefix),

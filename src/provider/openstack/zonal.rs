@@ -6,22 +6,19 @@ use serde_json::{Value, json};
 
 use super::OpenStack;
 use super::credentials::credentials;
-use super::documents::{
-    CloudProfileConfig, InfrastructureStatus, MachineLabel, ServerGroupDependency, WorkerConfig, WorkerStatus,
-};
+use super::documents::{CloudProfileConfig, InfrastructureStatus, MachineLabel, WorkerConfig, WorkerStatus};
 use super::image::{images_after, kept_images, status_image};
 use super::root_disk::{RootDisk, root_disk};
 use super::server_groups::{identity_url, policy, profile_config, records};
 use crate::api::gardener::{UpdateStrategy, WorkerPool};
-use crate::api::machine::MachineClassNodeTemplate;
 use crate::pool::hash::{HashError, HashItems, ProviderItems};
-use crate::provider::documents::pool_config;
+use crate::provider::documents::{for_nodes, pool_config};
 use crate::provider::explanation::{EffectiveInput, Origin};
 use crate::provider::image::{SelectedImage, WorkerImages, images_document};
-use crate::provider::machine_class::{ClassContent, PURPOSE, node_template, operating_system_labels};
+use crate::provider::machine_class::{ClassContent, PURPOSE, node_template_or_empty, operating_system_labels};
 use crate::provider::profile::ProfileConfig;
-use crate::provider::zonal::{PoolInputs, ZonalWorker};
-use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
+use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
+use crate::provider::{DependencyRecord, PoolPlan, PoolProblem, WorkerContext, WorkerError};
 
 /// What all pools of one Worker share.
 pub(super) struct OpenStackWorker<'a> {
@@ -30,8 +27,7 @@ pub(super) struct OpenStackWorker<'a> {
     pub(super) security_group: String,
     status: WorkerStatus,
     /// As they are recorded after this reconcile.
-    server_groups: Vec<ServerGroupDependency>,
-    images: WorkerImages<'a>,
+    server_groups: Vec<DependencyRecord>,
 }
 
 /// What all zones of a pool share.
@@ -43,23 +39,21 @@ pub(super) struct OpenStackPool {
 
 impl<'a> OpenStackWorker<'a> {
     /// Decodes what all pools share.
-    pub(super) fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
+    pub(super) fn open(context: WorkerContext<'a>) -> Result<ZonalPlanner<'a, Self>, WorkerError> {
         let config: Arc<CloudProfileConfig> = profile_config(&context)?;
         identity_url(&config, &context.worker.spec.region, &context.profile_config_path())?;
         credentials(context.worker, context.secrets)?;
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let status: WorkerStatus = context.provider_status()?.unwrap_or_default();
-        let mut groups = infrastructure.security_groups.iter();
-        let group = groups.find(|group| group.purpose == "nodes").map(|group| group.name.clone());
-        let missing = |path, what| WorkerError::NothingForNodes { path, what };
-        let security_group = group.ok_or(missing("securityGroups", "security group"))?;
-        if !infrastructure.networks.subnets.iter().any(|subnet| subnet.purpose == "nodes") {
-            return Err(missing("networks.subnets", "subnet"));
-        }
+        let groups = &infrastructure.security_groups;
+        let security_group =
+            for_nodes(groups, "securityGroups", "security group", |group| &group.purpose)?.name.clone();
+        for_nodes(&infrastructure.networks.subnets, "networks.subnets", "subnet", |subnet| &subnet.purpose)?;
         let kept = kept_images(&status, &context.cloud_profile.spec.machine_capabilities);
         let images = WorkerImages::new(&OpenStack, context, Some(config as Arc<dyn ProfileConfig>), kept);
         let server_groups = records(&context, &status)?;
-        Ok(Self { context, infrastructure, security_group, status, server_groups, images })
+        let worker = Self { context, infrastructure, security_group, status, server_groups };
+        Ok(ZonalPlanner { context, images, worker })
     }
 
     /// The server group of the pool, where its provider config asks for one.
@@ -68,37 +62,11 @@ impl<'a> OpenStackWorker<'a> {
             return Ok(None);
         }
         if let Some(dependencies) = self.context.dependencies {
-            if let Some(failure) = dependencies.failures.get(&pool.name) {
-                return Err(PoolProblem::Dependency { path: SERVER_GROUP, failure: failure.clone() });
-            }
-            if let Some(awaited) = dependencies.waiting.get(&pool.name) {
-                return Err(PoolProblem::DependencyAwaited(awaited.clone()));
-            }
+            dependencies.check(&pool.name, SERVER_GROUP)?;
         }
         let recorded = self.server_groups.iter().rev().find(|record| record.pool_name == pool.name);
         let missing = || PoolProblem::field(SERVER_GROUP, "the provider status records no server group of the pool");
         recorded.map(|record| Some(record.id.clone())).ok_or_else(missing)
-    }
-
-    /// The node template of the pool with what its provider config says over it. The class of a pool without one has an empty
-    /// one.
-    fn node_template(
-        &self,
-        pool: &WorkerPool,
-        config: &WorkerConfig,
-        zone: &str,
-    ) -> Result<MachineClassNodeTemplate, PoolProblem> {
-        let overrides = config.node_template.as_ref();
-        if let Some(template) = node_template(&self.context, pool, zone.to_owned(), overrides) {
-            return Ok(template);
-        }
-        if overrides.is_some_and(|overrides| !overrides.capacity.is_empty()) {
-            // The Go extension ends in a panic.
-            let detail = "required: a node template that providerConfig.nodeTemplate can override";
-            return Err(PoolProblem::field("nodeTemplate", detail));
-        }
-        let virtual_capacity = overrides.and_then(|overrides| overrides.virtual_capacity.clone()).unwrap_or_default();
-        Ok(MachineClassNodeTemplate { virtual_capacity, ..MachineClassNodeTemplate::default() })
     }
 }
 
@@ -145,14 +113,6 @@ impl ZonalWorker for OpenStackWorker<'_> {
         pool_config(pool)
     }
 
-    fn context(&self) -> &WorkerContext<'_> {
-        &self.context
-    }
-
-    fn images(&self) -> &WorkerImages<'_> {
-        &self.images
-    }
-
     /// The id of the server group, the labels that say so, and the security groups. A pool that is updated in place has none of
     /// it.
     fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, PoolProblem> {
@@ -166,10 +126,11 @@ impl ZonalWorker for OpenStackWorker<'_> {
     fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem> {
         let mut labels = operating_system_labels(inputs.pool);
         labels.insert(PURPOSE.0.to_owned(), PURPOSE.1.to_owned());
+        let overrides = inputs.config.node_template.as_ref();
         Ok(ClassContent {
             provider: "OpenStack",
             labels,
-            node_template: Some(self.node_template(inputs.pool, &inputs.config, zone)?),
+            node_template: Some(node_template_or_empty(&self.context, inputs.pool, zone, overrides)?),
             provider_spec: self.provider_spec(inputs, zone),
         })
     }
@@ -190,12 +151,10 @@ impl ZonalWorker for OpenStackWorker<'_> {
     }
 
     fn explain_inputs(&self, pool: &WorkerPool, config: Option<&WorkerConfig>) -> Vec<EffectiveInput> {
-        let of_infrastructure =
-            |path: &str, name, value: &str| EffectiveInput::of(Origin::InfrastructureStatus, path, name, value);
-        let mut inputs =
-            vec![EffectiveInput::of(Origin::Worker, "spec.region", "region", &self.context.worker.spec.region)];
-        inputs.push(of_infrastructure("networks.id", "network", &self.infrastructure.networks.id));
-        inputs.push(of_infrastructure("securityGroups", "security group", &self.security_group));
+        let mut inputs = vec![
+            EffectiveInput::of_infrastructure("networks.id", "network", &self.infrastructure.networks.id),
+            EffectiveInput::of_infrastructure("securityGroups", "security group", &self.security_group),
+        ];
         if let Some(id) = config.and_then(|config| self.server_group(pool, config).ok().flatten()) {
             let path = "serverGroupDependencies";
             inputs.push(EffectiveInput::of(Origin::ProviderStatus, path, "server group", &id));

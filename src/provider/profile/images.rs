@@ -181,6 +181,25 @@ pub struct EntryFlavor<'a> {
     pub references: Vec<ListedReference<'a>>,
 }
 
+impl<'a> EntryFlavor<'a> {
+    /// Those of `capabilityFlavors`, in order.
+    pub(in crate::provider) fn listed(
+        flavors: impl Iterator<Item = (&'a Capabilities, Vec<ListedReference<'a>>)>,
+    ) -> Vec<Self> {
+        let flavor = |(position, (capabilities, references))| Self {
+            position: Some(position),
+            capabilities: Cow::Borrowed(capabilities),
+            references,
+        };
+        flavors.enumerate().map(flavor).collect()
+    }
+
+    /// One of the old format.
+    pub(in crate::provider) fn old_format(capabilities: Capabilities, references: Vec<ListedReference<'a>>) -> Self {
+        Self { position: None, capabilities: Cow::Owned(capabilities), references }
+    }
+}
+
 /// Every image and version in the order of the document.
 pub(super) fn listed_versions<Version: VersionEntry>(images: &[ImageVersions<Version>]) -> Vec<ListedVersion<'_>> {
     let versions = images.iter().enumerate().flat_map(|(image, entry)| {

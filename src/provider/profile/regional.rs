@@ -1,8 +1,6 @@
 //! Images with another name in each region, as several clouds list them: for one architecture each in the old format, else
 //! for the capabilities of a flavor.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 
 use super::images::validate_architecture;
@@ -94,12 +92,8 @@ impl<Image: RegionImage> VersionEntry for RegionalVersion<Image> {
 
     fn flavors(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>> {
         let mut flavors = if self.has_flavors() {
-            let listed = self.capability_flavors.iter().enumerate().map(|(position, flavor)| EntryFlavor {
-                position: Some(position),
-                capabilities: Cow::Borrowed(&flavor.capabilities),
-                references: references(&flavor.regions, region),
-            });
-            listed.collect()
+            let flavors = self.capability_flavors.iter();
+            EntryFlavor::listed(flavors.map(|flavor| (&flavor.capabilities, references(&flavor.regions, region))))
         } else {
             flavors_by_architecture(&self.regions, region)
         };
@@ -144,12 +138,8 @@ pub fn flavors_by_architecture<'a, Image: RegionImage>(
             add_reference(references, image, region, Image::KEEPS_REPEATED_REGIONS);
         }
     }
-    let flavor = |(architecture, references)| EntryFlavor {
-        position: None,
-        capabilities: Cow::Owned(only_architecture(architecture)),
-        references,
-    };
-    flavors.into_iter().map(flavor).collect()
+    let flavors = flavors.into_iter();
+    flavors.map(|(architecture, of)| EntryFlavor::old_format(only_architecture(architecture), of)).collect()
 }
 
 /// The architectures of images in the old format, each once and in the order of their names.

@@ -25,14 +25,15 @@ async fn a_second_reconcile_writes_only_the_answer() -> Result<()> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Asks {
+pub(super) enum Asks {
     /// With the time of its request.
     Gardenlet,
     /// Without one.
     Person,
 }
 
-async fn answers_only(cluster: &ControlPlane, shoot: &Shoot, asks: Asks) -> Result<()> {
+/// Asks for a reconcile that changes nothing: the answer is all that is written, and little is read.
+pub(super) async fn answers_only(cluster: &ControlPlane, shoot: &Shoot, asks: Asks) -> Result<()> {
     let audit = cluster.audit().await?;
     let before = audit.mark().await?;
     match asks {

@@ -3,8 +3,9 @@
 //! Parts that reach the machine class as they are can also be written.
 
 use serde::Serialize;
+use serde_with::apply;
 
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
 
 documents! { strict
@@ -56,13 +57,12 @@ documents! { strict
     }
 
     /// An instance profile by name or, without one, by its ARN.
+    #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
     #[derive(PartialEq, Eq, Serialize)]
     pub struct InstanceProfileConfig {
         /// Name.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub name: Option<String>,
         /// ARN.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub arn: Option<String>,
     }
 
@@ -75,30 +75,26 @@ documents! { strict
     }
 
     /// Cores and threads.
+    #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
     #[derive(PartialEq, Eq, Serialize)]
     pub struct CpuOptions {
         /// Cores.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub core_count: Option<i32>,
         /// Threads of a core.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub threads_per_core: Option<i32>,
         /// `enabled` or `disabled`: encrypted memory.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub amd_sev_snp: Option<String>,
     }
 
     /// Which reserved capacity machines use.
+    #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
     #[derive(PartialEq, Eq, Serialize)]
     pub struct CapacityReservation {
         /// `capacity-reservations-only`, `open` or `none`.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub capacity_reservation_preference: Option<String>,
         /// A reservation.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub capacity_reservation_id: Option<String>,
         /// A group of reservations.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub capacity_reservation_resource_group_arn: Option<String>,
     }
 
@@ -130,22 +126,18 @@ documents! { strict
     }
 
     /// On which hosts machines are placed.
+    #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
     #[derive(PartialEq, Eq, Serialize)]
     pub struct Placement {
         /// Placement group.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub group_id: Option<String>,
         /// `default`, `dedicated` or `host`.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub tenancy: Option<String>,
         /// A dedicated host.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub host_id: Option<String>,
         /// Partition of the placement group.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub partition_number: Option<i32>,
         /// `default` or `host`.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub affinity: Option<String>,
     }
 
@@ -158,11 +150,7 @@ documents! { strict
     }
 }
 
-impl Document for WorkerConfig {
-    const KIND: &'static str = "WorkerConfig";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-}
+kinds! { WorkerConfig of super::API_VERSION: strict true, large false; }
 
 impl NetworkInterfaceConfig {
     /// The type; `interface` where none is given.

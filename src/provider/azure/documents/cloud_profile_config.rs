@@ -2,7 +2,7 @@
 
 use super::image_reference::names_an_image;
 use crate::api::gardener::Capabilities;
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{Document, documents, kinds};
 use crate::provider::profile::ImageVersions;
 
 documents! { strict
@@ -87,12 +87,7 @@ documents! { strict
     }
 }
 
-impl Document for CloudProfileConfig {
-    const KIND: &'static str = "CloudProfileConfig";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-    const LARGE: bool = true;
-}
+kinds! { CloudProfileConfig of super::API_VERSION: strict true, large true; }
 
 documents! { lenient
     /// The same document for whoever asks only for the cloud; nothing else in it has to be right. Lenient.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 
 documents! { lenient
     /// Networks and groups that machines are made in.
@@ -61,11 +61,7 @@ documents! { lenient
     }
 }
 
-impl Document for InfrastructureStatus {
-    const KIND: &'static str = "InfrastructureStatus";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = false;
-}
+kinds! { InfrastructureStatus of super::API_VERSION: strict false, large false; }
 
 /// Whether zones share a subnet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

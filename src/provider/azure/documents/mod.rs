@@ -17,7 +17,7 @@ pub use infrastructure_status::{
 pub use worker_config::{
     CapacityReservation, DataVolumeConfig, DataVolumeImage, DiagnosticsProfile, VolumeConfig, WorkerConfig,
 };
-pub use worker_status::{ScaleSetDependency, StatusImage, WorkerStatus};
+pub use worker_status::{StatusImage, WorkerStatus};
 
 /// Group and version of all documents.
 pub const API_VERSION: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";

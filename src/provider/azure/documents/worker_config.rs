@@ -1,7 +1,7 @@
 //! `WorkerConfig`: what a user can say about a pool on Azure. Strict.
 
 use super::image_reference::names_an_image;
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
 
 documents! { strict
@@ -66,10 +66,6 @@ documents! { strict
     }
 }
 
-impl Document for WorkerConfig {
-    const KIND: &'static str = "WorkerConfig";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-}
+kinds! { WorkerConfig of super::API_VERSION: strict true, large false; }
 
 names_an_image!(DataVolumeImage);

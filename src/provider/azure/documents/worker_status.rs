@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::image_reference::names_an_image;
 use crate::api::gardener::Capabilities;
-use crate::provider::document::{Document, documents};
+use crate::provider::DependencyRecord;
+use crate::provider::document::{documents, kinds};
 
 documents! { strict
     /// Images that pools use, and scale sets that pools depend on.
@@ -19,7 +20,7 @@ documents! { strict
         pub machine_images: Vec<StatusImage>,
         /// Scale sets of non-zonal pools.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub vmo_dependencies: Vec<ScaleSetDependency>,
+        pub vmo_dependencies: Vec<DependencyRecord>,
     }
 
     /// A resolved image. Old ones have an architecture instead of capabilities.
@@ -54,23 +55,8 @@ documents! { strict
         #[serde(rename = "sharedGalleryImageID", skip_serializing_if = "Option::is_none")]
         pub shared_gallery_image_id: Option<String>,
     }
-
-    /// A scale set that a non-zonal pool depends on. Its name counts in the pool hash.
-    #[derive(PartialEq, Eq, Serialize)]
-    pub struct ScaleSetDependency {
-        /// Name of the pool.
-        pub pool_name: String,
-        /// Resource id.
-        pub id: String,
-        /// Name of the scale set.
-        pub name: String,
-    }
 }
 
-impl Document for WorkerStatus {
-    const KIND: &'static str = "WorkerStatus";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-}
+kinds! { WorkerStatus of super::API_VERSION: strict true, large false; }
 
 names_an_image!(StatusImage);

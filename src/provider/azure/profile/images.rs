@@ -1,14 +1,14 @@
 //! Versions of images in Azure's half of a CloudProfile.
 
-use std::borrow::Cow;
-
 use super::references::validate_references;
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
-use crate::provider::azure::documents::ImageVersion;
+use crate::provider::azure::documents::{ImageReferences, ImageVersion};
 use crate::provider::azure::image::{BASIC, NETWORKING, old_format_capabilities, reference};
-use crate::provider::profile::{EntryFlavor, Repeated, VersionEntry, neither_format, validate_architecture};
+use crate::provider::profile::{
+    EntryFlavor, ListedReference, Repeated, VersionEntry, neither_format, validate_architecture,
+};
 
 impl VersionEntry for ImageVersion {
     const REPEATED: Repeated = Repeated::All;
@@ -29,18 +29,12 @@ impl VersionEntry for ImageVersion {
     fn flavors(&self, _region: Option<&str>) -> Vec<EntryFlavor<'_>> {
         if !self.has_flavors() {
             let architecture = self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
-            return vec![EntryFlavor {
-                position: None,
-                capabilities: Cow::Owned(old_format_capabilities(architecture, self.accelerated_networking)),
-                references: reference(self.references()).into_iter().collect(),
-            }];
+            let capabilities = old_format_capabilities(architecture, self.accelerated_networking);
+            return vec![EntryFlavor::old_format(capabilities, listed(self.references()))];
         }
-        let flavors = self.capability_flavors.iter().enumerate().map(|(position, flavor)| EntryFlavor {
-            position: Some(position),
-            capabilities: Cow::Borrowed(&flavor.capabilities),
-            references: reference(flavor.references()).into_iter().collect(),
-        });
-        flavors.collect()
+        EntryFlavor::listed(
+            self.capability_flavors.iter().map(|flavor| (&flavor.capabilities, listed(flavor.references()))),
+        )
     }
 
     /// Architectures in their order, the accelerated flavor of each first. Unlike for workers, what is accelerated
@@ -87,4 +81,8 @@ impl VersionEntry for ImageVersion {
             validate_references(flavor.references(), path, errors);
         }
     }
+}
+
+fn listed(references: ImageReferences<'_>) -> Vec<ListedReference<'_>> {
+    reference(references).into_iter().collect()
 }

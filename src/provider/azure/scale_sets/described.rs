@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::step::{Step, step};
 use super::{Needs, PoolNeed, ScaleSet};
-use crate::api::gotext::json::decode_value;
-use crate::provider::azure::documents::ScaleSetDependency;
-use crate::provider::{Dependencies, DependencyFailure, WorkerError};
+use crate::provider::dependencies::described_cloud;
+use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, WorkerError};
 
 /// Scale sets that exist, and calls that fail.
 #[derive(Debug, Default, Deserialize)]
@@ -26,13 +25,13 @@ struct DescribedAzure {
 
 impl DescribedAzure {
     /// What Azure shows of a recorded scale set.
-    fn shown(&self, record: &ScaleSetDependency, need: &PoolNeed, resource_group: &str) -> Option<ScaleSet> {
+    fn shown(&self, record: &DependencyRecord, need: &PoolNeed, resource_group: &str) -> Option<ScaleSet> {
         let described =
             self.vmss.iter().find(|set| set.resource_group == resource_group && set.name == record.name).cloned();
         if !self.assumed {
             return described;
         }
-        let count = described.and_then(|set| set.platform_fault_domain_count).unwrap_or(need.fault_domains);
+        let count = described.and_then(|set| set.platform_fault_domain_count).unwrap_or(need.wanted);
         let (name, id) = (record.name.clone(), record.id.clone());
         Some(ScaleSet { name, id, platform_fault_domain_count: Some(count), ..ScaleSet::default() })
     }
@@ -46,49 +45,32 @@ pub(in crate::provider::azure) fn described_dependencies(
     needs: &Needs,
     described: &Value,
 ) -> Result<Dependencies, WorkerError> {
-    // A bundle has it in a member of its own, or lists only the scale sets.
-    let described = described.get("azure").filter(|azure| !azure.is_null()).unwrap_or(described);
-    let azure: DescribedAzure = decode_value(described)
-        .map_err(|source| WorkerError::Document { path: "description of Azure".to_owned(), source: source.into() })?;
-    let resource_group = &needs.place.resource_group;
+    let azure: DescribedAzure = described_cloud(described, "azure", "Azure")?;
+    let resource_group = &needs.scope.resource_group;
     let mut created = 0;
-    let mut dependencies = Dependencies { failures: needs.refused.clone(), ..Dependencies::default() };
-    // Records of other pools go once everything has succeeded; those of pools that fail stay.
-    let mut records: Vec<ScaleSetDependency> =
-        needs.records.iter().filter(|record| needs.refused.contains_key(&record.pool_name)).cloned().collect();
-    for need in &needs.pools {
-        let recorded = needs.records.iter().find(|record| record.pool_name == need.pool);
-        let mut reconcile = || {
-            let failed =
-                |call: &str| azure.fail.get(call).map(|text| DependencyFailure { message: text.clone(), code: None });
-            if let Some(failure) = failed("get").filter(|_| recorded.is_some()) {
-                return Err(failure);
-            }
-            let shown = recorded.and_then(|record| azure.shown(record, need, resource_group));
-            match step(&needs.place, need, recorded.map(|record| record.name.as_str()), shown.as_ref())? {
-                Step::Keep(dependency) => Ok(dependency),
-                Step::Wait(text) => Err(DependencyFailure { message: text, code: None }),
-                Step::Create(name) => {
-                    if let Some(failure) = failed("createOrUpdate") {
-                        return Err(failure);
-                    }
-                    created += 1;
-                    let name = if azure.assumed { name } else { format!("vmo-{}-{created:08}", need.pool) };
-                    let id = format!(
-                        "/subscriptions/sub/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
-                    );
-                    Ok(ScaleSetDependency { pool_name: need.pool.clone(), id, name })
+    let (mut dependencies, records) = needs.provided(|need| {
+        let recorded = need.recorded.as_ref();
+        let failed = |call: &str| azure.fail.get(call).map(DependencyFailure::without_code);
+        if let Some(failure) = failed("get").filter(|_| recorded.is_some()) {
+            return Err(failure);
+        }
+        let shown = recorded.and_then(|record| azure.shown(record, need, resource_group));
+        match step(&needs.scope, need, recorded.map(|record| record.name.as_str()), shown.as_ref())? {
+            Step::Keep(dependency) => Ok(dependency),
+            Step::Wait(text) => Err(DependencyFailure::without_code(text)),
+            Step::Create(name) => {
+                if let Some(failure) = failed("createOrUpdate") {
+                    return Err(failure);
                 }
-            }
-        };
-        match reconcile() {
-            Ok(dependency) => records.push(dependency),
-            Err(failure) => {
-                records.extend(recorded.cloned());
-                dependencies.failures.insert(need.pool.clone(), failure);
+                created += 1;
+                let name = if azure.assumed { name } else { format!("vmo-{}-{created:08}", need.pool) };
+                let id = format!(
+                    "/subscriptions/sub/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
+                );
+                Ok(DependencyRecord { pool_name: need.pool.clone(), id, name })
             }
         }
-    }
+    });
     let is_kept = |set: &ScaleSet| records.iter().any(|record| record.name == set.name);
     let mut of_group = azure.vmss.iter().filter(|set| set.resource_group == *resource_group);
     if of_group.any(|set| set.is_managed() && !is_kept(set)) {
@@ -100,10 +82,10 @@ pub(in crate::provider::azure) fn described_dependencies(
 
 /// The Azure in which every recorded scale set is as its pool needs it now; a later need may be another one.
 pub(in crate::provider::azure) fn settled(needs: &Needs) -> Value {
-    let count = |pool: &str| needs.pools.iter().find(|need| need.pool == pool).map(|need| need.fault_domains);
+    let count = |pool: &str| needs.pools.iter().find(|need| need.pool == pool).map(|need| need.wanted);
     let shown = needs.records.iter().map(|record| {
         json!({
-            "resourceGroup": needs.place.resource_group,
+            "resourceGroup": needs.scope.resource_group,
             "name": record.name,
             "id": record.id,
             "platformFaultDomainCount": count(&record.pool_name),

@@ -1,44 +1,20 @@
 //! What the pools of a Worker need of Azure, and where.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::api::gardener::{Cluster, UpdateStrategy, Worker, WorkerPool};
-use crate::api::gotext::json::decode_value;
 use crate::api::secret::Secrets;
 use crate::provider::azure::cloud::AzureCloud;
 use crate::provider::azure::credentials::{Credentials, credentials};
 use crate::provider::azure::documents::{
-    CloudConfiguration, CloudProfileConfig, ConfiguredCloud, InfrastructureStatus, ScaleSetDependency, WorkerStatus,
+    CloudConfiguration, CloudProfileConfig, ConfiguredCloud, InfrastructureStatus, WorkerStatus,
 };
 use crate::provider::azure::profile_config;
 use crate::provider::documents::{INFRASTRUCTURE_STATUS, PROVIDER_STATUS, decode};
-use crate::provider::{DependencyFailure, WorkerContext, WorkerError};
+use crate::provider::{DependencyFailure, DependencyRecord, WorkerContext, WorkerError, dependencies};
 
-/// What the pools of a Worker need.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Needs {
-    /// Where.
-    pub place: ScaleSetScope,
-    /// Pools that can be placed in scale sets, in the order of the Worker. None where the infrastructure has zones.
-    pub pools: Vec<PoolNeed>,
-    /// Names of the pools that keep their records: all where the infrastructure has no zones.
-    pub pools_of_worker: BTreeSet<String>,
-    /// All records.
-    pub records: Vec<ScaleSetDependency>,
-    /// Why pools can't have a scale set.
-    pub refused: BTreeMap<String, DependencyFailure>,
-    /// Whether the infrastructure has zones, so that only what is left from before matters.
-    pub zonal: bool,
-}
-
-impl Needs {
-    /// No pool needs anything; so much is recorded.
-    #[must_use]
-    pub fn of_records(place: ScaleSetScope, records: Vec<ScaleSetDependency>, zonal: bool) -> Self {
-        let (pools, pools_of_worker, refused) = Default::default();
-        Self { place, pools, pools_of_worker, records, refused, zonal }
-    }
-}
+/// What the pools of a Worker need: fault domains. None need anything where the infrastructure has zones.
+pub type Needs = crate::provider::Needs<ScaleSetScope, i32>;
+/// The fault domains that the scale set of a pool shall have.
+pub type PoolNeed = crate::provider::PoolNeed<i32>;
 
 /// Where scale sets are, and who may ask for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +29,8 @@ pub struct ScaleSetScope {
     pub region: String,
     /// Namespace of the Worker.
     pub namespace: String,
+    /// Whether the infrastructure has zones, so that only what is left from before matters.
+    pub zonal: bool,
 }
 
 impl ScaleSetScope {
@@ -73,19 +51,9 @@ impl ScaleSetScope {
             }?,
             region: worker.spec.region.clone(),
             namespace: worker.metadata.namespace.clone().unwrap_or_default(),
+            zonal: infrastructure.zoned,
         })
     }
-}
-
-/// What one pool needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolNeed {
-    /// Name of the pool.
-    pub pool: String,
-    /// The fault domains that its scale set shall have.
-    pub fault_domains: i32,
-    /// Name of the scale set that is recorded for it.
-    pub recorded: Option<String>,
 }
 
 /// What the pools of a Worker need; `None` when they need nothing and nothing is left of what they needed.
@@ -103,41 +71,27 @@ pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> 
     let configured = config.as_deref().and_then(|config| config.cloud_configuration.as_ref());
     let cloud = cloud(configured, &context.shoot.spec.region);
     let place = ScaleSetScope::of_worker(context.worker, context.secrets, cloud, &infrastructure)?;
-    let mut needs = Needs::of_records(place, records, infrastructure.zoned);
+    let mut needs = Needs::of_records(place, records);
     if infrastructure.zoned {
         return Ok(Some(needs));
     }
     let region = &context.worker.spec.region;
     for pool in &context.worker.spec.pools {
-        needs.pools_of_worker.insert(pool.name.clone());
-        match pool_need(pool, config.as_deref(), region, &needs.records) {
-            Ok(need) => needs.pools.push(need),
-            Err(failure) => {
-                needs.refused.insert(pool.name.clone(), failure);
-            }
-        }
+        needs.known_pools.insert(pool.name.clone());
+        needs.add(&pool.name, pool_need(pool, config.as_deref(), region, &needs.records));
     }
     Ok(Some(needs))
 }
 
-/// The scale sets that are recorded: after the dependencies were reconciled, else in the provider status.
+/// The scale sets that are recorded now.
 ///
 /// # Errors
-/// When a record can't be read: a pool without its record would get another scale set, and its nodes would roll.
+/// As [`dependencies::records`].
 pub(in crate::provider::azure) fn records(
     context: &WorkerContext<'_>,
     status: Option<&WorkerStatus>,
-) -> Result<Vec<ScaleSetDependency>, WorkerError> {
-    match context.dependencies {
-        Some(dependencies) if !dependencies.records.is_null() => {
-            decode_value(&dependencies.records).map_err(|source| WorkerError::Document {
-                path: "records of scale sets".to_owned(),
-                source: source.into(),
-            })
-        }
-        Some(_) => Ok(Vec::new()),
-        None => Ok(status.map(|status| status.vmo_dependencies.clone()).unwrap_or_default()),
-    }
+) -> Result<Vec<DependencyRecord>, WorkerError> {
+    dependencies::records(context, "scale sets", status.map_or(&[], |status| &status.vmo_dependencies))
 }
 
 /// What has to go with a Worker; `None` when it never had anything. Neither pools nor their images, machine types and
@@ -166,7 +120,7 @@ pub fn needs_of_deletion(
     let region = cluster.and_then(|cluster| cluster.spec.shoot.as_ref()).map(|shoot| shoot.spec.region.as_str());
     let cloud = cloud(configured, region.unwrap_or(&worker.spec.region));
     let place = ScaleSetScope::of_worker(worker, secrets, cloud, &infrastructure)?;
-    Ok(Some(Needs::of_records(place, records, infrastructure.zoned)))
+    Ok(Some(Needs::of_records(place, records)))
 }
 
 /// The cloud that the CloudProfile names, else that of the region.
@@ -183,22 +137,22 @@ fn pool_need(
     pool: &WorkerPool,
     config: Option<&CloudProfileConfig>,
     region: &str,
-    records: &[ScaleSetDependency],
+    records: &[DependencyRecord],
 ) -> Result<PoolNeed, DependencyFailure> {
     check_pool(pool).map_err(DependencyFailure::of_configuration)?;
     let fault_domains = fault_domains(config, region).map_err(DependencyFailure::of_configuration)?;
     let mut of_pool = records.iter().filter(|record| record.pool_name == pool.name);
-    let recorded = of_pool.next().map(|record| record.name.clone());
+    let recorded = of_pool.next().cloned();
     if of_pool.next().is_some() {
         return Err(DependencyFailure::of_configuration(
             "the provider status records several scale sets for the pool; leave only the one its machines are in",
         ));
     }
-    if let Some(name) = recorded.as_ref().filter(|name| !is_name(name)) {
+    if let Some(name) = recorded.as_ref().map(|record| &record.name).filter(|name| !is_name(name)) {
         let text = format!("the provider status records {name:?}, which can't be the name of a scale set");
         return Err(DependencyFailure::of_configuration(text));
     }
-    Ok(PoolNeed { pool: pool.name.clone(), fault_domains, recorded })
+    Ok(PoolNeed { pool: pool.name.clone(), recorded, wanted: fault_domains })
 }
 
 /// Whether the pool can be placed in a scale set at all.
@@ -245,7 +199,7 @@ mod tests {
             };
             records(&context, None).map_err(|error| error.to_string())
         };
-        let record = ScaleSetDependency { pool_name: "a".to_owned(), id: "/vmss/v".to_owned(), name: "v".to_owned() };
+        let record = DependencyRecord { pool_name: "a".to_owned(), id: "/vmss/v".to_owned(), name: "v".to_owned() };
         assert_eq!(read(json!([record])), Ok(vec![record]));
         assert_eq!(read(Value::Null), Ok(Vec::new()));
         for malformed in [json!([{"pool": "a"}]), json!([{"name": 1}]), json!({"name": "v"}), json!("v")] {

@@ -1,14 +1,13 @@
 //! What is to be done about the scale set of a pool.
 
 use super::{NameSeed, PoolNeed, ScaleSet, ScaleSetScope, is_same_id};
-use crate::provider::DependencyFailure;
-use crate::provider::azure::documents::ScaleSetDependency;
+use crate::provider::{DependencyFailure, DependencyRecord};
 
 /// What is to be done about the scale set of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The scale set stays, under the id that Azure shows now.
-    Keep(ScaleSetDependency),
+    Keep(DependencyRecord),
     /// A new one of this name is needed; a new name rolls the pool's nodes.
     Create(String),
     /// Nothing can be done yet.
@@ -30,7 +29,7 @@ pub fn step(
             namespace: &place.namespace,
             resource_group: &place.resource_group,
             pool: &need.pool,
-            fault_domains: need.fault_domains,
+            fault_domains: need.wanted,
             predecessor: recorded,
         };
         Step::Create(seed.name())
@@ -40,12 +39,12 @@ pub fn step(
         return Ok(Step::Wait(format!("until Azure has deleted scale set {}", shown.name)));
     }
     match shown.platform_fault_domain_count {
-        Some(count) if count == need.fault_domains => Ok(Step::Keep(record(&need.pool, shown)?)),
+        Some(count) if count == need.wanted => Ok(Step::Keep(record(&need.pool, shown)?)),
         Some(_) => Ok(create()),
-        None => Err(DependencyFailure {
-            message: format!("scale set {} has no fault domain count at Azure", shown.name),
-            code: None,
-        }),
+        None => {
+            let text = format!("scale set {} has no fault domain count at Azure", shown.name);
+            Err(DependencyFailure::without_code(text))
+        }
     }
 }
 
@@ -53,11 +52,11 @@ pub fn step(
 ///
 /// # Errors
 /// When Azure gives no name or id.
-pub fn record(pool: &str, shown: &ScaleSet) -> Result<ScaleSetDependency, DependencyFailure> {
+pub fn record(pool: &str, shown: &ScaleSet) -> Result<DependencyRecord, DependencyFailure> {
     if shown.name.is_empty() || shown.id.is_empty() {
-        return Err(DependencyFailure { message: "Azure shows a scale set without name or id".to_owned(), code: None });
+        return Err(DependencyFailure::without_code("Azure shows a scale set without name or id"));
     }
-    Ok(ScaleSetDependency { pool_name: pool.to_owned(), id: shown.id.clone(), name: shown.name.clone() })
+    Ok(DependencyRecord { pool_name: pool.to_owned(), id: shown.id.clone(), name: shown.name.clone() })
 }
 
 /// Which scale set is taken over for a pool that lost its record.
@@ -91,7 +90,7 @@ mod tests {
     use crate::provider::azure::test_support::place;
 
     fn need() -> PoolNeed {
-        PoolNeed { pool: "a".to_owned(), fault_domains: 3, recorded: None }
+        PoolNeed { pool: "a".to_owned(), recorded: None, wanted: 3 }
     }
 
     fn shown(name: &str, pool: &str) -> ScaleSet {

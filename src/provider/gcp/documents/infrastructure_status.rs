@@ -1,6 +1,6 @@
 //! `InfrastructureStatus`: what the infrastructure controller has made. Strict, so members that nothing reads are listed.
 
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 
 documents! { strict
     /// Networks and the service account of machines.
@@ -51,8 +51,4 @@ documents! { strict
     }
 }
 
-impl Document for InfrastructureStatus {
-    const KIND: &'static str = "InfrastructureStatus";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-}
+kinds! { InfrastructureStatus of super::API_VERSION: strict true, large false; }

@@ -1,6 +1,6 @@
 //! `WorkerConfig`: what a user can say about a pool on GCP. Strict.
 
-use crate::provider::document::{Document, documents};
+use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
 
 documents! { strict
@@ -81,8 +81,4 @@ documents! { strict
     }
 }
 
-impl Document for WorkerConfig {
-    const KIND: &'static str = "WorkerConfig";
-    const API_VERSION: &'static str = super::API_VERSION;
-    const STRICT: bool = true;
-}
+kinds! { WorkerConfig of super::API_VERSION: strict true, large false; }

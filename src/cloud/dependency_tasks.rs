@@ -1,0 +1,389 @@
+//! What clouds on which pools depend have in common: a background task for each pool that needs something, one for what
+//! nobody needs any more, and what a reconcile is told of them. A cloud says in [`Dependency`] what is its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::background_task::{BackgroundTask, Delay, Report, SETTLE_TIMEOUT, TaskState, due, ended, settle};
+use super::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+use super::{TaskEnded, WriteAccess, WriteCheck};
+use crate::api::gardener::{Cluster, Worker};
+use crate::api::secret::Secrets;
+use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, Needs, PoolNeed, WorkerContext, WorkerError};
+use crate::worker::reconcile_outcome::Failure;
+
+/// What a task ends with.
+pub(super) type TaskResult<T> = BoxFuture<'static, Result<T, DependencyFailure>>;
+
+/// How a removal ends.
+#[derive(Clone, Debug)]
+pub enum Removed<Listed> {
+    /// Something could go, and only that was to be found out: what is there.
+    Unneeded(Vec<Listed>),
+    /// What could go has gone; the records that are left.
+    Done(Vec<DependencyRecord>),
+}
+
+/// `None` when pools need nothing and nothing is left of what they needed.
+pub(super) type NeedsResult<D> =
+    Result<Option<Needs<<D as Dependency>::Scope, <D as Dependency>::Wanted>>, WorkerError>;
+
+/// How people call what pools depend on.
+pub struct Words {
+    /// One of it.
+    pub one: &'static str,
+    /// Several.
+    pub many: &'static str,
+    /// What a pool waits for whose own is being removed.
+    pub until_removed: &'static str,
+    /// The member of the provider status that has the records.
+    pub member: &'static str,
+}
+
+/// What a cloud says of what pools depend on.
+pub trait Dependency: Sized + Send + Sync + 'static {
+    /// Where it is, and who asks.
+    type Scope: Clone + PartialEq + Send + Sync;
+    /// How that of a pool shall be.
+    type Wanted: Clone + PartialEq + Send + Sync;
+    /// What is there.
+    type Listed: Clone + Send + Sync;
+    /// What the tasks of one Worker share.
+    type Session: Send;
+    /// How it is called.
+    const WORDS: Words;
+
+    /// What the pools need.
+    const NEEDS: fn(&WorkerContext<'_>) -> NeedsResult<Self>;
+    /// What has to go with a Worker.
+    const NEEDS_OF_DELETION: fn(&Worker, Option<&Cluster>, &Secrets) -> NeedsResult<Self>;
+
+    /// Whether no pool needs anything, and only what is left matters.
+    fn only_leftovers(_scope: &Self::Scope) -> bool {
+        false
+    }
+
+    /// The session of a Worker; nobody is asked yet.
+    fn session(&self, scope: &Self::Scope, write_check: &WriteCheck) -> Self::Session;
+
+    /// Brings a pool what it needs.
+    fn provide(
+        &self,
+        session: &Self::Session,
+        need: PoolNeed<Self::Wanted>,
+        request: &DependencyRequest<'_>,
+        report: Arc<Report<DependencyRecord>>,
+    ) -> TaskResult<DependencyRecord>;
+
+    /// Removes what is unneeded among what is `listed`; without that, the cloud is asked.
+    fn remove(
+        &self,
+        session: &Self::Session,
+        removal: Removal<Self::Scope, Self::Wanted>,
+        listed: Option<Vec<Self::Listed>>,
+        report: Arc<Report<Removed<Self::Listed>>>,
+    ) -> TaskResult<Removed<Self::Listed>>;
+
+    /// Whether a removal under way may take what the pool has, or would find.
+    fn may_take(removal: &Needs<Self::Scope, Self::Wanted>, need: &PoolNeed<Self::Wanted>) -> bool;
+
+    /// Puts records into the order in which they are written.
+    fn sort(_records: &mut [DependencyRecord]) {}
+}
+
+/// What decides about what is unneeded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal<Scope, Wanted> {
+    /// What pools need.
+    pub needs: Needs<Scope, Wanted>,
+    /// Ids that machine classes refer to; `None` where nobody has read them, so that nothing may go yet.
+    pub used: Option<Vec<String>>,
+}
+
+/// A task, what it is for, and how often that has failed before.
+struct Attempt<Purpose, T> {
+    purpose: Purpose,
+    task: BackgroundTask<T>,
+    tries: u32,
+}
+
+impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
+    /// How often it has failed, if it is time for the next try; else what its result comes by.
+    fn next_try(&self) -> Result<u32, watch::Receiver<TaskState<T>>> {
+        match self.task.state() {
+            TaskState::Ended(Err(_), since) if due(since, self.tries).is_none() => Ok(self.tries + 1),
+            TaskState::Running(_) | TaskState::Ended(..) => Err(self.task.watch()),
+        }
+    }
+}
+
+impl<Wanted: PartialEq> Attempt<PoolNeed<Wanted>, DependencyRecord> {
+    /// Whether it is for what the pool needs; once it is over, the need has its result for a record.
+    fn answers(&self, need: &PoolNeed<Wanted>) -> bool {
+        let is_result =
+            || matches!(self.task.state(), TaskState::Ended(Ok(record), _) if need.recorded.as_ref() == Some(&record));
+        self.purpose.wanted == need.wanted && (self.purpose.recorded == need.recorded || is_result())
+    }
+}
+
+type RemovalAttempt<D> =
+    Attempt<Removal<<D as Dependency>::Scope, <D as Dependency>::Wanted>, Removed<<D as Dependency>::Listed>>;
+
+/// What goes on for one Worker.
+struct WorkerTasks<D: Dependency> {
+    scope: D::Scope,
+    session: D::Session,
+    pools: HashMap<String, Attempt<PoolNeed<D::Wanted>, DependencyRecord>>,
+    removal: Option<RemovalAttempt<D>>,
+}
+
+impl<D: Dependency> WorkerTasks<D> {
+    /// Whether what the pool needs may be on its way out: then it must not be found again.
+    fn is_being_removed(&self, need: &PoolNeed<D::Wanted>) -> bool {
+        let removal = self.removal.as_ref().filter(|removal| removal.task.is_running());
+        removal.is_some_and(|removal| D::may_take(&removal.purpose.needs, need))
+    }
+}
+
+/// The tasks of all Workers at a cloud.
+pub struct DependencyTasks<D: Dependency> {
+    dependency: D,
+    write_check: WriteCheck,
+    task_ended: TaskEnded,
+    workers: Mutex<HashMap<String, WorkerTasks<D>>>,
+}
+
+impl<D: Dependency> DependencyTasks<D> {
+    /// `task_ended` is called when a background task has ended.
+    pub(in crate::cloud) fn of(dependency: D, write_check: WriteCheck, task_ended: TaskEnded) -> Self {
+        Self { dependency, write_check, task_ended, workers: Mutex::default() }
+    }
+
+    fn workers(&self) -> MutexGuard<'_, HashMap<String, WorkerTasks<D>>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tasks of a Worker. Those at another place, or with other credentials, help nobody.
+    fn tasks_of<'a>(
+        &self,
+        workers: &'a mut HashMap<String, WorkerTasks<D>>,
+        uid: &str,
+        scope: &D::Scope,
+    ) -> &'a mut WorkerTasks<D> {
+        let new = || WorkerTasks {
+            scope: scope.clone(),
+            session: self.dependency.session(scope, &self.write_check),
+            pools: HashMap::new(),
+            removal: None,
+        };
+        let tasks = workers.entry(uid.to_owned()).or_insert_with(new);
+        if tasks.scope != *scope {
+            *tasks = new();
+        }
+        tasks
+    }
+
+    async fn ensure_dependencies(&self, request: DependencyRequest<'_>) -> Result<DependencyState, WorkerError> {
+        let Some(needs) = (D::NEEDS)(request.context)? else { return Ok(DependencyState::default()) };
+        if D::only_leftovers(&needs.scope) {
+            return Ok(DependencyState { has_something: true, ..DependencyState::default() });
+        }
+        let uid = uid(request.context.worker);
+        let watches = {
+            let mut workers = self.workers();
+            let tasks = self.tasks_of(&mut workers, &uid, &needs.scope);
+            let (blocked, free): (Vec<_>, Vec<_>) = needs.pools.iter().partition(|need| tasks.is_being_removed(need));
+            tasks.pools.retain(|pool, attempt| {
+                let is_needed = |need: &&&PoolNeed<_>| need.pool == *pool;
+                free.iter().any(|need| is_needed(&need))
+                    || blocked.iter().find(is_needed).is_some_and(|need| attempt.answers(need))
+            });
+            free.into_iter().map(|need| self.pool_task(tasks, need, &request)).collect()
+        };
+        settle(watches, SETTLE_TIMEOUT).await;
+        Ok(self.dependency_state(&uid, needs))
+    }
+
+    /// Begins the task of a pool where it has none that helps.
+    fn pool_task(
+        &self,
+        tasks: &mut WorkerTasks<D>,
+        need: &PoolNeed<D::Wanted>,
+        request: &DependencyRequest<'_>,
+    ) -> watch::Receiver<TaskState<DependencyRecord>> {
+        let is_current =
+            |present: &&Attempt<_, _>| present.answers(need) && (!request.begins || present.task.is_running());
+        let present = tasks.pools.get(&need.pool).filter(is_current);
+        let tries = match present.map_or(Ok(0), Attempt::next_try) {
+            Ok(tries) => tries,
+            Err(watch) => return watch,
+        };
+        let work = |report| self.dependency.provide(&tasks.session, need.clone(), request, report);
+        let task = BackgroundTask::begin(work, ended(request.context.worker, &self.task_ended));
+        let watch = task.watch();
+        tasks.pools.insert(need.pool.clone(), Attempt { purpose: need.clone(), task, tries });
+        watch
+    }
+
+    /// What is known now.
+    fn dependency_state(&self, uid: &str, needs: Needs<D::Scope, D::Wanted>) -> DependencyState {
+        let workers = self.workers();
+        let mut dependencies = Dependencies { failures: needs.refused, ..Dependencies::default() };
+        let mut records = needs.records.clone();
+        let mut look_again: Option<Duration> = None;
+        for PoolNeed { pool, .. } in needs.pools {
+            let attempt = workers.get(uid).and_then(|tasks| tasks.pools.get(&pool));
+            match attempt.map(|attempt| (attempt.task.state(), attempt.tries)) {
+                Some((TaskState::Ended(Ok(record), _), _)) => put(&mut records, record),
+                Some((TaskState::Ended(Err(failure), since), tries)) => {
+                    let wait = due(since, tries).unwrap_or_default();
+                    look_again = Some(look_again.map_or(wait, |again| again.min(wait)));
+                    dependencies.failures.insert(pool, failure);
+                }
+                Some((TaskState::Running(delay), _)) => {
+                    let Delay { text, code } = delay.unwrap_or_default();
+                    let message = format!("for its {}{}", D::WORDS.one, because(&text));
+                    dependencies.waiting.insert(pool, DependencyFailure { message, code });
+                }
+                None => {
+                    dependencies.waiting.insert(pool, DependencyFailure::without_code(D::WORDS.until_removed));
+                }
+            }
+        }
+        D::sort(&mut records);
+        let records_changed = records != needs.records && (self.write_check)() != WriteAccess::DryRun;
+        dependencies.records = json!(records);
+        DependencyState { dependencies: Some(dependencies), has_something: true, records_changed, look_again }
+    }
+
+    async fn remove_now(&self, worker: &Worker, removal: Removal<D::Scope, D::Wanted>) -> CleanUp {
+        let uid = uid(worker);
+        let before = removal.needs.records.clone();
+        let watch = {
+            let mut workers = self.workers();
+            let tasks = self.tasks_of(&mut workers, &uid, &removal.needs.scope);
+            self.removal_task(tasks, removal, worker)
+        };
+        settle(vec![watch], SETTLE_TIMEOUT).await;
+        let mut workers = self.workers();
+        let present = workers.get(&uid).and_then(|tasks| tasks.removal.as_ref());
+        let state = clean_up_state(&D::WORDS, present.map(|present| (present.task.state(), present.tries)), &before);
+        if matches!(state, CleanUp::Done(_)) {
+            workers.remove(&uid);
+        }
+        state
+    }
+
+    fn removal_task(
+        &self,
+        tasks: &mut WorkerTasks<D>,
+        removal: Removal<D::Scope, D::Wanted>,
+        worker: &Worker,
+    ) -> watch::Receiver<TaskState<Removed<D::Listed>>> {
+        let mut listed = None;
+        let tries = match tasks.removal.as_ref().filter(|present| present.purpose.needs == removal.needs) {
+            None => Ok(0),
+            // Whoever only looks waits for a removal that goes on already.
+            Some(present) if removal.used.is_some() && present.purpose.used != removal.used => {
+                if let TaskState::Ended(Ok(Removed::Unneeded(found)), _) = present.task.state() {
+                    listed = Some(found);
+                }
+                Ok(present.tries)
+            }
+            Some(present) => present.next_try(),
+        };
+        let tries = match tries {
+            Ok(tries) => tries,
+            Err(watch) => return watch,
+        };
+        let work = |report| self.dependency.remove(&tasks.session, removal.clone(), listed, report);
+        let task = BackgroundTask::begin(work, ended(worker, &self.task_ended));
+        let watch = task.watch();
+        tasks.removal = Some(Attempt { purpose: removal, task, tries });
+        watch
+    }
+}
+
+fn uid(worker: &Worker) -> String {
+    worker.metadata.uid.clone().unwrap_or_default()
+}
+
+fn because(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+/// Puts a record in place of that of its pool, or behind all others.
+fn put(records: &mut Vec<DependencyRecord>, record: DependencyRecord) {
+    match records.iter_mut().find(|present| present.pool_name == record.pool_name) {
+        Some(present) => *present = record,
+        None => records.push(record),
+    }
+}
+
+/// How far the removal of what nobody needs is, from its task and how often that has failed; `before` are the records before.
+fn clean_up_state<Listed>(
+    words: &Words,
+    present: Option<(TaskState<Removed<Listed>>, u32)>,
+    before: &[DependencyRecord],
+) -> CleanUp {
+    let Words { many, member, .. } = words;
+    let waiting = |delay: &str| CleanUp::Waiting(format!("until unneeded {many} are gone{}", because(delay)));
+    match present {
+        None => waiting(""),
+        Some((TaskState::Running(delay), _)) => waiting(&delay.unwrap_or_default().text),
+        Some((TaskState::Ended(Ok(Removed::Unneeded(_)), _), _)) => CleanUp::Unneeded,
+        Some((TaskState::Ended(Ok(Removed::Done(records)), _), _)) => {
+            // As the provider status has them, which leaves out an empty list.
+            let written = if records.is_empty() { Value::Null } else { json!(records) };
+            CleanUp::Done((records != before).then(|| json!({ *member: written })))
+        }
+        Some((TaskState::Ended(Err(failure), since), tries)) => {
+            let message = format!("unneeded {many} can't be removed: {failure}");
+            let failure = Failure { message, codes: failure.code.into_iter().collect() };
+            CleanUp::Failed(failure, due(since, tries).unwrap_or_default())
+        }
+    }
+}
+
+impl<D: Dependency> Cloud for DependencyTasks<D> {
+    fn ensure<'a>(&'a self, request: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>> {
+        self.ensure_dependencies(request).boxed()
+    }
+
+    fn clean_up<'a>(
+        &'a self,
+        context: &'a WorkerContext<'a>,
+        used: Option<Vec<String>>,
+    ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
+        async move {
+            let Some(needs) = (D::NEEDS)(context)? else { return Ok(CleanUp::Done(None)) };
+            Ok(self.remove_now(context.worker, Removal { needs, used }).await)
+        }
+        .boxed()
+    }
+
+    fn remove<'a>(
+        &'a self,
+        worker: &'a Worker,
+        cluster: Option<&'a Cluster>,
+        secrets: &'a Secrets,
+    ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
+        async move {
+            let Some(needs) = (D::NEEDS_OF_DELETION)(worker, cluster, secrets)? else {
+                return Ok(CleanUp::Done(None));
+            };
+            Ok(self.remove_now(worker, Removal { needs, used: Some(Vec::new()) }).await)
+        }
+        .boxed()
+    }
+
+    fn forget(&self, uid: &str) {
+        self.workers().remove(uid);
+    }
+}
