@@ -31,6 +31,10 @@ pub struct AdmissionArguments {
     /// Whether a person who edits a Shoot is warned which pools roll, and why.
     #[arg(long, env = "NODE_WARNINGS", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub(super) node_warnings: bool,
+    /// Whether a person who edits a CloudProfile is warned which pools of the garden's Shoots get other new nodes, or lose their image.
+    /// It needs to list Shoots.
+    #[arg(long, env = "PROFILE_WARNINGS", value_name = "BOOL", default_value_t = false, action = ArgAction::Set)]
+    pub(super) profile_warnings: bool,
     #[command(flatten)]
     pub(super) webhooks: WebhookArguments,
 }

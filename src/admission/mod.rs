@@ -8,6 +8,7 @@
 //! * `cloud_profile`, `namespaced`, `shoot` with `image`: the checks;
 //! * `expirations`: warnings about versions that expire;
 //! * `node_warnings`: what an edit of a Shoot does to its nodes;
+//! * `pool_warnings`: what an edit of a CloudProfile does to pools, with what `garden_shoots` reads;
 //! * `flavors`: the patch that keeps core's half like the provider's;
 //! * `subject`, `refusal`: what has to be looked at; errors as a person reads them;
 //! * `reviewers`, `garden`: which check, with what;
@@ -21,9 +22,11 @@ pub(crate) mod cloud_profile;
 mod expirations;
 mod flavors;
 mod garden;
+mod garden_shoots;
 pub(crate) mod image;
 pub(crate) mod namespaced;
 pub(crate) mod node_warnings;
+mod pool_warnings;
 mod profile_reference;
 mod refusal;
 mod reviewers;
@@ -39,6 +42,7 @@ use kube::Client;
 
 pub use arguments::AdmissionArguments;
 use garden::Garden;
+use garden_shoots::GardenShoots;
 use reviewers::{CLOUD_PROFILES, GardenReviewer, NAMESPACED_CLOUD_PROFILES, SHOOTS};
 use webhooks::{MUTATE, VALIDATE, webhooks};
 
@@ -69,6 +73,7 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
             Client::try_from(config).context("no client for the garden")?
         }
     };
+    let shoots = arguments.profile_warnings.then(|| GardenShoots::new(garden.clone()));
     let webhooks = webhooks(if wanted.is_empty() { known } else { wanted }.into_iter());
     let routes = [(VALIDATE, WebhookKind::Validating), (MUTATE, WebhookKind::Mutating)].map(|(path, kind)| {
         let reviewer = GardenReviewer {
@@ -76,6 +81,7 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
             providers,
             garden: Garden::new(garden.clone()),
             warns_of_nodes: arguments.node_warnings,
+            shoots: shoots.clone(),
         };
         (path.to_owned(), Arc::new(reviewer) as Arc<dyn Reviewer>)
     });

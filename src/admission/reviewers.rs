@@ -8,7 +8,9 @@ use tokio::task::spawn_blocking;
 
 use super::expirations::warn_of_shoot;
 use super::garden::{Garden, ProfileError};
+use super::garden_shoots::GardenShoots;
 use super::node_warnings::warn_of_nodes;
+use super::pool_warnings::warn_of_pools;
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::subject::Subject;
@@ -34,6 +36,8 @@ pub(super) struct GardenReviewer {
     pub(super) garden: Garden,
     /// Whether edits of Shoots are answered with what happens to nodes.
     pub(super) warns_of_nodes: bool,
+    /// The garden's Shoots, where edits of CloudProfiles are answered with what happens to their pools.
+    pub(super) shoots: Option<GardenShoots>,
 }
 
 impl Reviewer for GardenReviewer {
@@ -56,7 +60,10 @@ impl GardenReviewer {
         match (self.kind, resource(request)) {
             (Validating, (CLOUD_PROFILES, "")) => {
                 let now = Timestamp::now();
-                on_thread(request, move |subject, what| cloud_profile::validate(subject, what, providers, now)).await
+                let verdict =
+                    on_thread(request, move |subject, what| cloud_profile::validate(subject, what, providers, now))
+                        .await?;
+                self.with_pools(request, verdict, now).await
             }
             (Mutating, (CLOUD_PROFILES, "")) => {
                 on_thread(request, move |subject, what| cloud_profile::mutate(subject, what, providers)).await
@@ -88,6 +95,28 @@ impl GardenReviewer {
             }
             _ => Ok(Verdict::ALLOWED),
         }
+    }
+
+    /// With what an edited CloudProfile does to pools, where that is wanted. A garden that can't list its Shoots holds up no profile.
+    async fn with_pools(
+        &self,
+        request: &Arc<ReviewRequest>,
+        mut verdict: Verdict,
+        now: Timestamp,
+    ) -> Result<Verdict, Verdict> {
+        let Some(shoots) = self.shoots.as_ref().filter(|_| request.operation == Operation::Update) else {
+            return Ok(verdict);
+        };
+        let Verdict::Allowed { warnings, .. } = &mut verdict else { return Ok(verdict) };
+        let pools = match shoots.pools().await {
+            Ok(pools) => pools,
+            Err(error) => {
+                warnings.push(format!("what happens to pools is not known: {error}"));
+                return Ok(verdict);
+            }
+        };
+        let providers = self.providers;
+        on_thread(request, move |subject, _| Ok(warn_of_pools(verdict, subject, &pools, providers, now))).await
     }
 
     /// The parent, or the verdict that there is without it.

@@ -210,7 +210,8 @@ fn combinations(differences: Vec<Difference>) -> Vec<CombinationChange> {
 }
 
 /// What a different answer means; nothing where it could not be had before and can't be had now.
-fn effect(before: &Answer, after: &Answer) -> Option<Effect> {
+#[must_use]
+pub fn effect(before: &Answer, after: &Answer) -> Option<Effect> {
     match [before, after].map(|answer| answer.image.is_some() && answer.admitted) {
         [true, false] => Some(Effect::Vanishes),
         [false, true] => Some(Effect::Appears),

@@ -76,7 +76,7 @@ impl Chart {
                 },
             }),
             Self::AdmissionRuntime => json!({
-                "providerTypes": ["azure", "aws"], "nodeWarnings": false,
+                "providerTypes": ["azure", "aws"], "nodeWarnings": false, "profileWarnings": true,
                 "webhook": {"url": "admission.example.org:8443", "ownerNamespace": "extension-worker"},
                 "gardener": {"runtimeCluster": {"priorityClassName": "gardener-system-400"}, "virtualCluster": {
                     "enabled": true, "namespace": "extension-worker", "serviceAccount": {"name": "a", "namespace": "b"},
@@ -88,6 +88,7 @@ impl Chart {
                 "ports": {"webhook": 9443, "metrics": 9090, "health": 9091},
             }),
             Self::AdmissionApplication => json!({
+                "profileWarnings": true,
                 "webhook": {"ownerNamespace": "extension-worker"},
                 "gardener": {"virtualCluster": {"enabled": true, "serviceAccount": {"name": "a", "namespace": "b"}}},
                 "values": "of the other chart",

@@ -57,6 +57,7 @@ const PURE: &[&str] = &[
     "admission/image.rs",
     "admission/namespaced.rs",
     "admission/node_warnings.rs",
+    "admission/pool_warnings.rs",
     "admission/profile_reference.rs",
     "admission/refusal.rs",
     "admission/shoot.rs",

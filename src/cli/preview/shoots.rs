@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::cli::in_parallel::in_parallel;
 use crate::cli::input::{NamedFile, files, objects};
 use crate::preview::{CloudProfiles, Inputs, NamedProfiles, ShootSource};
 use crate::shoot::Reservation;
@@ -82,7 +83,8 @@ impl ShootReader {
     pub(super) fn profiles(&self, shared: &CloudProfiles) -> &NamedProfiles {
         self.all.get_or_init(|| {
             let mut all = self.profiles.clone();
-            for text in self.unread.iter().filter_map(|file| file.text().ok()) {
+            let read = |file: &NamedFile| file.text().ok().filter(|text| may_hold_profiles(text));
+            for text in in_parallel(&self.unread, read).into_iter().flatten() {
                 add_profiles_of(&mut all, &text, shared);
             }
             all

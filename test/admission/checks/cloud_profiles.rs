@@ -3,7 +3,8 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::program;
+use crate::program::{self, Admission};
+use test_support::cluster::RESTRICTED;
 use test_support::garden::{Garden, refusal};
 use test_support::garden_objects::{
     aws_profile, azure_config, azure_profile, azure_shoot, labels, namespaced_profile, review, review_of_change,
@@ -213,6 +214,63 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
         ensure!(response["allowed"] == true && response["warnings"] == *wanted, "{response}");
     }
     Ok(())
+}
+
+/// Off unless it is asked for; a program that may not list Shoots says so and lets the profile through.
+#[tokio::test]
+async fn an_edit_is_answered_with_the_pools_that_get_other_nodes() -> Result<()> {
+    let (control_plane, shared) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    let old = azure_profile("pools");
+    garden.create(&old).await?;
+    let namespace = control_plane.namespace("garden-pools").await?;
+    let mut shoot = azure_shoot(&namespace);
+    shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": "pools"});
+    shoot["spec"]["kubernetes"] = json!({"version": "1.33.1"});
+    shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "1.0.0"});
+    garden.create(&shoot).await?;
+    let start = async |name: &'static str, options: &[(&'static str, String)]| -> Result<Admission> {
+        let admission = Admission::start(control_plane, name, |program| {
+            let program = program.flag("webhook-config-name", name).arg("--webhook-config-unmanaged");
+            options.iter().fold(program, |program, (option, value)| program.flag(option, value.clone()))
+        });
+        let admission = admission.await?;
+        admission.ready().await?;
+        Ok(admission)
+    };
+    let on = ("profile-warnings", "true".to_owned());
+    let restricted = control_plane.kubeconfig_file(RESTRICTED)?.display().to_string();
+    let asking = start("pool-warnings", std::slice::from_ref(&on)).await?;
+    let refused = start("pool-warnings-refused", &[on, ("garden-kubeconfig", restricted)]).await?;
+    let mut replaced = old.clone();
+    replaced["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["capabilityFlavors"][0]["urn"] =
+        "a:b:c:9".into();
+    let mut labelled = old.clone();
+    labelled["metadata"]["labels"]["a"] = "b".into();
+    let other = format!(
+        "linux 1.0.0: new nodes of 1 pool of 1 Shoot, such as {namespace}/s, start from another image than those there are"
+    );
+    let unknown = "what happens to pools is not known: Shoots can't be listed";
+    for (admission, edited, wanted) in [
+        (&asking, &replaced, other.as_str()),
+        (&asking, &labelled, ""),
+        (shared, &replaced, ""),
+        (&refused, &replaced, unknown),
+    ] {
+        let mut connection = Connection::open(admission.port).await?;
+        let body = review_of_change("cloudprofiles", edited, &old);
+        let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
+        let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+        let warnings = response["warnings"].as_array().cloned().unwrap_or_default();
+        let is_told = match warnings.as_slice() {
+            [] => wanted.is_empty(),
+            [only] => !wanted.is_empty() && only.as_str().is_some_and(|warning| warning.starts_with(wanted)),
+            _ => false,
+        };
+        ensure!(response["allowed"] == true && is_told, "{wanted:?}: {response}");
+    }
+    refused.stop().await?;
+    asking.stop().await
 }
 
 #[tokio::test]

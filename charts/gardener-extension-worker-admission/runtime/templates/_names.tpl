@@ -28,6 +28,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $arguments := dict
       "provider-type" $values.providerTypes
       "node-warnings" $values.nodeWarnings
+      "profile-warnings" $values.profileWarnings
       "webhook-config-name" (include "admission.name" .)
       "webhook-config-namespace" .Release.Namespace
       "webhook-config-server-port" $values.ports.webhook

@@ -1,0 +1,54 @@
+//! The pools of the garden's Shoots, read once in a while: a review waits for them only as long as a person does.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::Client;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::pool_warnings::UsedPool;
+use crate::cluster::garden_cluster::GardenKind;
+
+/// What was read counts for this long.
+const VALID: Duration = Duration::from_secs(5 * 60);
+/// A review waits for this long; an API server waits ten seconds for the whole answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What is known of the garden's Shoots.
+#[derive(Clone)]
+pub(super) struct GardenShoots {
+    client: Client,
+    known: Arc<Mutex<Option<KnownPools>>>,
+}
+
+struct KnownPools {
+    since: Instant,
+    pools: Arc<Vec<UsedPool>>,
+}
+
+impl GardenShoots {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, known: Arc::default() }
+    }
+
+    /// The pools of all Shoots; why not, where they are not known in time. Reading goes on for the next review.
+    pub(super) async fn pools(&self) -> Result<Arc<Vec<UsedPool>>, String> {
+        let Self { client, known } = self.clone();
+        let reading = tokio::spawn(async move {
+            // Who comes while another one reads waits for what it reads.
+            let mut known = known.lock().await;
+            if let Some(fresh) = known.as_ref().filter(|known| known.since.elapsed() < VALID) {
+                return Ok(Arc::clone(&fresh.pools));
+            }
+            let mut pools = Vec::new();
+            let read = GardenKind::Shoot.list(&client, None, |shoot| pools.extend(UsedPool::of_shoot(&shoot)));
+            read.await.map_err(|error| format!("{error:#}"))?;
+            let pools = Arc::new(pools);
+            *known = Some(KnownPools { since: Instant::now(), pools: Arc::clone(&pools) });
+            Ok(pools)
+        });
+        let late = || "the garden's Shoots are still being read; ask again soon".to_owned();
+        timeout(PATIENCE, reading).await.map_err(|_| late())?.map_err(|error| error.to_string())?
+    }
+}

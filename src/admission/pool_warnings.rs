@@ -1,0 +1,190 @@
+//! What an edit of a CloudProfile does to pools of the garden's Shoots, told to the person who makes it. Never a refusal.
+//!
+//! Shoots alone are known, not their Workers: whether a pool keeps an image that its CloudProfile loses stands in the status of its
+//! Worker, in a seed.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::subject::Subject;
+use crate::api::bounded_text::{escaped, shortened};
+use crate::offer::diff::{Effect, effect};
+use crate::offer::equivalence::{Difference, compare};
+use crate::offer::{Profile, Resolution};
+use crate::provider::Providers;
+use crate::webhook::Verdict;
+
+/// Lines that a person reads; further ones are counted.
+const MOST: usize = 10;
+/// Bytes of a name.
+const NAME: usize = 63;
+
+/// A pool of a Shoot, as far as a CloudProfile decides over its machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct UsedPool {
+    shoot: String,
+    profile: String,
+    region: String,
+    machine_type: String,
+    image: String,
+    version: String,
+}
+
+impl UsedPool {
+    /// The pools of a stored Shoot that names a CloudProfile. What a NamespacedCloudProfile makes of it is told when that is edited.
+    pub(super) fn of_shoot(shoot: &Value) -> Vec<Self> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let spec = &shoot["spec"];
+        let reference = &spec["cloudProfile"];
+        if reference["kind"] == "NamespacedCloudProfile" {
+            return Vec::new();
+        }
+        let profile = reference["name"].as_str().or(spec["cloudProfileName"].as_str()).unwrap_or_default();
+        let named = format!("{}/{}", text(&shoot["metadata"]["namespace"]), text(&shoot["metadata"]["name"]));
+        let pools = spec["provider"]["workers"].as_array().into_iter().flatten();
+        let of_pool = |pool: &Value| Self {
+            shoot: named.clone(),
+            profile: profile.to_owned(),
+            region: text(&spec["region"]),
+            machine_type: text(&pool["machine"]["type"]),
+            image: text(&pool["machine"]["image"]["name"]),
+            version: text(&pool["machine"]["image"]["version"]),
+        };
+        pools.map(of_pool).collect()
+    }
+
+    fn is_meant(&self, difference: &Difference) -> bool {
+        let Difference { image, version, machine_types, regions, .. } = difference;
+        (&self.image, &self.version) == (image, version)
+            && machine_types.contains(&self.machine_type)
+            && (regions.is_empty() || regions.contains(&self.region))
+    }
+}
+
+/// Adds what happens to the pools of the garden to a verdict that lets a CloudProfile through.
+pub(super) fn warn_of_pools(
+    mut verdict: Verdict,
+    subject: Subject<'_>,
+    pools: &[UsedPool],
+    providers: Providers,
+    now: Timestamp,
+) -> Verdict {
+    if let (Verdict::Allowed { warnings, .. }, Some(old)) = (&mut verdict, subject.old) {
+        warnings.extend(pool_warnings(old, subject.object, pools, providers, now).unwrap_or_default());
+    }
+    verdict
+}
+
+/// What happens to the pools; `None` where that can't be known.
+fn pool_warnings(
+    old: &str,
+    new: &str,
+    pools: &[UsedPool],
+    providers: Providers,
+    now: Timestamp,
+) -> Option<Vec<String>> {
+    let [old, new] = [old, new].map(|text| Profile::read(serde_json::from_str(text).ok()?, providers).ok());
+    let (old, new) = (old?, new?);
+    let own: Vec<&UsedPool> = pools.iter().filter(|pool| pool.profile == new.name()).collect();
+    let [before, after] = [&old, &new].map(|profile| profile.offer(now));
+    let differences = compare(&Resolution::of(&before), &Resolution::of(&after)).differences;
+    let told = differences.iter().filter_map(|difference| warning(difference, &own));
+    let mut warnings: Vec<String> = told.collect();
+    if let Some(more) = warnings.len().checked_sub(MOST).filter(|more| *more > 0) {
+        warnings.truncate(MOST - 1);
+        warnings.push(format!("{} further image versions that pools use differ", more + 1));
+    }
+    Some(warnings)
+}
+
+fn warning(difference: &Difference, pools: &[&UsedPool]) -> Option<String> {
+    let effect = effect(&difference.before, &difference.after).filter(|effect| *effect != Effect::Appears)?;
+    let used: Vec<&&UsedPool> = pools.iter().filter(|pool| pool.is_meant(difference)).collect();
+    let shoots: BTreeSet<&str> = used.iter().map(|pool| pool.shoot.as_str()).collect();
+    let first = shoots.first()?;
+    let [image, version, first] =
+        [&difference.image, &difference.version, *first].map(|name| shortened(&escaped(name), NAME));
+    let [of_pools, of_shoots] = [(used.len(), "pool"), (shoots.len(), "Shoot")]
+        .map(|(number, noun)| format!("{number} {noun}{}", if number == 1 { "" } else { "s" }));
+    let who = format!("{of_pools} of {of_shoots}, such as {first},");
+    Some(match effect {
+        Effect::Vanishes => format!("{image} {version} is lost to {who} unless their Workers have recorded it"),
+        Effect::AnotherImage => {
+            format!("{image} {version}: new nodes of {who} start from another image than those there are")
+        }
+        Effect::OtherMachine | Effect::Appears => {
+            format!("{image} {version}: new nodes of {who} differ from those there are")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A profile with so many versions, of which each has such an image.
+    fn profile(versions: usize, urn: &str) -> String {
+        let names = (0..versions).map(|number| format!("1.{number}.0"));
+        let listed: Vec<Value> =
+            names.clone().map(|name| json!({"version": name, "architectures": ["amd64"]})).collect();
+        let images: Vec<Value> = names.map(|name| json!({"version": name, "urn": urn})).collect();
+        let config = json!({
+            "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1", "kind": "CloudProfileConfig",
+            "machineImages": [{"name": "os", "versions": images}],
+        });
+        json!({
+            "metadata": {"name": "p"},
+            "spec": {
+                "type": "azure", "regions": [{"name": "here"}], "providerConfig": config,
+                "machineTypes": [{"name": "m", "cpu": "2", "gpu": "0", "memory": "8Gi", "architecture": "amd64"}],
+                "machineImages": [{"name": "os", "versions": listed}],
+            },
+        })
+        .to_string()
+    }
+
+    fn pools(count: usize, profile: &str) -> Vec<UsedPool> {
+        let pool = |number: usize| json!({"name": format!("w{number}"), "machine": {"type": "m", "image": {"name": "os", "version": format!("1.{number}.0")}}});
+        UsedPool::of_shoot(&json!({
+            "metadata": {"name": "s\u{1b}[2J", "namespace": "garden-p"},
+            "spec": {
+                "cloudProfile": {"kind": "CloudProfile", "name": profile}, "region": "here",
+                "provider": {"workers": (0..count).map(pool).collect::<Vec<_>>()},
+            },
+        }))
+    }
+
+    fn told(old: &str, new: &str, pools: &[UsedPool]) -> Vec<String> {
+        let now = "2026-10-01T00:00:00Z".parse().unwrap();
+        pool_warnings(old, new, pools, Providers::SHIPPED, now).unwrap()
+    }
+
+    #[test]
+    fn an_edit_is_answered_with_the_pools_that_it_reaches() {
+        let (old, none) = (profile(2, "a:b:c:1"), [""; 0]);
+        let shoot = "garden-p/s\\u{1b}[2J";
+        assert_eq!(
+            told(&old, &profile(2, "a:b:c:2"), &pools(1, "p")),
+            [format!(
+                "os 1.0.0: new nodes of 1 pool of 1 Shoot, such as {shoot}, start from another image than those there are"
+            )]
+        );
+        let lost = told(&old, &profile(1, "a:b:c:1"), &pools(2, "p"));
+        assert_eq!(
+            lost,
+            [format!("os 1.1.0 is lost to 1 pool of 1 Shoot, such as {shoot}, unless their Workers have recorded it")]
+        );
+        assert_eq!(told(&old, &profile(3, "a:b:c:1"), &pools(3, "p")), none);
+        assert_eq!(told(&old, &profile(2, "a:b:c:2"), &pools(1, "another")), none);
+    }
+
+    #[test]
+    fn many_versions_take_at_most_ten_lines() {
+        let told = told(&profile(30, "a:b:c:1"), &profile(30, "a:b:c:2"), &pools(30, "p"));
+        assert_eq!((told.len(), told[9].as_str()), (10, "21 further image versions that pools use differ"));
+    }
+}
