@@ -14,6 +14,7 @@ use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::provider::{Provider, Providers, WorkerContext};
 use gardener_extension_worker::worker::changes::{MachineChanges, changes};
+use gardener_extension_worker::worker::class_images::ClassImages;
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 use gardener_extension_worker::worker::plan::{Plan, plan};
@@ -202,7 +203,7 @@ fn secrets(pools: usize) -> Secrets {
 /// The cluster after everything planned was written.
 fn live_after(input: &Input, plan: &Plan) -> MachineObjects {
     let mut live = MachineObjects::default();
-    for change in changes(&input.context(), plan, &MachineObjects::default(), NOW) {
+    for change in changes(&input.context(), plan, &ClassImages::default(), &MachineObjects::default(), NOW) {
         let names = &change.machine.deployment;
         if let (Some(secret), Some(class), Some(deployment)) = (change.secret, change.class, change.deployment) {
             live.class_secrets.insert(names.secret_name.0.clone(), Digested::secret(secret.after().clone()));
@@ -243,9 +244,13 @@ fn measure(criterion: &mut Criterion, cloud: &Cloud) {
         let differs = |change: &MachineChanges<'_>| {
             change.secret.is_some() || change.class.is_some() || change.deployment.is_some()
         };
-        assert!(!changes(&input.context(), &planned, &live, NOW).iter().any(differs), "a second pass writes something");
+        assert!(
+            !changes(&input.context(), &planned, &ClassImages::default(), &live, NOW).iter().any(differs),
+            "a second pass writes something"
+        );
         group.bench_function(BenchmarkId::new("changes_when_nothing_differs", &size), |bencher| {
-            bencher.iter(|| changes(&input.context(), black_box(&planned), black_box(&live), NOW).len());
+            let images = ClassImages::default();
+            bencher.iter(|| changes(&input.context(), black_box(&planned), &images, black_box(&live), NOW).len());
         });
     }
     group.finish();
