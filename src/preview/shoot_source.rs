@@ -129,10 +129,11 @@ impl ShootSource {
         let complete = profile.complete().map_err(|error| Failure::unreadable(&error.within("CloudProfile")))?;
         let provider = &shoot.value["spec"]["provider"];
         let pools = provider["workers"].as_array().into_iter().flatten();
+        let images: Vec<&Value> = pools.clone().filter_map(|pool| pool.pointer("/machine/image")).collect();
         let zones: BTreeSet<&str> =
             pools.flat_map(|pool| pool["zones"].as_array().into_iter().flatten()).filter_map(Value::as_str).collect();
         let served = stored.providers.for_worker_type(provider["type"].as_str().unwrap_or_default())?;
-        let presumed = || served.presumed_infrastructure(&provider["infrastructureConfig"], &zones);
+        let presumed = || served.presumed_infrastructure(&provider["infrastructureConfig"], &zones, &images);
         let infrastructure = self.infrastructure_status.clone().or_else(presumed);
         let unknown =
             || Failure { code: None, message: "nothing is known of the infrastructure of such a Shoot".to_owned() };

@@ -131,8 +131,8 @@ pub trait Provider: ImageProvider {
 
     /// An infrastructure status as pools in these zones need it, for plans that are made from a Shoot alone: names and ids in
     /// it mean nothing, but what counts in class names is there or not as `config`, the Shoot's `InfrastructureConfig`, orders it.
-    /// Without one, no Shoot can be previewed.
-    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>) -> Option<Value> {
+    /// `images` are those of the pools, by name and version. Without one, no Shoot can be previewed.
+    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>, _images: &[&Value]) -> Option<Value> {
         None
     }
 

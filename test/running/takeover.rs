@@ -223,7 +223,10 @@ async fn what_can_not_be_read_is_told_and_stops_no_other(
     .await?;
     let deployment = format!("MachineDeployment \"{}-a-z1\"", an_object.namespace);
     let wanted = [
-        (&a_worker.namespace, vec!["can't be compared: spec.pools[1].clusterAutoscaler.maxNodeProvisionTime: invalid"]),
+        (
+            &a_worker.namespace,
+            vec!["can't be compared: spec.pools[1].clusterAutoscaler.maxNodeProvisionTime: a duration such as"],
+        ),
         (
             &an_object.namespace,
             vec!["can't be compared", deployment.as_str(), "spec.template.spec", "invalid duration"],

@@ -40,13 +40,18 @@ impl Provider for AliCloud {
         Ok(zonal::provider_items(pool))
     }
 
-    fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+    fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>, images: &[&Value]) -> Option<Value> {
+        // The infrastructure controller copies images for encrypted root volumes.
+        let copies = images.iter().map(
+            |image| json!({"name": image["name"], "version": image["version"], "id": "presumed", "encrypted": true}),
+        );
         let switches = zones.iter().map(|zone| json!({"id": zone, "purpose": "nodes", "zone": zone}));
         Some(json!({
             "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
             "vpc": {
                 "vswitches": switches.collect::<Value>(), "securityGroups": [{"id": "presumed", "purpose": "nodes"}],
             },
+            "machineImages": copies.collect::<Value>(),
         }))
     }
 

@@ -45,7 +45,7 @@ impl Provider for Aws {
         Ok(hash_data::provider_items(pool, &pool_config(pool)?)?)
     }
 
-    fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+    fn presumed_infrastructure(&self, _config: &Value, zones: &BTreeSet<&str>, _images: &[&Value]) -> Option<Value> {
         let subnets = zones.iter().map(|zone| json!({"id": zone, "purpose": "nodes", "zone": zone}));
         Some(json!({
             "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",

@@ -98,7 +98,7 @@ impl Provider for Azure {
         Ok(hash_data::provider_items(&sorted_data_volumes(pool), UnitFacts::default(), &config_items))
     }
 
-    fn presumed_infrastructure(&self, config: &Value, zones: &BTreeSet<&str>) -> Option<Value> {
+    fn presumed_infrastructure(&self, config: &Value, zones: &BTreeSet<&str>, _images: &[&Value]) -> Option<Value> {
         let configured = config["networks"]["zones"].as_array().filter(|zones| !zones.is_empty());
         let (layout, subnets) = match configured {
             None => ("SingleSubnet", vec![json!({"name": "nodes", "purpose": "nodes"})]),

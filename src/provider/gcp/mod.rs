@@ -49,7 +49,7 @@ impl Provider for Gcp {
         Ok(hash_data::provider_items(pool, &pool_config(pool)?)?)
     }
 
-    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>) -> Option<Value> {
+    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>, _images: &[&Value]) -> Option<Value> {
         Some(json!({
             "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
             "networks": {"subnets": [{"name": "presumed", "purpose": "nodes"}]},

@@ -61,7 +61,7 @@ impl Provider for OpenStack {
         Ok(server_groups::needs(&context)?.map(|needs| described::settled(&needs)))
     }
 
-    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>) -> Option<Value> {
+    fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>, _images: &[&Value]) -> Option<Value> {
         Some(json!({
             "apiVersion": documents::API_VERSION, "kind": "InfrastructureStatus",
             "networks": {"id": "presumed", "subnets": [{"id": "presumed", "purpose": "nodes"}]},
