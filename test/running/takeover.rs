@@ -229,7 +229,7 @@ async fn what_can_not_be_read_is_told_and_stops_no_other(
         ),
         (
             &an_object.namespace,
-            vec!["can't be compared", deployment.as_str(), "spec.template.spec", "invalid duration"],
+            vec!["can't be compared", deployment.as_str(), "spec.template.spec", "a duration such as"],
         ),
     ];
 
