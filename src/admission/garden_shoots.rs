@@ -13,7 +13,7 @@ use crate::cluster::garden_cluster::GardenKind;
 /// What was read counts for this long.
 const VALID: Duration = Duration::from_secs(5 * 60);
 /// A review waits for this long; an API server waits ten seconds for the whole answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What is known of the garden's Shoots.
 #[derive(Clone)]
@@ -49,6 +49,6 @@ impl GardenShoots {
             Ok(pools)
         });
         let late = || "the garden's Shoots are still being read; ask again soon".to_owned();
-        timeout(PATIENCE, reading).await.map_err(|_| late())?.map_err(|error| error.to_string())?
+        timeout(READ_TIMEOUT, reading).await.map_err(|_| late())?.map_err(|error| error.to_string())?
     }
 }

@@ -90,8 +90,8 @@ fn pool_warnings(
     let own: Vec<&UsedPool> = pools.iter().filter(|pool| pool.profile == new.name()).collect();
     let [before, after] = [&old, &new].map(|profile| profile.offer(now));
     let differences = compare(&Resolution::of(&before), &Resolution::of(&after)).differences;
-    let told = differences.iter().filter_map(|difference| warning(difference, &own));
-    let mut warnings: Vec<String> = told.collect();
+    let warnings = differences.iter().filter_map(|difference| warning(difference, &own));
+    let mut warnings: Vec<String> = warnings.collect();
     if let Some(more) = warnings.len().checked_sub(MOST).filter(|more| *more > 0) {
         warnings.truncate(MOST - 1);
         warnings.push(format!("{} further image versions that pools use differ", more + 1));
@@ -158,7 +158,7 @@ mod tests {
         }))
     }
 
-    fn told(old: &str, new: &str, pools: &[UsedPool]) -> Vec<String> {
+    fn warnings_of(old: &str, new: &str, pools: &[UsedPool]) -> Vec<String> {
         let now = "2026-10-01T00:00:00Z".parse().unwrap();
         pool_warnings(old, new, pools, Providers::SHIPPED, now).unwrap()
     }
@@ -168,23 +168,23 @@ mod tests {
         let (old, none) = (profile(2, "a:b:c:1"), [""; 0]);
         let shoot = "garden-p/s\\u{1b}[2J";
         assert_eq!(
-            told(&old, &profile(2, "a:b:c:2"), &pools(1, "p")),
+            warnings_of(&old, &profile(2, "a:b:c:2"), &pools(1, "p")),
             [format!(
                 "os 1.0.0: new nodes of 1 pool of 1 Shoot, such as {shoot}, start from another image than those there are"
             )]
         );
-        let lost = told(&old, &profile(1, "a:b:c:1"), &pools(2, "p"));
+        let lost = warnings_of(&old, &profile(1, "a:b:c:1"), &pools(2, "p"));
         assert_eq!(
             lost,
             [format!("os 1.1.0 is lost to 1 pool of 1 Shoot, such as {shoot}, unless their Workers have recorded it")]
         );
-        assert_eq!(told(&old, &profile(3, "a:b:c:1"), &pools(3, "p")), none);
-        assert_eq!(told(&old, &profile(2, "a:b:c:2"), &pools(1, "another")), none);
+        assert_eq!(warnings_of(&old, &profile(3, "a:b:c:1"), &pools(3, "p")), none);
+        assert_eq!(warnings_of(&old, &profile(2, "a:b:c:2"), &pools(1, "another")), none);
     }
 
     #[test]
     fn many_versions_take_at_most_ten_lines() {
-        let told = told(&profile(30, "a:b:c:1"), &profile(30, "a:b:c:2"), &pools(30, "p"));
-        assert_eq!((told.len(), told[9].as_str()), (10, "21 further image versions that pools use differ"));
+        let warnings = warnings_of(&profile(30, "a:b:c:1"), &profile(30, "a:b:c:2"), &pools(30, "p"));
+        assert_eq!((warnings.len(), warnings[9].as_str()), (10, "21 further image versions that pools use differ"));
     }
 }

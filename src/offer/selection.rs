@@ -117,7 +117,7 @@ fn is_asked(filters: &[String], is_met: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Whether a text follows a pattern in which `*` stands for any text.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };
     let mut parts = rest.split('*').peekable();
@@ -139,6 +139,8 @@ mod tests {
     fn a_star_stands_for_any_text() {
         assert!(matches("Standard_D*", "Standard_D4s_v5") && matches("*", "") && matches("*_v5", "Standard_D4s_v5"));
         assert!(matches("S*D*v5", "Standard_D4s_v5") && matches("exact", "exact") && matches("a**b", "ab"));
+        assert!(matches("a*c", "abc") && matches("a*", "a") && matches("*b*d", "abcd"));
+        assert!(!matches("a", "ab") && !matches("a*a", "a"));
         assert!(!matches("Standard_D*", "Standard_E4s_v5") && !matches("a*b*b", "ab") && !matches("exact", "exact2"));
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::api::bounded_text::{beginning, listed};
 use crate::provider::{MachinePlan, Provider};
-use crate::worker::conditions::{Condition, ConditionStatus, ConditionType, status_of};
+use crate::worker::conditions::{Condition, ConditionType};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::plan::Plan;
 use crate::worker::status_text::MOST_OF_FAILURE;
@@ -105,9 +105,7 @@ impl ClassImages {
         let of_type = ConditionType::ImageDrift;
         let Some(drifts) = &self.drifts else {
             let why = "The controller runs without --image-drift and --pin-images.";
-            let unknown =
-                Condition { status: ConditionStatus::Unknown, ..Condition::unmet(of_type, "NotCompared", why) };
-            return (status_of(present, of_type)? != ConditionStatus::Unknown.as_str()).then_some(unknown);
+            return Condition::unknown(of_type, "NotCompared", why).in_place_of_recorded(present);
         };
         let drifts: Vec<String> = drifts.values().cloned().collect();
         Some(match drifts.is_empty() {

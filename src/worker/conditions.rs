@@ -101,6 +101,17 @@ impl Condition {
         Self { condition_type, status: ConditionStatus::False, reason, message: message.into(), codes: BTreeSet::new() }
     }
 
+    /// What nobody can tell, and why.
+    pub(crate) fn unknown(condition_type: ConditionType, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { status: ConditionStatus::Unknown, ..Self::unmet(condition_type, reason, message) }
+    }
+
+    /// This one, which is not found out any more, where something else is recorded: what was written before is not true for ever.
+    pub(crate) fn in_place_of_recorded(self, present: &[Value]) -> Option<Self> {
+        let recorded = status_of(present, self.condition_type)?;
+        (recorded != self.status.as_str()).then_some(self)
+    }
+
     /// The message in this size. That of `PoolsReady` is read again, so it keeps its form.
     fn text(&self, texts: TextSize) -> String {
         match self.readiness() {
@@ -168,10 +179,7 @@ fn image_resolved(plan: &Plan) -> Condition {
         let pools: Vec<&str> = unknown.into_iter().map(|error| error.pool.as_str()).collect();
         let pools = named(&pools, Bound::bytes(MOST_OF_FAILURE));
         let message = format!("Pools that are not planned for another reason: {pools}");
-        return Condition {
-            status: ConditionStatus::Unknown,
-            ..Condition::unmet(of_type, "NotAllPoolsPlanned", message)
-        };
+        return Condition::unknown(of_type, "NotAllPoolsPlanned", message);
     }
     Condition::met(of_type, "AllImagesResolved", format!("All {} pools have an image.", plan.pools.len()))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::api::bounded_text::beginning;
-use crate::worker::conditions::{Condition, ConditionStatus, ConditionType};
+use crate::worker::conditions::{Condition, ConditionType};
 use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::progress::{LONGEST_DESCRIPTION, fault};
 
@@ -77,8 +77,7 @@ fn besides(count: usize) -> String {
 /// Nobody knows whether machine deployments have faults.
 #[must_use]
 pub fn every_node_unknown(why: &str) -> Condition {
-    let condition = Condition::unmet(ConditionType::EveryNodeReady, UNKNOWN, format!("{NOT_MADE} {why}"));
-    Condition { status: ConditionStatus::Unknown, ..condition }
+    Condition::unknown(ConditionType::EveryNodeReady, UNKNOWN, format!("{NOT_MADE} {why}"))
 }
 
 #[cfg(test)]
@@ -88,6 +87,7 @@ mod tests {
     use super::*;
     use crate::api::gardener::ErrorCode;
     use crate::provider::azure::Azure;
+    use crate::worker::conditions::ConditionStatus;
 
     fn deployment(change: impl FnOnce(&mut Value)) -> BTreeMap<String, LiveDeployment> {
         let mut document = json!({

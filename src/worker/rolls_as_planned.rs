@@ -108,7 +108,7 @@ fn judge(recorded: Option<&Value>, planned: &PlannedRolls, pools: &BTreeMap<&str
     if !unknown.is_empty() {
         let pools = listed(&unknown, MOST_OF_FAILURE);
         let text = format!("What these had before is not recorded, so they can't be compared with {which}: {pools}");
-        return Some(Condition { status: ConditionStatus::Unknown, ..Condition::unmet(of_type, NOT_COMPARABLE, text) });
+        return Some(Condition::unknown(of_type, NOT_COMPARABLE, text));
     }
     match pools.len() {
         0 if of_these.is_some() => None,
@@ -125,8 +125,7 @@ fn without_plan(recorded: Option<&Value>, error: Option<&PlannedRollsError>) -> 
         (None, Some(recorded)) if recorded["reason"] != NO_PLAN => "No rolls are saved any more.".to_owned(),
         (None, _) => return None,
     };
-    let condition = Condition::unmet(ConditionType::RollsAsPlanned, NO_PLAN, why);
-    Some(Condition { status: ConditionStatus::Unknown, ..condition })
+    Some(Condition::unknown(ConditionType::RollsAsPlanned, NO_PLAN, why))
 }
 
 /// Whether old machines are left of a class that was replaced after the rolls were saved.
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unplanned_roll_is_told_until_other_rolls_are_saved() {
+    fn an_unplanned_roll_is_reported_until_other_rolls_are_saved() {
         let plan = planned(&[("web", &[("image.version", "2")])]);
         let recorded = |condition: &Condition| {
             json!({"type": "RollsAsPlanned", "status": condition.status.as_str(), "reason": condition.reason,

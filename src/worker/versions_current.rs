@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::bounded_text::listed;
 use crate::versions::notices::Notice;
-use crate::worker::conditions::{Condition, ConditionStatus, ConditionType, status_of};
+use crate::worker::conditions::{Condition, ConditionType};
 use crate::worker::status_text::MOST_OF_FAILURE;
 
 /// Whether no version of the shoot has to go within a year, or which one, when and where that leads.
@@ -22,16 +22,13 @@ pub fn versions_current(notices: &[Notice]) -> Condition {
 /// Nobody knows how long the versions last.
 #[must_use]
 pub fn versions_unknown(why: &str) -> Condition {
-    let condition = Condition::unmet(ConditionType::VersionsCurrent, "NoForecast", why);
-    Condition { status: ConditionStatus::Unknown, ..condition }
+    Condition::unknown(ConditionType::VersionsCurrent, "NoForecast", why)
 }
 
-/// What becomes of the condition where forecasts are switched off: one that was written before is not true for ever.
+/// What becomes of the condition where forecasts are switched off.
 #[must_use]
 pub fn versions_not_asked(present: &[Value]) -> Option<Condition> {
-    let recorded = status_of(present, ConditionType::VersionsCurrent)?;
-    let why = "The controller runs without --version-forecast.";
-    (recorded != ConditionStatus::Unknown.as_str()).then(|| versions_unknown(why))
+    versions_unknown("The controller runs without --version-forecast.").in_place_of_recorded(present)
 }
 
 #[cfg(test)]
@@ -40,6 +37,7 @@ mod tests {
 
     use super::*;
     use crate::versions::notices::{NoticeEnd, NoticeReason};
+    use crate::worker::conditions::ConditionStatus;
 
     fn notice(pool: &str, end: NoticeEnd) -> Notice {
         let reason = NoticeReason::Expires("2026-04-01T00:00:00Z".parse().unwrap());

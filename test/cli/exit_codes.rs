@@ -94,7 +94,7 @@ fn an_input_with_nothing_of_what_is_asked_for_is_3_and_named() {
 }
 
 #[test]
-fn a_wrong_number_is_told_in_plain_words() {
+fn a_wrong_number_is_explained_in_plain_words() {
     let shown = run(&["controller", "--health-port", "x"]);
     assert_eq!(shown.code, 2, "{shown:?}");
     assert!(shown.stderr.contains("a whole number is expected"), "{shown:?}");

@@ -29,7 +29,7 @@ fn findings(limits: &str) -> Vec<String> {
 }
 
 #[test]
-fn limits_of_each_program_say_which_pool_does_not_fit() {
+fn pools_that_do_not_fit_are_named_for_limits_of_each_program() {
     let none: [&str; 0] = [];
     let azure = |cores: &str, family: &str| {
         format!(

@@ -148,7 +148,7 @@ fn a_deleted_ami_is_reported_and_replaced_on_update() {
 }
 
 #[test]
-fn only_versions_in_the_range_are_looked_up() {
+fn only_versions_in_the_range_are_resolved() {
     let amis = ["v1.32.9", "v1.33.0", "1.35.9", "v1.36.0"].map(|version| {
         ami(&version.replace(['v', '.'], ""), &format!("capa-ami-ubuntu-24.04-{version}-1"), "2026-09-22")
     });

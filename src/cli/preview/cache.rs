@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::replacement::Replaced;
 use crate::api::gotext::json::to_go_json;
+use crate::cli::whole_file::write_whole_by;
 use crate::preview::{NamedProfiles, SharedCloudProfile, WorkerChange};
 
 /// Name of the file in the folder.
@@ -134,17 +135,10 @@ impl Cache {
         }
         let folder = self.file.parent().context("the cache has no folder")?;
         fs::create_dir_all(folder)?;
-        let unfinished = self.file.with_extension(format!("{}.unfinished", std::process::id()));
-        let write = || -> anyhow::Result<()> {
-            let mut file = std::io::BufWriter::new(fs::File::create(&unfinished)?);
+        write_whole_by(&self.file, |file| {
             writeln!(file, "{FORM} {}", self.surroundings)?;
-            for (key, line) in &*current {
-                writeln!(file, "{key} {line}")?;
-            }
-            file.flush()?;
-            Ok(fs::rename(&unfinished, &self.file)?)
-        };
-        write().inspect_err(|_| drop(fs::remove_file(&unfinished)))
+            current.iter().try_for_each(|(key, line)| writeln!(file, "{key} {line}"))
+        })
     }
 }
 

@@ -13,7 +13,7 @@ const FIRST: &str = "/CommunityGalleries/live/Images/harborlinux/Versions/12.1.0
 const REBUILT: &str = "/CommunityGalleries/live/Images/harborlinux/Versions/12.1.1";
 
 #[tokio::test]
-async fn a_changed_image_is_told_and_new_nodes_get_it() -> Result<()> {
+async fn a_changed_image_is_reported_and_new_nodes_get_it() -> Result<()> {
     changed_image("reports", "--image-drift", REBUILT, "gives that to new nodes").await
 }
 

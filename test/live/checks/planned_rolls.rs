@@ -15,7 +15,7 @@ use test_support::shoot::{Kind, Shoot, ensure_says, set_image};
 const LATEST: Duration = Duration::from_secs(20);
 
 #[tokio::test]
-async fn a_roll_that_was_not_saved_is_told_at_once() -> Result<()> {
+async fn a_roll_that_was_not_saved_is_reported_at_once() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "planned").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
