@@ -59,7 +59,7 @@ pub(crate) struct ControllerArguments {
     #[arg(long, env = "VERSION_FORECAST")]
     pub(super) version_forecast: bool,
     /// Workers that are reconciled at the same time. A Worker that waits occupies no slot, nor does one whose requests
-    /// take longer than half a second; more slots only need more memory.
+    /// take longer than two seconds; more slots only need more memory.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 6, value_name = "N")]
     pub(super) worker_max_concurrent_reconciles: u16,
     /// Dry run beside another controller: report differences as metrics and logs. The client rejects every write.

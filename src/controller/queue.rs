@@ -29,7 +29,7 @@ pub(crate) enum Requeue {
 }
 
 /// How long a reconcile occupies its slot.
-const SLOT_TIME: Duration = Duration::from_millis(500);
+const SLOT_TIME: Duration = Duration::from_secs(2);
 /// Most machine deployments of all Workers together whose reconciles go on after that time.
 const MOST_WAITING: usize = 256;
 
