@@ -32,7 +32,7 @@ pub struct AdmissionArguments {
     #[arg(long, env = "NODE_WARNINGS", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub(super) node_warnings: bool,
     /// Whether a person who edits a CloudProfile is warned which pools of the garden's Shoots get other new nodes, or lose their image.
-    /// It needs to list Shoots.
+    /// It needs to list Shoots and NamespacedCloudProfiles.
     #[arg(long, env = "PROFILE_WARNINGS", value_name = "BOOL", default_value_t = false, action = ArgAction::Set)]
     pub(super) profile_warnings: bool,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use kube::Client;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::pool_warnings::UsedPool;
+use super::pool_warnings::{Parents, UsedPool};
 use crate::cluster::garden_cluster::GardenKind;
 
 /// What was read counts for this long.
@@ -41,14 +41,18 @@ impl GardenShoots {
             if let Some(fresh) = known.as_ref().filter(|known| known.since.elapsed() < VALID) {
                 return Ok(Arc::clone(&fresh.pools));
             }
-            let mut pools = Vec::new();
-            let read = GardenKind::Shoot.list(&client, None, |shoot| pools.extend(UsedPool::of_shoot(&shoot)));
-            read.await.map_err(|error| format!("{error:#}"))?;
-            let pools = Arc::new(pools);
+            let pools = Arc::new(read(&client).await.map_err(|error| format!("{error:#}"))?);
             *known = Some(KnownPools { since: Instant::now(), pools: Arc::clone(&pools) });
             Ok(pools)
         });
         let late = || "the garden's Shoots are still being read; ask again soon".to_owned();
         timeout(READ_TIMEOUT, reading).await.map_err(|_| late())?.map_err(|error| error.to_string())?
     }
+}
+
+async fn read(client: &Client) -> anyhow::Result<Vec<UsedPool>> {
+    let (mut parents, mut pools) = (Parents::default(), Vec::new());
+    GardenKind::NamespacedCloudProfile.list(client, None, |profile| parents.add(&profile)).await?;
+    GardenKind::Shoot.list(client, None, |shoot| pools.extend(UsedPool::of_shoot(&shoot, &parents))).await?;
+    Ok(pools)
 }

@@ -3,7 +3,7 @@
 //! Shoots alone are known, not their Workers: whether a pool keeps an image that its CloudProfile loses stands in the status of its
 //! Worker, in a seed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -21,6 +21,20 @@ const MOST: usize = 10;
 /// Bytes of a name.
 const NAME: usize = 63;
 
+/// The CloudProfile that each NamespacedCloudProfile extends, by namespace and name of the latter.
+#[derive(Debug, Default)]
+pub(super) struct Parents(HashMap<String, String>);
+
+impl Parents {
+    /// Keeps the parent of a NamespacedCloudProfile.
+    pub(super) fn add(&mut self, namespaced: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let metadata = &namespaced["metadata"];
+        let name = format!("{}/{}", text(&metadata["namespace"]), text(&metadata["name"]));
+        self.0.insert(name, text(&namespaced["spec"]["parent"]["name"]));
+    }
+}
+
 /// A pool of a Shoot, as far as a CloudProfile decides over its machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UsedPool {
@@ -33,20 +47,21 @@ pub(super) struct UsedPool {
 }
 
 impl UsedPool {
-    /// The pools of a stored Shoot that names a CloudProfile. What a NamespacedCloudProfile makes of it is told when that is edited.
-    pub(super) fn of_shoot(shoot: &Value) -> Vec<Self> {
+    /// The pools of a stored Shoot. One that names a NamespacedCloudProfile gets what its parent offers.
+    pub(super) fn of_shoot(shoot: &Value, parents: &Parents) -> Vec<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &shoot["spec"];
         let reference = &spec["cloudProfile"];
-        if reference["kind"] == "NamespacedCloudProfile" {
-            return Vec::new();
-        }
-        let profile = reference["name"].as_str().or(spec["cloudProfileName"].as_str()).unwrap_or_default();
-        let named = format!("{}/{}", text(&shoot["metadata"]["namespace"]), text(&shoot["metadata"]["name"]));
+        let namespace = text(&shoot["metadata"]["namespace"]);
+        let name = reference["name"].as_str().or(spec["cloudProfileName"].as_str()).unwrap_or_default();
+        let is_namespaced = reference["kind"] == "NamespacedCloudProfile";
+        let parent = is_namespaced.then(|| parents.0.get(&format!("{namespace}/{name}")).cloned().unwrap_or_default());
+        let profile = parent.unwrap_or_else(|| name.to_owned());
+        let named = format!("{namespace}/{}", text(&shoot["metadata"]["name"]));
         let pools = spec["provider"]["workers"].as_array().into_iter().flatten();
         let of_pool = |pool: &Value| Self {
             shoot: named.clone(),
-            profile: profile.to_owned(),
+            profile: profile.clone(),
             region: text(&spec["region"]),
             machine_type: text(&pool["machine"]["type"]),
             image: text(&pool["machine"]["image"]["name"]),
@@ -148,14 +163,17 @@ mod tests {
     }
 
     fn pools(count: usize, profile: &str) -> Vec<UsedPool> {
+        pools_by(count, &json!({"kind": "CloudProfile", "name": profile}), &Parents::default())
+    }
+
+    fn pools_by(count: usize, reference: &Value, parents: &Parents) -> Vec<UsedPool> {
         let pool = |number: usize| json!({"name": format!("w{number}"), "machine": {"type": "m", "image": {"name": "os", "version": format!("1.{number}.0")}}});
-        UsedPool::of_shoot(&json!({
+        let workers: Vec<Value> = (0..count).map(pool).collect();
+        let shoot = json!({
             "metadata": {"name": "s\u{1b}[2J", "namespace": "garden-p"},
-            "spec": {
-                "cloudProfile": {"kind": "CloudProfile", "name": profile}, "region": "here",
-                "provider": {"workers": (0..count).map(pool).collect::<Vec<_>>()},
-            },
-        }))
+            "spec": {"cloudProfile": reference, "region": "here", "provider": {"workers": workers}},
+        });
+        UsedPool::of_shoot(&shoot, parents)
     }
 
     fn warnings_of(old: &str, new: &str, pools: &[UsedPool]) -> Vec<String> {
@@ -180,6 +198,21 @@ mod tests {
         );
         assert_eq!(warnings_of(&old, &profile(3, "a:b:c:1"), &pools(3, "p")), none);
         assert_eq!(warnings_of(&old, &profile(2, "a:b:c:2"), &pools(1, "another")), none);
+    }
+
+    #[test]
+    fn pools_of_a_namespaced_profile_are_reached_by_an_edit_of_its_parent() {
+        let mut parents = Parents::default();
+        for (namespace, parent) in [("garden-p", "p"), ("garden-another", "another")] {
+            parents.add(
+                &json!({"metadata": {"namespace": namespace, "name": "own"}, "spec": {"parent": {"name": parent}}}),
+            );
+        }
+        let told = |name: &str| {
+            let pools = pools_by(1, &json!({"kind": "NamespacedCloudProfile", "name": name}), &parents);
+            warnings_of(&profile(2, "a:b:c:1"), &profile(2, "a:b:c:2"), &pools).len()
+        };
+        assert_eq!((told("own"), told("gone")), (1, 0));
     }
 
     #[test]

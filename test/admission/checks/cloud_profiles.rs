@@ -250,7 +250,7 @@ async fn an_edit_is_answered_with_the_pools_that_get_other_nodes() -> Result<()>
     let other = format!(
         "linux 1.0.0: new nodes of 1 pool of 1 Shoot, such as {namespace}/s, start from another image than those there are"
     );
-    let unknown = "what happens to pools is not known: Shoots can't be listed";
+    let unknown = "what happens to pools is not known: NamespacedCloudProfiles can't be listed";
     for (admission, edited, wanted) in [
         (&asking, &replaced, other.as_str()),
         (&asking, &labelled, ""),
