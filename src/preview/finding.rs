@@ -25,8 +25,6 @@ pub enum FindingKind {
     CouldNotBePlanned,
     /// A class changes under its name: old nodes stay, new ones differ.
     NewNodesDiffer,
-    /// A bound of a roll is neither a number nor a percentage.
-    MalformedSurge,
     /// Surge and unavailability are both 0: a node goes before another one comes.
     SurgeAndUnavailableZero,
     /// Fewer machines are allowed than there are.
@@ -151,11 +149,6 @@ pub(super) fn findings_of_placement(
         if change.verdict.is_roll() && is_paused(&new.deployment) {
             find(FindingKind::Paused, "the MachineDeployment is paused; nothing rolls until it isn't".to_owned());
         }
-    }
-    for path in change.surge.iter().flat_map(|surge| &surge.malformed) {
-        let message =
-            format!("{path} of the MachineDeployment is neither a number nor a percentage; it counts as 0 here");
-        find(FindingKind::MalformedSurge, message);
     }
     if let Some(surge) = change.surge.as_ref().filter(|_| change.nodes.affected > 0) {
         if surge.manual {

@@ -22,9 +22,6 @@ pub struct SurgePlan {
     pub manual: bool,
     /// Whether both numbers came to 0, and one missing machine is taken instead.
     pub both_zero: bool,
-    /// Paths of bounds that are neither a number nor a percentage; they count as 0.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub malformed: Vec<String>,
     /// How long a roll takes by the settings; absent without machines, and where they are updated in place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
@@ -53,7 +50,8 @@ pub struct Pace {
 const CREATION_TIMEOUT: i64 = 20 * 60;
 const DRAIN_TIMEOUT: i64 = 2 * 60 * 60;
 
-/// The plan of a MachineDeployment document with that many replicas; `None` without a strategy that has bounds.
+/// The plan of a MachineDeployment document with that many replicas; `None` without a strategy that has bounds:
+/// numbers or percentages, as they are planned.
 pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan> {
     let strategy = deployment.pointer("/spec/strategy")?;
     let kind = ["rollingUpdate", "inPlaceUpdate"].into_iter().find(|kind| strategy.get(kind).is_some())?;
@@ -61,16 +59,9 @@ pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan>
     let in_place = strategy["type"] == "InPlaceUpdate";
     let manual = in_place && bounds["orchestrationType"] == "Manual";
     let (surge, unavailable) = (&bounds["maxSurge"], &bounds["maxUnavailable"]);
-    let mut malformed = Vec::new();
-    let mut number = |member: &str, up| {
-        resolve(&bounds[member], replicas, up).unwrap_or_else(|| {
-            malformed.push(format!("spec.strategy.{kind}.{member}"));
-            0
-        })
-    };
     // Rounded up and down, as percentages of what shall run.
-    let above = if manual { 0 } else { number("maxSurge", true) };
-    let mut missing = number("maxUnavailable", false);
+    let above = if manual { 0 } else { resolve(surge, replicas, true)? };
+    let mut missing = resolve(unavailable, replicas, false)?;
     let both_zero = above == 0 && missing == 0;
     if both_zero {
         missing = 1;
@@ -85,7 +76,6 @@ pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan>
         missing,
         manual,
         both_zero,
-        malformed,
     })
 }
 
@@ -131,15 +121,10 @@ mod tests {
 
     use super::*;
 
-    fn plan_of(surge: &Value, unavailable: &Value, replicas: i64) -> SurgePlan {
+    fn plan(surge: &Value, unavailable: &Value, replicas: i64) -> (i64, i64, bool) {
         let strategy =
             json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
-        surge_plan(&json!({"spec": {"strategy": strategy}}), replicas).unwrap()
-    }
-
-    fn plan(surge: &Value, unavailable: &Value, replicas: i64) -> (i64, i64, bool) {
-        let plan = plan_of(surge, unavailable, replicas);
-        assert_eq!(plan.malformed, [""; 0]);
+        let plan = surge_plan(&json!({"spec": {"strategy": strategy}}), replicas).unwrap();
         (plan.above, plan.missing, plan.both_zero)
     }
 
@@ -170,13 +155,5 @@ mod tests {
         assert_eq!(pace(json!(1), json!(0), 0, json!({})), None);
         let longest = pace(json!(1), json!(0), i64::MAX, json!({"drainTimeout": "2562047h"})).unwrap();
         assert_eq!(longest.2, i64::MAX, "nothing overflows");
-    }
-
-    #[test]
-    fn a_bound_that_is_no_number_is_named_with_its_place() {
-        for malformed in [json!("25"), json!("a%"), json!("%"), json!(""), json!(true), json!(1.5)] {
-            let plan = plan_of(&malformed, &json!(1), 5);
-            assert_eq!(plan.malformed, ["spec.strategy.rollingUpdate.maxSurge"], "{malformed}");
-        }
     }
 }
