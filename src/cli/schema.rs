@@ -20,7 +20,7 @@ Examples:
   gardener-extension-worker schema CloudProfile > cloudprofile.schema.json   # for an editor", &[]))]
 pub(super) struct SchemaArguments {
     /// Which one: the words of a command, or CloudProfile. Without it the names of all of them are printed.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", allow_hyphen_values = true)]
     name: Vec<String>,
 }
 

@@ -79,6 +79,34 @@ fn a_request_without_a_controller_is_reported() {
     assert_eq!(found["severity"], "waiting");
 }
 
+/// What the drivers of each cloud say, one text for each code that has been given to one.
+#[test]
+fn the_words_of_each_cloud_s_driver_have_their_code_and_a_next_step() {
+    for cloud in ["alicloud", "aws", "azure", "gcp", "openstack"] {
+        let texts = std::fs::read_to_string(format!("test/error-codes/{cloud}.yaml")).unwrap();
+        let mut texts = gardener_extension_worker::api::gotext::yaml::documents(&texts).unwrap().remove(0);
+        let mut texts: Vec<Value> = std::mem::take(texts.as_array_mut().unwrap());
+        texts.retain(|text| text["code"].is_string());
+        texts.sort_by_key(|text| text["code"].to_string());
+        texts.dedup_by_key(|text| text["code"].clone());
+        assert!(texts.len() > 4, "{cloud}: {texts:?}");
+        for text in &texts {
+            let failed = with(&["Worker", "MachineDeployment"], |items| {
+                items.truncate(2);
+                items[0]["spec"]["type"] = json!(cloud);
+                items[0]["spec"]["pools"].as_array_mut().unwrap().truncate(1);
+                items[1]["status"]["failedMachines"] = json!([{"name": "workers-z1-new-a", "lastOperation": {
+                    "type": "Create", "state": "Failed", "errorCode": text["driver"], "description": text["text"]}}]);
+            });
+            let shown = diagnose(&failed, "json").json();
+            let findings = shown["workers"][0]["findings"].as_array().unwrap();
+            let found = findings.iter().find(|finding| finding["kind"] == "creationFailed").unwrap();
+            assert_eq!(found["codes"], json!([text["code"]]), "{cloud}: {text}");
+            assert!(found["nextStep"].as_str().is_some_and(|step| step.len() > 20), "{cloud}: {found}");
+        }
+    }
+}
+
 #[test]
 fn missing_prerequisites_are_reported() {
     let scaled = with(&["Worker", "MachineDeployment", "Deployment"], |items| {

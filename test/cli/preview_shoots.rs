@@ -1,9 +1,11 @@
 //! `preview` of Shoots: a manifest against the stored one, without a Worker or a cluster.
 
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::binary::{Outcome, run};
 use crate::golden::assert_same;
+use crate::json::assert_described;
 
 const SHOOTS: &str = include_str!("shoots.yaml");
 
@@ -234,6 +236,25 @@ fn explain_names_the_members_of_a_shoot_that_replace_nodes() {
     assert_eq!((pools.len(), &pools[0]["key"][0]["member"]), (1, &"kubernetes.version".into()), "{document:#}");
     assert_eq!(explain(&["--pool", "none"]).code, 3);
     assert_eq!(run(&["explain", "--shoot", "example/azure.yaml"]).code, 3);
+}
+
+#[test]
+fn explain_of_shoots_prints_what_is_described() {
+    let explain = |replacements: &[(&str, &str)]| {
+        let files = Files::new(replacements);
+        let [profile, shoot] = ["profile.yaml", "new.yaml"].map(|name| files.path(name));
+        run(&["explain", "--shoot", &shoot, "--profiles", &profile, "-o", "json"]).json()
+    };
+    let samples = [
+        explain(&[("zoned: true", "zoned: true, networks: {zones: [{name: 1}]}")]),
+        explain(&[("size: 50Gi}", "size: 50Gi}\n      dataVolumes: [{name: d, type: Premium_LRS, size: 10Gi}]")]),
+        explain(&[("size: 50Gi", "size: many")]),
+        explain(&[("type: azure", "type: unknown")]),
+    ];
+    assert_eq!(samples[0]["schema"], "explain-shoot/v1");
+    assert_described(&samples, "explain --shoot -o json");
+    let schema = run(&["schema", "explain", "--shoot"]).json();
+    assert_eq!(schema["properties"]["shoots"]["items"]["properties"]["shoot"]["type"], json!(["string"]), "{schema}");
 }
 
 /// Another policy needs another server group; a volume of OpenStack's pools does not count.

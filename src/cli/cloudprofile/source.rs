@@ -16,6 +16,8 @@ use crate::process::threads::block_on;
 
 /// Group and version of CloudProfiles.
 const API_VERSION: &str = "core.gardener.cloud/v1beta1";
+const CLOUD_PROFILE: &str = "CloudProfile";
+const NAMESPACED: &str = "NamespacedCloudProfile";
 
 /// Where one CloudProfile comes from.
 #[derive(Debug, Args)]
@@ -58,6 +60,8 @@ pub(super) struct Sources {
 pub(super) struct Found {
     /// The file, or the garden's name for it.
     pub(super) source: String,
+    /// `CloudProfile` or `NamespacedCloudProfile`.
+    pub(super) kind: &'static str,
     /// The lines of its members in the file, and where it stands there: `items[2].` in a list.
     pub(super) places: Option<(Places, String)>,
     /// The CloudProfile; of a NamespacedCloudProfile the merged one, unless it comes with its parent.
@@ -178,16 +182,16 @@ fn profiles(
     for (position, document) in mappings.enumerate() {
         for (prefix, document) in items(document) {
             let places = places.get(position).cloned().map(|places| (places, prefix));
-            let (document, places, parent) = match (document["kind"].as_str(), parent) {
-                (Some("CloudProfile"), _) => (document, places, None),
-                (Some("NamespacedCloudProfile"), Some(parent)) => {
+            let (kind, document, places, parent) = match (document["kind"].as_str(), parent) {
+                (Some(CLOUD_PROFILE), _) => (CLOUD_PROFILE, document, places, None),
+                (Some(NAMESPACED), Some(parent)) => {
                     is_parent(parent, &document)?;
-                    (document, places, Some(Rc::clone(parent)))
+                    (NAMESPACED, document, places, Some(Rc::clone(parent)))
                 }
-                (Some("NamespacedCloudProfile"), None) => (merged(&document)?, None, None),
+                (Some(NAMESPACED), None) => (NAMESPACED, merged(&document)?, None, None),
                 _ => continue,
             };
-            found.push(Found { source: source.to_owned(), places, document, parent });
+            found.push(Found { source: source.to_owned(), kind, places, document, parent });
         }
     }
     Ok(found)
@@ -227,5 +231,5 @@ fn merged(namespaced: &Value) -> anyhow::Result<Value> {
     let spec = namespaced.pointer("/status/cloudProfileSpec").with_context(|| {
         format!("NamespacedCloudProfile {name:?} has no status.cloudProfileSpec; name its parent with `lint --parent`, or take it from the garden, where both are merged")
     })?;
-    Ok(json!({"apiVersion": API_VERSION, "kind": "CloudProfile", "metadata": namespaced["metadata"], "spec": spec}))
+    Ok(json!({"apiVersion": API_VERSION, "kind": CLOUD_PROFILE, "metadata": namespaced["metadata"], "spec": spec}))
 }

@@ -49,6 +49,36 @@ fn a_clean_profile() {
     assert_same("test/cli/golden/cloudprofile-lint-clean.txt", &shown.succeeded().stdout);
 }
 
+/// The name of GEP-33's own example: what it promises stays off at every machine of Azure.
+#[test]
+fn a_capability_that_changes_nothing_is_told_with_its_right_name() {
+    let text = replaced(&example("azure"), &[]).replace("azure-networking", "network");
+    let shown = lint(&text, &["--severity", "warning"]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    assert!(
+        shown.stdout.contains("warning without-effect: network\n  spec.machineCapabilities[2]"),
+        "{}",
+        shown.stdout
+    );
+    assert!(
+        shown.stdout.contains("Call it azure-networking, with the values accelerated and basic."),
+        "{}",
+        shown.stdout
+    );
+    // Beside the right name, or with a value of it, another name is as good as any.
+    let beside =
+        replaced(&example("azure"), &[("  regions:\n", "  - {name: network, values: [fast, slow]}\n  regions:\n")]);
+    assert!(!lint(&beside, &[]).stdout.contains("without-effect"), "{}", lint(&beside, &[]).stdout);
+}
+
+#[test]
+fn a_capability_of_true_and_false_is_told() {
+    let capability = "  - {name: secureBoot, values: [\"true\", \"false\"]}\n  regions:\n";
+    let shown = lint(&replaced(&example("azure"), &[("  regions:\n", capability)]), &[]);
+    assert!(shown.stdout.contains("note true-or-false: secureBoot\n"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("Name what there is, such as secureBoot: [signed, unsigned]."), "{}", shown.stdout);
+}
+
 #[test]
 fn clean_profiles_of_clouds_with_images_only() {
     for cloud in ["alicloud", "gcp", "openstack"] {

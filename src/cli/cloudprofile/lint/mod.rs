@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
             Ok(report) => report,
             Err(error) => {
                 let name = found.document["metadata"]["name"].as_str().unwrap_or_default();
-                unread.push(anyhow::Error::new(error).context(format!("{}: CloudProfile {name}", found.source)));
+                unread.push(anyhow::Error::new(error).context(format!("{}: {} {name}", found.source, found.kind)));
                 continue;
             }
         };

@@ -20,7 +20,7 @@ pub(super) fn text(linted: &[Linted], all: bool, width: usize) -> String {
 
 fn section(linted: &Linted, all: bool, width: usize) -> String {
     let report = &linted.report;
-    let title = format!("{}: CloudProfile {}", linted.found.source, report.profile);
+    let title = format!("{}: {} {}", linted.found.source, linted.found.kind, report.profile);
     let mut text = paragraph(&title, HEADING, 0, width);
     let findings = folded(&report.findings, all);
     let shown = if all { findings.len() } else { SHOWN };
