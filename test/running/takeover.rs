@@ -6,7 +6,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, ensure};
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::controller::Controller;
@@ -136,6 +136,7 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
         r#"rolls{cause="not-recorded"} 0"#,
     ];
     measured(&shadow, &nothing).await?;
+    one_summary_and_no_line_of_a_worker_that_is_the_same(&shadow, &shoot).await?;
     let checked = check(&kubeconfig, &shoot.namespace, &[]).await?;
     let shown = String::from_utf8_lossy(&checked.stdout);
     ensure!(checked.status.code() == Some(0) && shown.contains("No node would roll"), "{checked:?}");
@@ -193,14 +194,45 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     ensure!(substance(&shoot).await? == left, "the shadow has written");
 
     // Ours takes over: it writes its annotation, and nothing that anybody else looks at.
+    let before = shoot.get(Kind::Worker, WORKER).await?;
     let ours = Controller::start(&control_plane, "ours", CONTROLLER, |program| program)?;
     ours.ready("ready\n").await?;
+    looked_at(&control_plane).await?;
+    ensure!(shoot.get(Kind::Worker, WORKER).await? == before, "the Worker is written before anything is asked");
     taken_over(&shoot).await?;
     ours.process.stop(Duration::from_secs(10)).await?;
     // The Go extension would write what it has written before: nothing of that has changed.
     ensure!(substance(&shoot).await? == left, "something was written anew");
     what_can_not_be_read_is_told_and_stops_no_other(&control_plane, &shoot, &kubeconfig).await?;
     control_plane.stop().await
+}
+
+/// The log of a shadow without a difference, as its file shows it: no line per Worker, and no colours.
+async fn one_summary_and_no_line_of_a_worker_that_is_the_same(shadow: &Controller, shoot: &Shoot) -> Result<()> {
+    let log = async || {
+        let log = std::fs::read_to_string(shadow.process.log())?;
+        ensure!(log.contains("dry run: Workers compared same=1"), "no summary in\n{log}");
+        Ok(log)
+    };
+    eventually(SOON, "the summary is logged", async || log().await.map(drop)).await?;
+    let log = log().await?;
+    ensure!(!log.contains(&shoot.namespace), "a line about {}:\n{log}", shoot.namespace);
+    ensure!(!log.contains('\u{1b}'), "codes of a terminal in a file:\n{log}");
+    Ok(())
+}
+
+/// Waits until the controller has looked at all Workers that were there: until it has answered for a later one.
+async fn looked_at(control_plane: &ControlPlane) -> Result<()> {
+    let later = Shoot::new(control_plane, "later").await?;
+    later.create(|_| {}).await?;
+    eventually(SOON, "a later Worker is answered", async || {
+        let operation = later.worker().await?["status"]["lastOperation"].take();
+        ensure!(operation.is_object(), "{operation}");
+        Ok(())
+    })
+    .await?;
+    later.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    later.gone().await
 }
 
 /// Durations are plain text to the resource definitions, so the API server lets these through.
@@ -291,7 +323,7 @@ async fn taken_over(shoot: &Shoot) -> Result<()> {
 }
 
 /// What differs most from each other: zones, updates in place, volumes, settings, another provider.
-const THERE_AND_BACK: [&str; 8] = [
+const THERE_AND_BACK: [&str; 14] = [
     "azure/pools-zones/priorities",
     "azure/in-place/auto-image-version",
     "azure/volumes/data-image-community",
@@ -300,7 +332,50 @@ const THERE_AND_BACK: [&str; 8] = [
     "aws/pools-zones/percent-uneven",
     "aws/in-place/AutoInPlaceUpdate",
     "aws/hash/data-volumes-and-config-134",
+    "gcp/pools-zones/four-zones",
+    "gcp/in-place/AutoInPlaceUpdate-three-zones",
+    "openstack/pools-zones/six-pools",
+    "openstack/in-place/mixed-pools",
+    "alicloud/volumes/without-type",
+    "alicloud/in-place/mixed-pools",
 ];
+
+/// A Worker of each cloud.
+const OF_EACH_CLOUD: [&str; 5] = [
+    CASE,
+    "aws/pools-zones/percent-uneven",
+    "gcp/pools-zones/four-zones",
+    "openstack/pools-zones/six-pools",
+    "alicloud/pools-zones/two-pools",
+];
+
+#[tokio::test]
+async fn a_shadow_compares_the_workers_of_each_cloud() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    control_plane.grant(RESTRICTED, serde_json::from_value(permissions_of_a_shadow())?).await?;
+    let mut shoots = Vec::new();
+    for case in OF_EACH_CLOUD {
+        shoots.push(seed_of(case, &control_plane, "clouds", |_| {}).await.with_context(|| case.to_owned())?.0);
+    }
+    let shadow = Controller::start(&control_plane, "shadow", RESTRICTED, |program| program.arg("--shadow"))?;
+    shadow.ready("ready\n").await?;
+    measured(&shadow, &[r#"workers{standing="same"} 5"#, r#"workers{standing="differs"} 0"#]).await?;
+    for shoot in &shoots {
+        let mut spec = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?["spec"].take();
+        spec["pools"][0]["volume"]["size"] = json!("99Gi");
+        set_spec(shoot, &spec).await?;
+    }
+    measured(&shadow, &[r#"workers{standing="same"} 0"#, r#"workers{standing="differs"} 5"#]).await?;
+    let log = std::fs::read_to_string(shadow.process.log())?;
+    for (case, shoot) in OF_EACH_CLOUD.into_iter().zip(&shoots) {
+        let told = |line: &str| {
+            line.contains(&shoot.namespace) && line.contains("would be changed") && line.contains("providerSpec.")
+        };
+        ensure!(log.lines().any(told), "{case} is not in\n{log}");
+    }
+    shadow.process.stop(Duration::from_secs(10)).await?;
+    control_plane.stop().await
+}
 
 #[tokio::test]
 async fn writes_of_the_go_extension_after_the_takeover_change_nothing() -> Result<()> {

@@ -28,5 +28,5 @@ pub fn command() -> Command {
 
 /// A controller that reaches the API server as a kubeconfig says.
 pub fn controller(name: impl Into<String>, binary: impl Into<PathBuf>, kubeconfig: impl AsRef<Path>) -> Program {
-    Program::new(name, binary).arg("controller").flag("kubeconfig", kubeconfig.as_ref()).env("NO_COLOR", "1")
+    Program::new(name, binary).arg("controller").flag("kubeconfig", kubeconfig.as_ref())
 }
