@@ -68,6 +68,10 @@ fn every_move_and_every_end_is_on_the_calendar() {
          2026-05-01 (4 to 7)."
     );
     assert_eq!(browser.text("#most"), "most on 2026-05-01: 4 to 7");
+    let widths = "return [...document.querySelectorAll('.key > span')].map(mark => mark.getBoundingClientRect().width)";
+    let widths = browser.run(widths);
+    let widths: Vec<f64> = widths.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    assert!(widths.len() == 4 && widths.iter().all(|width| *width > 8.0), "the legend shows its marks: {widths:?}");
     assert_eq!(browser.complaints(), Vec::<Value>::new(), "no errors, and nothing that the policy forbids");
     assert_eq!(browser.run("return performance.getEntriesByType('resource').length"), 0, "nothing is loaded");
 }
