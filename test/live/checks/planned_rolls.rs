@@ -1,7 +1,7 @@
 //! Rolls that somebody has saved with `preview --save`, and one that nobody has.
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -36,13 +36,15 @@ async fn a_roll_that_was_not_saved_is_reported_at_once() -> Result<()> {
     ensure!(found["status"] == "True" && found["reason"] == "RollsArePlanned", "{found}");
     ensure_says(&found["message"], &["1 pool rolls, as in the rolls saved at"])?;
 
-    shoot.change_worker(|worker| set_image(worker, "stern", "12.2.0")).await?;
     let shoot = &shoot;
+    shoot.change_worker(|worker| set_image(worker, "stern", "12.2.0")).await?;
+    let edited = Instant::now();
     let told = eventually(LATEST, "RollsAsPlanned is false", || async move {
         let condition = condition(shoot).await?.filter(|condition| condition["status"] == "False");
         condition.context("it is not")
     });
     let told = told.await?;
+    println!("an unplanned roll is told {:.2?} after the edit", edited.elapsed());
     ensure!(told["reason"] == "UnplannedRoll", "{told}");
     ensure_says(&told["message"], &["pool \"stern\" rolls because of machineImage, and was not to roll"])?;
     let worker = shoot.succeeded().await?;
