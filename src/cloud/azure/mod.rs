@@ -5,7 +5,7 @@
 //!                                                                          provision · removal
 //!                                                                              │
 //!    accounts     one pipeline and token for the same credentials             client   list, get, create, delete
-//!    addresses    the three clouds, and where requests go instead              │
+//!    addresses    the three clouds, and where requests go instead          resource_manager  errors, pages
 //!    transport    the last step of a request                                  operation  until Azure is done
 //! ```
 //!
@@ -21,6 +21,7 @@ use self::accounts::Accounts;
 use self::client::ScaleSets;
 use self::provision::{Provision, Turns};
 use self::removal::Removal;
+use self::resource_manager::ResourceManager;
 use self::retry_listener::RetryListener;
 use super::background_task::Report;
 use super::dependency_tasks::{Dependency, DependencyTasks, NeedsResult, Removed, TaskResult, Words};
@@ -40,6 +41,7 @@ mod error;
 mod operation;
 mod provision;
 mod removal;
+mod resource_manager;
 mod retry_listener;
 mod transport;
 
@@ -114,7 +116,9 @@ impl AzureScaleSets {
     ) -> Result<ScaleSets, DependencyFailure> {
         let account = self.accounts.account(place.cloud, &place.credentials).map_err(|error| error.failure())?;
         let pretends = (self.write_check)() == WriteAccess::DryRun;
-        Ok(ScaleSets { accounts: Arc::clone(&self.accounts), account, place: Arc::clone(place), pretends, listener })
+        let accounts = Arc::clone(&self.accounts);
+        let resource_manager = ResourceManager { accounts, account, cloud: place.cloud, listener: Some(listener) };
+        Ok(ScaleSets { resource_manager, place: Arc::clone(place), pretends })
     }
 }
 
