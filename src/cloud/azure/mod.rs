@@ -1,4 +1,4 @@
-//! Azure: scale sets for non-zonal pools (docs/azure-scale-sets.md).
+//! Azure: scale sets for non-zonal pools (docs/azure-scale-sets.md), and images of galleries (docs/images.md).
 //!
 //! ```text
 //!  a reconcile of a Worker ──► `dependency_tasks` ── waits a moment at most ──► background task ──► requeue
@@ -9,8 +9,8 @@
 //!    transport    the last step of a request                                  operation  until Azure is done
 //! ```
 //!
-//! What is decided stands in [`crate::provider::azure::scale_sets`] and is pure; here is
-//! only who asks, waits and tells.
+//! `galleries` lists images over the same `resource_manager`. What is decided stands in
+//! [`crate::provider::azure::scale_sets`] and is pure; here is only who asks, waits and tells.
 
 use std::sync::Arc;
 
@@ -38,6 +38,7 @@ mod accounts;
 mod addresses;
 mod client;
 mod error;
+mod galleries;
 mod operation;
 mod provision;
 mod removal;
@@ -46,6 +47,7 @@ mod retry_listener;
 mod transport;
 
 pub use addresses::{Addresses, Origin};
+pub use galleries::{Galleries, GalleryKind};
 
 // Azure's arguments of the controller. No doc comment: it would become the text of the command.
 #[derive(Args)]
