@@ -26,6 +26,7 @@ mod program;
 mod progress;
 mod reference;
 pub mod render;
+mod sarif;
 mod schema;
 mod table;
 mod takeover;

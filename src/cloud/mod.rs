@@ -1,7 +1,9 @@
 //! Clients of clouds, behind the small trait that Workers ask through ([`dependency`]); `dependency_tasks` is what they share.
 //!
-//! * [`azure`]: scale sets for the non-zonal pools of Azure;
-//! * [`openstack`]: server groups for the pools of OpenStack that ask for one.
+//! * [`azure`]: scale sets for the non-zonal pools of Azure; images of its galleries;
+//! * [`openstack`]: server groups for the pools of OpenStack that ask for one;
+//! * `aws`, with the feature `live-images`: images of EC2;
+//! * [`image_source`]: who can be asked for images.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +13,13 @@ use clap::{ArgMatches, Command};
 
 use crate::cloud::dependency::Cloud;
 
+#[cfg(feature = "live-images")]
+pub mod aws;
 pub mod azure;
 mod background_task;
 pub mod dependency;
 mod dependency_tasks;
+pub mod image_source;
 pub mod openstack;
 
 /// Namespace and name of a Worker.

@@ -10,12 +10,17 @@ use super::record::{ImageRecord, ImageState, capabilities};
 use super::reference::ImageReference;
 use super::resolution::{FlavorKey, Policy};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
+use crate::capabilities::{are_compatible, intersection, with_defaults};
+use crate::offer::lint::Severity;
+use crate::offer::offered::{OfferedFlavor, OfferedVersion};
 use crate::offer::profile::Profile;
-use crate::provider::explanation::ImageName;
+use crate::provider::explanation::{ImageName, capabilities_text};
 
 /// What is wrong with an image of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImageFinding {
+    /// How bad it is.
+    pub severity: Severity,
     /// Which rule it breaks.
     pub rule: ImageRule,
     /// Image, version and region.
@@ -48,9 +53,46 @@ pub enum ImageRule {
     Region,
     /// The lock has another image.
     Lock,
+    /// Two flavors are for the same machines.
+    Overlap,
 }
 
 impl ImageRule {
+    /// All of them, in their order.
+    pub const ALL: [Self; 9] = [
+        Self::NotAnId,
+        Self::Missing,
+        Self::Unavailable,
+        Self::Deprecated,
+        Self::Owner,
+        Self::Capability,
+        Self::Region,
+        Self::Lock,
+        Self::Overlap,
+    ];
+
+    /// How bad it is to break it. That two flavors overlap can be meant.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        if self == Self::Overlap { Severity::Warning } else { Severity::Error }
+    }
+
+    /// What it is about, in a few words.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::NotAnId => "The cloud has no such names",
+            Self::Missing => "No source has the image",
+            Self::Unavailable => "Machines can't start from the image",
+            Self::Deprecated => "The owner of the image advises against it",
+            Self::Owner => "The owner of the image is not allowed",
+            Self::Capability => "The image can't run what its flavor claims",
+            Self::Region => "A region has no image of a flavor",
+            Self::Lock => "The lock has another image",
+            Self::Overlap => "Two flavors of a version are for the same machines",
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn id(self) -> &'static str {
@@ -63,6 +105,7 @@ impl ImageRule {
             Self::Capability => "capability",
             Self::Region => "region",
             Self::Lock => "lock",
+            Self::Overlap => "overlap",
         }
     }
 }
@@ -100,6 +143,7 @@ pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, poli
     }
     let mut checker = Checker { profile, catalogue, locked, policy, realm, definitions, check: ImageCheck::default() };
     for version in offer.images.iter().filter(|version| !version.is_expired()) {
+        checker.overlaps(version);
         for flavor in &version.flavors {
             let at = |region| Listed {
                 image: &version.image,
@@ -147,12 +191,37 @@ impl Checker<'_> {
     fn find(&mut self, rule: ImageRule, listed: &Listed<'_>, id: &str, reason: String) {
         let region = listed.region.map(|region| format!(" in {region}")).unwrap_or_default();
         self.check.findings.push(ImageFinding {
+            severity: rule.severity(),
             rule,
             subject: format!("{} {}{region}", listed.image, listed.version),
             path: listed.path.to_owned(),
             id: id.to_owned(),
             reason,
         });
+    }
+
+    /// Two flavors that fit the same machines: which image these get, the order of capabilities decides.
+    fn overlaps(&mut self, version: &OfferedVersion) {
+        let definitions = self.definitions;
+        // In the old format a version has one image for each architecture.
+        if definitions.is_empty() {
+            return;
+        }
+        for (position, flavor) in version.flavors.iter().enumerate() {
+            let overlaps = |(_, other): &(usize, &OfferedFlavor)| {
+                meet(flavor, other) && are_compatible(&flavor.capabilities, &other.capabilities, definitions)
+            };
+            let Some((first, other)) = version.flavors.iter().take(position).enumerate().find(overlaps) else {
+                continue;
+            };
+            let [ours, theirs] = [flavor, other].map(|flavor| with_defaults(&flavor.capabilities, definitions));
+            let shared = capabilities_text(&intersection(&ours, &theirs));
+            let reason =
+                format!("machines with {shared} fit flavor {first} as well; the order of capabilities decides");
+            let (image, version) = (version.image.as_str(), version.version.as_str());
+            let listed = Listed { image, version, region: None, path: &flavor.path, claims: &flavor.capabilities };
+            self.find(ImageRule::Overlap, &listed, "", reason);
+        }
     }
 
     fn image(&mut self, listed: &Listed<'_>, name: &ImageName) {
@@ -208,4 +277,10 @@ impl Checker<'_> {
             self.find(ImageRule::Lock, listed, &reference.value, format!("the lock has {other}"));
         }
     }
+}
+
+/// Whether both flavors have an image in the same region.
+fn meet(a: &OfferedFlavor, b: &OfferedFlavor) -> bool {
+    let anywhere = a.anywhere.is_some() || b.anywhere.is_some();
+    anywhere || a.by_region.keys().any(|region| b.by_region.contains_key(region))
 }

@@ -12,6 +12,7 @@
 //! * [`reference`](mod@reference): how clouds call an image; [`record`]: an image with what is known about it;
 //! * [`sources`]: listings that clouds' own tools print, and Garden Linux publishes; [`catalogue`]: all of them together;
 //! * [`versions`]: ranges of versions; [`pattern`]: names with variables; [`lookup`]: which names mean which version and flavor;
+//! * [`query`]: what a cloud is asked for, where files are made by `images fetch`;
 //! * [`resolution`]: the image of a flavor, and why the others are not;
 //! * [`lock`]: what was resolved first, and what has become newer since; [`lock_file`]: as a document;
 //! * [`fill`], [`check`], [`unused`], [`fn@promotion::promote`]: what follows from it.
@@ -26,6 +27,7 @@ pub mod lock_file;
 pub mod lookup;
 pub mod pattern;
 pub mod promotion;
+pub mod query;
 pub mod record;
 pub mod reference;
 pub mod resolution;

@@ -91,6 +91,7 @@ impl Template {
     /// When they are too long.
     pub fn pattern(&self, values: &BTreeMap<String, String>) -> Result<Pattern, TemplateError> {
         let (mut prefix, mut is_prefix, mut expression) = (String::new(), true, String::from(r"\A(?s:"));
+        let (mut before_version, mut after_version) = (String::new(), None);
         for piece in &self.0 {
             let literal = match piece {
                 Piece::Literal(text) => Some(text),
@@ -103,12 +104,27 @@ impl Template {
                 (_, Some(literal)) => expression.push_str(&regex::escape(literal)),
                 (_, None) => expression.push_str(".*"),
             }
+            let filter = after_version.as_mut().unwrap_or(&mut before_version);
+            match (piece, literal) {
+                (Piece::Version, _) => after_version = Some(String::new()),
+                (_, Some(literal)) => filter.push_str(&escaped(literal)),
+                (_, None) => filter.push('*'),
+            }
             is_prefix &= literal.is_some();
             prefix.push_str(literal.filter(|_| is_prefix).map_or("", String::as_str));
         }
         expression.push_str(r")\z");
-        Ok(Pattern { prefix, expression: Regex::new(&expression).map_err(|_| TemplateError::TooLong)? })
+        Ok(Pattern {
+            prefix,
+            around_version: (before_version, after_version.unwrap_or_default()),
+            expression: Regex::new(&expression).map_err(|_| TemplateError::TooLong)?,
+        })
     }
+}
+
+/// A text that stands for itself where `*` and `?` don't.
+fn escaped(literal: &str) -> String {
+    literal.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?")
 }
 
 fn variable(name: &str, variables: &[&str], position: usize) -> Result<Piece, TemplateError> {
@@ -127,6 +143,8 @@ fn variable(name: &str, variables: &[&str], position: usize) -> Result<Piece, Te
 #[derive(Clone, Debug)]
 pub struct Pattern {
     prefix: String,
+    /// What a cloud is asked for before and after the version, with `*` for any text.
+    around_version: (String, String),
     expression: Regex,
 }
 
@@ -135,6 +153,18 @@ impl Pattern {
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// What a cloud is asked for, with `*` for any text: at least the names of this version, or of those that begin so; of all
+    /// versions without one. Both spellings are named, and `?` is `*`: clouds don't agree whether it may be nothing.
+    #[must_use]
+    pub fn filters(&self, version: Option<&str>) -> Vec<String> {
+        let (before, after) = &self.around_version;
+        let of = |version: &str| format!("{before}{version}*{after}").replace("**", "*");
+        match version {
+            Some(version) => vec![of(&format!("v{}", escaped(version))), of(&escaped(version))],
+            None => vec![of("")],
+        }
     }
 
     /// The version that a name is about, without `v`; nothing if it is no such name.
@@ -167,6 +197,14 @@ mod tests {
         ] {
             assert_eq!(version(template, os, name), found, "{name}");
         }
+    }
+
+    #[test]
+    fn a_cloud_is_asked_for_both_spellings_of_a_version() {
+        let template = Template::parse("capa-ami-{{.OS}}-?{{.K8sVersion}}-*", &["OS"]).unwrap();
+        let pattern = template.pattern(&BTreeMap::from([("OS".to_owned(), "a*b".to_owned())])).unwrap();
+        assert_eq!(pattern.filters(Some("1.35")), [r"capa-ami-a\*b-*v1.35*-*", r"capa-ami-a\*b-*1.35*-*"]);
+        assert_eq!(pattern.filters(None), [r"capa-ami-a\*b-*-*"]);
     }
 
     #[test]

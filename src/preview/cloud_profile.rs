@@ -13,6 +13,7 @@ use crate::api::gardener::{CloudProfile, ProfileObject, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_large, decode_lenient, to_go_json};
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::provider::Providers;
+use crate::worker::class_images::ImagePolicy;
 
 /// One CloudProfile, as a document and decoded.
 #[derive(Debug)]
@@ -58,6 +59,7 @@ impl SharedCloudProfile {
 #[derive(Debug, Default)]
 pub struct CloudProfiles {
     providers: Providers,
+    image_policy: ImagePolicy,
     hasher: RandomState,
     known: Mutex<HashMap<u64, Vec<Arc<SharedCloudProfile>>>>,
     steps: Mutex<HashMap<(usize, usize), Arc<ProfileStep>>>,
@@ -68,6 +70,18 @@ impl CloudProfiles {
     #[must_use]
     pub fn new(providers: Providers) -> Self {
         Self { providers, ..Self::default() }
+    }
+
+    /// The same for a controller that does this where the image of a class changes.
+    #[must_use]
+    pub fn with_image_policy(self, image_policy: ImagePolicy) -> Self {
+        Self { image_policy, ..self }
+    }
+
+    /// What the controller does where the image of a class changes.
+    #[must_use]
+    pub fn image_policy(&self) -> ImagePolicy {
+        self.image_policy
     }
 
     /// The providers that plan from the profiles.

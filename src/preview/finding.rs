@@ -25,6 +25,8 @@ pub enum FindingKind {
     CouldNotBePlanned,
     /// A class changes under its name: old nodes stay, new ones differ.
     NewNodesDiffer,
+    /// The image changes and the class keeps the one that it was made with, because the controller pins images.
+    ImagePinned,
     /// Surge and unavailability are both 0: a node goes before another one comes.
     SurgeAndUnavailableZero,
     /// Fewer machines are allowed than there are.
@@ -64,6 +66,7 @@ impl FindingKind {
             | Self::RollPace
             | Self::CapacityUnknown
             | Self::Paused
+            | Self::ImagePinned
             | Self::CouldNotBePlanned
             | Self::Presumed
             | Self::Maintenance => Severity::Notice,

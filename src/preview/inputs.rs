@@ -13,6 +13,7 @@ use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::api::secret::Secrets;
 use crate::provider::Providers;
 use crate::shoot::Reservation;
+use crate::worker::class_images::ImagePolicy;
 
 /// The inputs of one Worker.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Inputs {
     pub secrets: Arc<Secrets>,
     /// Who may plan it.
     pub providers: Providers,
+    /// What the controller does where the image of a class changes.
+    pub image_policy: ImagePolicy,
     /// Where the Worker is made from its Shoot: how. Until it is compared, the Shoot is as it was written then, and the Worker has
     /// only its name and type.
     pub made_from_shoot: Option<Arc<ShootSource>>,
@@ -119,6 +122,7 @@ impl Inputs {
             cloud_profile: member("cloudProfile").map(|profile| profiles.share(profile)).transpose()?,
             secrets: Arc::new(secrets),
             providers: profiles.providers(),
+            image_policy: profiles.image_policy(),
             made_from_shoot: None,
         })
     }

@@ -11,6 +11,7 @@ use crate::api::gotext::json::DecodeError;
 use crate::provider::{WorkerContext, WorkerError};
 use crate::shoot::ShootError;
 use crate::worker::changes::class_document;
+use crate::worker::class_images::ImagePolicy;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 
@@ -51,6 +52,8 @@ pub(super) struct RenderedPools {
     pub(crate) order: Vec<String>,
     /// Pools that can't be planned. They keep what they have.
     pub(crate) failed_pools: BTreeMap<String, Failure>,
+    /// Pools with a class that keeps the image that it was made with, and what is to be said of it.
+    pub(crate) pinned_pools: BTreeMap<String, String>,
 }
 
 /// Plans the Worker and renders its objects over those there are, and over what the `cloud` has, where that is known.
@@ -61,7 +64,8 @@ pub(super) fn render_pools(
 ) -> Result<RenderedPools, Failure> {
     let context = worker_context(inputs)?;
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type)?;
-    let desired = DesiredState::new(provider, context, cloud.map_or(CloudView::Context, CloudView::Described))?;
+    let desired = DesiredState::new(provider, context, cloud.map_or(CloudView::Context, CloudView::Described))?
+        .with_images(provider, inputs.image_policy, live);
     let plan = &desired.plan;
     let mut rendered = RenderedPools::default();
     for machine in plan.machines() {
@@ -78,6 +82,10 @@ pub(super) fn render_pools(
         };
         rendered.order.push(wanted.name.0.clone());
         rendered.placements.insert(wanted.name.0.clone(), placement);
+    }
+    if inputs.image_policy == ImagePolicy::Pin {
+        let pinned = desired.image_drifts().map(|(pool, text)| (pool.to_owned(), text.to_owned()));
+        rendered.pinned_pools = pinned.collect();
     }
     rendered.failed_pools = plan
         .errors()

@@ -17,6 +17,7 @@ use crate::api::gardener::Worker;
 use crate::api::secret::SecretContent;
 use crate::provider::Providers;
 use crate::shoot::{Garden, Reservation, Surroundings, is_stored, stored_shoot, worker};
+use crate::worker::class_images::ImagePolicy;
 
 impl Inputs {
     /// The inputs of a Shoot as it is written or stored. Its Worker is made when it is compared.
@@ -37,6 +38,7 @@ impl Inputs {
             cloud_profile: Some(profile),
             secrets: Arc::default(),
             providers,
+            image_policy: ImagePolicy::default(),
             made_from_shoot: Some(source),
         }
     }

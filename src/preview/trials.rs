@@ -264,6 +264,7 @@ impl<'a> Trials<'a> {
             cloud_profile,
             secrets: Arc::new(secrets),
             providers: self.old.providers,
+            image_policy: self.old.image_policy,
             made_from_shoot: None,
         })
     }

@@ -98,6 +98,11 @@ impl ClassImages {
         self.to_record.get(deployment).map(String::as_str)
     }
 
+    /// Pools with a class that was made with another image than the CloudProfile has, and what becomes of it.
+    pub fn drifts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.drifts.iter().flatten().map(|(pool, text)| (pool.as_str(), text.as_str()))
+    }
+
     /// The condition `ImageDrift`; where nobody looks, one that was written before is not true for ever. `present` are the
     /// recorded conditions.
     #[must_use]
@@ -107,7 +112,7 @@ impl ClassImages {
             let why = "The controller runs without --image-drift and --pin-images.";
             return Condition::unknown(of_type, "NotCompared", why).in_place_of_recorded(present);
         };
-        let drifts: Vec<String> = drifts.values().cloned().collect();
+        let drifts: Vec<String> = drifts.iter().map(|(pool, text)| format!("pool {pool:?}: {text}")).collect();
         Some(match drifts.is_empty() {
             true => Condition::unmet(of_type, "ImagesUnchanged", "Every class has the image that it was made with."),
             false => Condition::met(of_type, "ImageChanged", listed(&drifts, MOST_OF_FAILURE)),
@@ -149,6 +154,6 @@ fn text_of(machine: &MachinePlan, policy: ImagePolicy, recorded: &Image, wanted:
         ImagePolicy::Pin => "keeps it until it is replaced",
         ImagePolicy::Follow | ImagePolicy::Report => "gives that to new nodes",
     };
-    let (pool, class) = (&machine.deployment.pool_name, &machine.deployment.class_name.0);
-    format!("pool {pool:?}: class {class} was made with {made_with}, the CloudProfile has {profile}; the class {what}")
+    let class = &machine.deployment.class_name.0;
+    format!("class {class} was made with {made_with}, the CloudProfile has {profile}; the class {what}")
 }

@@ -16,7 +16,8 @@ use crate::api::gardener::{Cluster, MachineDeploymentStatus, Worker};
 use crate::api::secret::Secrets;
 use crate::provider::{Dependencies, MachinePlan, Provider, WorkerContext, WorkerError};
 use crate::worker::changes::{MachineChanges, Write, changes, replica_rules};
-use crate::worker::class_images::{ClassImages, ImagePolicy};
+use crate::worker::class_images::{self, ClassImages, ImagePolicy};
+use crate::worker::class_inputs::annotate;
 use crate::worker::conditions::Condition;
 use crate::worker::decode;
 use crate::worker::deployment::wanted_document;
@@ -88,6 +89,11 @@ impl<'a> DesiredState<'a> {
         self
     }
 
+    /// Pools with a class that was made with another image than the CloudProfile has, and what becomes of it.
+    pub fn image_drifts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.class_images.drifts()
+    }
+
     /// The condition that tells of changed images.
     #[must_use]
     pub fn image_drift(&self) -> Option<Condition> {
@@ -125,7 +131,13 @@ impl<'a> DesiredState<'a> {
         let metadata = &self.context.worker.metadata;
         let [name, namespace] = [&metadata.name, &metadata.namespace].map(|name| name.as_deref().unwrap_or_default());
         let rules = replica_rules(&self.context, live);
-        wanted_document(name, namespace, &machine.deployment, live.deployments.get(&machine.deployment.name.0), rules)
+        let deployment = &machine.deployment;
+        let live = live.deployments.get(&deployment.name.0);
+        let mut wanted = wanted_document(name, namespace, deployment, live, rules);
+        if let Some(image) = self.class_images.to_record(&deployment.name.0) {
+            annotate(&mut wanted, class_images::ANNOTATION, image);
+        }
+        wanted
     }
 
     /// Compares it with what exists. `now` is the time that a new class is recorded with.

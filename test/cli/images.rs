@@ -1,8 +1,10 @@
 //! `images` as a person uses it: docs/images.md from its first command to its last, and files that are wrong.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use gardener_extension_worker::api::gotext::yaml;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -146,6 +148,16 @@ fn a_file_of_a_gigabyte_is_refused_before_it_is_read() {
 }
 
 #[test]
+fn standard_input_without_an_end_is_not_read_to_its_end() {
+    let folder = folder();
+    // A gigabyte of spaces, as a pipe: nobody knows its size before.
+    let script =
+        "head -c 1073741824 /dev/zero | tr '\\0' ' ' | gardener-extension-worker images list --source -; echo $?";
+    let told = "-: more than the 256 MiB that are read of a file\n3\n";
+    assert!(shell(&folder, script).ends_with(told));
+}
+
+#[test]
 fn a_lock_is_written_as_a_whole_or_not_at_all() {
     let folder = folder();
     let update =
@@ -219,6 +231,105 @@ fn fill_writes_a_profile_in_the_format_that_it_has() {
 }
 
 #[test]
+fn fill_writes_azure_profiles_of_the_old_format() {
+    let folder = folder();
+    let legacy = Path::new(env!("CARGO_MANIFEST_DIR")).join("example/cloudprofiles/azure-legacy.yaml");
+    std::fs::copy(legacy, folder.path().join("old.yaml")).unwrap();
+    let fill = |more: &[&str]| {
+        images(&folder, &[&["fill", "old.yaml", "--where", "variant=gardener_prod"], &SOURCE[..], more].concat(), "")
+    };
+    // The old format can't tell generations apart: a person has to.
+    let both = fill(&[]);
+    assert_eq!((both.code, both.stdout.as_str()), (3, ""), "{}", both.stderr);
+    assert!(both.stderr.contains("are the same to this profile"), "{}", both.stderr);
+    let filled = fill(&["--where", "generation=gen2"]);
+    assert_eq!(filled.code, 0, "{}", filled.stderr);
+    let profile: Value = yaml::documents(&filled.stdout).unwrap().remove(0);
+    let core = &profile["spec"]["machineImages"][0]["versions"][0];
+    assert_eq!((&core["version"], &core["architectures"]), (&json!("2002.1.0"), &json!(["amd64", "arm64"])));
+    let gallery =
+        |image: &str| format!("/CommunityGalleries/gardenlinux-public-example/Images/{image}/Versions/2002.1.0");
+    let version = |image: &str| json!({"version": "2002.1.0", "acceleratedNetworking": true, "communityGalleryImageID": gallery(image)});
+    let mut arm64 = version("gardenlinux-arm64-gen2");
+    arm64["architecture"] = "arm64".into();
+    let versions = profile["spec"]["providerConfig"]["machineImages"][0]["versions"].as_array().unwrap();
+    assert_eq!(versions[..2], [version("gardenlinux-gen2"), arm64]);
+    std::fs::write(folder.path().join("new.yaml"), &filled.stdout).unwrap();
+    let mut diff = command(&["cloudprofile", "diff", "old.yaml", "new.yaml", "-o", "json"]);
+    diff.current_dir(folder.path());
+    let diff = outcome(diff, "").json();
+    let combinations = diff["combinations"].as_array().unwrap();
+    assert!(!combinations.is_empty() && combinations.iter().all(|change| change["version"] == "2002.1.0"), "{diff}");
+}
+
+#[test]
+fn question_only_images_of_versions_that_a_profile_lists_are_resolved_on_request() {
+    let folder = folder();
+    let profile = ["--cloudprofile", "example/images/profiles/aws.yaml"];
+    let sources = ["--source", "example/images/release-2001.2", "--where", "variant=gardener_prod"];
+    let resolved = |more: &[&str]| {
+        let shown = images(&folder, &[&["resolve", "-o", "json"], &SOURCE[..], &sources, more].concat(), "").json();
+        let versions = |flavor: &Value| format!("{} {}", flavor["provider"], flavor["version"]).replace('"', "");
+        shown["flavors"].as_array().unwrap().iter().map(versions).collect::<BTreeSet<_>>()
+    };
+    assert!(resolved(&[]).len() > 8, "two releases for five clouds");
+    assert_eq!(resolved(&profile), BTreeSet::from(["aws 2001.2.0".to_owned()]));
+}
+
+#[test]
+fn check_names_the_lines_of_errors_for_code_scanning() {
+    let folder = folder();
+    let check = |more: &[&str]| {
+        images(&folder, &[&["check", "example/images/profiles/aws.yaml"], &SOURCE[..], more].concat(), "")
+    };
+    let shown = check(&["-o", "sarif"]);
+    assert_eq!(shown.code, 1, "{}", shown.stderr);
+    let run = shown.json()["runs"][0].clone();
+    let ids: Vec<&str> =
+        run["tool"]["driver"]["rules"].as_array().unwrap().iter().map(|rule| rule["id"].as_str().unwrap()).collect();
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/images.md")).unwrap();
+    assert!(
+        ids.iter().all(|id| page.contains(&format!("| `{id}`")) || page.contains(&format!("`, `{id}` |"))),
+        "{ids:?}"
+    );
+    let text = std::fs::read_to_string(folder.path().join("example/images/profiles/aws.yaml")).unwrap();
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 4, "{run}");
+    for result in results {
+        assert_eq!(
+            (&result["level"], &ids[result["ruleIndex"].as_u64().unwrap() as usize]),
+            (&json!("error"), &"missing")
+        );
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "example/images/profiles/aws.yaml");
+        let line = place["region"]["startLine"].as_u64().unwrap() as usize;
+        let flavor = text.lines().nth(line - 1).unwrap();
+        assert!(flavor.contains("capabilities:") || flavor.trim_start().starts_with('-'), "{line}: {flavor}");
+    }
+}
+
+#[test]
+fn flavors_for_the_same_machines_are_a_warning() {
+    let folder = folder();
+    let path = folder.path().join("example/images/profiles/azure.yaml");
+    let profile = std::fs::read_to_string(&path).unwrap();
+    let check = |profile: &str| {
+        std::fs::write(folder.path().join("azure.yaml"), profile).unwrap();
+        let source = ["--source", "example/images/release-2001.2", "--at", "2026-11-22"];
+        images(&folder, &[&["check", "azure.yaml"], &source[..]].concat(), "")
+    };
+    assert!(!check(&profile).stdout.contains("overlap"));
+    // The flavor of gen1 says nothing of its generation, in both halves: it is for gen2 as well.
+    let open = profile.replacen("        hypervisorType:\n        - gen1\n", "", 1);
+    let open = open.replacen("            hypervisorType:\n            - gen1\n", "", 1);
+    let shown = check(&open);
+    assert_eq!(shown.code, 0, "a warning is no error: {}", shown.stdout);
+    assert!(shown.stdout.contains("1 finding"), "{}", shown.stdout);
+    let told = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("overlap gardenlinux 2001.2.0"), "{told}");
+}
+
+#[test]
 fn promote_takes_what_was_there_for_some_days() {
     let folder = folder();
     let locked = "example/images/images.lock"; // on 2026-10-06
@@ -275,6 +386,30 @@ fn images_prints_what_is_described() {
     let updated = json(&[&["update", "--dry-run"], &SOURCE[..]].concat(), "");
     assert_eq!((&updated["schema"], &updated["written"]), (&json!("images-lock/v1"), &json!(false)));
     assert_described(&[updated], "images update -o json");
+    let fill = |more: &[&str]| json(&[&["fill", "example/images/profiles/aws.yaml"], more].concat(), "");
+    std::fs::write(folder.path().join("other.lock"), lock.replace("ami: ami-0", "ami: ami-1")).unwrap();
+    // One image in one region only, and one for machines that the profile does not have.
+    let image = |id: &str, region: &str, architecture: &str| {
+        json!({"provider": "aws", "region": region, "reference": {"ami": id}, "image": "os", "version": "1.0.0",
+            "facts": {"architecture": [architecture]}})
+    };
+    let images_of_os = [
+        image("ami-00000001", "eu-central-1", "amd64"),
+        image("ami-00000002", "eu-west-1", "amd64"),
+        image("ami-00000003", "eu-central-1", "arm64"),
+        image("ami-00000004", "eu-central-1", "riscv64"),
+    ];
+    let list = json!({"kind": "ImageList", "images": images_of_os});
+    std::fs::write(folder.path().join("incomplete.yaml"), list.to_string()).unwrap();
+    let mut filled = [
+        fill(&["--lock", "other.lock", "--replace", "--classification", "supported"]),
+        fill(&["--source", "incomplete.yaml", "--at", "2026-11-22"]),
+    ];
+    assert_eq!(filled[0]["profiles"][0]["cloudProfile"]["kind"], "CloudProfile");
+    for document in &mut filled {
+        document["profiles"][0]["cloudProfile"] = json!("a whole CloudProfile");
+    }
+    assert_described(&filled, "images fill -o json");
     let checked = json(&[&["check", "example/images/profiles/aws.yaml"], &SOURCE[..]].concat(), "");
     assert_eq!(checked["profiles"][0]["findings"][0]["rule"], "missing");
     assert_described(&[checked], "images check -o json");

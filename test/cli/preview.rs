@@ -50,6 +50,35 @@ impl Pair {
     }
 }
 
+/// A gallery has the version anew: the same version has another image.
+const REBUILT: (&str, &str) = ("gardenlinux-gen2/Versions/1877.3.0", "gardenlinux-gen2-rebuilt/Versions/1877.3.0");
+
+#[test]
+fn a_controller_that_pins_images_keeps_those_of_classes_that_stay() {
+    let findings = |replacements: Replacements<'_>, options: &[&str]| {
+        let shown = Pair::new(replacements).preview(&[&["-o", "json"], options].concat());
+        let worker = &shown.json()["workers"][0];
+        let kinds = worker["findings"].as_array().unwrap().iter();
+        let kinds = kinds.filter_map(|finding| {
+            finding["kind"].as_str().map(|kind| (kind.to_owned(), finding["message"].to_string()))
+        });
+        (shown.code, kinds.collect::<std::collections::BTreeMap<_, _>>())
+    };
+    let (code, follows) = findings(&[REBUILT], &[]);
+    assert!(code == 4 && follows.contains_key("new-nodes-differ"), "{follows:?}");
+    let (code, pins) = findings(&[REBUILT], &["--pin-images"]);
+    assert!(code < 4 && !pins.contains_key("new-nodes-differ"), "{code} {pins:?}");
+    let told = &pins["image-pinned"];
+    assert!(told.contains("gardenlinux-gen2/Versions") && told.contains("gardenlinux-gen2-rebuilt/Versions"), "{told}");
+    assert!(told.contains("keeps it until it is replaced"), "{told}");
+    // A class that is replaced has nothing to keep.
+    let rolls = [REBUILT, ROLL[0]];
+    let (code, rolled) = findings(&rolls, &["--pin-images"]);
+    let (same_code, same) = findings(&rolls, &[]);
+    let of_rolled = |findings: &std::collections::BTreeMap<String, String>| findings.get("roll-pace").cloned();
+    assert_eq!((code, same_code, of_rolled(&rolled)), (5, 5, of_rolled(&same)));
+}
+
 #[test]
 fn a_table() {
     let shown = Pair::new(ROLL).preview(&[]);

@@ -75,6 +75,9 @@ fn a_kept_answer_is_the_same_byte_for_byte() {
     assert!(!shown.contains("kept"), "{shown}");
     // Nor is anything with other flags or another profile.
     same(&["--presume", "reservation-by-machine-type"], "another flag");
+    let (code, shown, _) = same(&["--pin-images"], "a controller that pins images");
+    assert_eq!((code, shown.matches("new-nodes-differ").count()), (0, 0), "{shown}");
+    assert!(shown.matches("image-pinned").count() > 4, "{shown}");
     landscape.write("old.yaml", &landscape.read("old.yaml").replace("greatest:1592.9.0", "latest:1592.9.0"));
     same(&[], "another profile");
     landscape.write("new.yaml", &landscape.read("new.yaml").replace("newest:", "last:"));

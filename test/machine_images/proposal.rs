@@ -1,17 +1,20 @@
-//! The proposal's goals, stories and open questions; each test is named after one.
+//! The proposal's goals, stories and open questions; each test is named after one. What concerns the commands is in `test/cli/images.rs`.
 
+use gardener_extension_worker::images::catalogue::Catalogue;
 use gardener_extension_worker::images::lock::{Cause, UpdatePolicy};
 use gardener_extension_worker::images::lock_file::{self, LockDocument};
 use gardener_extension_worker::images::promotion::promote;
+use gardener_extension_worker::images::resolution::{Policy, resolve};
+use gardener_extension_worker::images::sources::{ImageList, read};
 use serde_json::json;
 
-use crate::amis::{ami, at, catalogue, explained, ids, locked, lookup, resolved, with};
+use crate::amis::{ami, at, catalogue, explained, ids, locked, lookup, policy, resolved, with};
 
 const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
 const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
 
 #[test]
-fn all_machines_of_a_version_get_the_same_ami_also_later_ones() {
+fn goal_all_machines_of_a_version_get_the_same_ami_also_later_ones() {
     let first = [ami("a", V1, "2026-09-22")];
     let both = [first[0].clone(), ami("b", V2, "2026-11-18")];
     let mut lock = locked(&first);
@@ -21,7 +24,7 @@ fn all_machines_of_a_version_get_the_same_ami_also_later_ones() {
 }
 
 #[test]
-fn the_order_of_a_listing_does_not_matter() {
+fn goal_the_choice_is_deterministic_whatever_the_order_of_a_listing() {
     let amis = [ami("c", V2, "2026-11-18"), ami("a", V1, "2026-09-22"), ami("b", V2, "2026-11-18")];
     let answer = explained(&amis, json!({}));
     assert_eq!(
@@ -34,7 +37,7 @@ fn the_order_of_a_listing_does_not_matter() {
 }
 
 #[test]
-fn an_upgrade_is_announced_and_happens_on_request() {
+fn goal_an_upgrade_is_announced_and_happens_on_request() {
     let both = [ami("a", V1, "2026-09-22"), ami("b", V2, "2026-11-18")];
     let mut lock = locked(&both[..1]);
     let catalogue = catalogue(&both);
@@ -47,7 +50,7 @@ fn an_upgrade_is_announced_and_happens_on_request() {
 }
 
 #[test]
-fn a_cve_is_rolled_out_within_one_kubernetes_version() {
+fn goal_a_cve_is_rolled_out_within_one_kubernetes_version() {
     let next = [
         ami("a", V1, "2026-09-22"),
         ami("b", V2, "2026-11-18"),
@@ -66,7 +69,7 @@ fn a_cve_is_rolled_out_within_one_kubernetes_version() {
 }
 
 #[test]
-fn public_and_own_images_are_found_by_their_owners() {
+fn goal_public_and_own_images_are_found_by_their_owners() {
     let amis = [
         ami("a", V1, "2026-09-22"),
         with(ami("b", V2, "2026-11-18"), json!({"OwnerId": "222222222222", "Public": true})),
@@ -79,6 +82,39 @@ fn public_and_own_images_are_found_by_their_owners() {
         explained(&amis, json!({}))[0],
         "ubuntu-24.04 1.34.2 (amd64): a chosen: the newest; b its owner \"222222222222\" is not allowed"
     );
+}
+
+#[test]
+fn goal_air_gapped_a_file_that_was_fetched_answers_as_the_cloud_did() {
+    let amis = [
+        with(ami("a", V1, "2026-09-22"), json!({"BootMode": "uefi", "Tags": [{"Key": "channel", "Value": "stable"}]})),
+        with(ami("b", V2, "2026-11-18"), json!({"DeprecationTime": "2026-11-20T00:00:00.000Z"})),
+        with(ami("c", V2, "2026-11-19"), json!({"State": "pending"})),
+    ];
+    let cloud = catalogue(&amis);
+    let file = serde_json::to_value(ImageList::new(cloud.images())).unwrap();
+    let kept = Catalogue::new(vec![read(&file, None).unwrap()]).unwrap();
+    let answers = |catalogue: &Catalogue| {
+        let lookup = lookup(json!({"facts": ["bootMode"], "filters": [{"name": "tag:channel", "values": ["stable"]}]}));
+        resolved(catalogue, &lookup).iter().map(|resolved| format!("{resolved:?}")).collect::<Vec<_>>()
+    };
+    assert!(!answers(&cloud).is_empty());
+    assert_eq!(answers(&cloud), answers(&kept));
+}
+
+#[test]
+fn question_an_organisation_restricts_owners_whatever_a_lookup_allows() {
+    let amis = [ami("a", V1, "2026-09-22"), with(ami("b", V2, "2026-11-18"), json!({"OwnerId": "222222222222"}))];
+    let catalogue = catalogue(&amis);
+    let lookups = [lookup(json!({"owners": ["111111111111", "222222222222"]}))];
+    let chosen = |owners: &[&str]| {
+        let owners = owners.iter().map(|owner| (*owner).to_owned()).collect();
+        let resolved = resolve(&catalogue, &lookups, &Policy { owners, ..policy() });
+        resolved[0].chosen().map(|image| image.owner.clone())
+    };
+    assert_eq!(chosen(&[]).as_deref(), Some("222222222222"));
+    assert_eq!(chosen(&["111111111111"]).as_deref(), Some("111111111111"));
+    assert_eq!(chosen(&["333333333333"]), None);
 }
 
 #[test]
@@ -127,7 +163,7 @@ fn story_an_image_reaches_production_after_days_in_development() {
 }
 
 #[test]
-fn the_same_flavor_in_two_accounts_is_decided_by_date_and_id() {
+fn question_the_same_flavor_in_two_accounts_is_decided_by_date_and_id() {
     let amis = [with(ami("b", V1, "2026-09-22"), json!({"OwnerId": "222222222222"})), ami("a", V1, "2026-09-22")];
     let owners = json!({"owners": ["111111111111", "222222222222"]});
     assert_eq!(
@@ -137,7 +173,7 @@ fn the_same_flavor_in_two_accounts_is_decided_by_date_and_id() {
 }
 
 #[test]
-fn a_deleted_ami_is_reported_and_replaced_on_update() {
+fn question_a_deleted_ami_is_reported_and_replaced_on_update() {
     let amis = [ami("a", V1, "2026-09-22"), ami("b", V2, "2026-11-18")];
     let mut lock = locked(&amis[1..]);
     let rest = catalogue(&amis[..1]);
@@ -148,7 +184,7 @@ fn a_deleted_ami_is_reported_and_replaced_on_update() {
 }
 
 #[test]
-fn only_versions_in_the_range_are_resolved() {
+fn question_only_versions_in_the_range_are_resolved() {
     let amis = ["v1.32.9", "v1.33.0", "1.35.9", "v1.36.0"].map(|version| {
         ami(&version.replace(['v', '.'], ""), &format!("capa-ami-ubuntu-24.04-{version}-1"), "2026-09-22")
     });

@@ -10,7 +10,7 @@ pub(super) mod diff;
 mod lint;
 mod matrix;
 mod minimize;
-mod source;
+pub(super) mod source;
 mod versions;
 mod written;
 

@@ -62,12 +62,27 @@ pub(super) struct Found {
     pub(super) source: String,
     /// `CloudProfile` or `NamespacedCloudProfile`.
     pub(super) kind: &'static str,
-    /// The lines of its members in the file, and where it stands there: `items[2].` in a list.
-    pub(super) places: Option<(Places, String)>,
+    /// Where it stands in the file.
+    pub(super) place: Option<Place>,
     /// The CloudProfile; of a NamespacedCloudProfile the merged one, unless it comes with its parent.
     pub(super) document: Value,
     /// The CloudProfile that it extends.
     pub(super) parent: Option<Rc<Value>>,
+}
+
+/// Where an object stands in its file.
+#[derive(Clone)]
+pub(in crate::cli) struct Place {
+    lines: Places,
+    /// `items[2].` in a list.
+    prefix: String,
+}
+
+impl Place {
+    /// The line of a member.
+    pub(in crate::cli) fn line_of(&self, path: &str) -> Option<usize> {
+        self.lines.line_of(&format!("{}{path}", self.prefix))
+    }
 }
 
 impl OneSource {
@@ -177,24 +192,30 @@ fn profiles(
     parent: Option<&Rc<Value>>,
 ) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
-    // Documents that are no mappings have no places.
-    let mappings = documents.into_iter().filter(Value::is_object);
-    for (position, document) in mappings.enumerate() {
-        for (prefix, document) in items(document) {
-            let places = places.get(position).cloned().map(|places| (places, prefix));
-            let (kind, document, places, parent) = match (document["kind"].as_str(), parent) {
-                (Some(CLOUD_PROFILE), _) => (CLOUD_PROFILE, document, places, None),
-                (Some(NAMESPACED), Some(parent)) => {
-                    is_parent(parent, &document)?;
-                    (NAMESPACED, document, places, Some(Rc::clone(parent)))
-                }
-                (Some(NAMESPACED), None) => (NAMESPACED, merged(&document)?, None, None),
-                _ => continue,
-            };
-            found.push(Found { source: source.to_owned(), kind, places, document, parent });
-        }
+    for (document, place) in placed(documents, places) {
+        let (kind, document, place, parent) = match (document["kind"].as_str(), parent) {
+            (Some(CLOUD_PROFILE), _) => (CLOUD_PROFILE, document, place, None),
+            (Some(NAMESPACED), Some(parent)) => {
+                is_parent(parent, &document)?;
+                (NAMESPACED, document, place, Some(Rc::clone(parent)))
+            }
+            (Some(NAMESPACED), None) => (NAMESPACED, merged(&document)?, None, None),
+            _ => continue,
+        };
+        found.push(Found { source: source.to_owned(), kind, place, document, parent });
     }
     Ok(found)
+}
+
+/// The objects among documents and in their lists, each with its place where that is known.
+pub(in crate::cli) fn placed(documents: Vec<Value>, places: &[Places]) -> impl Iterator<Item = (Value, Option<Place>)> {
+    // Documents that are no mappings have no places.
+    let mappings = documents.into_iter().filter(Value::is_object).enumerate();
+    mappings.flat_map(|(position, document)| {
+        let lines = places.get(position);
+        let with_place = |(prefix, document)| (document, lines.cloned().map(|lines| Place { lines, prefix }));
+        items(document).into_iter().map(with_place).collect::<Vec<_>>()
+    })
 }
 
 /// The items of a list as `kubectl get` prints it, with the paths at which they stand; else the document itself.

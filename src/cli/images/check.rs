@@ -7,11 +7,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, lock, profiles};
+use crate::cli::cloudprofile::source::Place;
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
+use crate::cli::sarif::{self, SarifResult, SarifRule};
 use crate::cli::table::{Cell, Table, paragraph};
-use crate::cli::terminal::{ASIDE, BAD, GOOD, HEADING, OutputFormat, json, one_of, print, width};
-use crate::images::check::{ImageCheck, check};
+use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width};
+use crate::images::check::{ImageCheck, ImageFinding, ImageRule, check};
+use crate::offer::lint::Severity;
 use crate::offer::profile::Profile;
 use crate::provider::Providers;
 
@@ -20,10 +23,12 @@ use crate::provider::Providers;
 Examples:
   gardener-extension-worker images check example/images/profiles/aws.yaml --source example/images/release-2001.2
   gardener-extension-worker images check profiles/ --lock images.lock --source images/ --owner 111111111111 -o json
+  gardener-extension-worker images check profiles/ --lock images.lock --source images/ -o sarif > findings.sarif
 
 Each image of a version that has not expired must be in a source, available, not deprecated, of an allowed owner, for the
-machines that its flavor claims, in every region of the profile, and the one that the lock has.",
-    &[(Exit::Findings, "something is found")]))]
+machines that its flavor claims, in every region of the profile, and the one that the lock has. Flavors of one version that are for
+the same machines are a warning, which does not count for the exit code.",
+    &[(Exit::Findings, "an error is found")]))]
 pub(super) struct CheckArguments {
     /// Files or folders with CloudProfiles.
     #[arg(value_name = "FILE", required = true)]
@@ -34,7 +39,7 @@ pub(super) struct CheckArguments {
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
     /// How to print.
-    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    #[arg(short, long, value_parser = one_of(&["table", "json", "sarif"]), default_value = "table")]
     output: OutputFormat,
 }
 
@@ -42,23 +47,75 @@ pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::R
     let known = arguments.catalogue.read()?;
     let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?;
     let mut checked = Vec::new();
-    for (source, document) in profiles(&arguments.files)? {
-        let profile = Profile::read(document, providers).with_context(|| source.clone())?;
+    for file in profiles(&arguments.files)? {
+        let profile = Profile::read(file.document, providers).with_context(|| file.source.clone())?;
         let check = check(&profile, &known.catalogue, lock.as_ref(), &known.policy);
-        checked.push((source, profile.name().to_owned(), check));
+        checked.push(Checked { source: file.source, place: file.place, profile: profile.name().to_owned(), check });
     }
-    if arguments.output == OutputFormat::Json {
-        let profiles: Vec<Value> = checked
-            .iter()
-            .map(|(source, name, check)| json!({"file": source, "profile": name, "checked": check.checked, "findings": check.findings}))
-            .collect();
-        print(&json(&json!({"schema": "images-check/v1", "profiles": profiles}))?)?;
-    } else {
-        let texts = checked.iter().map(|(_, name, check)| text(name, check, width()));
-        print(&texts.collect::<Vec<_>>().join("\n"))?;
+    print(&match arguments.output {
+        OutputFormat::Json => json(&document(&checked))?,
+        OutputFormat::Sarif => sarif_text(&checked)?,
+        _ => {
+            let texts = checked.iter().map(|checked| text(&checked.profile, &checked.check, width()));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+    })?;
+    let mut findings = checked.iter().flat_map(|checked| &checked.check.findings);
+    let has_error = findings.any(|finding| finding.severity == Severity::Error);
+    Ok(if has_error { Exit::Findings } else { Exit::Done })
+}
+
+/// A profile with what was found.
+struct Checked {
+    source: String,
+    place: Option<Place>,
+    profile: String,
+    check: ImageCheck,
+}
+
+impl Checked {
+    fn line(&self, finding: &ImageFinding) -> Option<usize> {
+        self.place.as_ref()?.line_of(&finding.path)
     }
-    let is_clean = checked.iter().all(|(_, _, check)| check.findings.is_empty());
-    Ok(if is_clean { Exit::Done } else { Exit::Findings })
+}
+
+fn document(checked: &[Checked]) -> Value {
+    let profile = |checked: &Checked| {
+        let findings = checked.check.findings.iter().map(|finding| {
+            let mut document = json!(finding);
+            if let Some(line) = checked.line(finding) {
+                document["line"] = line.into();
+            }
+            document
+        });
+        let findings: Vec<Value> = findings.collect();
+        json!({"file": checked.source, "profile": checked.profile, "checked": checked.check.checked, "findings": findings})
+    };
+    json!({"schema": "images-check/v1", "profiles": checked.iter().map(profile).collect::<Vec<_>>()})
+}
+
+fn sarif_text(checked: &[Checked]) -> anyhow::Result<String> {
+    let rule = |rule: ImageRule| SarifRule {
+        id: rule.id(),
+        title: rule.title(),
+        help: "docs/images.md#what-check-finds lists the rules.".to_owned(),
+        url: None,
+    };
+    let findings =
+        checked.iter().flat_map(|checked| checked.check.findings.iter().map(move |finding| (checked, finding)));
+    let results = findings.map(|(checked, finding)| {
+        let id = if finding.id.is_empty() { String::new() } else { format!(" {}", finding.id) };
+        SarifResult {
+            rule: finding.rule as usize,
+            level: finding.severity.word(),
+            message: format!("{}{id}: {}", finding.subject, finding.reason),
+            file: &checked.source,
+            line: checked.line(finding),
+            path: &finding.path,
+        }
+    });
+    let results: Vec<SarifResult<'_>> = results.collect();
+    sarif::text(&ImageRule::ALL.map(rule), &results)
 }
 
 fn text(name: &str, check: &ImageCheck, width: usize) -> String {
@@ -70,7 +127,7 @@ fn text(name: &str, check: &ImageCheck, width: usize) -> String {
     let mut table = Table::new(["RULE", "IMAGE", "ID", "WHAT", "WHERE"]);
     for finding in &check.findings {
         table.row([
-            Cell::styled(finding.rule.id(), BAD),
+            Cell::styled(finding.rule.id(), if finding.severity == Severity::Error { BAD } else { CAREFUL }),
             finding.subject.as_str().into(),
             finding.id.as_str().into(),
             finding.reason.as_str().into(),

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, lock, profiles};
 use crate::capabilities::Classification;
 use crate::cli::cloudprofile::diff::text;
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::table::some;
-use crate::cli::terminal::{complain, print, width, yaml};
+use crate::cli::terminal::{OutputFormat, complain, json, one_of, print, width, yaml};
 use crate::images::fill::{FillError, FillSettings, Filled, fill};
 use crate::images::lock::Lock;
 use crate::provider::Providers;
@@ -25,8 +26,8 @@ Examples:
   gardener-extension-worker images fill --lock images.lock --image-version 2002.1.0 --classification supported profiles/
   gardener-extension-worker images fill --source example/images/release-2002.1 --where variant=gardener_prod profiles/
 
-The profiles go to stdout, what was compared to stderr. Nothing is printed where a machine type would get another image than
-before, or none, unless --replace says that it may. Comments of the files are lost.",
+The profiles go to stdout as YAML, what was compared to stderr; -o json has both in one document. Nothing is printed where a
+machine type would get another image than before, or none, unless --replace says that it may. Comments of the files are lost.",
     &[(Exit::Findings, "filled, and a flavor has no image in some region, or fits no machine"),
       (Exit::Hazard, "filled, and machine types get another image under the same version")]))]
 pub(super) struct FillArguments {
@@ -47,6 +48,9 @@ pub(super) struct FillArguments {
     /// Replace images under versions that a profile has: new nodes differ from those that run.
     #[arg(long)]
     replace: bool,
+    /// How to print.
+    #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
+    output: OutputFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -76,24 +80,43 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
         versions: arguments.image_version.clone(),
         replace: arguments.replace,
     };
-    let mut texts = Vec::new();
-    let mut exit = Exit::Done;
+    let mut all = Vec::new();
     // All of them, or none: half of a release is no release.
-    for (source, document) in profiles(&arguments.files)? {
-        let filled = fill(&document, &lock, &settings, providers);
+    for file in profiles(&arguments.files)? {
+        let filled = fill(&file.document, &lock, &settings, providers);
         if let Err(FillError::AnotherImage(diff)) = &filled {
             complain(text(diff, width()).trim_end());
         }
-        let filled = filled.context(source.clone())?;
-        texts.push(yaml(&filled.profile)?);
-        exit = exit.max(say(&source, &filled));
+        all.push((file.source.clone(), filled.context(file.source)?));
     }
-    print(&texts.join("---\n"))?;
-    Ok(exit)
+    if arguments.output == OutputFormat::Json {
+        let profiles: Vec<Value> = all.iter().map(|(source, filled)| document(source, filled)).collect();
+        print(&json(&json!({"schema": "images-fill/v1", "profiles": profiles}))?)?;
+    } else {
+        all.iter().for_each(|(source, filled)| say(source, filled));
+        let texts = all.iter().map(|(_, filled)| yaml(&filled.profile)).collect::<anyhow::Result<Vec<_>>>()?;
+        print(&texts.join("---\n"))?;
+    }
+    Ok(all.iter().map(|(_, filled)| exit_of(filled)).max().unwrap_or(Exit::Done))
+}
+
+/// A filled profile, for JSON.
+fn document(source: &str, filled: &Filled) -> Value {
+    let added = filled.diff.versions.iter().filter(|change| change.before.is_none()).filter_map(|change| {
+        let stage = change.after.as_ref()?.classification.word();
+        Some(json!({"image": change.image, "version": change.version, "stage": stage}))
+    });
+    let missing = filled.missing.iter().map(|(flavor, regions)| json!({"flavor": flavor, "regions": regions}));
+    let left_out = filled.left_out.iter().map(|(flavor, reason)| json!({"flavor": flavor, "reason": reason}));
+    json!({
+        "file": source, "cloudProfile": filled.profile, "added": added.collect::<Vec<_>>(),
+        "combinations": filled.diff.combinations, "compared": filled.diff.compared,
+        "missing": missing.collect::<Vec<_>>(), "leftOut": left_out.collect::<Vec<_>>(),
+    })
 }
 
 /// Says what was filled in, and what is missing.
-fn say(source: &str, filled: &Filled) -> Exit {
+fn say(source: &str, filled: &Filled) {
     complain(&format!("{source}: {}", text(&filled.diff, width()).trim_end()));
     for (flavor, regions) in &filled.missing {
         complain(&format!("{source}: {flavor} has no image in {}", some(regions, NAMED)));
@@ -101,8 +124,11 @@ fn say(source: &str, filled: &Filled) -> Exit {
     for (flavor, reason) in &filled.left_out {
         complain(&format!("{source}: {flavor} is left out: {reason}"));
     }
-    let replaces = filled.diff.is_hazardous();
-    match (replaces, filled.missing.is_empty() && filled.left_out.is_empty()) {
+}
+
+fn exit_of(filled: &Filled) -> Exit {
+    let is_whole = filled.missing.is_empty() && filled.left_out.is_empty();
+    match (filled.diff.is_hazardous(), is_whole) {
         (true, _) => Exit::Hazard,
         (false, false) => Exit::Findings,
         (false, true) => Exit::Done,

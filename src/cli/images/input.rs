@@ -1,5 +1,7 @@
 //! Listings, lookups, locks and CloudProfiles from files.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -8,10 +10,12 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::api::gotext::places::places;
 use crate::api::gotext::yaml;
+use crate::cli::cloudprofile::source::{Place, placed};
 use crate::cli::exit::wrong_usage;
 use crate::cli::forecast::moment;
-use crate::cli::input::{files, objects, text_of_file};
+use crate::cli::input::files;
 use crate::images::catalogue::Catalogue;
 use crate::images::lock::Lock;
 use crate::images::lock_file;
@@ -136,29 +140,54 @@ impl CatalogueArguments {
             }
             ensure!(listings.len() > before, "{}: no listing of images in it", source.path.display());
         }
-        let mut lookups = Vec::new();
-        for file in files(&self.lookups)? {
-            for document in documents(&file.path)?.iter().filter(|document| document["kind"] == "ImageLookup") {
-                lookups.push(Lookup::read(document).with_context(|| file.path.display().to_string())?);
-            }
-        }
+        let lookups = lookups(&self.lookups)?;
         let policy = Policy { now: self.now(), owners: self.owners.clone(), filters: self.filters.clone() };
         Ok(Known { catalogue: Catalogue::new(listings)?, lookups, policy })
     }
 }
 
-/// The documents of a file, unless it is too large.
-pub(super) fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
-    let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or_default();
-    if size > MOST_BYTES {
-        bail!(
-            "{}: {} MiB are more than the {} MiB that are read of a file",
-            path.display(),
-            size >> 20,
-            MOST_BYTES >> 20
-        );
+/// The ImageLookups of files and folders.
+pub(super) fn lookups(paths: &[PathBuf]) -> anyhow::Result<Vec<Lookup>> {
+    let mut lookups = Vec::new();
+    for file in files(paths)? {
+        for document in documents(&file.path)?.iter().filter(|document| document["kind"] == "ImageLookup") {
+            lookups.push(Lookup::read(document).with_context(|| file.path.display().to_string())?);
+        }
     }
-    yaml::documents(&text_of_file(path)?).with_context(|| path.display().to_string())
+    Ok(lookups)
+}
+
+/// The documents of a file.
+pub(super) fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
+    yaml::documents(&text(path)?).with_context(|| path.display().to_string())
+}
+
+/// The text of a file, unless it is too large: that is told by its size where it has one, else while it is read.
+fn text(path: &Path) -> anyhow::Result<String> {
+    let name = || path.display().to_string();
+    let is_stdin = path.as_os_str() == "-";
+    let size = if is_stdin { 0 } else { std::fs::metadata(path).map_or(0, |metadata| metadata.len()) };
+    ensure!(
+        size <= MOST_BYTES,
+        "{}: {} MiB are more than the {} MiB that are read of a file",
+        name(),
+        size >> 20,
+        MOST_BYTES >> 20
+    );
+    let mut text = String::new();
+    let read = if is_stdin {
+        std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text)
+    } else {
+        File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text))
+    };
+    read.with_context(|| format!("{}: can't be read", name()))?;
+    ensure!(
+        text.len() as u64 <= MOST_BYTES,
+        "{}: more than the {} MiB that are read of a file",
+        name(),
+        MOST_BYTES >> 20
+    );
+    Ok(text)
 }
 
 /// A lock; the one that does not exist yet is empty where that is allowed.
@@ -172,14 +201,25 @@ pub(super) fn lock(path: &Path, may_be_new: bool) -> anyhow::Result<Lock> {
     }
 }
 
-/// The CloudProfiles of files and folders, each with its file.
-pub(super) fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
+/// A CloudProfile of a file.
+pub(super) struct ProfileFile {
+    /// The file.
+    pub(super) source: String,
+    pub(super) document: Value,
+    /// Where it stands there.
+    pub(super) place: Option<Place>,
+}
+
+/// The CloudProfiles of files and folders.
+pub(super) fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<ProfileFile>> {
     let mut found = Vec::new();
     for file in files(paths)? {
-        let name = file.path.display().to_string();
-        let objects = text_of_file(&file.path).and_then(|text| objects(&text)).with_context(|| name.clone())?;
-        let profiles = objects.into_iter().filter(|object| object["kind"] == "CloudProfile");
-        found.extend(profiles.map(|profile| (name.clone(), profile)));
+        let source = file.path.display().to_string();
+        let text = text(&file.path)?;
+        let documents = yaml::documents(&text).with_context(|| source.clone())?;
+        let places = places(&text);
+        let profiles = placed(documents, &places).filter(|(object, _)| object["kind"] == "CloudProfile");
+        found.extend(profiles.map(|(document, place)| ProfileFile { source: source.clone(), document, place }));
     }
     if found.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();

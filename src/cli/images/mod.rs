@@ -6,6 +6,7 @@ use crate::cli::exit::Exit;
 use crate::provider::Providers;
 
 mod check;
+mod fetch;
 mod fill;
 mod input;
 mod list;
@@ -30,6 +31,8 @@ pub(super) struct ImagesArguments {
 
 #[derive(Debug, Subcommand)]
 enum ImagesCommand {
+    /// Ask a cloud for its images, and write the file that all other commands read.
+    Fetch(fetch::FetchArguments),
     /// List images by flavor, region and version: which is the newest, which can't be used, which are gone.
     List(list::ListArguments),
     /// Show which image each flavor gets, why this one, and why not the others.
@@ -50,6 +53,7 @@ enum ImagesCommand {
 
 pub(super) fn run(arguments: &ImagesArguments, providers: Providers) -> anyhow::Result<Exit> {
     match &arguments.command {
+        ImagesCommand::Fetch(arguments) => fetch::run(arguments),
         ImagesCommand::List(arguments) => list::run(arguments),
         ImagesCommand::Resolve(arguments) => resolve::run(arguments, providers),
         ImagesCommand::Lock(arguments) => lock::lock(arguments),

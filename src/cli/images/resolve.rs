@@ -72,8 +72,8 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
 /// What profiles list, as keys without flavors.
 fn listed(paths: &[PathBuf], providers: Providers) -> anyhow::Result<BTreeSet<FlavorKey>> {
     let mut listed = BTreeSet::new();
-    for (source, document) in profiles(paths)? {
-        let profile = Profile::read(document, providers).context(source)?;
+    for file in profiles(paths)? {
+        let profile = Profile::read(file.document, providers).context(file.source)?;
         let realm = profile.format.realm(&profile.spec.regions);
         let regions = profile.spec.regions.iter().map(|region| Some(region.name.clone()));
         let regions: Vec<Option<String>> = regions.chain([None]).collect();

@@ -46,10 +46,11 @@ pub(super) struct UnusedArguments {
 pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::Result<Exit> {
     let known = arguments.catalogue.read()?;
     let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?;
-    let [(source, document)] = &profiles(std::slice::from_ref(&arguments.file))?[..] else {
+    let mut files_of_profiles = profiles(std::slice::from_ref(&arguments.file))?;
+    let (Some(file), true) = (files_of_profiles.pop(), files_of_profiles.is_empty()) else {
         anyhow::bail!("{}: several CloudProfiles in it; one is expected", arguments.file.display());
     };
-    let profile = Profile::read(document.clone(), providers).context(source.clone())?;
+    let profile = Profile::read(file.document, providers).context(file.source)?;
     let mut objects = Vec::new();
     for file in files(&arguments.users)? {
         objects.extend(documents(&file.path)?);

@@ -67,5 +67,6 @@ fn mirrored(loaded: Loaded, namespace: &str, key: &Key, reader: &ShootReader) ->
     let source = reader.source().with_worker(&inputs);
     let source = source.map_err(|failure| format!("the Shoot of Cluster {namespace:?}: {}", failure.message))?;
     let of_shoot = Inputs::of_shoot(shoot.value.clone(), Arc::clone(profile), Arc::new(source), inputs.providers);
-    Ok((document, Loaded { inputs: of_shoot, live }))
+    let inputs = Inputs { image_policy: inputs.image_policy, ..of_shoot };
+    Ok((document, Loaded { inputs, live }))
 }

@@ -23,6 +23,7 @@ use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
 use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, judge_capacity};
 use crate::provider::Providers;
+use crate::worker::class_images::ImagePolicy;
 
 mod cache;
 mod capacity_file;
@@ -99,6 +100,9 @@ pub(super) struct PreviewArguments {
     /// For Shoots: what the landscape does that they do not tell.
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     presume: Vec<Presume>,
+    /// For a controller with --pin-images: a class keeps the image that it was made with until it is replaced.
+    #[arg(long)]
+    pin_images: bool,
     /// Write what rolls into this file. With the annotation that it has for a Shoot or Worker, the controller says in the condition
     /// RollsAsPlanned whether that is what rolls.
     #[arg(long, value_name = "FILE")]
@@ -183,7 +187,8 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
 pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Exit> {
     let sides = sides(arguments)?;
     let limits = arguments.capacity.as_deref().map(capacity_file::read).transpose()?;
-    let profiles = CloudProfiles::new(providers);
+    let image_policy = if arguments.pin_images { ImagePolicy::Pin } else { ImagePolicy::Follow };
+    let profiles = CloudProfiles::new(providers).with_image_policy(image_policy);
     let of_shoots = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
     let replacement = arguments
         .cloudprofile

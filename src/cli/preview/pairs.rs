@@ -182,7 +182,7 @@ fn open_cache(
     profiles: &CloudProfiles,
 ) -> (Cache, Option<String>) {
     let deciding = Deciding {
-        flags: format!("{has_new} {}", made.of_shoots.flags()),
+        flags: format!("{has_new} {:?} {}", profiles.image_policy(), made.of_shoots.flags()),
         profiles: [&readers[0], &readers[1]].map(|reader| reader.profiles(profiles)),
         replacement: made.replacement.as_ref().map(|replacement| replacement.profile()),
         now: made.of_shoots.source().now,

@@ -145,7 +145,8 @@ impl ShootReader {
         let profile = found.with_context(|| {
             format!("{}: no file has CloudProfile {:?}; name one with --profiles", of_shoot(), profiles.needed(&name))
         })?;
-        Ok(Inputs::of_shoot(shoot, profile, Arc::clone(&self.source), shared.providers()))
+        let inputs = Inputs::of_shoot(shoot, profile, Arc::clone(&self.source), shared.providers());
+        Ok(Inputs { image_policy: shared.image_policy(), ..inputs })
     }
 }
 

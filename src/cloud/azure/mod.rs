@@ -1,16 +1,16 @@
-//! Azure: scale sets for non-zonal pools (docs/azure-scale-sets.md).
+//! Azure: scale sets for non-zonal pools (docs/azure-scale-sets.md), and images of galleries (docs/images.md).
 //!
 //! ```text
 //!  a reconcile of a Worker ──► `dependency_tasks` ── waits a moment at most ──► background task ──► requeue
 //!                                                                          provision · removal
 //!                                                                              │
 //!    accounts     one pipeline and token for the same credentials             client   list, get, create, delete
-//!    addresses    the three clouds, and where requests go instead              │
+//!    addresses    the three clouds, and where requests go instead          resource_manager  errors, pages
 //!    transport    the last step of a request                                  operation  until Azure is done
 //! ```
 //!
-//! What is decided stands in [`crate::provider::azure::scale_sets`] and is pure; here is
-//! only who asks, waits and tells.
+//! `galleries` lists images over the same `resource_manager`. What is decided stands in
+//! [`crate::provider::azure::scale_sets`] and is pure; here is only who asks, waits and tells.
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use self::accounts::Accounts;
 use self::client::ScaleSets;
 use self::provision::{Provision, Turns};
 use self::removal::Removal;
+use self::resource_manager::ResourceManager;
 use self::retry_listener::RetryListener;
 use super::background_task::Report;
 use super::dependency_tasks::{Dependency, DependencyTasks, NeedsResult, Removed, TaskResult, Words};
@@ -37,13 +38,16 @@ mod accounts;
 mod addresses;
 mod client;
 mod error;
+mod galleries;
 mod operation;
 mod provision;
 mod removal;
+mod resource_manager;
 mod retry_listener;
 mod transport;
 
 pub use addresses::{Addresses, Origin};
+pub use galleries::{Galleries, GalleryKind};
 
 // Azure's arguments of the controller. No doc comment: it would become the text of the command.
 #[derive(Args)]
@@ -114,7 +118,9 @@ impl AzureScaleSets {
     ) -> Result<ScaleSets, DependencyFailure> {
         let account = self.accounts.account(place.cloud, &place.credentials).map_err(|error| error.failure())?;
         let pretends = (self.write_check)() == WriteAccess::DryRun;
-        Ok(ScaleSets { accounts: Arc::clone(&self.accounts), account, place: Arc::clone(place), pretends, listener })
+        let accounts = Arc::clone(&self.accounts);
+        let resource_manager = ResourceManager { accounts, account, cloud: place.cloud, listener: Some(listener) };
+        Ok(ScaleSets { resource_manager, place: Arc::clone(place), pretends })
     }
 }
 

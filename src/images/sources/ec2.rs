@@ -18,6 +18,8 @@ struct Image {
     #[serde(default)]
     owner_id: String,
     #[serde(default)]
+    image_type: String,
+    #[serde(default)]
     state: String,
     #[serde(default)]
     architecture: String,
@@ -48,11 +50,14 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
     let region = region
         .ok_or_else(|| SourceError::new("", "the listing does not name its region; write --source REGION=FILE"))?;
     let image = |image: Image| {
+        if ["kernel", "ramdisk"].contains(&image.image_type.as_str()) {
+            return Ok(None);
+        }
         let reference = member("ImageId", ImageReference::new("aws", "ami", &image.image_id))?;
         let record = ImageRecord::new("aws", reference, &image.name)
             .with_fact(fact::ARCHITECTURE, &[&image.architecture])
             .with_fact(fact::BOOT_MODE, boot_modes(&image.boot_mode, &image.architecture));
-        Ok(ImageRecord {
+        Ok(Some(ImageRecord {
             region: Some(region.to_owned()),
             owner: text(&image.owner_id),
             created: time("CreationDate", image.creation_date.as_deref())?,
@@ -64,7 +69,8 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
                 .any(|device| device.ebs.as_ref().is_some_and(|ebs| ebs.encrypted)),
             tags: tags(image.tags),
             ..record
-        })
+        }))
     };
-    Ok(Listing { images: each(&document["Images"], "Images", image)?, ..Listing::default() })
+    let images = each(&document["Images"], "Images", image)?.into_iter().flatten().collect();
+    Ok(Listing { images, ..Listing::default() })
 }

@@ -16,6 +16,8 @@ mod gcloud;
 mod openstack;
 mod own;
 
+pub use own::ImageList;
+
 /// What a file has.
 #[derive(Debug, Default)]
 pub struct Listing {

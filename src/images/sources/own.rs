@@ -1,39 +1,97 @@
-//! `ImageList`: a form of our own, for clouds without a tool and for what a person knows better.
+//! `ImageList`: a form of our own, for clouds without a tool, for what a person knows better, and what `images fetch` writes.
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Format, Listing, SourceError, each, member, time};
 use crate::api::gardener::Capabilities;
+use crate::images::lock_file::API_VERSION;
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, text};
 use crate::images::reference::ImageReference;
 
-pub(super) const FORMAT: Format = Format { fits: |document| document["kind"] == "ImageList", read };
+const KIND: &str = "ImageList";
 
-#[derive(Deserialize)]
+pub(super) const FORMAT: Format = Format { fits: |document| document["kind"] == KIND, read };
+
+/// The document, as it is written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageList {
+    api_version: &'static str,
+    kind: &'static str,
+    images: Vec<Image>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Image {
     provider: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     realm: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<String>,
     reference: BTreeMap<String, String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     name: String,
-    #[serde(default)]
-    owner: String,
-    created: Option<String>,
-    deprecated: Option<String>,
-    state: Option<String>,
-    #[serde(default)]
-    encrypted: bool,
-    #[serde(default)]
-    facts: Capabilities,
-    #[serde(default)]
-    tags: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    owner: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<String>,
+    #[serde(default, skip_serializing_if = "Not::not")]
+    encrypted: bool,
+    #[serde(default, skip_serializing_if = "Capabilities::is_empty")]
+    facts: Capabilities,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    tags: BTreeMap<String, String>,
+}
+
+impl ImageList {
+    /// Images in an order that does not depend on who listed them first.
+    #[must_use]
+    pub fn new(images: &[ImageRecord]) -> Self {
+        let mut sorted: Vec<&ImageRecord> = images.iter().collect();
+        let place =
+            |image: &&ImageRecord| (image.provider, image.realm.clone(), image.region.clone(), image.reference.clone());
+        sorted.sort_by_cached_key(place);
+        Self { api_version: API_VERSION, kind: KIND, images: sorted.into_iter().map(Image::from).collect() }
+    }
+}
+
+impl From<&ImageRecord> for Image {
+    fn from(record: &ImageRecord) -> Self {
+        let time = |time: Option<jiff::Timestamp>| time.map(|time| time.to_string());
+        let (image, version) = record.release.clone().map(|release| (release.image, release.version)).unzip();
+        Self {
+            provider: record.provider.to_owned(),
+            realm: Some(record.realm.clone()).filter(|realm| realm != PUBLIC),
+            region: record.region.clone(),
+            reference: BTreeMap::from([(record.reference.member.to_owned(), record.reference.value.clone())]),
+            name: record.name.clone(),
+            image,
+            version,
+            owner: record.owner.clone(),
+            created: time(record.created),
+            deprecated: time(record.deprecated),
+            state: match &record.state {
+                ImageState::Available => None,
+                ImageState::Unavailable(word) => Some(word.clone()),
+            },
+            encrypted: record.encrypted,
+            facts: record.facts.clone(),
+            tags: record.tags.clone(),
+        }
+    }
 }
 
 fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> {
@@ -64,4 +122,29 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
         })
     };
     Ok(Listing { images: each(&document["images"], "images", image)?, ..Listing::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_was_written_is_read_as_it_was() {
+        let reference = ImageReference::new("aws", "ami", "ami-0123456789abcdef0").unwrap();
+        let plain = ImageRecord::new("aws", reference.clone(), "plain");
+        let full = ImageRecord {
+            realm: "china".to_owned(),
+            region: Some("cn-north-1".to_owned()),
+            owner: "111111111111".to_owned(),
+            created: Some("2026-11-20T08:00:00Z".parse().unwrap()),
+            deprecated: Some("2027-11-20T08:00:00Z".parse().unwrap()),
+            state: ImageState::Unavailable("pending".to_owned()),
+            encrypted: true,
+            tags: BTreeMap::from([("channel".to_owned(), "stable".to_owned())]),
+            release: Some(Release { image: "os".to_owned(), version: "1.2.0".to_owned() }),
+            ..plain.clone().with_fact("architecture", &["arm64"])
+        };
+        let written = serde_json::to_value(ImageList::new(&[plain.clone(), full.clone()])).unwrap();
+        assert_eq!(read(&written, None).unwrap().images, [full, plain]);
+    }
 }

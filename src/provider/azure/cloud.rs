@@ -27,6 +27,16 @@ impl AzureCloud {
         }
     }
 
+    /// As the images of its galleries name it.
+    #[must_use]
+    pub fn realm(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::China => "china",
+            Self::Government => "government",
+        }
+    }
+
     /// The cloud of a region, by the prefix of its name. Machine classes carry this one.
     #[must_use]
     pub fn of_region(region: &str) -> Self {

@@ -4,6 +4,8 @@
 //! cluster           a real control plane: etcd, kube-apiserver, machine-controller-manager or its stand-in
 //! cloud_server      the socket of a stand-in for a cloud
 //! arm               a stand-in for Azure over HTTP
+//! ec2, moto         stand-ins for EC2 over HTTP: ours for signatures and pages, another one for filters
+//! form              pairs of queries and forms
 //! openstack         a stand-in for OpenStack's Keystone and Nova over HTTP and HTTPS
 //! proxy             between a controller and the API server: faults, delays, counts
 //! program           the program under test, as a command and as a controller
@@ -21,6 +23,8 @@ pub mod arm;
 mod cloud_server;
 pub mod cluster;
 pub mod conformance;
+pub mod ec2;
+mod form;
 pub mod garden;
 pub mod garden_objects;
 pub mod http;
@@ -29,6 +33,7 @@ pub mod leaks;
 pub mod left_by_go;
 pub mod measured;
 pub mod migration;
+pub mod moto;
 pub mod openstack;
 pub mod program;
 pub mod proxy;

@@ -131,8 +131,7 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
 impl Linted {
     /// The line of a field in the file.
     fn line(&self, path: &str) -> Option<usize> {
-        let (places, prefix) = self.found.places.as_ref()?;
-        places.line_of(&format!("{prefix}{path}"))
+        self.found.place.as_ref()?.line_of(path)
     }
 }
 

@@ -1,74 +1,30 @@
-//! Findings in SARIF 2.1.0, which code scanning reads.
-
-use serde_json::{Value, json};
+//! Findings in SARIF, which code scanning reads.
 
 use super::{Linted, documentation};
-use crate::cli::terminal;
+use crate::cli::sarif::{self, SarifResult, SarifRule};
 use crate::offer::lint::{Finding, Rule};
 
-/// `docs_url` is where `docs/cloudprofiles.md` is published: links in SARIF are absolute or absent.
+/// `docs_url` is where `docs/cloudprofiles.md` is published.
 pub(super) fn text(linted: &[Linted], docs_url: Option<&str>) -> anyhow::Result<String> {
-    let rules = Rule::ALL.iter().map(|rule| {
-        let help = format!("{} explains the rule with an example.", documentation(*rule));
-        let mut descriptor =
-            json!({"id": rule.id(), "shortDescription": {"text": rule.title()}, "help": {"text": help}});
-        if let Some(url) = docs_url {
-            descriptor["helpUri"] = format!("{}#{rule}", url.trim_end_matches('#')).into();
-        }
-        descriptor
-    });
-    let rules: Vec<Value> = rules.collect();
+    let rule = |rule: &Rule| SarifRule {
+        id: rule.id(),
+        title: rule.title(),
+        help: format!("{} explains the rule with an example.", documentation(*rule)),
+        url: docs_url.map(|url| format!("{}#{rule}", url.trim_end_matches('#'))),
+    };
+    let rules: Vec<SarifRule<'_>> = Rule::ALL.iter().map(rule).collect();
     let results = linted.iter().flat_map(|linted| linted.report.findings.iter().map(|finding| result(linted, finding)));
-    let document = json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {
-                "name": env!("CARGO_PKG_NAME"),
-                "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules,
-            }},
-            "results": results.collect::<Vec<_>>(),
-        }],
-    });
-    terminal::json(&document)
+    sarif::text(&rules, &results.collect::<Vec<_>>())
 }
 
-fn result(linted: &Linted, finding: &Finding) -> Value {
+fn result<'a>(linted: &'a Linted, finding: &'a Finding) -> SarifResult<'a> {
     let subject = if finding.subject.is_empty() { String::new() } else { format!("{}: ", finding.subject) };
-    let mut physical = json!({"artifactLocation": {"uri": uri(&linted.found.source)}});
-    if let Some(line) = linted.line(&finding.path) {
-        physical["region"] = json!({"startLine": line});
-    }
-    json!({
-        "ruleId": finding.rule.id(),
-        "ruleIndex": finding.rule as usize,
-        "level": finding.severity.word(),
-        "message": {"text": format!("{subject}{} {}", finding.reason, finding.advice)},
-        "locations": [{
-            "physicalLocation": physical,
-            "logicalLocations": [{"fullyQualifiedName": finding.path, "kind": "member"}],
-        }],
-    })
-}
-
-/// A path as a relative reference (RFC 3986).
-fn uri(path: &str) -> String {
-    let mut uri = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    uri
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn paths_become_references() {
-        assert_eq!(super::uri("profiles/a b#1.yaml"), "profiles/a%20b%231.yaml");
+    SarifResult {
+        rule: finding.rule as usize,
+        level: finding.severity.word(),
+        message: format!("{subject}{} {}", finding.reason, finding.advice),
+        file: &linted.found.source,
+        line: linted.line(&finding.path),
+        path: &finding.path,
     }
 }

@@ -35,11 +35,8 @@ impl ProfileFormat for Azure {
     }
 
     fn realm(&self, regions: &[Region]) -> &'static str {
-        match regions.first().map(|region| AzureCloud::of_region(&region.name)) {
-            Some(AzureCloud::China) => "china",
-            Some(AzureCloud::Government) => "government",
-            Some(AzureCloud::Public) | None => "public",
-        }
+        let of_region = |region: &Region| AzureCloud::of_region(&region.name);
+        regions.first().map_or(AzureCloud::Public, of_region).realm()
     }
 
     fn config_type(&self) -> ConfigType {

@@ -5,6 +5,7 @@
 //!   ├── tokens         POST /{tenant}/oauth2/v2.0/token
 //!   └── scale_sets     GET, PUT, DELETE …/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachineScaleSets[/{name}]
 //!         └── operations   what a PUT or DELETE goes on with after its answer
+//!   └── galleries      GET …/locations/{location}/communityGalleries/{name}/images[/{image}/versions], and sharedGalleries
 //! faults       answers that go wrong on request: status, code, Retry-After, an answer that gets lost
 //! calls        what was asked, in order
 //! ```
@@ -42,6 +43,7 @@
 
 mod calls;
 mod faults;
+mod galleries;
 mod operations;
 mod scale_sets;
 mod server;
@@ -49,6 +51,7 @@ mod tokens;
 
 pub use calls::{Call, Verb};
 pub use faults::Fault;
+pub use galleries::Gallery;
 pub use operations::Operations;
 pub use scale_sets::{Naming, ScaleSet};
 pub use server::{Arm, Group};

@@ -13,16 +13,19 @@ use serde_json::{Value, json};
 
 use super::calls::Call;
 use super::faults::Fault;
+use super::galleries::{self, Gallery};
 use super::operations::Operations;
 use super::scale_sets::{Naming, ResourceGroup, ScaleSet};
 use super::tokens::{TokenRequest, Tokens};
 use crate::cloud_server::CloudServer;
+use crate::form::{pairs, percent_decoded};
 
 /// All that the stand-in knows.
 #[derive(Debug, Default)]
 struct Azure {
     tokens: Tokens,
     groups: Vec<ResourceGroup>,
+    galleries: Vec<Gallery>,
     requests: usize,
 }
 
@@ -51,6 +54,11 @@ impl Arm {
             Group { azure: Arc::clone(&self.azure), subscription: subscription.to_owned(), name: name.to_owned() };
         group.with(|_| ());
         group
+    }
+
+    /// Puts a gallery there.
+    pub fn has_gallery(&self, gallery: Gallery) {
+        lock(&self.azure).galleries.push(gallery);
     }
 
     /// All requests for tokens, in order.
@@ -233,6 +241,16 @@ impl Azure {
                 Some(group) => group.answer(asked, segments.get(7).copied()),
                 None => Answer::error(404, "ResourceGroupNotFound", "The resource group could not be found."),
             },
+            [
+                "subscriptions",
+                _,
+                "providers",
+                "microsoft.compute",
+                "locations",
+                _,
+                "communitygalleries" | "sharedgalleries",
+                ..,
+            ] => galleries::answer(&self.galleries, asked, &segments[5..]),
             ["subscriptions", _, "providers", "microsoft.compute", "locations", _, "operations", _] => {
                 let is_location = asked.query.contains_key("monitor");
                 let polled = self.groups.iter_mut().find_map(|group| group.poll(segments[7], is_location));
@@ -328,34 +346,4 @@ async fn answer(State(azure): State<Arc<Mutex<Azure>>>, request: Request) -> Res
 
 fn lock(azure: &Mutex<Azure>) -> MutexGuard<'_, Azure> {
     azure.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The pairs of a query or form.
-fn pairs(text: &str) -> BTreeMap<String, String> {
-    let pairs = text.split('&').filter(|pair| !pair.is_empty());
-    pairs
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (percent_decoded(&name.replace('+', " ")), percent_decoded(&value.replace('+', " ")))
-        })
-        .collect()
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let escaped = (*first == b'%').then(|| behind.get(..2)).flatten();
-        match escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

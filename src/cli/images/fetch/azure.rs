@@ -1,0 +1,95 @@
+//! `images fetch azure`.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use super::{Question, Target, fetch, help};
+use crate::api::secret::Sensitive;
+use crate::cli::exit::{Exit, wrong_usage};
+use crate::cli::input::text_of_file;
+use crate::cloud::azure::{Addresses, Galleries, GalleryKind, Origin};
+use crate::images::query::ImageQuery;
+use crate::process::threads::block_on;
+use crate::provider::azure::credentials::{Credentials, Proof};
+
+/// Where the secret stands: nobody reads it in a list of processes.
+const CLIENT_SECRET: &str = "AZURE_CLIENT_SECRET";
+
+#[derive(Debug, Args)]
+#[command(after_help = help("\
+Examples:
+  gardener-extension-worker images fetch azure --location westeurope --community-gallery gardenlinux-13e998fe --to images/azure.yaml
+  gardener-extension-worker images fetch azure --location westeurope,northeurope --shared-gallery 0000-ours
+
+The client secret is read from AZURE_CLIENT_SECRET. An image counts as being everywhere, whichever region lists it."))]
+pub(super) struct AzureArguments {
+    /// Regions to ask; they decide which of Azure's clouds is meant.
+    #[arg(long = "location", value_name = "REGION", value_delimiter = ',', required = true)]
+    locations: Vec<String>,
+    /// Public names of community galleries.
+    #[arg(long = "community-gallery", value_name = "NAME", value_delimiter = ',')]
+    community_galleries: Vec<String>,
+    /// Unique names of galleries that are shared with the subscription or its tenant.
+    #[arg(long = "shared-gallery", value_name = "NAME", value_delimiter = ',')]
+    shared_galleries: Vec<String>,
+    /// Who asks: the subscription.
+    #[arg(long, env = "AZURE_SUBSCRIPTION_ID", value_name = "ID")]
+    subscription: String,
+    /// Its tenant.
+    #[arg(long, env = "AZURE_TENANT_ID", value_name = "ID")]
+    tenant: String,
+    /// The client (application).
+    #[arg(long, env = "AZURE_CLIENT_ID", value_name = "ID")]
+    client: String,
+    /// File with the token of a workload identity, instead of a client secret.
+    #[arg(long, env = "AZURE_FEDERATED_TOKEN_FILE", value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Address for requests to Azure's resource manager.
+    #[arg(long, env = "AZURE_RESOURCE_MANAGER_URL", value_name = "URL")]
+    resource_manager_url: Option<Origin>,
+    /// Address for requests for Azure's access tokens.
+    #[arg(long, env = "AZURE_AUTHORITY_HOST", value_name = "URL")]
+    authority_url: Option<Origin>,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(super) fn run(arguments: &AzureArguments) -> anyhow::Result<Exit> {
+    let galleries =
+        [(GalleryKind::Community, &arguments.community_galleries), (GalleryKind::Shared, &arguments.shared_galleries)];
+    if galleries.iter().all(|(_, names)| names.is_empty()) {
+        return Err(wrong_usage("name --community-gallery or --shared-gallery (see --help)"));
+    }
+    let credentials = credentials(arguments)?;
+    let addresses = Addresses {
+        resource_manager: arguments.resource_manager_url.clone(),
+        authority: arguments.authority_url.clone(),
+    };
+    let mut questions: Vec<Question> = Vec::new();
+    for (kind, names) in galleries.into_iter().filter(|(_, names)| !names.is_empty()) {
+        for location in &arguments.locations {
+            let source = Galleries::new(addresses.clone(), &credentials, location, kind)?;
+            questions.push((Box::new(source), vec![ImageQuery::of_owners(names.clone())]));
+        }
+    }
+    block_on(fetch(&questions, &arguments.target))
+}
+
+fn credentials(arguments: &AzureArguments) -> anyhow::Result<Credentials> {
+    let proof = match &arguments.token_file {
+        Some(file) => Proof::Assertion(Sensitive::from(text_of_file(file)?.trim())),
+        None => {
+            let secret = std::env::var(CLIENT_SECRET).ok().filter(|secret| !secret.is_empty());
+            let secret = secret.with_context(|| format!("{CLIENT_SECRET} is not set, and neither is --token-file"))?;
+            Proof::ClientSecret(Sensitive::from(secret.as_str()))
+        }
+    };
+    Ok(Credentials {
+        subscription: arguments.subscription.clone(),
+        tenant: arguments.tenant.clone(),
+        client: arguments.client.clone(),
+        proof,
+    })
+}

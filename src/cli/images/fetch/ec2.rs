@@ -1,0 +1,67 @@
+//! `images fetch ec2`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Question, Target, fetch, help};
+use crate::cli::exit::{Exit, wrong_usage};
+use crate::cli::images::input::lookups;
+use crate::cloud::aws::Ec2;
+use crate::cloud::image_source::ImageSource;
+use crate::images::lookup::Lookup;
+use crate::images::query::ImageQuery;
+use crate::process::threads::block_on;
+
+#[derive(Debug, Args)]
+#[command(after_help = help("\
+Examples:
+  gardener-extension-worker images fetch ec2 --region eu-central-1,eu-west-1 --owner self --to images/aws.yaml
+  gardener-extension-worker images fetch ec2 --region eu-central-1 --lookups lookups.yaml --image-version 1.35
+
+Credentials and endpoint are those of AWS's own tools: environment, profile, SSO, workload identity, instance. They need
+ec2:DescribeImages and nothing else. Deprecated images are listed as well."))]
+pub(super) struct Ec2Arguments {
+    /// Regions to ask.
+    #[arg(long = "region", value_name = "REGION", value_delimiter = ',', required = true)]
+    regions: Vec<String>,
+    /// All images of these accounts: numbers, or `self`.
+    #[arg(long = "owner", value_name = "OWNER", value_delimiter = ',')]
+    owners: Vec<String>,
+    /// Files or folders with ImageLookups: images of their owners, with their names.
+    #[arg(long, value_name = "FILE")]
+    lookups: Vec<PathBuf>,
+    /// With --lookups: only versions that begin so, such as 1.35; in both spellings, v1.35 and 1.35.
+    #[arg(long, value_name = "VERSION", value_delimiter = ',', requires = "lookups")]
+    image_version: Vec<String>,
+    /// Asked instead of AWS's own addresses.
+    #[arg(long, env = "AWS_ENDPOINT_URL_EC2", value_name = "URL")]
+    endpoint_url: Option<String>,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(super) fn run(arguments: &Ec2Arguments) -> anyhow::Result<Exit> {
+    let queries = queries(arguments)?;
+    block_on(async {
+        let regions = Ec2::in_regions(&arguments.regions, arguments.endpoint_url.as_deref()).await?;
+        let questions: Vec<Question> =
+            regions.into_iter().map(|region| (Box::new(region) as Box<dyn ImageSource>, queries.clone())).collect();
+        fetch(&questions, &arguments.target).await
+    })
+}
+
+fn queries(arguments: &Ec2Arguments) -> anyhow::Result<Vec<ImageQuery>> {
+    if arguments.owners.is_empty() && arguments.lookups.is_empty() {
+        return Err(wrong_usage("name --owner or --lookups: the images of everybody are too many (see --help)"));
+    }
+    let of_aws = |lookup: &Lookup| lookup.provider == "aws";
+    let lookups = lookups(&arguments.lookups)?.into_iter().filter(of_aws);
+    let mut queries: Vec<ImageQuery> =
+        lookups.map(|lookup| ImageQuery::of_lookup(&lookup, &arguments.image_version)).collect();
+    if !arguments.owners.is_empty() {
+        queries.push(ImageQuery::of_owners(arguments.owners.clone()));
+    }
+    anyhow::ensure!(!queries.is_empty(), "no ImageLookup for aws in the files");
+    Ok(queries)
+}

@@ -1,0 +1,86 @@
+//! `images fetch`: a file with the images of a cloud, for all other commands.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+
+use crate::cli::exit::{self, Exit};
+use crate::cli::preview::words::counted;
+use crate::cli::terminal::{complain, print};
+use crate::cli::whole_file::write_whole;
+use crate::cloud::image_source::ImageSource;
+use crate::images::catalogue::Catalogue;
+use crate::images::query::ImageQuery;
+use crate::images::sources::ImageList;
+
+mod azure;
+#[cfg(feature = "live-images")]
+mod ec2;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardener-extension-worker images fetch ec2 --region eu-central-1 --owner self --to images/aws.yaml
+  gardener-extension-worker images fetch azure --location westeurope --community-gallery NAME --to images/azure.yaml
+
+docs/images.md says who may ask, and with which credentials.")]
+pub(super) struct FetchArguments {
+    #[command(subcommand)]
+    cloud: FetchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum FetchCommand {
+    /// Ask EC2 for the images of accounts. Only in a program that was built with the feature `live-images`.
+    #[cfg(feature = "live-images")]
+    Ec2(ec2::Ec2Arguments),
+    /// Ask Azure's resource manager for the images of community galleries and shared galleries.
+    Azure(azure::AzureArguments),
+}
+
+/// Where the file goes.
+#[derive(Debug, Args)]
+struct Target {
+    /// The file to write, as a whole or not at all. Without it, the document goes to stdout.
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<Exit> {
+    match &arguments.cloud {
+        #[cfg(feature = "live-images")]
+        FetchCommand::Ec2(arguments) => ec2::run(arguments),
+        FetchCommand::Azure(arguments) => azure::run(arguments),
+    }
+}
+
+/// `--help` of a cloud.
+fn help(text: &str) -> String {
+    exit::help(text, &[(Exit::Findings, "done, and there are no such images")])
+}
+
+/// A source, and what it is asked for.
+type Question = (Box<dyn ImageSource>, Vec<ImageQuery>);
+
+/// Asks, and writes what was answered. Where one source does not answer, nothing is written.
+async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Exit> {
+    let mut listings = Vec::new();
+    for (source, queries) in questions {
+        for query in queries {
+            listings.push(source.images(query).await?);
+        }
+    }
+    let catalogue = Catalogue::new(listings)?;
+    let list = ImageList::new(catalogue.images());
+    let text = serde_saphyr::to_string(&list).context("the images can't be written as YAML")?;
+    let count = counted(catalogue.images().len() as u64, "image");
+    match &target.to {
+        Some(path) => {
+            write_whole(path, &text)?;
+            complain(&format!("{}: {count} written.", path.display()));
+        }
+        None => print(&text)?,
+    }
+    Ok(if catalogue.images().is_empty() { Exit::Findings } else { Exit::Done })
+}

@@ -1,0 +1,201 @@
+//! What EC2 answers, in XML; as JSON it is what `aws ec2 describe-images` prints.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::api::bounded_text::beginning;
+
+/// Most characters of an error that are told.
+const MOST_OF_ERROR: usize = 300;
+
+/// A page of images.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// As the command-line tool prints them.
+    pub(super) images: Vec<Value>,
+    /// What asks for the next page.
+    pub(super) next: Option<String>,
+}
+
+/// An error as EC2 writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(super) struct Refusal {
+    pub(super) code: String,
+    message: String,
+}
+
+impl Refusal {
+    /// Code and first line: behind it EC2 may repeat the request, with its token.
+    pub(super) fn text(&self) -> String {
+        let line = self.message.lines().next().unwrap_or_default();
+        beginning(&format!("{}: {line}", self.code), MOST_OF_ERROR)
+    }
+
+    /// Whether it passes by itself.
+    pub(super) fn is_throttling(&self) -> bool {
+        ["RequestLimitExceeded", "Throttling", "ThrottlingException", "Unavailable", "InternalError"]
+            .contains(&self.code.as_str())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    images_set: Items<Image>,
+    next_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Items<T> {
+    #[serde(default = "Vec::new")]
+    item: Vec<T>,
+}
+
+impl<T> Default for Items<T> {
+    fn default() -> Self {
+        Self { item: Vec::new() }
+    }
+}
+
+/// An image under its names in XML, and in JSON.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(deserialize = "camelCase", serialize = "PascalCase"))]
+struct Image {
+    image_id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default, rename(deserialize = "imageOwnerId"))]
+    owner_id: String,
+    #[serde(default, rename(deserialize = "imageState"))]
+    state: String,
+    #[serde(default)]
+    image_type: String,
+    #[serde(default)]
+    architecture: String,
+    #[serde(default)]
+    boot_mode: String,
+    creation_date: Option<String>,
+    deprecation_time: Option<String>,
+    #[serde(default, rename(deserialize = "tagSet", serialize = "Tags"), serialize_with = "items")]
+    tags: Items<Tag>,
+    #[serde(
+        default,
+        rename(deserialize = "blockDeviceMapping", serialize = "BlockDeviceMappings"),
+        serialize_with = "items"
+    )]
+    block_devices: Items<BlockDevice>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(serialize = "PascalCase"))]
+struct Tag {
+    #[serde(default)]
+    key: String,
+    #[serde(default)]
+    value: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(serialize = "PascalCase"))]
+struct BlockDevice {
+    ebs: Option<Ebs>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(serialize = "PascalCase"))]
+struct Ebs {
+    #[serde(default)]
+    encrypted: bool,
+}
+
+fn items<T: Serialize, S: serde::Serializer>(items: &Items<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    items.item.serialize(serializer)
+}
+
+/// Reads a page.
+///
+/// # Errors
+/// When it is none; no word of it is repeated, for it may be anything.
+pub(super) fn page(xml: &[u8]) -> Result<Page, String> {
+    let answer: Answer = read(xml).map_err(|problem| format!("the answer can't be read: {problem}"))?;
+    let images = answer.images_set.item.iter().map(|image| json!(image)).collect();
+    Ok(Page { images, next: answer.next_token.filter(|token| !token.is_empty()) })
+}
+
+/// Reads an error; what is none has no code.
+pub(super) fn refusal(xml: &[u8]) -> Refusal {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Response {
+        errors: Errors,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Errors {
+        error: Refusal,
+    }
+    read::<Response>(xml).map(|response| response.errors.error).unwrap_or_default()
+}
+
+fn read<T: serde::de::DeserializeOwned>(xml: &[u8]) -> Result<T, String> {
+    let text = std::str::from_utf8(xml).map_err(|error| error.to_string())?;
+    quick_xml::de::from_str(text).map_err(|error| beginning(&error.to_string(), MOST_OF_ERROR))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<DescribeImagesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
+  <requestId>0</requestId>
+  <imagesSet>
+    <item>
+      <imageId>ami-0123456789abcdef0</imageId><imageLocation>a/b</imageLocation><imageState>available</imageState>
+      <imageOwnerId>111111111111</imageOwnerId><isPublic>true</isPublic><architecture>arm64</architecture><imageType>machine</imageType>
+      <name>a &amp; b</name><creationDate>2026-11-18T09:00:00.000Z</creationDate><bootMode>uefi</bootMode>
+      <blockDeviceMapping>
+        <item><deviceName>/dev/sda1</deviceName><ebs><snapshotId>snap-1</snapshotId><encrypted>true</encrypted></ebs></item>
+        <item><deviceName>/dev/sdb</deviceName><virtualName>ephemeral0</virtualName></item>
+      </blockDeviceMapping>
+      <tagSet><item><key>channel</key><value>stable</value></item></tagSet>
+    </item>
+    <item><imageId>ami-1</imageId><tagSet/><blockDeviceMapping/></item>
+  </imagesSet>
+  <nextToken>abc=</nextToken>
+</DescribeImagesResponse>"#;
+
+    #[test]
+    fn an_answer_is_what_the_command_line_tool_prints() {
+        let page = page(ANSWER.as_bytes()).unwrap();
+        assert_eq!(page.next.as_deref(), Some("abc="));
+        assert_eq!(
+            page.images[0],
+            json!({
+                "ImageId": "ami-0123456789abcdef0", "Name": "a & b", "OwnerId": "111111111111", "State": "available",
+                "ImageType": "machine", "Architecture": "arm64", "BootMode": "uefi", "CreationDate": "2026-11-18T09:00:00.000Z",
+                "DeprecationTime": null, "Tags": [{"Key": "channel", "Value": "stable"}],
+                "BlockDeviceMappings": [{"Ebs": {"Encrypted": true}}, {"Ebs": null}],
+            })
+        );
+        assert_eq!(page.images[1]["Tags"], json!([]));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_an_error() {
+        for text in ["", "<html>Sign in</html>", "<DescribeImagesResponse><imagesSet><item/></imagesSet>", "{}"] {
+            assert!(page(text.as_bytes()).unwrap_err().starts_with("the answer can't be read: "), "{text}");
+        }
+        let none = page(b"<DescribeImagesResponse><imagesSet/></DescribeImagesResponse>").unwrap();
+        assert!(none.images.is_empty() && none.next.is_none());
+    }
+
+    #[test]
+    fn an_error_is_its_code_and_first_line() {
+        let xml = "<Response><Errors><Error><Code>SignatureDoesNotMatch</Code><Message>It does not match.\n\
+                   The Canonical String was x-amz-security-token:secret</Message></Error></Errors><RequestID>0</RequestID></Response>";
+        assert_eq!(refusal(xml.as_bytes()).text(), "SignatureDoesNotMatch: It does not match.");
+        assert_eq!(refusal(b"<html/>"), Refusal::default());
+    }
+}

@@ -1,0 +1,92 @@
+//! Requests to Azure's resource manager as one account: errors, addresses that it gives, pages of lists.
+
+use std::sync::Arc;
+
+use azure_core::http::{Context, Method, RawResponse, Request, StatusCode, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::accounts::{Account, Accounts};
+use super::addresses::resource_manager;
+use super::error::AzureError;
+use super::retry_listener::{ListenerOfRequest, RetryListener};
+use crate::provider::azure::cloud::AzureCloud;
+
+/// Pages of a list. An address could lead to itself.
+const MOST_PAGES: usize = 1000;
+
+/// The resource manager of a cloud, as an account sees it.
+#[derive(Clone)]
+pub(super) struct ResourceManager {
+    pub(super) accounts: Arc<Accounts>,
+    pub(super) account: Account,
+    pub(super) cloud: AzureCloud,
+    /// Who is told what holds requests up.
+    pub(super) listener: Option<Arc<dyn RetryListener>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<T> {
+    #[serde(default = "Vec::new")]
+    value: Vec<T>,
+    next_link: Option<String>,
+}
+
+impl ResourceManager {
+    /// The address of a resource of a subscription. Names become parts of the path, whatever is in them.
+    pub(super) fn url<'a>(
+        &self,
+        subscription: &str,
+        path: impl IntoIterator<Item = &'a str>,
+        query: &[(&str, &str)],
+    ) -> Result<Url, AzureError> {
+        let invalid = || AzureError::senseless("making a request", "there is no address for it");
+        let mut url = Url::parse(resource_manager(self.cloud)).map_err(|_| invalid())?;
+        url.path_segments_mut().map_err(|()| invalid())?.extend(["subscriptions", subscription]).extend(path);
+        url.query_pairs_mut().extend_pairs(query);
+        Ok(url)
+    }
+
+    /// Sends a request; an answer without success is an error.
+    pub(super) async fn send(&self, doing: &str, request: &mut Request) -> Result<RawResponse, AzureError> {
+        let context = match &self.listener {
+            Some(listener) => Context::new().with_value(ListenerOfRequest(Arc::clone(listener))),
+            None => Context::new(),
+        };
+        let sent = self.account.pipeline.send(&context, request, None).await;
+        if sent.as_ref().is_err_and(|error| error.http_status() == Some(StatusCode::Unauthorized)) {
+            self.accounts.drop_account(&self.account);
+        }
+        sent.map_err(|error| AzureError::of(doing, error))
+    }
+
+    /// Reads a resource.
+    pub(super) async fn get<T: DeserializeOwned>(&self, doing: &str, url: Url) -> Result<T, AzureError> {
+        let response = self.send(doing, &mut Request::new(url, Method::Get)).await?;
+        // The content may be anything, so no word of it goes on.
+        serde_json::from_slice(response.body().as_ref())
+            .map_err(|error| AzureError::senseless(doing, &format!("the answer can't be read: {error}")))
+    }
+
+    /// All of a list, page by page.
+    pub(super) async fn list<T: DeserializeOwned>(&self, doing: &str, first: Url) -> Result<Vec<T>, AzureError> {
+        let mut found = Vec::new();
+        let mut next = first;
+        for _ in 0..MOST_PAGES {
+            let page: Page<T> = self.get(doing, next).await?;
+            found.extend(page.value);
+            match page.next_link.filter(|link| !link.is_empty()) {
+                None => return Ok(found),
+                Some(link) => next = self.link(doing, &link)?,
+            }
+        }
+        Err(AzureError::senseless(doing, &format!("more than {MOST_PAGES} pages")))
+    }
+
+    /// An address that Azure has given, as one that may be asked.
+    pub(super) fn link(&self, doing: &str, given: &str) -> Result<Url, AzureError> {
+        let url = self.accounts.addresses.official(self.cloud, given);
+        url.ok_or_else(|| AzureError::senseless(doing, "Azure answers with an address that is not its own"))
+    }
+}

@@ -1,0 +1,78 @@
+//! Community galleries and shared galleries of a region: images and their versions, one to a page.
+//!
+//! `GET …/locations/{location}/communityGalleries/{name}/images[/{image}/versions]`, and the same below `sharedGalleries`. A resource
+//! is `{name, location, identifier: {uniqueId}, properties}`. What is not there is a 404 `ResourceNotFound`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::server::{Answer, Asked};
+
+/// A gallery as a test makes it.
+#[derive(Clone, Debug)]
+pub struct Gallery {
+    /// The region, `communityGalleries` or `sharedGalleries`, and the name.
+    place: [String; 3],
+    images: BTreeMap<String, (Value, BTreeMap<String, Value>)>,
+}
+
+impl Gallery {
+    /// Without images.
+    pub fn new(location: &str, kind: &str, name: &str) -> Self {
+        Self { place: [location, kind, name].map(str::to_owned), images: BTreeMap::new() }
+    }
+
+    /// With an image of these properties, and versions with theirs.
+    pub fn with_image(mut self, name: &str, properties: Value, versions: &[(&str, Value)]) -> Self {
+        let versions = versions.iter().map(|(version, properties)| ((*version).to_owned(), properties.clone()));
+        self.images.insert(name.to_owned(), (properties, versions.collect()));
+        self
+    }
+
+    fn resource(&self, name: &str, path: &str, properties: &Value) -> Value {
+        let [location, kind, gallery] = &self.place;
+        let kind = if kind == "sharedGalleries" { "SharedGalleries" } else { "CommunityGalleries" };
+        json!({
+            "name": name, "location": location, "properties": properties,
+            "identifier": {"uniqueId": format!("/{kind}/{gallery}/Images/{path}")},
+        })
+    }
+
+    /// What is listed below the gallery at a path.
+    fn list(&self, path: &[&str]) -> Option<Vec<Value>> {
+        match path {
+            ["images"] => {
+                let of_image = |(name, (properties, _)): (&String, &(Value, _))| self.resource(name, name, properties);
+                Some(self.images.iter().map(of_image).collect())
+            }
+            ["images", image, "versions"] => {
+                let (_, versions) = self.images.get(*image)?;
+                let of_version = |(version, properties): (&String, &Value)| {
+                    self.resource(version, &format!("{image}/Versions/{version}"), properties)
+                };
+                Some(versions.iter().map(of_version).collect())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Answers a call below `…/locations/`; nothing if it is none for galleries.
+pub(super) fn answer(galleries: &[Gallery], asked: &Asked, path: &[&str]) -> Answer {
+    let not_found = || Answer::error(404, "ResourceNotFound", "The gallery or its image was not found.");
+    let [location, kind, name, rest @ ..] = path else { return not_found() };
+    let is_meant = |gallery: &&Gallery| {
+        gallery.place.iter().zip([location, kind, name]).all(|(own, asked)| own.eq_ignore_ascii_case(asked))
+    };
+    let Some(listed) = galleries.iter().find(is_meant).and_then(|gallery| gallery.list(rest)) else {
+        return not_found();
+    };
+    let start: usize = asked.query.get("$skiptoken").and_then(|token| token.parse().ok()).unwrap_or_default();
+    let mut answer = json!({"value": listed.get(start..=start).unwrap_or_default()});
+    if start + 1 < listed.len() {
+        let next = format!("{}{}?api-version=2023-07-03&$skiptoken={}", asked.origin, asked.path, start + 1);
+        answer["nextLink"] = next.into();
+    }
+    Answer::json(200, answer)
+}

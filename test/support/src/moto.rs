@@ -1,0 +1,87 @@
+//! moto (<https://docs.getmoto.org>): an EC2 of somebody else, which filters by owners and names. It comes from Python's package index,
+//! once, into the cache of built programs; where that is not to be had, tests say so and are skipped.
+//!
+//! Its images come from a file and are in every region; it knows no pages, no boot modes, and answers unknown filters with 500.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::cluster::{Process, Program, cache, eventually, free_ports};
+
+const VERSION: &str = "5.2.5";
+/// How long it may take to listen.
+const START: Duration = Duration::from_secs(60);
+
+/// A running server. Dropping it ends it.
+pub struct Moto {
+    url: String,
+    _process: Process,
+    _folder: TempDir,
+}
+
+impl Moto {
+    /// A server with these images; `None`, with a line that says why, where it can't be installed.
+    pub async fn start(images: &Value) -> Result<Option<Self>> {
+        let program = match tokio::task::spawn_blocking(installed).await? {
+            Ok(program) => program,
+            Err(error) => {
+                println!("SKIPPED: moto {VERSION} can't be installed: {error:#}");
+                return Ok(None);
+            }
+        };
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("amis.json");
+        std::fs::write(&path, images.to_string())?;
+        let [port] = free_ports()?;
+        let program = Program::new("moto", program)
+            .arg("-H")
+            .arg("127.0.0.1")
+            .arg("-p")
+            .arg(port.to_string())
+            .env("MOTO_AMIS_PATH", path)
+            .env("MOTO_EC2_LOAD_DEFAULT_AMIS", "false");
+        let process = Process::start(program, folder.path())?;
+        eventually(START, "moto listens", async || {
+            process.ensure_running()?;
+            tokio::net::TcpStream::connect(("127.0.0.1", port)).await.map(drop).context("nobody listens")
+        })
+        .await?;
+        Ok(Some(Self { url: format!("http://127.0.0.1:{port}"), _process: process, _folder: folder }))
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// The server's program. Of several processes one installs and the others wait for it.
+fn installed() -> Result<PathBuf> {
+    let folder = cache()?.join(format!("moto-{VERSION}"));
+    let program = folder.join("bin/moto_server");
+    std::fs::create_dir_all(folder.parent().context("the cache has a folder")?)?;
+    let lock = File::create(folder.with_extension("lock"))?;
+    lock.lock()?;
+    if !folder.join("complete").is_file() {
+        run(Path::new("python3"), &["-m", "venv", "--clear"], &[folder.as_os_str()])?;
+        let quiet =
+            ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout", "15", "--retries", "1"];
+        run(&folder.join("bin/python"), &quiet, &[format!("moto[server,ec2]=={VERSION}").as_ref()])?;
+        File::create(folder.join("complete"))?;
+    }
+    Ok(program)
+}
+
+fn run(program: &Path, arguments: &[&str], more: &[&std::ffi::OsStr]) -> Result<()> {
+    let output =
+        Command::new(program).args(arguments).args(more).output().with_context(|| program.display().to_string())?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {}", program.display(), text.lines().last().unwrap_or_default());
+    Ok(())
+}
