@@ -56,7 +56,7 @@ impl Chart {
                 },
                 "images": {
                     "enabled": true, "sources": [{"configMapName": "amis", "region": "eu-central-1"}, {"configMapName": "release"}],
-                    "intervalSeconds": 60, "machineTemplates": true,
+                    "intervalSeconds": 60, "machineTemplates": true, "admissionPolicies": true,
                 },
                 "disableControllers": ["heartbeat"],
                 "azure": {"resourceManagerUrl": "https://arm.example.org", "authorityUrl": "https://login.example.org"},
@@ -92,7 +92,7 @@ impl Chart {
                 "ports": {"webhook": 9443, "metrics": 9090, "health": 9091},
             }),
             Self::AdmissionApplication => json!({
-                "profileWarnings": true,
+                "profileWarnings": true, "imagePolicies": {"enabled": true},
                 "webhook": {"ownerNamespace": "extension-worker"},
                 "gardener": {"virtualCluster": {"enabled": true, "serviceAccount": {"name": "a", "namespace": "b"}}},
                 "values": "of the other chart",

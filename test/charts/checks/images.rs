@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use gardener_extension_worker::api::capa::AwsMachineTemplate;
 use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, merge, render};
@@ -106,6 +106,136 @@ fn stand_in(group: &str, version: &str, kind: &str, scope: &str) -> Value {
         "group": group, "scope": scope, "names": {"kind": kind, "plural": plural},
         "versions": [{"name": version, "served": true, "storage": true, "schema": {"openAPIV3Schema": open}}],
     }})
+}
+
+/// What names images, and what is said where no policy allows it.
+fn named_images(namespace: &str) -> Vec<(&'static str, Value, Option<&'static str>)> {
+    let with = |mut object: Value, path: &[&str], value: Value| {
+        *path.iter().fold(&mut object, |member, step| &mut member[*step]) = value;
+        object
+    };
+    let machine = &["spec", "template", "spec"];
+    let profile = |entry: Value| {
+        let provider_config = json!({"apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1", "kind": "CloudProfileConfig",
+            "machineImages": [{"name": "gardenlinux", "versions": [entry]}]});
+        json!({"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile", "metadata": {"name": "aws"},
+            "spec": {"type": "aws", "providerConfig": provider_config}})
+    };
+    let region = |ami: &str| json!([{"name": "eu-central-1", "ami": ami}]);
+    let owner = "ImageAdmissionPolicy only-ours does not allow images of 999999999999";
+    let image =
+        "ImageAdmissionPolicy only-ours does not allow images of gardenlinux in spec.providerConfig.machineImages";
+    vec![
+        ("a lookup", lookup(), None),
+        (
+            "a lookup for others",
+            with(lookup(), &["spec", "owners"], json!(["111111111111", "999999999999"])),
+            Some(owner),
+        ),
+        (
+            "a lookup at another cloud",
+            with(with(lookup(), &["spec", "owners"], json!(["999999999999"])), &["spec", "provider"], json!("gcp")),
+            None,
+        ),
+        (
+            "a template with an owner",
+            with(template(namespace), machine, json!({"imageLookupOrg": "111111111111"})),
+            None,
+        ),
+        (
+            "a template for others",
+            with(template(namespace), machine, json!({"imageLookupOrg": "999999999999"})),
+            Some(owner),
+        ),
+        ("a template with an image", with(template(namespace), machine, json!({"ami": {"id": "ami-00000001"}})), None),
+        (
+            "a template with another image",
+            with(template(namespace), machine, json!({"ami": {"id": "ami-00000009"}})),
+            Some("ImageAdmissionPolicy only-ours does not allow ami-00000009"),
+        ),
+        (
+            "a template that leaves it open",
+            template(namespace),
+            Some("images of any owner: name ami.id or imageLookupOrg"),
+        ),
+        ("a profile", profile(json!({"version": "1.0.0", "regions": region("ami-00000001")})), None),
+        (
+            "a profile with another image",
+            profile(json!({"version": "1.0.0", "regions": region("ami-00000009")})),
+            Some(image),
+        ),
+        (
+            "a profile with another image in a flavor",
+            profile(json!({"version": "1.0.0", "capabilityFlavors": [{"regions": region("ami-00000009")}]})),
+            Some(image),
+        ),
+    ]
+}
+
+/// The policies judge by themselves: no program runs.
+#[tokio::test]
+async fn images_that_a_policy_does_not_allow_are_refused_with_its_name() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let client = control_plane.client(ADMIN).await?;
+    let namespace = control_plane.namespace("locked").await?;
+    let mut values = Chart::Worker.needed();
+    merge(&mut values, &json!({"images": {"enabled": true}}));
+    let worker = render(Chart::Worker, &values, &namespace).await?;
+    let garden = render(Chart::AdmissionApplication, &json!({"imagePolicies": {"enabled": true}}), &namespace).await?;
+    let kinds = ["CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
+    for object in
+        worker.objects.iter().chain(&garden.objects).filter(|object| kinds.iter().any(|kind| object["kind"] == *kind))
+    {
+        apply(&client, object).await?;
+    }
+    apply(&client, &stand_in("infrastructure.cluster.x-k8s.io", "v1beta2", "AWSMachineTemplate", "Namespaced")).await?;
+    apply(&client, &stand_in("core.gardener.cloud", "v1beta1", "CloudProfile", "Cluster")).await?;
+    for (what, object, _) in named_images(&namespace) {
+        dry_run(&client, &object)
+            .await?
+            .map_or(Ok(()), |refusal| Err(anyhow::anyhow!("{what} without a policy: {refusal}")))?;
+    }
+    apply(
+        &client,
+        &json!({"apiVersion": "images.gardener-extension-worker/v1alpha1", "kind": "ImageAdmissionPolicy",
+        "metadata": {"name": "only-ours"},
+        "spec": {"provider": "aws", "allowedOwners": ["111111111111"], "allowedIDs": ["ami-00000001"]}}),
+    )
+    .await?;
+    for (what, object, expected) in named_images(&namespace) {
+        eventually(SOON, &format!("{what} is refused as {expected:?}"), async || {
+            let refusal = dry_run(&client, &object).await?;
+            let is_as_expected = match (&refusal, expected) {
+                (None, None) => true,
+                (Some(refusal), Some(expected)) => refusal.contains(expected),
+                _ => false,
+            };
+            ensure!(is_as_expected, "{refusal:?}");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Why the API server refuses to create an object; nothing is stored.
+async fn dry_run(client: &Client, object: &Value) -> Result<Option<String>> {
+    let object: DynamicObject = serde_json::from_value(object.clone())?;
+    let types = object.types.clone().context("a kind")?;
+    let kind = kube::api::GroupVersionKind::try_from(&types)?;
+    let (resource, _) = eventually(SOON, "its kind is announced", async || {
+        kube::discovery::pinned_kind(client, &kind).await.context("asking for its kind")
+    })
+    .await?;
+    let api: Api<DynamicObject> = match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    match api.create(&PostParams { dry_run: true, ..PostParams::default() }, &object).await {
+        Ok(_) => Ok(None),
+        Err(kube::Error::Api(status)) => Ok(Some(status.message.clone())),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn images_become(client: &Client, expected: &[&str]) -> Result<()> {
