@@ -14,7 +14,7 @@ pub(crate) struct ImageArguments {
     /// File or folder with listings of images, as for `images list`; may be given several times. Without it nothing is discovered.
     #[arg(long = "image-source", env = "IMAGE_SOURCE", value_name = "[REGION=]FILE", value_delimiter = ',')]
     pub(super) sources: Vec<SourcePath>,
-    /// Seconds between two readings of these files.
+    /// Seconds after which these files are read again if one has changed.
     #[arg(long, env = "IMAGE_INTERVAL_SECONDS", value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) image_interval_seconds: u32,
     /// Record images also for AWSMachineTemplates of Cluster API that opt in by a label.

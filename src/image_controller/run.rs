@@ -9,13 +9,14 @@ use kube::Client;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::arguments::ImageArguments;
 use super::round::{RoundOutcome, SourcesRead, round};
-use super::sources::read_all;
+use super::sources::{Versions, read_all, versions};
 use super::stores::Stores;
 use crate::cluster::write_fence::WriteFence;
+use crate::images::source_path::SourcePath;
 
 /// What comes within this time is decided together.
 const QUIET: Duration = Duration::from_millis(100);
@@ -40,16 +41,16 @@ pub(crate) async fn run(arguments: &ImageArguments, client: Client, fence: &Writ
 
 async fn work(arguments: &ImageArguments, client: &Client, stores: &Stores, changed: &Notify) -> Infallible {
     let interval = Duration::from_secs(arguments.image_interval_seconds.into());
-    let mut read = read(arguments).await;
+    let mut read = Listed::read(arguments, None).await;
     let mut read_again = Instant::now() + interval;
     let (mut failures, mut reported) = (0, Vec::new());
     loop {
         if read_again <= Instant::now() {
-            read = self::read(arguments).await;
+            read = Listed::read(arguments, Some(read)).await;
             read_again = Instant::now() + interval;
         }
         let (outcome, problems) = if stores.are_fresh() {
-            round(client, stores, &read).await
+            round(client, stores, &read.content).await
         } else {
             sleep(STALE).await;
             continue;
@@ -85,15 +86,38 @@ fn report(problems: &[String], reported: &mut Vec<String>) {
     *reported = problems.to_vec();
 }
 
-/// Reads the sources off the threads that wait for answers.
-async fn read(arguments: &ImageArguments) -> SourcesRead {
-    let sources = arguments.sources.clone();
-    let read = spawn_blocking(move || read_all(&sources).map_err(|error| format!("{error:#}"))).await;
-    let read = read.unwrap_or_else(|error| Err(error.to_string()));
-    match &read {
-        Ok(catalogue) => info!(images = catalogue.images().len(), "the sources are read"),
-        Err(error) if !arguments.sources.is_empty() => warn!(error, "the sources of images can't be read"),
-        Err(_) => {}
+/// What the sources list.
+struct Listed {
+    /// The files that were read; nothing where something was wrong with them.
+    versions: Option<Versions>,
+    content: SourcesRead,
+}
+
+impl Listed {
+    /// Reads the sources off the threads that wait for answers; not again while no file changes.
+    async fn read(arguments: &ImageArguments, before: Option<Self>) -> Self {
+        let sources = arguments.sources.clone();
+        let listed = spawn_blocking(move || {
+            let versions = versions(&sources).ok();
+            match before.filter(|before| before.versions.is_some() && before.versions == versions) {
+                Some(before) => before,
+                None => Self::anew(&sources, versions),
+            }
+        });
+        let listed =
+            listed.await.unwrap_or_else(|error| Self { versions: None, content: Arc::new(Err(error.to_string())) });
+        debug!("the sources are checked");
+        listed
     }
-    Arc::new(read)
+
+    fn anew(sources: &[SourcePath], versions: Option<Versions>) -> Self {
+        let content = read_all(sources).map_err(|error| format!("{error:#}"));
+        match &content {
+            Ok(catalogue) => info!(images = catalogue.images().len(), "the sources are read"),
+            Err(error) if !sources.is_empty() => warn!(error, "the sources of images can't be read"),
+            Err(_) => {}
+        }
+        // A file that is being written is read again.
+        Self { versions: versions.filter(|_| content.is_ok()), content: Arc::new(content) }
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, ensure};
 
@@ -15,6 +16,24 @@ use crate::images::sources;
 const MOST_BYTES: u64 = 256 << 20;
 /// Most files of all sources.
 const MOST_FILES: usize = 1000;
+
+/// Files with their sizes, and when they were changed: as long as these are the same, so is what they say.
+pub(super) type Versions = Vec<(PathBuf, u64, Option<SystemTime>)>;
+
+/// The versions of all files.
+///
+/// # Errors
+/// With the source that can't be read.
+pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
+    let mut versions = Vec::new();
+    for source in paths {
+        for file in files(&source.path)? {
+            let metadata = std::fs::metadata(&file).with_context(|| format!("{}: can't be read", file.display()))?;
+            versions.push((file, metadata.len(), metadata.modified().ok()));
+        }
+    }
+    Ok(versions)
+}
 
 /// Reads all sources.
 ///

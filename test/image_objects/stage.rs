@@ -18,8 +18,8 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) const OURS: &str = "111111111111";
 pub(crate) const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
 pub(crate) const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
-/// What is logged whenever the sources were read.
-pub(crate) const READ: &str = "the sources are read";
+/// What is logged whenever the sources were checked.
+pub(crate) const READ: &str = "the sources are checked";
 
 /// Everything of one test.
 pub(crate) struct Stage {
@@ -126,11 +126,11 @@ impl Stage {
         .await
     }
 
-    /// Waits until the sources were read some times more.
+    /// Waits until the sources were checked some times more.
     pub(crate) async fn reads(&self, controller: &Process, times: usize) -> Result<()> {
         let count = || anyhow::Ok(std::fs::read_to_string(controller.log())?.matches(READ).count());
         let before = count()?;
-        eventually(SOON, "the sources are read again", async || {
+        eventually(SOON, "the sources are checked again", async || {
             controller.ensure_running()?;
             let now = count()?;
             ensure!(now >= before + times, "{now} of {}", before + times);
@@ -144,7 +144,7 @@ impl Stage {
         Ok(self.audit.requests(user, since).await?.into_iter().filter(Request::writes).collect())
     }
 
-    /// Fails if the controller writes anything while it reads the sources three times.
+    /// Fails if the controller writes anything while it checks the sources three times.
     pub(crate) async fn is_quiet(&self, controller: &Process) -> Result<()> {
         self.reads(controller, 1).await?;
         let mark = self.audit.mark().await?;

@@ -13,8 +13,7 @@ use crate::api::image_objects::{ImageLookup, ImageLookupStatus, MachineImage, Ma
 use crate::images::catalogue::{Catalogue, merge};
 use crate::images::lookup::Lookup;
 use crate::images::record::{ImageRecord, ImageState, Release, text};
-use crate::images::resolution::{FlavorKey, Policy, Rejection, Resolved, lookup_matches, resolve};
-use crate::images::sources::Listing;
+use crate::images::resolution::{FlavorKey, Policy, Rejection, lookup_matches, ranked_for};
 
 /// Most errors in the status of a lookup.
 const MOST_ERRORS: usize = 10;
@@ -213,10 +212,30 @@ fn add_new<'a>(wanted: &mut BTreeMap<String, Wanted<'a>>, found: &BTreeMap<&'a s
 
 /// The images that are the newest of their flavors.
 fn newest(wanted: &BTreeMap<String, Wanted<'_>>, policy: &Policy) -> BTreeSet<Place> {
-    let images = wanted.values().map(|wanted| wanted.record.clone()).collect();
-    // More than a catalogue holds, no API server does.
-    let catalogue = Catalogue::new(vec![Listing { images, ..Listing::default() }]).unwrap_or_default();
-    resolve(&catalogue, &[], policy).iter().filter_map(Resolved::chosen).map(place).collect()
+    let mut flavors: BTreeMap<_, Vec<&ImageRecord>> = BTreeMap::new();
+    for Wanted { record, .. } in wanted.values() {
+        let release = record.release.as_ref().map(|release| (&release.image, &release.version));
+        let flavor = (record.provider, &record.realm, &record.region, release, &record.facts.0);
+        flavors.entry(flavor).or_default().push(record);
+    }
+    let ranked = |images: &Vec<&ImageRecord>| {
+        let resolved = ranked_for(key_of(images.first()?)?, images, policy);
+        resolved.chosen().map(place)
+    };
+    flavors.values().filter_map(ranked).collect()
+}
+
+/// The flavor of an image that says itself what it is.
+fn key_of(record: &ImageRecord) -> Option<FlavorKey> {
+    let release = record.release.clone()?;
+    Some(FlavorKey {
+        provider: record.provider,
+        realm: record.realm.clone(),
+        image: release.image,
+        version: release.version,
+        flavor: record.facts.0.clone(),
+        region: record.region.clone(),
+    })
 }
 
 fn changes(wanted: BTreeMap<String, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
