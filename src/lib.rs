@@ -34,6 +34,7 @@
 //! * `process`: logs, traces, endpoints, leader election;
 //! * `cluster`: clients, watches, the store, reads and writes;
 //! * `webhook`: the server of admission reviews, its certificate and registration;
+//! * `image_controller`: keeps objects for machine images;
 //! * `controller`: reconciles Workers: the only place where decisions and cluster meet;
 //! * [`admission`]: webhooks of the garden;
 //! * [`sidecar`]: the webhook of a seed that completes machine-controller-manager;
@@ -61,6 +62,7 @@ pub mod diagnose;
 pub mod explain;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+pub(crate) mod image_controller;
 #[doc(hidden)]
 pub mod images;
 #[doc(hidden)]

@@ -1,6 +1,8 @@
 //! Objects as they are on the wire: hand-written serde types, no behaviour beyond (de)serialising.
 //!
 //! * [`gardener`]: `Worker`, `Cluster` and what is read of `CloudProfile` and `Shoot`;
+//! * [`capa`]: what is read of machine templates of Cluster API's provider for AWS;
+//! * [`image_objects`]: images, lookups and selections in a group of our own;
 //! * [`machine`]: `MachineClass`, `MachineDeployment`, `MachineSet`, `Machine`;
 //! * [`metadata`]: metadata of all of them, without what nobody reads;
 //! * [`packed_text`]: texts that are kept for long, in less memory;
@@ -15,9 +17,13 @@
 
 pub mod bounded_text;
 pub(crate) mod bounded_unpacking;
+#[doc(hidden)]
+pub mod capa;
 pub mod decoded_once;
 pub mod gardener;
 pub mod gotext;
+#[doc(hidden)]
+pub mod image_objects;
 pub mod machine;
 pub mod metadata;
 pub mod packed_text;

@@ -181,6 +181,13 @@ impl<T> Store<T> {
         entries.map(|(name, entry)| (name.clone(), Arc::clone(&entry.object))).collect()
     }
 
+    /// All objects, in no order.
+    #[must_use]
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        let state = self.state();
+        state.namespaces.values().flat_map(|entries| entries.values()).map(|entry| Arc::clone(&entry.object)).collect()
+    }
+
     /// An object in its newest version.
     #[must_use]
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<T>> {

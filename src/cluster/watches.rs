@@ -98,6 +98,27 @@ impl Watches {
     }
 }
 
+/// Follows all objects of a kind for ever, and calls `changed` whenever somebody else has changed one, or the store has
+/// everything there is.
+pub(crate) async fn follow_all<K>(client: &Client, store: Arc<Store<Guarded<K>>>, changed: impl Fn())
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+{
+    let (resumed, doubted) = (Arc::clone(&store), Arc::clone(&store));
+    let api = Api::<Guarded<K>>::all(telling(client, move || resumed.mark_resumed()));
+    let is_in_doubt = move || doubted.doubts_a_deletion(Instant::now());
+    let mut events =
+        pin!(listing_anew(watching(api, watcher::Config::default()), is_in_doubt).backoff(Pause::default()));
+    while let Some(event) = events.next().await {
+        let event = event.inspect_err(|error| debug!(%error, "a watch has failed")).ok();
+        let is_complete = matches!(event, Some(Event::InitDone));
+        put(&store, event, |object| Some((Identity::of(&object)?, object)), |_| changed());
+        if is_complete {
+            changed();
+        }
+    }
+}
+
 /// Kinds of which not everything was shown yet. Clones are the same.
 #[derive(Clone, Default)]
 pub(crate) struct Missing(Arc<Mutex<BTreeSet<&'static str>>>);

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::cluster::garden::Garden;
 use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
+use crate::image_controller::ImageArguments;
 use crate::process::election;
 use crate::process::logs::{LogFormat, LogLevel};
 use crate::worker::class_images::ImagePolicy;
@@ -65,6 +66,8 @@ pub(crate) struct ControllerArguments {
     /// Dry run beside another controller: report differences as metrics and logs. The client rejects every write.
     #[arg(long, env = "SHADOW")]
     pub(super) shadow: bool,
+    #[command(flatten)]
+    pub(super) images: ImageArguments,
     /// Parts that are switched off; may be given several times.
     #[arg(long, env = "DISABLE_CONTROLLERS", value_enum, value_name = "PART", value_delimiter = ',')]
     pub(super) disable_controllers: Vec<Part>,

@@ -35,6 +35,7 @@ use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
 use crate::controller::run::Requests;
 use crate::controller::served::Served;
+use crate::image_controller;
 use crate::process::election::Candidate;
 use crate::process::endpoints::{self, Operations};
 use crate::process::heartbeat;
@@ -123,6 +124,7 @@ async fn serve(
         let mut election = pin!(election(candidate.as_mut(), &metrics));
         let mut heartbeat = pin!(beat(arguments, &unfenced));
         let mut unanswered = pin!(until_given_up(&access, &readiness, elected));
+        let mut images = pin!(image_controller::run(&arguments.images, access.client.clone(), &access.fence));
         let mut work = pin!(work(arguments, (providers, clouds), access.clone(), &readiness, &metrics, stopped));
         let result = tokio::select! {
             result = &mut work => result,
@@ -130,6 +132,7 @@ async fn serve(
             error = &mut unanswered => Err(error),
             error = files.until_changed() => Err(error),
             error = &mut servers => Err(error),
+            never = &mut images => match never {},
             () = &mut heartbeat => Ok(()),
             signal = &mut stop => {
                 info!(signal, "stopping");
@@ -202,14 +205,17 @@ async fn work(
 ) -> anyhow::Result<()> {
     let mut stop = stopped.clone();
     let ready = async {
+        if arguments.disable_controllers.contains(&Part::Worker) {
+            // A cluster whose images alone are followed need not know Workers.
+            readiness.has(Need::Kinds);
+            readiness.has(Need::Caches);
+            pending::<()>().await;
+        }
         served_kinds::wait_until_served(&access.client, readiness).await;
         if let WriteFence::Leader(leadership) = &access.fence {
             readiness.set_standing_by(true);
             leadership.wait().await;
             readiness.set_standing_by(false);
-        }
-        if arguments.disable_controllers.contains(&Part::Worker) {
-            pending::<()>().await;
         }
     };
     tokio::select! {

@@ -83,7 +83,8 @@ impl Catalogue {
     }
 }
 
-fn merge(known: &mut ImageRecord, other: ImageRecord) {
+/// Fills the gaps of what is known of an image; but one that is unavailable or deprecated is.
+pub(super) fn merge(known: &mut ImageRecord, other: ImageRecord) {
     for (name, values) in other.facts.0 {
         known.facts.0.entry(name).or_insert(values);
     }

@@ -11,6 +11,8 @@ use super::reference::ImageReference;
 use super::versions::VersionRange;
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::decode_value;
+pub use crate::api::image_objects::ImageFilter as Filter;
+use crate::api::image_objects::ImageLookupSpec;
 
 /// Most combinations of operating systems, architectures and values of fields.
 const MOST_COMBINATIONS: usize = 1000;
@@ -27,59 +29,19 @@ pub struct LookupError {
 
 /// A lookup as a document.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 struct Document {
     #[serde(rename = "apiVersion")]
     _api_version: Option<String>,
     #[serde(rename = "kind")]
     _kind: String,
     metadata: Metadata,
-    spec: Spec,
+    spec: ImageLookupSpec,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 struct Metadata {
     name: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Spec {
-    provider: String,
-    image: Option<String>,
-    #[serde(default)]
-    image_prefix: String,
-    lookup_format: String,
-    #[serde(default)]
-    os: Vec<String>,
-    arch: Vec<String>,
-    #[serde(default)]
-    custom_fields: Vec<CustomField>,
-    versions: String,
-    owners: Vec<String>,
-    #[serde(default)]
-    filters: Vec<Filter>,
-    #[serde(default)]
-    facts: Vec<String>,
-    #[serde(default)]
-    encrypted: bool,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct CustomField {
-    name: String,
-    valid_values: Vec<String>,
-}
-
-/// A condition on an image besides its name: one of the values has to be there.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Filter {
-    /// A fact, such as `bootMode`, or `tag:` with a name.
-    pub name: String,
-    /// The values.
-    pub values: Vec<String>,
 }
 
 impl Filter {
@@ -136,6 +98,14 @@ impl Lookup {
     pub fn read(document: &Value) -> Result<Self, LookupError> {
         let Document { metadata, spec, .. } =
             decode_value(document).map_err(|error| LookupError { path: error.path, problem: error.message })?;
+        Self::new(&metadata.name, spec)
+    }
+
+    /// The lookup that an object describes.
+    ///
+    /// # Errors
+    /// With the member that is wrong.
+    pub fn new(name: &str, spec: ImageLookupSpec) -> Result<Self, LookupError> {
         let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
         let provider = ImageReference::provider(&spec.provider)
             .ok_or_else(|| error("provider", "no images of this provider are known here".to_owned()))?;
@@ -152,7 +122,7 @@ impl Lookup {
         let versions = VersionRange::parse(&spec.versions).map_err(|problem| error("versions", problem.to_string()))?;
         let combinations = combinations(&spec)?;
         Ok(Self {
-            name: text(&metadata.name),
+            name: text(name),
             provider,
             owners: spec.owners,
             encrypted: spec.encrypted,
@@ -165,7 +135,7 @@ impl Lookup {
 }
 
 /// Every combination of operating system, architecture and values of fields.
-fn combinations(spec: &Spec) -> Result<Vec<Combination>, LookupError> {
+fn combinations(spec: &ImageLookupSpec) -> Result<Vec<Combination>, LookupError> {
     let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
     let mut variables = vec!["OS", "BaseOS", "ARCH"];
     for (index, field) in spec.custom_fields.iter().enumerate() {

@@ -10,11 +10,12 @@
 //! ```
 //!
 //! * [`reference`](mod@reference): how clouds call an image; [`record`]: an image with what is known about it;
-//! * [`sources`]: listings that clouds' own tools print, and Garden Linux publishes; [`catalogue`]: all of them together;
+//! * [`source_path`]: how listings are named; [`sources`]: listings that clouds' own tools print, and Garden Linux publishes; [`catalogue`]: all of them together;
 //! * [`versions`]: ranges of versions; [`pattern`]: names with variables; [`lookup`]: which names mean which version and flavor;
 //! * [`query`]: what a cloud is asked for, where files are made by `images fetch`;
 //! * [`resolution`]: the image of a flavor, and why the others are not;
 //! * [`lock`]: what was resolved first, and what has become newer since; [`lock_file`]: as a document;
+//! * [`objects`]: the same for objects of a cluster;
 //! * [`fill`], [`check`], [`unused`], [`fn@promotion::promote`]: what follows from it.
 //!
 //! There is no client here: an image is what a file says of it, so air-gapped landscapes are nothing special.
@@ -25,12 +26,14 @@ pub mod fill;
 pub mod lock;
 pub mod lock_file;
 pub mod lookup;
+pub mod objects;
 pub mod pattern;
 pub mod promotion;
 pub mod query;
 pub mod record;
 pub mod reference;
 pub mod resolution;
+pub mod source_path;
 pub mod sources;
 pub mod unused;
 mod users;

@@ -188,6 +188,13 @@ pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy
     found.into_iter().map(|(key, candidates)| Resolved { key, candidates: ranked(candidates) }).collect()
 }
 
+/// The images of one flavor, by whatever they were found.
+#[must_use]
+pub(super) fn ranked_for<'a>(key: FlavorKey, images: &[&'a ImageRecord], policy: &Policy) -> Resolved<'a> {
+    let candidates = images.iter().map(|image| (*image, rejection(image, policy, None))).collect();
+    Resolved { key, candidates: ranked(candidates) }
+}
+
 /// The images in their order, the best first. The order is total: no two images have the same id in one place.
 fn ranked<'a>(mut candidates: Vec<(&'a ImageRecord, Option<Rejection>)>) -> Vec<Candidate<'a>> {
     // One lookup may allow what another does not.
@@ -244,7 +251,7 @@ fn rejection(image: &ImageRecord, policy: &Policy, lookup: Option<&Lookup>) -> O
 }
 
 /// What a lookup makes of images, which are sorted by name.
-fn lookup_matches<'a>(
+pub(super) fn lookup_matches<'a>(
     lookup: &Lookup,
     by_name: &[&'a ImageRecord],
     policy: &Policy,

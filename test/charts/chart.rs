@@ -54,6 +54,10 @@ impl Chart {
                     "healthCheck": true, "imageDrift": true, "pinImages": true,
                     "versionForecast": true,
                 },
+                "images": {
+                    "enabled": true, "sources": [{"configMapName": "amis", "region": "eu-central-1"}, {"configMapName": "release"}],
+                    "intervalSeconds": 60, "machineTemplates": true, "admissionPolicies": true,
+                },
                 "disableControllers": ["heartbeat"],
                 "azure": {"resourceManagerUrl": "https://arm.example.org", "authorityUrl": "https://login.example.org"},
                 "proxy": {"https": "http://proxy.example.org:3128", "exceptions": "10.0.0.0/8,.svc"},
@@ -88,7 +92,7 @@ impl Chart {
                 "ports": {"webhook": 9443, "metrics": 9090, "health": 9091},
             }),
             Self::AdmissionApplication => json!({
-                "profileWarnings": true,
+                "profileWarnings": true, "imagePolicies": {"enabled": true},
                 "webhook": {"ownerNamespace": "extension-worker"},
                 "gardener": {"virtualCluster": {"enabled": true, "serviceAccount": {"name": "a", "namespace": "b"}}},
                 "values": "of the other chart",
@@ -118,6 +122,7 @@ impl Chart {
                 sets.push(("a closed network", with(json!({"network": {"toPublicNetworks": false}}))));
                 sets.push(("shadow", with(json!({"shadow": true}))));
                 let images = json!({"azure": "registry.example.org/sidecar:v1"});
+                sets.push(("images", with(json!({"images": {"enabled": true}}))));
                 sets.push(("sidecar", with(json!({"sidecarWebhook": {"enabled": true, "images": images}}))));
             }
             Self::AdmissionRuntime => sets.push(("nothing optional", with(nothing))),

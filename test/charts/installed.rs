@@ -124,7 +124,10 @@ fn mounted(rendered: &Rendered, pod: &Value, folder: &Path) -> Result<Vec<(Strin
         let Some(name) = volume.pointer("/configMap/name").and_then(Value::as_str) else { continue };
         let here = folder.join(volume["name"].as_str().unwrap_or_default());
         std::fs::create_dir_all(&here)?;
-        for (file, content) in rendered.one("ConfigMap", name)?["data"].as_object().into_iter().flatten() {
+        // One that the chart does not make is an operator's.
+        let made =
+            rendered.objects.iter().find(|object| object["kind"] == "ConfigMap" && object["metadata"]["name"] == name);
+        for (file, content) in made.and_then(|made| made["data"].as_object()).into_iter().flatten() {
             std::fs::write(here.join(file), content.as_str().unwrap_or_default())?;
         }
         let mut all = pod["containers"][0]["volumeMounts"].as_array().into_iter().flatten();

@@ -1,6 +1,7 @@
 //! Images by flavor: what people who keep images were promised, what they have reported, and laws that hold for every input.
 //!
 //! * [`proposal`]: the goals, stories and open questions of the proposal "AMI resolution with flavors" for Cluster API on AWS;
+//! * [`objects`]: the same for objects of a cluster;
 //! * [`reported`]: cases that users of such look-ups have met;
 //! * [`profiles`]: CloudProfiles that are filled and checked;
 //! * [`listings`]: what the tools of clouds print;
@@ -13,6 +14,7 @@ mod amis;
 mod listings;
 mod names;
 mod needs;
+mod objects;
 mod profiles;
 mod proposal;
 mod reported;

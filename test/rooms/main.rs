@@ -29,6 +29,7 @@ const ROOMS: &[&str] = &[
     "process",
     "cluster",
     "webhook",
+    "image_controller",
     "controller",
     "admission",
     "sidecar",

@@ -41,6 +41,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
       "health-port" $values.ports.health
       "leader-election-lease-seconds" $values.leaderElection.leaseSeconds
       "heartbeat-renew-interval-seconds" $values.heartbeat.renewIntervalSeconds -}}
+{{- if $values.images.enabled }}
+{{- $_ := set $arguments "images" true }}
+{{- $_ := set $arguments "image-interval-seconds" $values.images.intervalSeconds }}
+{{- $_ := set $arguments "image-machine-templates" $values.images.machineTemplates }}
+{{- $sources := list }}
+{{- range $values.images.sources }}
+{{- $path := printf "/etc/images/%s" .configMapName }}
+{{- $sources = append $sources (ternary (printf "%s=%s" (default "" .region) $path) $path (not (empty .region))) }}
+{{- end }}
+{{- with $sources }}{{ $_ := set $arguments "image-source" . }}{{ end -}}
+{{- end }}
 {{- with $values.disableControllers }}{{ $_ := set $arguments "disable-controllers" . }}{{ end -}}
 {{- with $values.azure.resourceManagerUrl }}{{ $_ := set $arguments "azure-resource-manager-url" . }}{{ end -}}
 {{- with $values.azure.authorityUrl }}{{ $_ := set $arguments "azure-authority-url" . }}{{ end -}}

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
@@ -21,6 +20,7 @@ use crate::images::lock::Lock;
 use crate::images::lock_file;
 use crate::images::lookup::{Filter, Lookup};
 use crate::images::resolution::{Policy, Resolved, resolve};
+use crate::images::source_path::SourcePath;
 use crate::images::sources::{Listing, read};
 
 /// Largest file that is read: every image of a large public cloud fits.
@@ -32,7 +32,7 @@ pub(super) struct CatalogueArguments {
     /// File or folder with listings of images; where the tool does not print the region, write it before the file. docs/images.md
     /// has the forms.
     #[arg(long = "source", value_name = "[REGION=]FILE")]
-    sources: Vec<Source>,
+    sources: Vec<SourcePath>,
     /// File or folder with ImageLookups: which names of images mean which version and flavor.
     #[arg(long, value_name = "FILE")]
     lookups: Vec<PathBuf>,
@@ -67,24 +67,6 @@ impl Selection {
         self.image.as_ref().is_none_or(|image| *image == key.image)
             && self.image_version.as_ref().is_none_or(|version| *version == key.version)
             && self.region.as_ref().is_none_or(|region| key.region.as_ref().is_none_or(|known| known == region))
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Source {
-    region: Option<String>,
-    path: PathBuf,
-}
-
-impl FromStr for Source {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // A region has no slash; a path may have anything.
-        Ok(match text.split_once('=').filter(|(region, _)| !region.contains('/')) {
-            Some((region, path)) => Self { region: Some(region.to_owned()), path: path.into() },
-            None => Self { region: None, path: text.into() },
-        })
     }
 }
 

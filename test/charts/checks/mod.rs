@@ -3,6 +3,7 @@
 mod admission;
 mod alerts;
 mod examples;
+mod images;
 mod policies;
 mod rendered;
 mod runs;

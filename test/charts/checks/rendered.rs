@@ -61,7 +61,10 @@ async fn an_api_server_takes_every_object() -> Result<()> {
                 let of_cluster = object["metadata"]["namespace"].is_null();
                 let kind = object["kind"].as_str().unwrap_or_default();
                 ensure!(
-                    of_cluster == ["Cluster", "ValidatingAdmissionPolicy"].iter().any(|start| kind.starts_with(start)),
+                    of_cluster
+                        == ["Cluster", "CustomResourceDefinition", "ValidatingAdmissionPolicy"]
+                            .iter()
+                            .any(|start| kind.starts_with(start)),
                     "namespace of {}",
                     object["kind"]
                 );

@@ -86,6 +86,8 @@ async fn wrong_values_are_refused_with_their_place() -> Result<()> {
         (json!({"podLabels": {"a": true}}), "/podLabels/a"),
         (json!({"sidecarWebhook": {"enabled": true}}), "sidecarWebhook.images is needed"),
         (json!({"sidecarWebhook": {"images": {"azure": ""}}}), "/sidecarWebhook/images/azure"),
+        (json!({"images": {"intervalSeconds": 0}}), "/images/intervalSeconds"),
+        (json!({"images": {"sources": [{"region": "eu-central-1"}]}}), "/images/sources/0"),
         (json!({"metrics": {"serviceMonitor": {"interval": "often"}}}), "/metrics/serviceMonitor/interval"),
     ];
     for (change, place) in wrong {

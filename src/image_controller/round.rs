@@ -1,0 +1,89 @@
+//! One round: what is to be written of everything there is, and the writes.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream;
+use jiff::Timestamp;
+use kube::Client;
+use tokio::task::spawn_blocking;
+use tracing::{debug, warn};
+
+use super::stores::Stores;
+use super::writes::write;
+use crate::images::catalogue::Catalogue;
+use crate::images::objects::Objects;
+use crate::images::objects::discovery::Sources;
+use crate::images::objects::write::Write;
+
+/// Writes that are under way at a time.
+const PARALLEL_WRITES: usize = 16;
+
+/// What the files said when they were read last.
+pub(super) type SourcesRead = Arc<Result<Catalogue, String>>;
+
+/// How a round ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RoundOutcome {
+    /// Nothing differs.
+    Unchanged,
+    /// Something was written: more may follow from it.
+    Written,
+    /// A write has failed; it is tried again after a pause.
+    Failed,
+}
+
+/// Decides and writes once: first images, then who uses which, so that a first resolution sees everything that was found
+/// together. Images that can't be written hold up no selection. Returns also which objects nothing can
+/// be done for.
+pub(super) async fn round(client: &Client, stores: &Stores, read: &SourcesRead) -> (RoundOutcome, Vec<String>) {
+    let sources = Arc::clone(read);
+    let images = decide(stores, move |objects, now| {
+        let sources = match &*sources {
+            Ok(catalogue) => Sources::Listed(catalogue),
+            Err(reason) => Sources::Unknown(reason),
+        };
+        objects.images_to_write(sources, now)
+    });
+    let images = write_all(images.await, client, stores).await;
+    if images == RoundOutcome::Written {
+        return (images, Vec::new());
+    }
+    let (writes, problems) = decide(stores, Objects::selections_to_write).await;
+    match write_all(writes, client, stores).await {
+        RoundOutcome::Unchanged => (images, problems),
+        ended => (ended, problems),
+    }
+}
+
+/// Decodes everything and decides, off the threads that wait for answers.
+async fn decide<T: Default + Send + 'static>(
+    stores: &Stores,
+    decision: impl FnOnce(&Objects, Timestamp) -> T + Send + 'static,
+) -> T {
+    let stores = stores.clone();
+    let now = Timestamp::now();
+    // Fractions of a second only make objects longer.
+    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let decided = spawn_blocking(move || decision(&stores.objects(), now)).await;
+    decided.inspect_err(|error| warn!(%error, "images can't be decided")).unwrap_or_default()
+}
+
+async fn write_all(writes: Vec<Write>, client: &Client, stores: &Stores) -> RoundOutcome {
+    if writes.is_empty() {
+        return RoundOutcome::Unchanged;
+    }
+    let results = stream::iter(writes).map(|one| write(one, client, stores)).buffer_unordered(PARALLEL_WRITES);
+    let results: Vec<kube::Result<()>> = results.collect().await;
+    let errors: Vec<kube::Error> = results.into_iter().filter_map(Result::err).collect();
+    for error in &errors {
+        match error {
+            // Somebody was faster: decided anew by what they have written.
+            kube::Error::Api(status) if matches!(status.code, 404 | 409) => {
+                debug!(%error, "an object has changed meanwhile")
+            }
+            error => warn!(%error, "an object can't be written"),
+        }
+    }
+    if errors.is_empty() { RoundOutcome::Written } else { RoundOutcome::Failed }
+}

@@ -1,0 +1,123 @@
+//! The controllers for images at work: rounds after each change, and whenever the sources are read again.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{debug, info, warn};
+
+use super::arguments::ImageArguments;
+use super::round::{RoundOutcome, SourcesRead, round};
+use super::sources::{Versions, read_all, versions};
+use super::stores::Stores;
+use crate::cluster::write_fence::WriteFence;
+use crate::images::source_path::SourcePath;
+
+/// What comes within this time is decided together.
+const QUIET: Duration = Duration::from_millis(100);
+/// How often is checked whether watches that have failed go on.
+const STALE: Duration = Duration::from_secs(1);
+/// Pauses after writes that have failed: doubled each time.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// Follows objects of images for ever, while this process leads; does nothing where that is not asked for, or in a dry run.
+pub(crate) async fn run(arguments: &ImageArguments, client: Client, fence: &WriteFence) -> Infallible {
+    if !arguments.images || matches!(fence, WriteFence::Shut) {
+        return pending().await;
+    }
+    if let WriteFence::Leader(leadership) = fence {
+        leadership.wait().await;
+    }
+    info!(templates = arguments.image_machine_templates, "following images");
+    let (stores, changed) = (Stores::new(arguments.image_machine_templates), Notify::new());
+    tokio::join!(stores.follow(&client, &changed), work(arguments, &client, &stores, &changed)).1
+}
+
+async fn work(arguments: &ImageArguments, client: &Client, stores: &Stores, changed: &Notify) -> Infallible {
+    let interval = Duration::from_secs(arguments.image_interval_seconds.into());
+    let mut read = Listed::read(arguments, None).await;
+    let mut read_again = Instant::now() + interval;
+    let (mut failures, mut reported) = (0, Vec::new());
+    loop {
+        if read_again <= Instant::now() {
+            read = Listed::read(arguments, Some(read)).await;
+            read_again = Instant::now() + interval;
+        }
+        let (outcome, problems) = if stores.are_fresh() {
+            round(client, stores, &read.content).await
+        } else {
+            sleep(STALE).await;
+            continue;
+        };
+        report(&problems, &mut reported);
+        failures = if outcome == RoundOutcome::Failed { failures + 1 } else { 0 };
+        match outcome {
+            RoundOutcome::Written => {}
+            RoundOutcome::Unchanged => until(read_again, changed).await,
+            RoundOutcome::Failed => until(read_again.min(Instant::now() + pause(failures)), changed).await,
+        }
+        sleep(QUIET).await;
+    }
+}
+
+/// Waits for a change, at most until then.
+async fn until(end: Instant, changed: &Notify) {
+    tokio::select! {
+        () = changed.notified() => {}
+        () = sleep_until(end) => {}
+    }
+}
+
+fn pause(failures: u32) -> Duration {
+    SHORTEST_PAUSE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(LONGEST_PAUSE)
+}
+
+/// Logs what is new.
+fn report(problems: &[String], reported: &mut Vec<String>) {
+    for problem in problems.iter().filter(|problem| !reported.contains(problem)) {
+        warn!(problem, "an object of images can't be used");
+    }
+    *reported = problems.to_vec();
+}
+
+/// What the sources list.
+struct Listed {
+    /// The files that were read; nothing where something was wrong with them.
+    versions: Option<Versions>,
+    content: SourcesRead,
+}
+
+impl Listed {
+    /// Reads the sources off the threads that wait for answers; not again while no file changes.
+    async fn read(arguments: &ImageArguments, before: Option<Self>) -> Self {
+        let sources = arguments.sources.clone();
+        let listed = spawn_blocking(move || {
+            let versions = versions(&sources).ok();
+            match before.filter(|before| before.versions.is_some() && before.versions == versions) {
+                Some(before) => before,
+                None => Self::anew(&sources, versions),
+            }
+        });
+        let listed =
+            listed.await.unwrap_or_else(|error| Self { versions: None, content: Arc::new(Err(error.to_string())) });
+        debug!("the sources are checked");
+        listed
+    }
+
+    fn anew(sources: &[SourcePath], versions: Option<Versions>) -> Self {
+        let content = read_all(sources).map_err(|error| format!("{error:#}"));
+        match &content {
+            Ok(catalogue) => info!(images = catalogue.images().len(), "the sources are read"),
+            Err(error) if !sources.is_empty() => warn!(error, "the sources of images can't be read"),
+            Err(_) => {}
+        }
+        // A file that is being written is read again.
+        Self { versions: versions.filter(|_| content.is_ok()), content: Arc::new(content) }
+    }
+}

@@ -1,0 +1,110 @@
+//! Listings of images from files and folders, such as a mounted ConfigMap.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, ensure};
+
+use crate::api::gotext::yaml;
+use crate::images::catalogue::Catalogue;
+use crate::images::source_path::SourcePath;
+use crate::images::sources;
+
+/// Largest file that is read: every image of a large public cloud fits.
+const MOST_BYTES: u64 = 256 << 20;
+/// Most files of all sources.
+const MOST_FILES: usize = 1000;
+
+/// Files with their sizes, and when they were changed: as long as these are the same, so is what they say.
+pub(super) type Versions = Vec<(PathBuf, u64, Option<SystemTime>)>;
+
+/// The versions of all files.
+///
+/// # Errors
+/// With the source that can't be read.
+pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
+    let mut versions = Vec::new();
+    for source in paths {
+        for file in files(&source.path)? {
+            let metadata = std::fs::metadata(&file).with_context(|| format!("{}: can't be read", file.display()))?;
+            versions.push((file, metadata.len(), metadata.modified().ok()));
+        }
+    }
+    Ok(versions)
+}
+
+/// Reads all sources.
+///
+/// # Errors
+/// With the file, and the place in it, that is wrong. Then nothing is known: half a listing looks as if images were gone.
+pub(super) fn read_all(paths: &[SourcePath]) -> anyhow::Result<Catalogue> {
+    ensure!(!paths.is_empty(), "no source is named: start the controller with --image-source");
+    let mut listings = Vec::new();
+    for source in paths {
+        for file in files(&source.path)? {
+            for document in yaml::documents(&text(&file)?).with_context(|| file.display().to_string())? {
+                let listing = sources::read(&document, source.region.as_deref());
+                listings.push(listing.with_context(|| file.display().to_string())?);
+            }
+        }
+    }
+    ensure!(!listings.is_empty(), "the sources have no listing of images");
+    Ok(Catalogue::new(listings)?)
+}
+
+/// A file, or those of a folder. What begins with a dot is how the kubelet mounts them.
+fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let unreadable = || format!("{}: can't be read", path.display());
+    if !std::fs::metadata(path).with_context(unreadable)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).with_context(unreadable)? {
+        let entry = entry.with_context(unreadable)?;
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let is_listing =
+            entry.path().extension().is_some_and(|known| ["yaml", "yml", "json"].iter().any(|one| known == *one));
+        if !is_hidden && is_listing {
+            files.push(entry.path());
+        }
+        ensure!(files.len() <= MOST_FILES, "{}: more than {MOST_FILES} files", path.display());
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    let unreadable = || format!("{}: can't be read", path.display());
+    let mut text = String::new();
+    let file = File::open(path).with_context(unreadable)?;
+    file.take(MOST_BYTES + 1).read_to_string(&mut text).with_context(unreadable)?;
+    ensure!(text.len() as u64 <= MOST_BYTES, "{}: larger than {} MiB", path.display(), MOST_BYTES >> 20);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(content: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("amis.json"), content).unwrap();
+        std::fs::write(folder.path().join("README.md"), "no listing").unwrap();
+        let source = SourcePath { region: Some("eu-central-1".to_owned()), path: folder.path().to_owned() };
+        match read_all(&[source]) {
+            Ok(catalogue) => format!("{} images", catalogue.images().len()),
+            Err(error) => format!("{error:#}").replace(&folder.path().display().to_string(), "FOLDER"),
+        }
+    }
+
+    #[test]
+    fn a_folder_is_read_as_a_whole_or_not_at_all() {
+        assert_eq!(read(r#"{"Images": [{"ImageId": "ami-00000001"}]}"#), "1 images");
+        assert_eq!(read(r#"{"Images": [{"ImageId": "x"}]}"#).split(": ").next(), Some("FOLDER/amis.json"));
+        assert!(read(r#"{"Images": ["#).starts_with("FOLDER/amis.json: "));
+        assert_eq!(read(""), "the sources have no listing of images");
+        assert!(read_all(&[]).is_err());
+    }
+}

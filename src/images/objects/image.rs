@@ -1,0 +1,166 @@
+//! A `MachineImage`, and the image that it describes: the same members as in a listing, so the same reader.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::api::image_objects::{MachineImage, MachineImageSpec};
+use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, fact};
+use crate::images::sources;
+
+/// What labels of ours begin with.
+pub const LABELS: &str = "images.gardener-extension-worker/";
+/// Label of an image that a lookup has made: its name.
+pub const LOOKUP_LABEL: &str = "images.gardener-extension-worker/lookup";
+/// State of an image that no source lists any more.
+pub const GONE: &str = "gone";
+
+/// Longest value of a label, and shortest digest that tells images apart.
+const LONGEST_LABEL: usize = 63;
+const DIGEST: usize = 20;
+
+/// Where an image is, and how it is called there: two objects with the same place are about the same image.
+pub(super) type Place = (&'static str, String, Option<String>, String);
+
+pub(super) fn place(record: &ImageRecord) -> Place {
+    (record.provider, record.realm.clone(), record.region.clone(), record.reference.value.clone())
+}
+
+/// The image that an object describes.
+///
+/// # Errors
+/// With the member that is wrong.
+pub fn record(spec: &MachineImageSpec) -> Result<ImageRecord, String> {
+    let listing = json!({"kind": "ImageList", "images": [spec]});
+    let listing = sources::read(&listing, None)
+        .map_err(|error| format!("{}: {}", error.path.replacen("images[0]", "spec", 1), error.problem))?;
+    listing.images.into_iter().next().ok_or_else(|| "spec: no image".to_owned())
+}
+
+/// What an object says of an image.
+pub(super) fn spec(record: &ImageRecord, release: &Release) -> MachineImageSpec {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    MachineImageSpec {
+        provider: record.provider.to_owned(),
+        realm: Some(record.realm.clone()).filter(|realm| realm != PUBLIC),
+        region: record.region.clone(),
+        reference: BTreeMap::from([(record.reference.member.to_owned(), record.reference.value.clone())]),
+        image: release.image.clone(),
+        version: release.version.clone(),
+        name: text(&record.name),
+        owner: text(&record.owner),
+        created: record.created.map(|time| time.to_string()),
+        deprecated: record.deprecated.map(|time| time.to_string()),
+        state: match &record.state {
+            ImageState::Available => None,
+            ImageState::Unavailable(word) => Some(word.clone()),
+        },
+        encrypted: record.encrypted,
+        facts: record.facts.0.clone(),
+        tags: record.tags.clone(),
+    }
+}
+
+/// The name of the object for an image: its id at the cloud where that can be a name, else a digest of its place.
+#[must_use]
+pub fn object_name(record: &ImageRecord) -> String {
+    let id = &record.reference.value;
+    let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    // A name, other than an id, may be another image in each region.
+    let is_name = ["ami", "id"].contains(&record.reference.member)
+        && id.len() <= LONGEST_LABEL
+        && id.starts_with(is_letter)
+        && id.ends_with(is_letter)
+        && id.chars().all(|letter| is_letter(letter) || letter == '-');
+    if record.region.is_some() && is_name {
+        return id.clone();
+    }
+    let place = json!([record.provider, record.realm, record.region, record.reference.member, id]);
+    let digest = hex::encode(Sha256::digest(place.to_string()));
+    format!("{}-{}", record.provider, digest.get(..DIGEST).unwrap_or_default())
+}
+
+/// The labels of an image; `None` where it has no value.
+pub(super) fn labels(record: &ImageRecord, is_latest: bool, lookup: Option<&str>) -> BTreeMap<String, Option<String>> {
+    let fact = |name: &str| record.facts.values(name).map(|values| values.join("_"));
+    let release = record.release.as_ref();
+    let values = [
+        ("latest", Some(is_latest.to_string())),
+        ("os-name", release.map(|release| release.image.clone())),
+        ("kubernetes-version", release.map(|release| release.version.clone())),
+        ("architecture", fact(fact::ARCHITECTURE)),
+        ("boot-mode", fact(fact::BOOT_MODE)),
+        ("region", record.region.clone()),
+        ("owner", Some(record.owner.clone())),
+        ("lookup", lookup.map(str::to_owned)),
+    ];
+    let label = |(name, value): (&str, Option<String>)| {
+        (format!("{LABELS}{name}"), value.and_then(|value| label_value(&value)))
+    };
+    values.into_iter().map(label).collect()
+}
+
+/// A text as the value of a label: what can't be in one becomes a dash. Nothing where nothing is left.
+pub(super) fn label_value(text: &str) -> Option<String> {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let value: String =
+        text.chars().take(LONGEST_LABEL).map(|letter| if allowed(letter) { letter } else { '-' }).collect();
+    let value = value.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// The lookup that has made an object; `None` where a person has.
+#[must_use]
+pub fn made_by(image: &MachineImage) -> Option<&str> {
+    image.metadata.labels.as_ref()?.get(LOOKUP_LABEL).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn image(members: Value) -> Result<ImageRecord, String> {
+        let mut spec = json!({"provider": "aws", "region": "eu-central-1", "reference": {"ami": "ami-0123456789abcdef0"},
+            "image": "ubuntu-24.04", "version": "1.34.2"});
+        spec.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        record(&serde_json::from_value(spec).unwrap())
+    }
+
+    #[test]
+    fn an_object_says_of_an_image_what_it_was_made_of() {
+        let known = image(
+            json!({"name": "n", "owner": "1", "created": "2026-09-22T09:00:00Z", "state": "pending", "realm": "china",
+            "facts": {"architecture": ["amd64"]}, "tags": {"channel": "stable"}, "encrypted": true}),
+        );
+        let known = known.unwrap();
+        assert_eq!(record(&spec(&known, known.release.as_ref().unwrap())), Ok(known));
+        assert_eq!(
+            image(json!({"reference": {"ami": "x"}})).unwrap_err(),
+            "spec.reference: this is no ami: ami-… with 8 to 17 hexadecimal digits is expected"
+        );
+    }
+
+    #[test]
+    fn each_image_has_a_name_that_objects_can_have() {
+        let name = |members| object_name(&image(members).unwrap());
+        assert_eq!(name(json!({})), "ami-0123456789abcdef0");
+        let gallery = json!({"provider": "azure", "region": null, "reference": {"communityGalleryImageID": "/CommunityGalleries/G/Images/i/Versions/1.0.0"}});
+        assert_eq!(name(gallery.clone()), name(gallery.clone()));
+        assert!(name(gallery).starts_with("azure-"));
+        assert_ne!(
+            name(json!({"reference": {"ami": "ami-0123ABCD"}})),
+            name(json!({"reference": {"ami": "ami-0123abcd"}}))
+        );
+    }
+
+    #[test]
+    fn labels_have_values_that_an_api_server_takes() {
+        assert_eq!(label_value("ubuntu 24.04+x"), Some("ubuntu-24.04-x".to_owned()));
+        assert_eq!(label_value("/subscriptions/s"), Some("subscriptions-s".to_owned()));
+        assert_eq!(label_value("…"), None);
+        assert_eq!(label_value(&"a".repeat(80)).unwrap().len(), 63);
+    }
+}

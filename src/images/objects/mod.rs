@@ -1,0 +1,101 @@
+//! Images as objects of a cluster (docs/images.md#objects): decided from everything there is, at once and in full.
+//!
+//! ```text
+//!  sources ─► Catalogue ─┐
+//!  ImageLookups ─────────┴─► discovery ─► MachineImages ─┐
+//!                                  ▲ what is used        ├─► selection ─► first resolution, UpgradeAvailable
+//!  AWSMachineTemplates ─► template ┴─► ImageSelections ──┘
+//! ```
+//!
+//! Nothing asks a cloud while it resolves: what counts are the objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::api::capa::AwsMachineTemplate;
+use crate::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
+use crate::images::record::text;
+
+pub mod discovery;
+pub mod image;
+pub mod selection;
+pub mod template;
+pub mod write;
+
+use discovery::{Sources, discover};
+use image::record;
+use selection::{KnownImages, select};
+use template::{follow, lookup_of, recorded};
+use write::Write;
+
+/// Most images of which is said that they can't be read.
+const MOST_PROBLEMS: usize = 20;
+
+/// All objects that are about images.
+#[derive(Debug, Default)]
+pub struct Objects {
+    /// Images.
+    pub images: Vec<MachineImage>,
+    /// Lookups.
+    pub lookups: Vec<ImageLookup>,
+    /// Selections.
+    pub selections: Vec<ImageSelection>,
+    /// Machine templates of Cluster API, where they are served.
+    pub templates: Vec<AwsMachineTemplate>,
+}
+
+impl Objects {
+    /// What is to be written of images and lookups.
+    #[must_use]
+    pub fn images_to_write(&self, sources: Sources<'_>, now: Timestamp) -> Vec<Write> {
+        discover(&self.images, &self.lookups, sources, &self.used(), now)
+    }
+
+    /// What is to be written of selections and templates, and which images and templates nothing can be done for.
+    #[must_use]
+    pub fn selections_to_write(&self, now: Timestamp) -> (Vec<Write>, Vec<String>) {
+        let images = KnownImages::new(&self.images);
+        let (mut writes, mut problems) = (BTreeMap::new(), self.unreadable_images());
+        for selection in self.selections.iter().filter(|selection| selection.metadata.deletion_timestamp.is_none()) {
+            let write = select(selection, &images, now);
+            writes.insert((&selection.metadata.namespace, &selection.metadata.name), write);
+        }
+        for template in &self.templates {
+            let Some(lookup) = lookup_of(template) else { continue };
+            let place = (&template.metadata.namespace, &template.metadata.name);
+            let lookup = self.lookups.iter().find(|known| known.metadata.name.as_deref() == Some(lookup));
+            let selection =
+                self.selections.iter().find(|known| (&known.metadata.namespace, &known.metadata.name) == place);
+            match follow(template, lookup, selection) {
+                // What the template says comes first: its selection is decided from that the next time.
+                Ok(Some(write)) => drop(writes.insert(place, Some(write))),
+                Ok(None) => {}
+                Err(problem) => problems.push(text(&format!(
+                    "AWSMachineTemplate {}/{}: {problem}",
+                    place.0.as_deref().unwrap_or_default(),
+                    place.1.as_deref().unwrap_or_default()
+                ))),
+            }
+        }
+        (writes.into_values().flatten().collect(), problems)
+    }
+
+    fn unreadable_images(&self) -> Vec<String> {
+        let problem = |image: &MachineImage| {
+            let problem = record(&image.spec).err()?;
+            Some(text(&format!("MachineImage {}: {problem}", image.metadata.name.as_deref().unwrap_or_default())))
+        };
+        self.images.iter().filter_map(problem).take(MOST_PROBLEMS).collect()
+    }
+
+    /// The names of images that somebody uses.
+    fn used(&self) -> BTreeSet<String> {
+        let selected = self.selections.iter().flat_map(|selection| selection.spec.images.values().cloned());
+        let of_templates = self.templates.iter().flat_map(|template| {
+            let fixed = template.spec.template.spec.ami.id.clone();
+            recorded(template).into_values().chain([fixed])
+        });
+        selected.chain(of_templates).collect()
+    }
+}

@@ -1,0 +1,144 @@
+//! AWSMachineTemplates that opt in: each gets a selection, and the first resolutions as labels. A label that is there counts, so
+//! whoever writes first decides, and whoever writes a newer one moves the version.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use super::image::LOOKUP_LABEL;
+use super::write::Write;
+use crate::api::capa::AwsMachineTemplate;
+use crate::api::image_objects::{
+    Consumer, ImageFilter, ImageLookup, ImageLookupSpec, ImageSelection, ImageSelectionSpec, ImageSelectionStatus,
+};
+use crate::images::record::{fact, text};
+
+/// What the label of a version begins with.
+pub const VERSION_LABEL: &str = "cluster.x-k8s.io/version-ami-";
+/// Label of a template: where its machines are.
+const REGION_LABEL: &str = "topology.kubernetes.io/region";
+/// Label of a template: for which machines, where its status does not say so.
+const ARCHITECTURE_LABEL: &str = "kubernetes.io/arch";
+const KIND: &str = "AWSMachineTemplate";
+
+/// What is to be written for a template that has opted in. `Ok(None)` when nothing is.
+///
+/// # Errors
+/// Why nothing can be done for it.
+pub fn follow(
+    template: &AwsMachineTemplate,
+    lookup: Option<&ImageLookup>,
+    selection: Option<&ImageSelection>,
+) -> Result<Option<Write>, String> {
+    let recorded = recorded(template);
+    let Some(selection) = selection else {
+        let spec = wish(template, lookup, recorded)?;
+        let metadata = ObjectMeta {
+            name: template.metadata.name.clone(),
+            namespace: template.metadata.namespace.clone(),
+            owner_references: Some(vec![owner(template)]),
+            ..ObjectMeta::default()
+        };
+        return Ok(Some(Write::CreateSelection(ImageSelection {
+            metadata,
+            spec,
+            status: ImageSelectionStatus::default(),
+        })));
+    };
+    let owners = selection.metadata.owner_references.iter().flatten();
+    if !owners.into_iter().any(|owner| Some(&owner.uid) == template.metadata.uid.as_ref()) {
+        return Err("an ImageSelection of this name belongs to somebody else".to_owned());
+    }
+    let mut images = selection.spec.images.clone();
+    images.extend(recorded.clone());
+    let spec = wish(template, lookup, images)?;
+    if spec != selection.spec {
+        return Ok(Some(Write::ReplaceSelection(ImageSelection { spec, ..selection.clone() })));
+    }
+    let new = selection.spec.images.iter().filter(|(version, _)| !recorded.contains_key(*version));
+    let new: BTreeMap<String, String> =
+        new.map(|(version, name)| (format!("{VERSION_LABEL}{version}"), name.clone())).collect();
+    Ok((!new.is_empty()).then(|| Write::TemplateLabels(Box::new(template.clone()), new)))
+}
+
+/// The lookup that a template has opted in for. One with a fixed image needs none, and one that goes neither.
+#[must_use]
+pub fn lookup_of(template: &AwsMachineTemplate) -> Option<&str> {
+    let is_open = template.spec.template.spec.ami.id.is_empty() && template.metadata.deletion_timestamp.is_none();
+    label(template, LOOKUP_LABEL).filter(|_| is_open)
+}
+
+/// The images that labels of a template name, by version.
+#[must_use]
+pub fn recorded(template: &AwsMachineTemplate) -> BTreeMap<String, String> {
+    let labels = template.metadata.labels.iter().flatten();
+    let of_version =
+        labels.filter_map(|(label, name)| Some((label.strip_prefix(VERSION_LABEL)?.to_owned(), name.clone())));
+    of_version.filter(|(version, name)| !version.is_empty() && !name.is_empty()).collect()
+}
+
+fn label<'a>(template: &'a AwsMachineTemplate, name: &str) -> Option<&'a str> {
+    template.metadata.labels.as_ref()?.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+fn owner(template: &AwsMachineTemplate) -> OwnerReference {
+    OwnerReference {
+        api_version: <AwsMachineTemplate as k8s_openapi::Resource>::API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        name: template.metadata.name.clone().unwrap_or_default(),
+        uid: template.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: None,
+    }
+}
+
+/// What machines of a template want.
+fn wish(
+    template: &AwsMachineTemplate,
+    lookup: Option<&ImageLookup>,
+    images: BTreeMap<String, String>,
+) -> Result<ImageSelectionSpec, String> {
+    let spec = &lookup.ok_or("there is no such ImageLookup")?.spec;
+    let machine = &template.spec.template.spec;
+    let only = |values: &[String]| if let [one] = values { Some(one.clone()) } else { None };
+    let system = Some(machine.image_lookup_base_os.clone()).filter(|os| !os.is_empty()).or_else(|| only(&spec.os));
+    let architecture = Some(template.status.node_info.architecture.clone()).filter(|known| !known.is_empty());
+    let architecture =
+        label(template, ARCHITECTURE_LABEL).map(str::to_owned).or(architecture).or_else(|| only(&spec.arch));
+    Ok(ImageSelectionSpec {
+        consumer: Some(Consumer { kind: KIND.to_owned(), name: template.metadata.name.clone().unwrap_or_default() }),
+        provider: spec.provider.clone(),
+        realm: None,
+        region: Some(
+            label(template, REGION_LABEL).ok_or_else(|| format!("it needs the label {REGION_LABEL}"))?.to_owned(),
+        ),
+        image: spec
+            .image
+            .clone()
+            .or_else(|| system.clone())
+            .ok_or("it needs spec.template.spec.imageLookupBaseOS: the lookup has several")?,
+        architecture: architecture
+            .ok_or_else(|| format!("it needs the label {ARCHITECTURE_LABEL}: the lookup has several"))?,
+        versions: spec.versions.clone(),
+        owners: owners(spec, &machine.image_lookup_org)?,
+        filters: filters(spec, system),
+        encrypted: spec.encrypted,
+        images,
+    })
+}
+
+/// Whose images: those of the lookup, or the one of them that the template names.
+fn owners(spec: &ImageLookupSpec, wanted: &str) -> Result<Vec<String>, String> {
+    match wanted {
+        "" => Ok(spec.owners.clone()),
+        owner if spec.owners.iter().any(|known| known == owner) => Ok(vec![owner.to_owned()]),
+        owner => Err(format!("its imageLookupOrg {} is no owner of the lookup", text(owner))),
+    }
+}
+
+/// The operating system is a fact of images that have another name.
+fn filters(spec: &ImageLookupSpec, system: Option<String>) -> Vec<ImageFilter> {
+    let system = system.filter(|_| spec.image.is_some() && spec.os.len() > 1);
+    let of_system = system.map(|system| ImageFilter { name: fact::OPERATING_SYSTEM.to_owned(), values: vec![system] });
+    spec.filters.iter().cloned().chain(of_system).collect()
+}

@@ -1,0 +1,174 @@
+//! A control plane with our definitions, a folder of listings, and the program beside them.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams, PostParams};
+use kube::{Client, Resource};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, Mark, Process, Request, eventually};
+use test_support::program;
+
+/// How long anything may take on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const OURS: &str = "111111111111";
+pub(crate) const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
+pub(crate) const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
+/// What is logged whenever the sources were checked.
+pub(crate) const READ: &str = "the sources are checked";
+
+/// Everything of one test.
+pub(crate) struct Stage {
+    pub(crate) client: Client,
+    pub(crate) audit: AuditLog,
+    pub(crate) control_plane: ControlPlane,
+    folder: TempDir,
+}
+
+impl Stage {
+    /// A control plane that serves the kinds of the chart.
+    pub(crate) async fn new() -> Result<Self> {
+        let control_plane = ControlPlane::start().await?;
+        let client = control_plane.client(ADMIN).await?;
+        let file = test_support::repository().join("charts/gardener-extension-worker/image-objects/definitions.yaml");
+        let stage = Self { audit: control_plane.audit().await?, client, control_plane, folder: tempfile::tempdir()? };
+        stage.define(&std::fs::read_to_string(file)?).await?;
+        served::<MachineImage>(&stage.client).await?;
+        served::<ImageLookup>(&stage.client).await?;
+        served::<ImageSelection>(&stage.client).await?;
+        Ok(stage)
+    }
+
+    /// Installs definitions.
+    pub(crate) async fn define(&self, text: &str) -> Result<()> {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        for document in text.split("\n---\n") {
+            let definition = serde_saphyr::from_str(document).context("reading a definition")?;
+            api.create(&PostParams::default(), &definition).await?;
+        }
+        Ok(())
+    }
+
+    /// Says which AMIs there are, whole at every moment.
+    pub(crate) fn list(&self, amis: &[Value]) -> Result<()> {
+        self.list_text(&json!({"Images": amis}).to_string())
+    }
+
+    pub(crate) fn list_text(&self, text: &str) -> Result<()> {
+        let draft = tempfile::NamedTempFile::new_in(self.folder.path())?;
+        std::fs::write(draft.path(), text)?;
+        draft.persist(self.folder.path().join("amis.json"))?;
+        Ok(())
+    }
+
+    /// Starts a controller that reads the listings each second.
+    pub(crate) fn controller(&self, name: &str, user: &str, arguments: &[&str]) -> Result<Process> {
+        let program = program::controller(name, program::binary(), self.control_plane.kubeconfig_file(user)?)
+            .arg("--images")
+            .flag("image-source", format!("eu-central-1={}", self.folder.path().display()))
+            .env("IMAGE_INTERVAL_SECONDS", "1")
+            .env("RUST_LOG", program::DEBUG_LOG);
+        let program = arguments.iter().fold(program, |program, argument| program.arg(argument));
+        Process::start(program, self.control_plane.folder())
+    }
+
+    pub(crate) async fn make<K>(&self, object: Value) -> Result<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+    {
+        Ok(Api::<K>::all(self.client.clone()).create(&PostParams::default(), &serde_json::from_value(object)?).await?)
+    }
+
+    /// A lookup for what image-builder makes.
+    pub(crate) async fn lookup(&self) -> Result<ImageLookup> {
+        let spec = json!({"provider": "aws", "imagePrefix": "capa-ami", "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*",
+            "os": ["ubuntu-24.04"], "arch": ["amd64"], "versions": ">=1.33, <1.36", "owners": [OURS]});
+        self.make(json!({"metadata": {"name": "capi"}, "spec": spec})).await
+    }
+
+    /// A selection of these images in a namespace.
+    pub(crate) async fn selection(&self, namespace: &str, name: &str, images: Value) -> Result<ImageSelection> {
+        let spec = json!({"provider": "aws", "region": "eu-central-1", "image": "ubuntu-24.04", "architecture": "amd64",
+            "versions": ">=1.33, <1.36", "owners": [OURS], "images": images});
+        let object = json!({"metadata": {"name": name}, "spec": spec});
+        Ok(self.namespaced(namespace).create(&PostParams::default(), &serde_json::from_value(object)?).await?)
+    }
+
+    pub(crate) fn namespaced<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(
+        &self,
+        namespace: &str,
+    ) -> Api<K> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// All images by name, those that are the newest with a star.
+    pub(crate) async fn images(&self) -> Result<Vec<String>> {
+        let images = Api::<MachineImage>::all(self.client.clone()).list(&ListParams::default()).await?;
+        let text = |image: MachineImage| {
+            let labels = image.metadata.labels.unwrap_or_default();
+            let is_latest =
+                labels.get("images.gardener-extension-worker/latest").is_some_and(|latest| latest == "true");
+            format!("{}{}", image.metadata.name.unwrap_or_default(), if is_latest { "*" } else { "" })
+        };
+        Ok(images.items.into_iter().map(text).collect())
+    }
+
+    pub(crate) async fn images_become(&self, expected: &[&str]) -> Result<()> {
+        eventually(SOON, &format!("the images are {expected:?}"), async || {
+            let images = self.images().await?;
+            ensure!(images == expected, "{images:?}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until the sources were checked some times more.
+    pub(crate) async fn reads(&self, controller: &Process, times: usize) -> Result<()> {
+        let count = || anyhow::Ok(std::fs::read_to_string(controller.log())?.matches(READ).count());
+        let before = count()?;
+        eventually(SOON, "the sources are checked again", async || {
+            controller.ensure_running()?;
+            let now = count()?;
+            ensure!(now >= before + times, "{now} of {}", before + times);
+            Ok(())
+        })
+        .await
+    }
+
+    /// What a user has written since.
+    pub(crate) async fn writes(&self, user: &str, since: Mark) -> Result<Vec<Request>> {
+        Ok(self.audit.requests(user, since).await?.into_iter().filter(Request::writes).collect())
+    }
+
+    /// Fails if the controller writes anything while it checks the sources three times.
+    pub(crate) async fn is_quiet(&self, controller: &Process) -> Result<()> {
+        self.reads(controller, 1).await?;
+        let mark = self.audit.mark().await?;
+        self.reads(controller, 3).await?;
+        let writes = self.writes(CONTROLLER, mark).await?;
+        ensure!(writes.is_empty(), "written although nothing differs: {writes:?}");
+        Ok(())
+    }
+}
+
+/// Waits until a kind is served.
+pub(crate) async fn served<K>(client: &Client) -> Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    eventually(SOON, &format!("{} is served", K::kind(&())), async || {
+        Api::<K>::all(client.clone()).list(&ListParams::default().limit(1)).await?;
+        Ok(())
+    })
+    .await
+}
+
+/// An AMI as `aws ec2 describe-images` prints it.
+pub(crate) fn ami(id: u32, name: &str, day: &str) -> Value {
+    json!({"ImageId": format!("ami-{id:08}"), "Name": name, "OwnerId": OURS, "State": "available", "Architecture": "x86_64",
+        "CreationDate": format!("{day}T09:00:00.000Z")})
+}

@@ -1,0 +1,379 @@
+//! Objects for images: what lookups make of sources, and which image consumers use; the proposal's rows for objects.
+
+use gardener_extension_worker::api::capa::AwsMachineTemplate;
+use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
+use gardener_extension_worker::images::objects::Objects;
+use gardener_extension_worker::images::objects::discovery::Sources;
+use gardener_extension_worker::images::objects::write::Write;
+use serde_json::{Value, json};
+
+use crate::amis::{OURS, ami, at, catalogue, with};
+
+const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
+const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
+
+/// A cluster without an API server: what is written is there.
+#[derive(Default)]
+struct Cluster(Objects);
+
+impl Cluster {
+    fn with_lookup() -> Self {
+        let spec = json!({"provider": "aws", "imagePrefix": "capa-ami", "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*",
+            "os": ["ubuntu-24.04"], "arch": ["amd64"], "versions": ">=1.33, <1.36", "owners": [OURS]});
+        let lookup = serde_json::from_value(json!({"metadata": {"name": "capi"}, "spec": spec})).unwrap();
+        Self(Objects { lookups: vec![lookup], ..Objects::default() })
+    }
+
+    /// Decides and writes until nothing differs. Returns how many rounds wrote something.
+    fn settle(&mut self, sources: Sources<'_>) -> usize {
+        for rounds in 0..10 {
+            let mut writes = self.0.images_to_write(sources, at("2026-11-22"));
+            if writes.is_empty() {
+                writes = self.0.selections_to_write(at("2026-11-22")).0;
+            }
+            if writes.is_empty() {
+                return rounds;
+            }
+            writes.into_iter().for_each(|write| self.write(write));
+        }
+        panic!("it never settles");
+    }
+
+    fn listed(&mut self, amis: &[Value]) -> usize {
+        self.settle(Sources::Listed(&catalogue(amis)))
+    }
+
+    fn write(&mut self, write: Write) {
+        let Objects { images, lookups, selections, templates } = &mut self.0;
+        match write {
+            Write::CreateImage(image) => images.push(image),
+            Write::ReplaceImage(new) => put(images, new, |image| &image.metadata),
+            Write::DeleteImage(gone) => images.retain(|image| image.metadata.name != gone.metadata.name),
+            Write::LookupStatus(new) => put(lookups, new, |lookup| &lookup.metadata),
+            Write::CreateSelection(selection) => selections.push(selection),
+            Write::ReplaceSelection(new) | Write::SelectionStatus(new) => {
+                put(selections, new, |selection| &selection.metadata)
+            }
+            Write::TemplateLabels(new, labels) => {
+                let mut new = *new;
+                new.metadata.labels.get_or_insert_default().extend(labels);
+                put(templates, new, |template| &template.metadata);
+            }
+        }
+    }
+
+    fn make(&mut self, name: &str, members: Value) {
+        let spec = with(
+            json!({"provider": "aws", "region": "eu-central-1", "reference": {"ami": name}, "image": "ubuntu-24.04", "version": "1.34.2"}),
+            members,
+        );
+        self.0.images.push(serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap());
+    }
+
+    fn select(&mut self, members: Value) {
+        let spec = json!({"provider": "aws", "region": "eu-central-1", "image": "ubuntu-24.04", "architecture": "amd64",
+            "versions": ">=1.33, <1.36", "owners": [OURS]});
+        let selection = json!({"metadata": {"name": "nodes", "namespace": "default"}, "spec": with(spec, members)});
+        self.0.selections.push(serde_json::from_value(selection).unwrap());
+    }
+
+    fn template(&mut self, labels: Value) {
+        let template =
+            json!({"metadata": {"name": "nodes", "namespace": "default", "uid": "u", "labels": labels}, "spec": {}});
+        self.0.templates.push(serde_json::from_value(template).unwrap());
+    }
+
+    /// Names of images; those that are the newest with a star.
+    fn images(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .0
+            .images
+            .iter()
+            .map(|image| {
+                let star = if label(image, "latest") == Some("true") { "*" } else { "" };
+                format!("{}{star}", image.metadata.name.as_deref().unwrap().trim_start_matches("ami-0000000"))
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn selection(&self) -> &ImageSelection {
+        &self.0.selections[0]
+    }
+
+    /// Versions with the images that are used.
+    fn used(&self) -> Vec<String> {
+        self.selection().spec.images.iter().map(|(version, image)| format!("{version} {image}")).collect()
+    }
+
+    fn condition(&self, wanted: &str) -> String {
+        let condition =
+            self.selection().status.conditions.iter().find(|condition| condition.condition_type == wanted).unwrap();
+        format!("{} {}: {}", condition.status, condition.reason, condition.message)
+    }
+
+    fn lookup(&self) -> &ImageLookup {
+        &self.0.lookups[0]
+    }
+}
+
+fn put<T>(all: &mut [T], new: T, metadata: impl Fn(&T) -> &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) {
+    let name = metadata(&new).name.clone();
+    *all.iter_mut().find(|known| metadata(known).name == name).unwrap() = new;
+}
+
+fn label<'a>(image: &'a MachineImage, name: &str) -> Option<&'a str> {
+    image.metadata.labels.as_ref()?.get(&format!("images.gardener-extension-worker/{name}")).map(String::as_str)
+}
+
+#[test]
+fn a_lookup_makes_an_object_for_each_image_and_moves_latest() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert_eq!(cluster.images(), ["1*"]);
+    let image = &cluster.0.images[0];
+    let labels = ["os-name", "kubernetes-version", "architecture", "region", "owner", "lookup"]
+        .map(|name| label(image, name).unwrap());
+    assert_eq!(labels, ["ubuntu-24.04", "1.34.2", "amd64", "eu-central-1", OURS, "capi"]);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.images(), ["1", "2*"]);
+    assert_eq!((cluster.lookup().status.found, cluster.lookup().status.errors.len()), (2, 0));
+    // One that can't be used any more stays, and is the newest no longer.
+    cluster.listed(&[ami("1", V1, "2026-09-22"), with(ami("2", V2, "2026-11-18"), json!({"State": "pending"}))]);
+    assert_eq!(cluster.images(), ["1*", "2"]);
+}
+
+#[test]
+fn nothing_is_written_when_nothing_differs() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({}));
+    let amis = [ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")];
+    assert!(cluster.listed(&amis) > 0);
+    assert_eq!(cluster.listed(&amis), 0);
+    let reversed = [amis[1].clone(), amis[0].clone()];
+    assert_eq!(cluster.listed(&reversed), 0, "the order of a listing does not matter");
+}
+
+#[test]
+fn images_that_are_gone_and_unused_are_deleted() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
+    cluster.listed(&[ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.images(), ["2*"]);
+}
+
+#[test]
+fn clean_up_spares_what_is_used() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    cluster.listed(&[ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.images(), ["1", "2*"]);
+    assert_eq!(cluster.used(), ["1.34.2 ami-00000001"]);
+    assert_eq!(cluster.condition("Resolved"), "False ImageGone: Gone: ami-00000001 of 1.34.2");
+    assert_eq!(cluster.condition("UpgradeAvailable"), "True NewerImage: 1.34.2: ami-00000002 after ami-00000001");
+    // Who moves sets it free.
+    cluster.0.selections[0].spec.images.insert("1.34.2".to_owned(), "ami-00000002".to_owned());
+    cluster.listed(&[ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.images(), ["2*"]);
+}
+
+#[test]
+fn a_source_with_a_mistake_deletes_nothing() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    let last_run = cluster.lookup().status.last_run.clone();
+    cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early"));
+    assert_eq!(cluster.images(), ["1*"]);
+    assert_eq!(cluster.lookup().status.errors, ["amis.json: line 3: it ends too early"]);
+    assert_eq!(cluster.lookup().status.last_run, last_run);
+    cluster.listed(&[]);
+    assert_eq!(cluster.images(), ["1*"]);
+    assert_eq!(
+        cluster.lookup().status.errors,
+        ["the sources have no image that it means; images that it has made stay"]
+    );
+}
+
+#[test]
+fn images_of_a_deleted_lookup_go() {
+    let mut cluster = Cluster::with_lookup();
+    let amis = [ami("1", V1, "2026-09-22")];
+    cluster.listed(&amis);
+    cluster.0.lookups.clear();
+    cluster.listed(&amis);
+    assert!(cluster.images().is_empty());
+}
+
+#[test]
+fn a_hand_made_image_is_only_enriched() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.make("ami-00000001", json!({"owner": "999999999999"}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    let image = &cluster.0.images[0];
+    assert_eq!(
+        (image.spec.owner.as_deref(), image.spec.created.as_deref()),
+        (Some("999999999999"), Some("2026-09-22T09:00:00Z"))
+    );
+    assert_eq!((label(image, "architecture"), label(image, "lookup")), (Some("amd64"), None));
+    cluster.listed(&[ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.images(), ["1", "2*"], "it is never deleted");
+}
+
+#[test]
+fn goal_all_machines_of_a_version_get_the_same_ami_by_one_record() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.used(), ["1.34.2 ami-00000001"], "a newer one is only announced");
+}
+
+#[test]
+fn goal_an_upgrade_is_deterministic() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({}));
+    let amis = [ami("1", V1, "2026-09-22"), ami("3", V2, "2026-11-18"), ami("2", V2, "2026-11-18")];
+    cluster.listed(&amis[..1]);
+    cluster.listed(&amis);
+    let upgrade = &cluster.selection().status.upgrades[0];
+    assert_eq!(
+        (upgrade.image.as_str(), upgrade.newer.as_str()),
+        ("ami-00000001", "ami-00000002"),
+        "of two as old, the smaller id"
+    );
+    cluster.0.selections[0].spec.images.insert("1.34.2".to_owned(), "ami-00000002".to_owned());
+    cluster.listed(&amis);
+    assert_eq!(cluster.condition("UpgradeAvailable"), "False UpToDate: No newer image is known");
+}
+
+#[test]
+fn goal_air_gapped_images_made_by_hand_are_enough() {
+    let mut cluster = Cluster::default();
+    let facts = json!({"architecture": ["amd64"]});
+    cluster.make("ami-00000001", json!({"owner": OURS, "facts": facts, "created": "2026-09-22T00:00:00Z"}));
+    cluster.make("ami-00000002", json!({"owner": OURS, "facts": facts, "created": "2026-11-18T00:00:00Z"}));
+    cluster.select(json!({}));
+    cluster.settle(Sources::Unknown("no source is named"));
+    assert_eq!(cluster.used(), ["1.34.2 ami-00000002"]);
+    assert_eq!(cluster.images(), ["1", "2*"]);
+}
+
+#[test]
+fn question_the_same_flavor_in_two_accounts_is_told_apart_by_owner() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.0.lookups[0].spec.owners.push("222222222222".to_owned());
+    cluster.select(json!({}));
+    let amis = [ami("1", V1, "2026-09-22"), with(ami("2", V2, "2026-11-18"), json!({"OwnerId": "222222222222"}))];
+    cluster.listed(&amis);
+    assert_eq!(cluster.images().len(), 2);
+    assert_eq!(cluster.used(), ["1.34.2 ami-00000001"]);
+    assert_eq!(cluster.condition("UpgradeAvailable"), "False UpToDate: No newer image is known");
+}
+
+#[test]
+fn a_selection_that_finds_nothing_says_so() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({"architecture": "arm64"}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert_eq!(
+        cluster.condition("Resolved"),
+        "False NoImage: No MachineImage of ubuntu-24.04 for arm64 in eu-central-1 can be used"
+    );
+    cluster.0.selections[0].spec.versions = "~1.34".to_owned();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert!(cluster.condition("Resolved").starts_with("False InvalidSpec: spec.versions: "));
+}
+
+#[test]
+fn a_template_gets_labels_of_its_first_resolutions() {
+    let mut cluster = Cluster::with_lookup();
+    let opted_in =
+        json!({"images.gardener-extension-worker/lookup": "capi", "topology.kubernetes.io/region": "eu-central-1"});
+    cluster.template(opted_in);
+    let amis = [ami("1", V1, "2026-09-22"), ami("4", "capa-ami-ubuntu-24.04-v1.33.6-1", "2026-09-22")];
+    cluster.listed(&amis);
+    assert_eq!(versions(&cluster.0.templates[0]), ["1.33.6 ami-00000004", "1.34.2 ami-00000001"]);
+    let owner = &cluster.selection().metadata.owner_references.as_ref().unwrap()[0];
+    assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("AWSMachineTemplate", "u"));
+    // What is newer is announced; a label that somebody writes moves the version.
+    let amis = [amis[0].clone(), amis[1].clone(), ami("2", V2, "2026-11-18")];
+    cluster.listed(&amis);
+    assert!(cluster.condition("UpgradeAvailable").starts_with("True"));
+    cluster.0.templates[0]
+        .metadata
+        .labels
+        .as_mut()
+        .unwrap()
+        .insert("cluster.x-k8s.io/version-ami-1.34.2".to_owned(), "ami-00000002".to_owned());
+    cluster.listed(&amis);
+    assert_eq!(cluster.used(), ["1.33.6 ami-00000004", "1.34.2 ami-00000002"]);
+    assert!(cluster.condition("UpgradeAvailable").starts_with("False"));
+}
+
+#[test]
+fn a_label_that_is_there_before_the_selection_counts() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.template(
+        json!({"images.gardener-extension-worker/lookup": "capi", "topology.kubernetes.io/region": "eu-central-1",
+        "cluster.x-k8s.io/version-ami-1.34.2": "ami-00000001"}),
+    );
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.used(), ["1.34.2 ami-00000001"]);
+}
+
+#[test]
+fn templates_that_did_not_opt_in_or_have_an_image_are_left_alone() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.template(json!({"topology.kubernetes.io/region": "eu-central-1"}));
+    cluster.template(json!({"images.gardener-extension-worker/lookup": "capi"}));
+    cluster.0.templates[1].spec.template.spec.ami.id = "ami-00000001".to_owned();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert!(cluster.0.selections.is_empty());
+}
+
+#[test]
+fn an_image_that_can_not_be_read_is_said_and_left_alone() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.make("bad", json!({"created": "yesterday"}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert_eq!(cluster.images(), ["1*", "bad"]);
+    let problems = cluster.0.selections_to_write(at("2026-11-22")).1;
+    assert_eq!(
+        problems,
+        ["MachineImage bad: spec.reference: this is no ami: ami-… with 8 to 17 hexadecimal digits is expected"]
+    );
+}
+
+#[test]
+fn what_a_template_lacks_is_said() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.template(json!({"images.gardener-extension-worker/lookup": "capi"}));
+    let problem = |cluster: &Cluster| cluster.0.selections_to_write(at("2026-11-22")).1.concat();
+    assert_eq!(problem(&cluster), "AWSMachineTemplate default/nodes: it needs the label topology.kubernetes.io/region");
+    cluster.0.templates[0]
+        .metadata
+        .labels
+        .as_mut()
+        .unwrap()
+        .insert("topology.kubernetes.io/region".to_owned(), "eu-central-1".to_owned());
+    cluster.0.lookups[0].spec.arch.push("arm64".to_owned());
+    assert_eq!(
+        problem(&cluster),
+        "AWSMachineTemplate default/nodes: it needs the label kubernetes.io/arch: the lookup has several"
+    );
+    cluster.0.templates[0].spec.template.spec.image_lookup_org = "9".to_owned();
+    cluster.0.lookups[0].spec.arch.pop();
+    assert_eq!(problem(&cluster), "AWSMachineTemplate default/nodes: its imageLookupOrg 9 is no owner of the lookup");
+    cluster.0.lookups.clear();
+    assert_eq!(problem(&cluster), "AWSMachineTemplate default/nodes: there is no such ImageLookup");
+}
+
+/// Versions with the images that labels of a template name.
+fn versions(template: &AwsMachineTemplate) -> Vec<String> {
+    let labels = template.metadata.labels.iter().flatten();
+    let of_version =
+        labels.filter_map(|(label, image)| Some((label.strip_prefix("cluster.x-k8s.io/version-ami-")?, image)));
+    of_version.map(|(version, image)| format!("{version} {image}")).collect()
+}
