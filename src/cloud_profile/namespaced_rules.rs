@@ -7,7 +7,9 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::namespaced::{merge, to_format_of_parent};
-use super::validation::{FeatureGates, ImageRules, validate_image, validate_image_version, validate_profile};
+use super::validation::{
+    FeatureGates, ImageRules, validate_image, validate_image_version, validate_limits, validate_profile,
+};
 use crate::api::gardener::{
     KubernetesSettings, NamespacedProfileSpec, ParentReference, ProfileImage, ProfileImageVersion, ProfileSpec,
 };
@@ -92,6 +94,7 @@ pub fn validate_namespaced(
     let path = FieldPath::new("spec");
     let errors = &mut refusals.own;
     validate_parent(&spec.parent, before.map(|before| &before.spec.parent), path.child("parent"), errors);
+    validate_limits(spec.limits.as_ref(), path.child("limits"), errors);
     if let Some(kubernetes) = &spec.kubernetes {
         let merged = before.map(|before| &before.merged.kubernetes);
         validate_kubernetes(kubernetes, &parent.kubernetes, merged, now, path.child("kubernetes"), errors);

@@ -104,16 +104,14 @@ impl Profile {
 
     /// Gives versions without flavors those of the provider config, as the provider's webhook does.
     fn fill_in_flavors(&mut self) {
-        if self.spec.machine_capabilities.is_empty() {
-            return;
-        }
-        for listed in self.config.core_flavors(&self.spec.machine_images) {
-            let image = self.spec.machine_images.get_mut(listed.image);
-            let version = image.and_then(|image| image.versions.get_mut(listed.version));
-            if let Some(version) = version.filter(|version| version.capability_flavors.is_empty()) {
-                version.capability_flavors = listed.flavors.into_iter().map(Cow::into_owned).collect();
-            }
-        }
+        set_flavors(&mut self.spec, &*self.config, |version| version.capability_flavors.is_empty());
+    }
+
+    /// Core's half with the flavors of the provider config, whatever was written: so the provider's webhook has it stored.
+    pub(super) fn spec_by_webhook(&self) -> ProfileSpec {
+        let mut spec = self.spec.clone();
+        set_flavors(&mut spec, &*self.config, |_| true);
+        spec
     }
 
     /// What it offers at a moment.
@@ -247,6 +245,20 @@ pub fn spec_of(document: &Value) -> Result<ProfileSpec, DecodeError> {
 /// The path of a place in `spec.providerConfig`.
 pub(super) fn config_path(place: Place) -> String {
     format!("spec.providerConfig.{place}")
+}
+
+/// Gives versions the flavors that the provider config has for them, where a version is to have them.
+fn set_flavors(spec: &mut ProfileSpec, config: &dyn ProfileConfig, is_set: fn(&ProfileImageVersion) -> bool) {
+    if spec.machine_capabilities.is_empty() {
+        return;
+    }
+    for listed in config.core_flavors(&spec.machine_images.clone()) {
+        let image = spec.machine_images.get_mut(listed.image);
+        let version = image.and_then(|image| image.versions.get_mut(listed.version));
+        if let Some(version) = version.filter(|version| is_set(version)) {
+            version.capability_flavors = listed.flavors.into_iter().map(Cow::into_owned).collect();
+        }
+    }
 }
 
 fn image_name(reference: &ListedReference<'_>) -> ImageName {

@@ -23,5 +23,6 @@ mod profiles;
 mod provider_config;
 mod shoot_edits;
 mod status_size;
+mod version_worlds;
 mod versions;
 mod zones;

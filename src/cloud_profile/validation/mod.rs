@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::bounded_text::beginning;
-use crate::api::gardener::{Bastion, ProfileImageVersion, ProfileMachineType, ProfileSpec, VolumeType};
+use crate::api::gardener::{Bastion, Limits, ProfileImageVersion, ProfileMachineType, ProfileSpec, VolumeType};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{
     Life, architecture_of_machine_type, architectures_of_version, not_a_name, validate_definitions,
@@ -67,7 +67,7 @@ pub fn validate_profile(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp)
     if let Some(bastion) = &spec.bastion {
         validate_bastion(bastion, spec, now, path.child("bastion"), &mut errors);
     }
-    validate_limits(spec, path.child("limits"), &mut errors);
+    validate_limits(spec.limits.as_ref(), path.child("limits"), &mut errors);
     if let Some(selector) = &spec.seed_selector {
         metadata::validate_selector(selector, path.child("seedSelector"), &mut errors);
     }
@@ -228,8 +228,8 @@ fn validate_bastion(
     }
 }
 
-fn validate_limits(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut FieldErrors) {
-    if let Some(most) = spec.limits.as_ref().and_then(|limits| limits.max_nodes_total)
+pub(super) fn validate_limits(limits: Option<&Limits>, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    if let Some(most) = limits.and_then(|limits| limits.max_nodes_total)
         && most <= 0
     {
         errors.invalid(path.child("maxNodesTotal"), most, "maxNodesTotal must be greater than 0");

@@ -7,15 +7,17 @@ use super::finding::{Finding, Rule, Severity};
 use super::reading::{is_below_one_of, of_misfit, opened};
 use super::refusals::{Named, refused_by_gardener, refused_by_provider};
 use super::{Report, Settings, lint, unreadable};
-use crate::api::gardener::NamespacedProfileSpec;
+use crate::api::gardener::{NamespacedProfileSpec, ProfileSpec};
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::capabilities::Life;
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cloud_profile::members::take_out_misfits;
+use crate::cloud_profile::namespaced::merge;
 use crate::cloud_profile::namespaced_rules::{Refusals, leave_out_inactive, validate_namespaced};
 use crate::offer::merged::merged_document;
 use crate::offer::profile::{ProfileError, spec_of};
 use crate::provider::Providers;
+use crate::provider::profile::ProfileConfig;
 
 /// Where what comes of both together is kept.
 const MERGED: &str = "status.cloudProfileSpec";
@@ -52,10 +54,11 @@ pub fn lint_namespaced(
     findings.extend(own.0.iter().map(|error| refused_by_gardener(error, &named)));
     let of_provider = config.validate_namespaced(&written, &parent);
     findings.extend(of_provider.0.iter().map(|error| refused_by_provider(error, &named)));
-    let is_refused = findings.iter().chain(&unreadable_members).any(|finding| finding.severity == Severity::Error);
-    if !is_refused {
-        let mut spec = written;
-        leave_out_inactive(&mut spec, None, settings.now);
+    let mut spec = written;
+    leave_out_inactive(&mut spec, None, settings.now);
+    let without_strategy = without_strategy(&spec, &parent, &*config, settings);
+    let is_refused = |findings: &[Finding]| findings.iter().any(|finding| finding.severity == Severity::Error);
+    if !is_refused(&findings) && !is_refused(&unreadable_members) {
         match merged_document(document, spec, parent, format) {
             Ok(merged) => {
                 let known = lint(parent_document, settings, providers)?.findings;
@@ -65,9 +68,24 @@ pub fn lint_namespaced(
             Err(error) => return Ok(unreadable(document, &error.into())),
         }
     }
+    findings.extend(without_strategy.into_iter().map(of_merged));
     findings.retain(|finding| !is_below_one_of(&unreadable_members, &finding.path));
     findings.extend(unreadable_members);
     Ok(Report::of(document, findings))
+}
+
+/// New images that don't say how they are updated. A CloudProfile gets a default; what Gardener merges gets none.
+fn without_strategy(
+    spec: &NamespacedProfileSpec,
+    parent: &ProfileSpec,
+    config: &dyn ProfileConfig,
+    Settings { gates, now, .. }: Settings,
+) -> Vec<Finding> {
+    let refused = validate_namespaced(spec.clone(), parent.clone(), None, gates, now).merged;
+    let merged = merge(parent.clone(), spec.clone());
+    let named = Named { machine_types: &merged.machine_types, images: &merged.machine_images, config };
+    let of_strategy = refused.0.iter().filter(|error| error.field.ends_with("].updateStrategy"));
+    of_strategy.map(|error| refused_by_gardener(error, &named)).collect()
 }
 
 /// New versions that can't be used any more, or not yet.

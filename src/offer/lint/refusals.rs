@@ -33,17 +33,24 @@ impl Lint<'_> {
     /// What Gardener refuses when the profile is created, or when it is changed.
     fn refused_by_core(&self) -> Vec<Finding> {
         let (spec, Settings { gates, now, .. }) = (&self.profile.spec, self.settings);
+        let by_webhook = self.profile.spec_by_webhook();
         let named = self.named();
         let changed = validate_profile(spec, gates, now).0;
         let created = validate_creation(spec, gates, now).0;
+        let kept = [validate_profile(&by_webhook, gates, now).0, validate_creation(&by_webhook, gates, now).0].concat();
         let of_object = self.refused_object();
         let mut findings: Vec<Finding> = of_object.iter().map(|error| refused_by_gardener(error, &named)).collect();
+        let found =
+            |error, when: fn(Finding) -> Finding| match (kept.contains(error), refused_by_gardener(error, &named)) {
+                (true, refused) => when(refused),
+                (false, refused) => replaced(refused),
+            };
         findings.extend(created.iter().map(|error| match changed.contains(error) {
-            true => refused_by_gardener(error, &named),
-            false => only_when_created(refused_by_gardener(error, &named)),
+            true => found(error, |refused| refused),
+            false => found(error, only_when_created),
         }));
         let only_changed = changed.iter().filter(|error| !created.contains(error));
-        findings.extend(only_changed.map(|error| only_when_changed(refused_by_gardener(error, &named))));
+        findings.extend(only_changed.map(|error| found(error, only_when_changed)));
         for finding in &mut findings {
             finding.path = in_document(&finding.path, spec);
         }
@@ -152,6 +159,20 @@ fn filled_in(refused: Finding) -> Finding {
             refused.reason
         ),
         advice: "List in spec.machineImages what spec.providerConfig has.".to_owned(),
+        ..refused
+    }
+}
+
+/// Who wrote it meant something else than what will be stored.
+fn replaced(refused: Finding) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        rule: Rule::FilledIn,
+        reason: format!(
+            "{} The provider's webhook replaces the flavors by those of spec.providerConfig before; where it is not installed, \
+             the profile is refused.",
+            refused.reason
+        ),
         ..refused
     }
 }

@@ -2,41 +2,10 @@
 
 use gardener_extension_worker::api::gotext::yaml::documents;
 use serde_json::{Value, json};
+use test_support::broken::{Case, cases, put};
 
 use crate::binary::{Outcome, command, outcome};
 use crate::golden::assert_same;
-
-/// A line: where, and what stands there; nothing takes the member away.
-struct Case {
-    line: &'static str,
-    place: &'static str,
-    value: Option<Value>,
-}
-
-fn cases(table: &'static str) -> Vec<Case> {
-    let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let case = |line: &'static str| {
-        let (place, value) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}"));
-        let value =
-            (value != "-").then(|| serde_json::from_str(value).unwrap_or_else(|error| panic!("{line}: {error}")));
-        Case { line, place, value }
-    };
-    lines.map(case).collect()
-}
-
-/// Puts the value where the pointer leads; the parent must be there.
-fn put(document: &mut Value, pointer: &str, value: Option<Value>) {
-    let (parent, member) = pointer.rsplit_once('/').unwrap();
-    let parent = document.pointer_mut(parent).unwrap_or_else(|| panic!("{pointer}: nothing there"));
-    match (parent, value) {
-        (Value::Array(items), Some(value)) => items[member.parse::<usize>().unwrap()] = value,
-        (parent, Some(value)) => parent[member] = value,
-        (Value::Object(members), None) => {
-            drop(members.remove(member).unwrap_or_else(|| panic!("{pointer}: not there")))
-        }
-        (other, None) => panic!("{pointer}: {other}"),
-    }
-}
 
 /// The whole output of every case, each under its line.
 fn outputs(cases: &[Case], run: impl Fn(&Case) -> Outcome + Sync) -> String {

@@ -9,21 +9,26 @@
 //! openstack         a stand-in for OpenStack's Keystone and Nova over HTTP and HTTPS
 //! proxy             between a controller and the API server: faults, delays, counts
 //! program           the program under test, as a command and as a controller
+//! webhooks          the webhooks under test, for a garden or a seed
 //! http, https       requests to a port, also such as no well-behaved client sends
 //! shoot             the namespace of one shoot, and what gardenlet writes there
 //! migration         gardenlet's part when a control plane moves to another seed
 //! leaks             secrets that no log, status or event may contain
 //! garden            a garden with CloudProfiles and Shoots; garden_objects: objects to begin with
+//! broken            documents with one thing wrong, as tables
+//! edited_shoots     Shoots of every cloud, and what people change in them
 //! left_by_go        what the Go extensions leave behind in a seed
 //! conformance       what holds for every provider of machines
 //! measured          cases measured from the Go extensions, and what differs from them
 //! ```
 
 pub mod arm;
+pub mod broken;
 mod cloud_server;
 pub mod cluster;
 pub mod conformance;
 pub mod ec2;
+pub mod edited_shoots;
 mod form;
 pub mod garden;
 pub mod garden_objects;
@@ -38,6 +43,7 @@ pub mod openstack;
 pub mod program;
 pub mod proxy;
 pub mod shoot;
+pub mod webhooks;
 
 use std::path::Path;
 

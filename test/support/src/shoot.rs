@@ -124,17 +124,33 @@ impl Shoot {
 
     /// The same after `change`.
     pub async fn create_example_with(&self, cloud: &str, change: impl FnOnce(&mut Documents)) -> Result<()> {
+        let mut documents = self.example(cloud)?;
+        change(&mut documents);
+        self.create_all(documents).await
+    }
+
+    /// Creates all of the example but its Worker and its Cluster, and returns these two, for somebody else to create them.
+    pub async fn create_example_without_worker(&self, cloud: &str) -> Result<[Value; 2]> {
+        let mut documents = self.example(cloud)?;
+        let kept = ["Worker", "Cluster"].map(|kind| documents.of_kind(kind).clone());
+        documents.0.retain(|document| !kept.contains(document));
+        self.create_all(documents).await?;
+        Ok(kept)
+    }
+
+    /// The documents of an example, in this namespace.
+    fn example(&self, cloud: &str) -> Result<Documents> {
         let file = crate::repository().join(format!("example/{cloud}.yaml"));
         let mut documents = Documents::of(&std::fs::read_to_string(file)?)?;
         let namespace = documents.of_kind("Worker")["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
         let text = serde_json::to_string(&documents.0)?.replace(&namespace, &self.namespace);
         documents.0 = serde_json::from_str(&text)?;
+        documents.0.retain(|document| document["kind"] != "Namespace");
         documents.of_kind("Worker")["metadata"]["name"] = json!("fleet");
         let mut of_gardenlet = Documents::of(&TEMPLATE.replace("NAMESPACE", &self.namespace))?;
         documents.0.insert(0, of_gardenlet.of_kind("Deployment").clone());
         documents.0.sort_by_key(|document| document["kind"] == "Worker");
-        change(&mut documents);
-        self.create_all(documents).await
+        Ok(documents)
     }
 
     /// Creates these objects instead.

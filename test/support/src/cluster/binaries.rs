@@ -49,6 +49,33 @@ pub async fn machine_controller_manager() -> Result<PathBuf> {
     Ok(folder.join("machine-controller-manager"))
 }
 
+/// Gardener's servers, and parts of Gardener as programs.
+pub struct Gardener {
+    pub apiserver: PathBuf,
+    pub controller_manager: PathBuf,
+    /// What `test/control-plane/gardener/main.go` describes.
+    pub parts: PathBuf,
+}
+
+/// From the Go module `test/control-plane/gardener`.
+pub async fn gardener() -> Result<Gardener> {
+    let module = control_plane_sources().join("gardener");
+    let version = required_version(&module, "github.com/gardener/gardener")?;
+    let server = |binary, package| Target { binary, package, link: link_version(&version) };
+    let targets = vec![
+        server("gardener-apiserver", "github.com/gardener/gardener/cmd/gardener-apiserver"),
+        server("gardener-controller-manager", "github.com/gardener/gardener/cmd/gardener-controller-manager"),
+        Target { binary: "gardener-parts", package: ".", link: String::new() },
+    ];
+    let folder = built(&module, targets, "10 minutes on two cores").await?;
+    let binary = |name| folder.join(name);
+    Ok(Gardener {
+        apiserver: binary("gardener-apiserver"),
+        controller_manager: binary("gardener-controller-manager"),
+        parts: binary("gardener-parts"),
+    })
+}
+
 /// The folder with the Go modules.
 pub fn control_plane_sources() -> PathBuf {
     crate::repository().join("test/control-plane")

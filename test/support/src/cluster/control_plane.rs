@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::audit::AuditLog;
 use super::binaries::{self, Binaries};
+use super::front_proxy::{self, FrontProxy};
 use super::process::{Process, Program};
 use super::run_folder::RunFolder;
 use super::users::{ADMIN, Credentials};
@@ -30,9 +31,11 @@ pub struct ControlPlane {
     // In the order in which they are dropped: kube-apiserver goes before etcd, the folder last.
     apiserver: Process,
     etcd: Process,
+    etcd_server: String,
     server: String,
     certificates: Vec<u8>,
     credentials: Credentials,
+    front_proxy: FrontProxy,
     namespaces: AtomicU32,
     folder: RunFolder,
 }
@@ -61,11 +64,21 @@ impl ControlPlane {
         let credentials = Credentials::generate()?;
         let [client_port, peer_port, port] = free_ports()?;
         let etcd = start_etcd(&binaries.etcd, folder.path(), client_port, peer_port)?;
-        let apiserver = start_apiserver(&binaries.kube_apiserver, folder.path(), &credentials, client_port, port)?;
-        let server = format!("https://127.0.0.1:{port}");
-        let namespaces = AtomicU32::new(0);
-        let mut control_plane =
-            Self { apiserver, etcd, server, certificates: Vec::new(), credentials, namespaces, folder };
+        let etcd_server = format!("http://127.0.0.1:{client_port}");
+        let front_proxy = FrontProxy::generate()?;
+        let program = apiserver(&binaries.kube_apiserver, folder.path(), &credentials, &etcd_server, port)?;
+        let apiserver = Process::start(aggregating(program, folder.path(), &front_proxy)?, folder.path())?;
+        let mut control_plane = Self {
+            apiserver,
+            etcd,
+            etcd_server,
+            server: format!("https://127.0.0.1:{port}"),
+            certificates: Vec::new(),
+            credentials,
+            front_proxy,
+            namespaces: AtomicU32::new(0),
+            folder,
+        };
         control_plane.certificates = control_plane.wait_until_ready().await?;
         Ok(control_plane)
     }
@@ -190,6 +203,16 @@ impl ControlPlane {
         &self.server
     }
 
+    /// Where etcd listens.
+    pub(crate) fn etcd_server(&self) -> &str {
+        &self.etcd_server
+    }
+
+    /// The authority for API servers behind this one.
+    pub(crate) fn front_proxy(&self) -> &FrontProxy {
+        &self.front_proxy
+    }
+
     /// The folder with the logs.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -232,24 +255,33 @@ fn start_etcd(binary: &Path, folder: &Path, client_port: u16, peer_port: u16) ->
     Process::start(program, folder)
 }
 
-fn start_apiserver(
-    binary: &Path,
-    folder: &Path,
-    credentials: &Credentials,
-    etcd_port: u16,
-    port: u16,
-) -> Result<Process> {
-    let write = |name: &str, content: String| -> Result<PathBuf> {
-        let file = folder.join(name);
-        std::fs::write(&file, content).with_context(|| format!("writing {}", file.display()))?;
-        Ok(file)
-    };
-    let signing_key = write("service-account.key", credentials.signing_key_pem()?)?;
-    let verifying_key = write("service-account.pub", credentials.verifying_key_pem()?)?;
-    let tokens = write("tokens.csv", credentials.tokens_csv())?;
-    let policy = write("audit-policy.yaml", AuditLog::POLICY.to_owned())?;
-    let program = Program::new("kube-apiserver", binary)
-        .flag("etcd-servers", format!("http://127.0.0.1:{etcd_port}"))
+/// Writes a file of the run.
+pub(super) fn written(folder: &Path, name: &str, content: &str) -> Result<PathBuf> {
+    let file = folder.join(name);
+    std::fs::write(&file, content).with_context(|| format!("writing {}", file.display()))?;
+    Ok(file)
+}
+
+/// Flags by which kube-apiserver has other API servers behind it.
+fn aggregating(program: Program, folder: &Path, front_proxy: &FrontProxy) -> Result<Program> {
+    let client = front_proxy.client()?;
+    Ok(program
+        .flag("requestheader-client-ca-file", written(folder, "front-proxy-ca.crt", front_proxy.certificate())?)
+        .flag("requestheader-allowed-names", front_proxy::CLIENT)
+        .flag("requestheader-extra-headers-prefix", "X-Remote-Extra-")
+        .flag("requestheader-group-headers", "X-Remote-Group")
+        .flag("requestheader-username-headers", "X-Remote-User")
+        .flag("proxy-client-cert-file", written(folder, "front-proxy-client.crt", &client.certificate)?)
+        .flag("proxy-client-key-file", written(folder, "front-proxy-client.key", &client.key)?))
+}
+
+fn apiserver(binary: &Path, folder: &Path, credentials: &Credentials, etcd: &str, port: u16) -> Result<Program> {
+    let signing_key = written(folder, "service-account.key", &credentials.signing_key_pem()?)?;
+    let verifying_key = written(folder, "service-account.pub", &credentials.verifying_key_pem()?)?;
+    let tokens = written(folder, "tokens.csv", &credentials.tokens_csv())?;
+    let policy = written(folder, "audit-policy.yaml", AuditLog::POLICY)?;
+    Ok(Program::new("kube-apiserver", binary)
+        .flag("etcd-servers", etcd)
         .flag("bind-address", "127.0.0.1")
         .flag("advertise-address", "127.0.0.1")
         .flag("secure-port", port.to_string())
@@ -270,8 +302,7 @@ fn start_apiserver(
         .flag("audit-log-path", folder.join("audit.log"))
         // Written before the next request of the same client can arrive; not cut into pieces.
         .flag("audit-log-mode", "blocking")
-        .flag("audit-log-maxsize", "4000");
-    Process::start(program, folder)
+        .flag("audit-log-maxsize", "4000"))
 }
 
 /// Ports that are free now. Held together until all are known, so that they differ.

@@ -84,15 +84,20 @@ fn read(folder: &Path) -> Result<Vec<CustomResourceDefinition>> {
     Ok(definitions)
 }
 
-/// The folder `example/` in Go's module cache, downloaded if need be. The version is in `test/control-plane/crds/go.mod`.
+/// The folder `example/` in Go's module cache. The version is in `test/control-plane/crds/go.mod`.
 async fn folder() -> Result<PathBuf> {
+    Ok(gardener_module("crds").await?.join("example"))
+}
+
+/// The folder of Gardener in Go's module cache, in the version that a module of `test/control-plane` requires, downloaded if need be.
+pub async fn gardener_module(module: &str) -> Result<PathBuf> {
     let output = Command::new("go")
         .args(["mod", "download", "-json", "github.com/gardener/gardener"])
-        .current_dir(control_plane_sources().join("crds"))
+        .current_dir(control_plane_sources().join(module))
         .env("GOWORK", "off")
         .output()
         .await
-        .context("starting go (Go is needed for the custom resource definitions, see test/control-plane/README.md)")?;
+        .context("starting go (Go is needed for what Gardener publishes, see test/control-plane/README.md)")?;
     if !output.status.success() {
         bail!(
             "downloading Gardener's Go module: {}{}",
@@ -102,5 +107,5 @@ async fn folder() -> Result<PathBuf> {
     }
     let module: serde_json::Value = serde_json::from_slice(&output.stdout).context("reading what go wrote")?;
     let folder = module["Dir"].as_str().context("go names no folder for Gardener's module")?;
-    Ok(Path::new(folder).join("example"))
+    Ok(Path::new(folder).to_owned())
 }

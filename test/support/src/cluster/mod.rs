@@ -1,4 +1,4 @@
-//! A real control plane for tests and the demo: etcd, kube-apiserver and machine-controller-manager.
+//! A real control plane for tests and the demo: etcd, kube-apiserver and machine-controller-manager; and a real garden.
 //!
 //! ```text
 //! binaries            built once from ../control-plane (Go), kept in a cache folder
@@ -6,9 +6,11 @@
 //! control_plane       etcd + kube-apiserver on loopback: users, clients, kubeconfigs, namespaces
 //!    ├── crds         Gardener's and machine-controller-manager's, from Gardener's Go module
 //!    ├── audit        which requests a user made
+//!    ├── garden_servers   Gardener's API server behind it (by front_proxy), and its controller-manager
 //!    │
 //! machine_controller_manager    the real one, its VMs being Nodes of the same cluster
 //! faker                         its stand-in where volume matters and not its behaviour
+//! gardener_part                 a part of Gardener that answers line by line: from Shoot to Worker, maintenance, client of Workers
 //! ```
 //!
 //! `process` sees to it that nothing outlives the test process, however that ends.
@@ -23,6 +25,9 @@ mod crds;
 mod eventually;
 mod faked_machines;
 mod faker;
+mod front_proxy;
+mod garden_servers;
+mod gardener_part;
 mod go_build;
 mod machine_controller_manager;
 mod process;
@@ -35,9 +40,11 @@ pub use control_plane::{ControlPlane, free_ports};
 pub use crds::install_files;
 pub use eventually::eventually;
 pub use faker::Faker;
+pub use garden_servers::GardenServers;
+pub use gardener_part::GardenerPart;
 pub use machine_controller_manager::{Deletion, MachineControllerManager};
 pub use process::{Process, Program};
-pub use users::{ADMIN, CONTROLLER, FAKER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED};
+pub use users::{ADMIN, CONTROLLER, FAKER, GARDENER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED};
 
 /// The control plane that all tests of a binary share: started by the first that asks, ended with the process.
 ///

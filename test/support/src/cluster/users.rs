@@ -16,17 +16,20 @@ pub const CONTROLLER: &str = "controller";
 pub const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
 /// The stand-in for machine-controller-manager.
 pub const FAKER: &str = "faker";
+/// Gardener's servers.
+pub const GARDENER: &str = "gardener";
 /// A user who may do nothing but what a test grants, see `ControlPlane::grant`.
 pub const RESTRICTED: &str = "restricted";
 /// A person who reads the garden and may do nothing but what a test grants.
 pub const READER: &str = "reader";
 
 /// All users with their group. `system:masters` may do everything.
-const USERS: [(&str, &str); 6] = [
+const USERS: [(&str, &str); 7] = [
     (ADMIN, "system:masters"),
     (CONTROLLER, "system:masters"),
     (MACHINE_CONTROLLER_MANAGER, "system:masters"),
     (FAKER, "system:masters"),
+    (GARDENER, "system:masters"),
     (RESTRICTED, ""),
     (READER, ""),
 ];

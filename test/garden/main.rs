@@ -1,0 +1,29 @@
+//! Our side against Gardener's own code (v1.150.0, built from `test/control-plane/gardener`): `cargo test --test garden`.
+//!
+//! ```text
+//! stage                gardens with Gardener's API server and controller-manager, with our webhooks and without
+//! profiles             what a garden takes: examples, what `convert` and `minimize` write
+//! broken               what a garden refuses is what `lint` calls refused
+//! namespaced           NamespacedCloudProfiles, merged by Gardener's controller
+//! translation          from Shoot to Worker by gardenlet's component: which edits roll
+//! maintenance          what Gardener's maintenance does to a Shoot, and what the forecast says
+//! worker_client        gardenlet's client for Workers against our controller
+//! ```
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may end where its own input is not what it expects"
+)]
+
+mod broken;
+mod maintenance;
+mod namespaced;
+mod profiles;
+mod stage;
+mod translation;
+#[path = "../properties/version_worlds.rs"]
+mod version_worlds;
+mod worker_client;

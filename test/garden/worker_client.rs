@@ -1,0 +1,290 @@
+//! gardenlet's own client for Workers against our controller and the real machine-controller-manager: what it does with the Worker
+//! of a shoot from its creation to its end, for every cloud.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use test_support::arm::Arm;
+use test_support::cluster::{
+    self, CONTROLLER, ControlPlane, Deletion, GARDENER, GardenerPart, MachineControllerManager, Process, eventually,
+};
+use test_support::migration::take_away;
+use test_support::program;
+use test_support::shoot::{Kind, SOON, Shoot};
+use tokio::sync::OnceCell;
+
+/// Our controller on a seed that these tests share.
+struct Seed {
+    controller: Process,
+    _azure: Arm,
+}
+
+async fn seed() -> Result<&'static ControlPlane> {
+    static SHARED: OnceCell<Seed> = OnceCell::const_new();
+    let control_plane = cluster::shared().await?;
+    let start = async || {
+        let azure = Arm::start()?;
+        let kubeconfig = control_plane.kubeconfig_file(CONTROLLER)?;
+        let program = program::controller("controller", program::binary(), kubeconfig)
+            .env("AZURE_RESOURCE_MANAGER_URL", azure.url())
+            .env("AZURE_AUTHORITY_HOST", azure.url())
+            .env("RUST_LOG", program::DEBUG_LOG);
+        let controller = Process::start(program, control_plane.folder())?;
+        anyhow::Ok(Seed { controller, _azure: azure })
+    };
+    SHARED.get_or_try_init(start).await?.controller.ensure_running()?;
+    Ok(control_plane)
+}
+
+/// gardenlet for one shoot.
+struct Gardenlet {
+    part: GardenerPart,
+    namespace: String,
+    /// The stored Shoot, its profile, and the Worker from which names of Secrets are taken.
+    shoot: Value,
+    profile: Value,
+    worker: Value,
+    machines: Option<MachineControllerManager>,
+    objects: Shoot,
+}
+
+/// The members that a pool has by the same name in Shoot and Worker.
+const SAME: [&str; 13] = [
+    "name",
+    "minimum",
+    "maximum",
+    "maxSurge",
+    "maxUnavailable",
+    "annotations",
+    "taints",
+    "zones",
+    "priority",
+    "updateStrategy",
+    "kubeletDataVolumeName",
+    "providerConfig",
+    "labels",
+];
+
+/// A pool of the Shoot of which gardenlet would make a pool of a Worker.
+fn pool_of_shoot(pool: &Value) -> Value {
+    let volume = |volume: &Value| {
+        let of = |member: &str| volume[member].clone();
+        json!({"name": of("name"), "type": of("type"), "size": of("size"), "encrypted": of("encrypted")})
+    };
+    let mut of_shoot = json!({
+        "cri": {"name": "containerd"},
+        "machine": {"type": pool["machineType"], "image": pool["machineImage"], "architecture": pool["architecture"]},
+        "kubernetes": {"version": pool["kubernetesVersion"]},
+        "machineControllerManager": pool["machineControllerManager"],
+    });
+    for member in SAME {
+        of_shoot[member] = pool[member].clone();
+    }
+    if pool["volume"].is_object() {
+        of_shoot["volume"] = volume(&pool["volume"]);
+    }
+    let data_volumes = pool["dataVolumes"].as_array().into_iter().flatten();
+    of_shoot["dataVolumes"] = data_volumes.map(volume).collect();
+    of_shoot
+}
+
+impl Gardenlet {
+    async fn new(cloud: &str, interval: &str) -> Result<Self> {
+        let seed = seed().await?;
+        let objects = Shoot::new(seed, &format!("gardenlet-{cloud}")).await?;
+        let [worker, mut cluster] = objects.create_example_without_worker(cloud).await?;
+        let mut shoot = cluster["spec"]["shoot"].take();
+        shoot["metadata"]["name"] = "fleet".into();
+        let pools = worker["spec"]["pools"].as_array().context("no pools")?;
+        for pool in pools {
+            let name = pool["userDataSecretRef"]["name"].as_str().context("a Secret")?;
+            // The key that extensions of operating systems have.
+            objects
+                .change(Kind::Secret, name, |secret| secret["stringData"] = json!({"cloud_config": "#!/bin/sh"}))
+                .await?;
+        }
+        shoot["spec"]["provider"]["workers"] = pools.iter().map(pool_of_shoot).collect();
+        let kubeconfig = seed.kubeconfig_file(GARDENER)?.display().to_string();
+        let interval = format!("--interval={interval}");
+        let arguments = ["--kubeconfig", &kubeconfig, &interval, "--timeout=1m"];
+        Ok(Self {
+            part: GardenerPart::start("worker-client", &arguments).await?,
+            namespace: objects.namespace.clone(),
+            shoot,
+            profile: cluster["spec"]["cloudProfile"].take(),
+            worker: worker["spec"].clone(),
+            machines: Some(MachineControllerManager::start(seed, &objects.namespace, Deletion::Hastened).await?),
+            objects,
+        })
+    }
+
+    /// One step, in which the component is made anew where a flow begins.
+    async fn step(&mut self, step: &str, begins: bool) -> Result<Value> {
+        let question = match begins {
+            true => json!({
+                "do": step, "namespace": self.namespace, "shoot": self.shoot, "cloudProfile": self.profile,
+                "worker": self.worker,
+            }),
+            false => json!({"do": step, "namespace": self.namespace, "cloudProfile": self.profile}),
+        };
+        let end = self.part.ask(&question).await?;
+        ensure!(end["error"].is_null(), "{step}: {}", end["error"]);
+        Ok(end)
+    }
+
+    /// What gardenlet does in every flow that reconciles a shoot. Returns what it was told of deployments, and how long it took.
+    async fn reconcile(&mut self) -> Result<Value> {
+        self.step("cluster", true).await?;
+        let mut seconds = 0.0;
+        let mut published = Value::Null;
+        for step in ["deploy", "published", "wait", "health"] {
+            published = self.step(step, step == "deploy").await?;
+            seconds += published["seconds"].as_f64().unwrap_or_default();
+            if step == "published" {
+                ensure!(published["machineDeployments"].is_array(), "no deployments are published");
+            }
+        }
+        published["seconds"] = seconds.into();
+        Ok(published)
+    }
+
+    fn pool(&mut self, index: usize) -> &mut Value {
+        &mut self.shoot["spec"]["provider"]["workers"][index]
+    }
+
+    /// Machines by name.
+    async fn machines(&self) -> Result<std::collections::BTreeSet<String>> {
+        self.objects.names(Kind::Machine).await
+    }
+
+    /// How many machines there are to be at least.
+    fn wanted(&self) -> u64 {
+        let pools = self.shoot["spec"]["provider"]["workers"].as_array().into_iter().flatten();
+        pools.map(|pool| pool["minimum"].as_u64().unwrap_or_default()).sum()
+    }
+
+    async fn ensure_machines(&self, number: u64) -> Result<()> {
+        eventually(SOON, &format!("{number} machines are there"), async || {
+            let machines = self.machines().await?;
+            ensure!(machines.len() as u64 == number, "{machines:?}");
+            Ok(())
+        })
+        .await
+    }
+
+    async fn created_and_unchanged(&mut self) -> Result<()> {
+        let created = self.reconcile().await?;
+        let deployments = created["machineDeployments"].as_array().context("no deployments are published")?;
+        ensure!(!deployments.is_empty(), "no deployments are published");
+        ensure!(self.objects.ready_nodes().await?.len() as u64 == self.wanted(), "not all nodes are ready");
+        let before = self.machines().await?;
+        // More than a second passes between two flows of gardenlet; here none, so it must not be needed.
+        let again = self.reconcile().await?;
+        ensure!(again["machineDeployments"] == created["machineDeployments"], "{again}");
+        ensure!(self.machines().await? == before, "machines were replaced by a reconcile without a change");
+        Ok(())
+    }
+
+    async fn scaled(&mut self) -> Result<()> {
+        let more = self.pool(0)["maximum"].as_u64().context("a maximum")? + 1;
+        let before = self.wanted();
+        let minimum = self.pool(0)["minimum"].as_u64().context("a minimum")? + 1;
+        self.pool(0)["maximum"] = more.into();
+        self.pool(0)["minimum"] = minimum.into();
+        self.reconcile().await?;
+        self.ensure_machines(before + 1).await
+    }
+
+    /// The configuration of the nodes of a pool gets a new name, as with another image or version.
+    async fn rolled(&mut self) -> Result<()> {
+        let before = self.machines().await?;
+        let name = self.pool(1)["name"].as_str().context("a name")?.to_owned();
+        self.worker["pools"][1]["nodeAgentSecretName"] = format!("gardener-node-agent-{name}-of-another-image").into();
+        self.reconcile().await?;
+        let after = self.machines().await?;
+        let is_rolled = |machine: &&String| machine.starts_with(&format!("{name}-"));
+        ensure!(!after.iter().filter(is_rolled).any(|machine| before.contains(machine)), "{before:?} became {after:?}");
+        ensure!(after.iter().filter(|one| !is_rolled(one)).all(|one| before.contains(one)), "{before:?}, {after:?}");
+        Ok(())
+    }
+
+    async fn hibernated_and_woken_up(&mut self) -> Result<()> {
+        self.shoot["spec"]["hibernation"] = json!({"enabled": true});
+        self.reconcile().await?;
+        self.ensure_machines(0).await?;
+        self.shoot["spec"]["hibernation"] = json!({"enabled": false});
+        self.reconcile().await?;
+        self.ensure_machines(self.wanted()).await
+    }
+
+    async fn moved(&mut self) -> Result<()> {
+        let before = self.machines().await?;
+        self.step("migrate", false).await?;
+        self.step("wait-migrate", false).await?;
+        self.step("keep", false).await?;
+        self.machines.take().context("no machine-controller-manager")?.stop().await?;
+        take_away(&self.objects).await?;
+        self.step("restore", true).await?;
+        self.machines =
+            Some(MachineControllerManager::start(seed().await?, &self.namespace, Deletion::Hastened).await?);
+        self.step("wait", false).await?;
+        self.step("health", false).await?;
+        ensure!(self.machines().await? == before, "other machines than before");
+        let state = &self.objects.worker().await?["status"]["state"];
+        ensure!(state.is_null(), "gardenlet has not taken the state away: {state}");
+        self.reconcile().await?;
+        ensure!(self.machines().await? == before, "the reconcile after a restore replaces machines");
+        Ok(())
+    }
+
+    async fn pool_removed(&mut self) -> Result<()> {
+        let pools = self.shoot["spec"]["provider"]["workers"].as_array_mut().context("no pools")?;
+        let removed = pools.remove(1);
+        self.reconcile().await?;
+        let left =
+            self.objects.names_of_pool(Kind::MachineDeployment, removed["name"].as_str().unwrap_or_default()).await?;
+        ensure!(left.is_empty(), "{left:?} are left");
+        self.ensure_machines(self.wanted()).await
+    }
+
+    async fn destroyed(&mut self) -> Result<()> {
+        self.step("destroy", false).await?;
+        self.step("wait-cleanup", false).await?;
+        self.objects.gone().await
+    }
+
+    async fn whole_life(mut self) -> Result<()> {
+        self.created_and_unchanged().await.context("created")?;
+        self.scaled().await.context("scaled")?;
+        self.rolled().await.context("rolled")?;
+        self.hibernated_and_woken_up().await.context("hibernated and woken up")?;
+        self.moved().await.context("moved")?;
+        self.pool_removed().await.context("a pool removed")?;
+        self.destroyed().await.context("destroyed")
+    }
+}
+
+#[tokio::test]
+async fn gardenlet_s_client_on_azure() -> Result<()> {
+    // The pause that gardenlet has; the other clouds are asked ten times a second.
+    Gardenlet::new("azure", "5s").await?.whole_life().await
+}
+
+#[tokio::test]
+async fn gardenlet_s_client_on_aws() -> Result<()> {
+    Gardenlet::new("aws", "100ms").await?.whole_life().await
+}
+
+#[tokio::test]
+async fn gardenlet_s_client_on_gcp() -> Result<()> {
+    Gardenlet::new("gcp", "100ms").await?.whole_life().await
+}
+
+#[tokio::test]
+async fn gardenlet_s_client_on_openstack() -> Result<()> {
+    Gardenlet::new("openstack", "100ms").await?.whole_life().await
+}
+
+#[tokio::test]
+async fn gardenlet_s_client_on_alicloud() -> Result<()> {
+    Gardenlet::new("alicloud", "100ms").await?.whole_life().await
+}
