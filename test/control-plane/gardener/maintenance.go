@@ -57,7 +57,8 @@ func maintain(question maintained) ([]maintainedState, error) {
 	written := question.CloudProfile.DeepCopy()
 	for _, moment := range question.Times {
 		clock.SetTime(moment.Time)
-		if err := moveProfile(ctx, garden, written, time.Since(moment.Time)); err != nil {
+		// A stage that begins at this very moment has not begun; the second outlasts the run.
+		if err := moveProfile(ctx, garden, written, time.Since(moment.Time)+time.Second); err != nil {
 			return nil, err
 		}
 		_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: key})

@@ -15,7 +15,7 @@ use super::process::{Process, Program};
 use super::{ADMIN, GARDENER, crds, eventually};
 use crate::{garden, http};
 
-const START: Duration = Duration::from_secs(120);
+const START: Duration = Duration::from_secs(240);
 /// By this name kube-apiserver knows the API server behind it.
 const HOST: &str = "gardener-apiserver.garden.svc";
 /// What it serves.
