@@ -3,19 +3,21 @@
 //! What is decided stands in [`crate::provider::openstack::server_groups`] and is pure; `nova` has the calls; here is only who
 //! asks, waits and tells.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::ArgMatches;
 use futures::FutureExt;
+use reqwest::Client;
 use tokio::sync::Mutex;
 
-use self::nova::Nova;
+use self::nova::{Nova, client};
 use super::background_task::Report;
 use super::dependency_tasks::{self, Dependency, DependencyTasks, NeedsResult, Removed, TaskResult, Words};
 use super::{CloudFactory, TaskEnded, WriteCheck};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::cloud::dependency::{Cloud, DependencyRequest};
+use crate::provider::openstack::credentials::Credentials;
 use crate::provider::openstack::server_groups::{
     Needs, PoolNeed, ServerGroup, ServerGroupScope, WantedGroup, needs, needs_of_deletion,
 };
@@ -46,13 +48,31 @@ impl CloudFactory for OpenStackFactory {
 pub type OpenStack = DependencyTasks<ServerGroups>;
 
 /// Who asks for server groups.
-pub struct ServerGroups;
+#[derive(Default)]
+pub struct ServerGroups {
+    /// For all Workers whose cloud is certified by an authority that the system trusts: reading these takes milliseconds, and keeping
+    /// them some hundred KiB.
+    trusting: OnceLock<Client>,
+}
 
 impl OpenStack {
     /// `task_ended` is called when a background task has ended.
     #[must_use]
     pub fn new(write_check: WriteCheck, task_ended: TaskEnded) -> Self {
-        Self::of(ServerGroups, write_check, task_ended)
+        Self::of(ServerGroups::default(), write_check, task_ended)
+    }
+}
+
+impl ServerGroups {
+    fn client(&self, credentials: &Credentials) -> Result<Client, DependencyFailure> {
+        if credentials.ca_certificates.is_some() || credentials.insecure {
+            return client(credentials);
+        }
+        if let Some(client) = self.trusting.get() {
+            return Ok(client.clone());
+        }
+        let client = client(credentials)?;
+        Ok(self.trusting.get_or_init(|| client).clone())
     }
 }
 
@@ -74,7 +94,8 @@ impl Dependency for ServerGroups {
     const NEEDS_OF_DELETION: fn(&Worker, Option<&Cluster>, &Secrets) -> NeedsResult<Self> = needs_of_deletion;
 
     fn session(&self, scope: &ServerGroupScope, write_check: &WriteCheck) -> Session {
-        Nova::new(scope.clone(), Arc::clone(write_check)).map(|nova| Arc::new(Mutex::new(nova)))
+        let client = self.client(&scope.credentials)?;
+        Ok(Arc::new(Mutex::new(Nova::new(client, scope.clone(), Arc::clone(write_check)))))
     }
 
     /// Keeps what is recorded, takes over what is there, or makes one.

@@ -14,7 +14,7 @@ use tracing::info;
 use crate::api::gotext::json::null_as_default;
 use crate::cloud::{WriteAccess, WriteCheck};
 use crate::provider::DependencyFailure;
-use crate::provider::openstack::credentials::Identity;
+use crate::provider::openstack::credentials::{Credentials, Identity};
 use crate::provider::openstack::error_codes::answer_failure;
 use crate::provider::openstack::server_groups::{PoolNeed, ServerGroup, ServerGroupScope, WantedGroup};
 
@@ -103,21 +103,24 @@ struct Endpoint {
     url: String,
 }
 
+/// Who asks, trusting whom the credentials say.
+///
+/// # Errors
+/// When the certificates can't be used.
+pub(super) fn client(credentials: &Credentials) -> Result<Client, DependencyFailure> {
+    // A redirection would take the token along.
+    let mut client = Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
+    let unusable = |error: reqwest::Error| DependencyFailure::of_configuration(format!("caCert: {error}"));
+    if let Some(pem) = &credentials.ca_certificates {
+        client = client.tls_certs_only(Certificate::from_pem_bundle(pem.as_bytes()).map_err(unusable)?);
+    }
+    client.tls_danger_accept_invalid_certs(credentials.insecure).build().map_err(unusable)
+}
+
 impl Nova {
     /// Nova there; nobody is asked yet.
-    ///
-    /// # Errors
-    /// When the certificates can't be used.
-    pub(super) fn new(scope: ServerGroupScope, write_check: WriteCheck) -> Result<Self, DependencyFailure> {
-        let credentials = &scope.credentials;
-        // A redirection would take the token along.
-        let mut client = Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
-        let unusable = |error: reqwest::Error| DependencyFailure::of_configuration(format!("caCert: {error}"));
-        if let Some(pem) = &credentials.ca_certificates {
-            client = client.tls_certs_only(Certificate::from_pem_bundle(pem.as_bytes()).map_err(unusable)?);
-        }
-        let client = client.tls_danger_accept_invalid_certs(credentials.insecure).build().map_err(unusable)?;
-        Ok(Self { client, scope, write_check, login: None })
+    pub(super) fn new(client: Client, scope: ServerGroupScope, write_check: WriteCheck) -> Self {
+        Self { client, scope, write_check, login: None }
     }
 
     /// All server groups of the project, page by page.
