@@ -22,7 +22,7 @@ use crate::cluster::answers::Answers;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::connection::{Access, connection};
 use crate::cluster::request_metrics::RequestCount;
-use crate::cluster::retry_layer::Tries;
+use crate::cluster::retry_layer::RetryLayer;
 use crate::cluster::served_kinds;
 use crate::cluster::write_fence::WriteFence;
 use crate::controller;
@@ -176,7 +176,7 @@ fn access(config: &Config, metrics: &Arc<Metrics>, fence: WriteFence) -> anyhow:
         .service(connection(config)?);
     let builder = ClientBuilder::new(service, config.default_namespace.clone());
     let builder = builder.with_layer(&RequestCount(metrics.request_observer())).with_layer(&fence);
-    Ok(Access { client: builder.with_layer(&Tries::new(answers.clone())).build(), fence, answers })
+    Ok(Access { client: builder.with_layer(&RetryLayer::new(answers.clone())).build(), fence, answers })
 }
 
 /// Ends when leadership is lost; never without an election.
