@@ -63,7 +63,7 @@ async fn expire(project: &Project, version: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_edit_of_a_shoot_is_answered_with_what_happens_to_its_nodes() -> Result<()> {
+async fn an_edit_of_a_shoot_gets_warnings_about_its_nodes() -> Result<()> {
     let project = Project::new(stage::with_webhooks().await?, "warned", lasting).await?;
     project.create(&project.shoot("s")).await?.taken()?;
     let edited = async |dry_run, change: fn(&mut Value)| project.edit("s", dry_run, change).await?.taken();
@@ -87,7 +87,7 @@ async fn an_edit_of_a_shoot_is_answered_with_what_happens_to_its_nodes() -> Resu
 }
 
 #[tokio::test]
-async fn a_pool_that_gets_no_machines_is_refused_with_its_field() -> Result<()> {
+async fn a_pool_that_gets_no_machines_is_denied_with_its_field() -> Result<()> {
     let project = Project::new(stage::with_webhooks().await?, "refused", lasting).await?;
     let mut shoot = project.shoot("s");
     shoot["spec"]["provider"]["workers"][1]["providerConfig"] = json!({
@@ -106,7 +106,7 @@ async fn a_pool_that_gets_no_machines_is_refused_with_its_field() -> Result<()> 
 }
 
 #[tokio::test]
-async fn maintenance_does_what_the_forecast_says() -> Result<()> {
+async fn maintenance_does_what_the_forecast_predicts() -> Result<()> {
     let project = Project::new(stage::with_webhooks().await?, "maintained", lasting).await?;
     project.create(&project.shoot("s")).await?.taken()?;
     expire(&project, "1592.9.0").await?;
