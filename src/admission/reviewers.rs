@@ -144,11 +144,10 @@ impl GardenReviewer {
     async fn shoot(&self, request: &Arc<ReviewRequest>) -> Result<Verdict, Verdict> {
         let providers = self.providers;
         let left = on_thread(request, move |subject, what| shoot::validate(subject, what, providers)).await?;
-        let profile = self
-            .garden
-            .profile(&left.profile)
-            .await
-            .map_err(|error| verdict(&what(request), &left.errors, Vec::from_iter(left.not_compared(&error))))?;
+        let profile = self.garden.profile(&left.profile).await.map_err(|error| {
+            let warnings = left.warnings.iter().cloned().chain(left.not_compared(&error));
+            verdict(&what(request), &left.errors, warnings.collect())
+        })?;
         let now = Timestamp::now();
         on_thread(request, move |subject, what| {
             let verdict = image::compare(left, &profile, what, providers, now);

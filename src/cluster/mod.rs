@@ -21,6 +21,7 @@ pub(crate) mod secret_cache;
 pub(crate) mod seed;
 pub(crate) mod served_kinds;
 pub(crate) mod shoot_namespace;
+pub(crate) mod shoot_nodes;
 pub(crate) mod slot;
 pub(crate) mod store;
 pub(crate) mod too_large;

@@ -44,7 +44,8 @@ pub(crate) struct ControllerArguments {
     #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
     pub(super) ignore_operation_annotation: bool,
     /// Write the condition EveryNodeReady of Workers whoever else writes it. Without it, one that another controller has written,
-    /// such as the health check of the Go extension, is left to that controller.
+    /// such as the health check of the Go extension, is left to that controller. The nodes of shoots are counted for it, by the
+    /// kubeconfigs that gardenlet keeps in their namespaces.
     #[arg(long, env = "HEALTH_CHECK")]
     pub(super) health_check: bool,
     /// Record which image each machine class was made with; the condition ImageDrift says where the CloudProfile has another one

@@ -33,6 +33,7 @@ use crate::controller::events::EventRecorder;
 use crate::controller::handover::until_given_up;
 use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
+use crate::controller::node_counts::NodeCounts;
 use crate::controller::run::Requests;
 use crate::controller::served::Served;
 use crate::image_controller;
@@ -227,10 +228,12 @@ async fn work(
     info!(worker_types = served.types(), classes = served.classes(), "starting");
     let Access { client, fence, answers } = access;
     let (requests, queued) = mpsc::unbounded_channel();
+    let counts_nodes = arguments.health_check && !arguments.shadow;
     let context = Arc::new(ControllerContext {
         events: EventRecorder::new(client.clone()),
         garden: arguments.garden(),
         clouds: Clouds::open(clouds, &fence.before_clouds(), &asking_for(requests.clone()))?,
+        node_counts: counts_nodes.then(|| NodeCounts::new(client.clone(), asking_for(requests.clone()))),
         client,
         answers,
         served,
@@ -247,7 +250,7 @@ async fn work(
     Ok(())
 }
 
-/// Requeues the Worker for which a background task has ended at a cloud.
+/// Requeues the Worker for which a background task has ended.
 fn asking_for(requests: Requests) -> TaskEnded {
     // Without a receiver the process is about to end.
     Arc::new(move |worker: WorkerName| drop(requests.send(worker)))
