@@ -4,6 +4,7 @@
 //! Members of `MachineImage.spec` are those of an `ImageList`; `ImageLookup.spec` is the same in a file and in a cluster.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
@@ -202,6 +203,10 @@ pub struct ImageLookupStatus {
     /// What is wrong with it, or with the sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+    /// Since when something is wrong.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_since: Option<String>,
 }
 
 /// `ImageSelection.spec`.
@@ -286,6 +291,12 @@ pub struct ImageUpgrade {
     pub newer: String,
     /// Why.
     pub reason: String,
+}
+
+impl fmt::Display for ImageUpgrade {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {} after {}", self.version, self.newer, self.image)
+    }
 }
 
 /// A condition, as Kubernetes writes them.

@@ -12,6 +12,8 @@
 mod arguments;
 #[cfg(test)]
 mod definitions;
+mod events;
+pub(crate) mod metrics;
 mod round;
 mod run;
 mod sources;

@@ -1,6 +1,7 @@
 //! A lookup: which names of images mean which image, version and flavor, and whose images may be used.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -87,7 +88,7 @@ pub struct Combination {
     /// Name of the image in CloudProfiles.
     pub image: String,
     /// The flavor that the name tells: architecture, operating system, values of fields.
-    pub flavor: Capabilities,
+    pub flavor: Arc<Capabilities>,
 }
 
 impl Lookup {
@@ -185,7 +186,7 @@ fn combinations(spec: &ImageLookupSpec) -> Result<Vec<Combination>, LookupError>
             flavor.0.insert(fact::OPERATING_SYSTEM.to_owned(), vec![text(&system)]);
         }
         let pattern = template.pattern(&values).map_err(|problem| error("lookupFormat", problem.to_string()))?;
-        Ok(Combination { pattern, image: text(spec.image.as_ref().unwrap_or(&system)), flavor })
+        Ok(Combination { pattern, image: text(spec.image.as_ref().unwrap_or(&system)), flavor: Arc::new(flavor) })
     };
     all.into_iter().map(combination).collect()
 }

@@ -1,7 +1,6 @@
 //! Objects for images on a real API server: definitions, schemas, and the controllers that keep them. `cargo test --test image_objects`.
 //!
 //! ```text
-//! stage        a control plane with our definitions, a folder of listings, and `controller --images` beside them
 //! lookups      images are discovered, enriched, marked and cleaned up
 //! selections   first resolutions and upgrades, also with two controllers
 //! templates    AWSMachineTemplates, by the definitions of Cluster API's provider for AWS; its webhook is not there
@@ -13,5 +12,4 @@
 mod large;
 mod lookups;
 mod selections;
-mod stage;
 mod templates;

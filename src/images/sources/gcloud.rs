@@ -1,6 +1,7 @@
 //! `gcloud compute images list --format json`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -75,7 +76,7 @@ fn image(image: Image) -> Result<ImageRecord, SourceError> {
         } else {
             ImageState::of(&image.status, "READY")
         },
-        tags: image.labels.iter().map(|(name, value)| (text(name), text(value))).collect(),
+        tags: Arc::new(image.labels.iter().map(|(name, value)| (text(name), text(value))).collect()),
         ..record
     })
 }
