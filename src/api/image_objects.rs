@@ -133,7 +133,8 @@ pub struct ImageLookupSpec {
     /// What names begin with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image_prefix: String,
-    /// How names go on, with `{{.OS}}` or `{{.BaseOS}}`, `{{.ARCH}}`, `{{.K8sVersion}}` and custom fields.
+    /// How names go on, with `{{.OS}}` or `{{.BaseOS}}`, `{{.ARCH}}`, `{{.K8sVersion}}` or `{{.K8sMinor}}`, and custom
+    /// fields.
     #[cfg_attr(test, schemars(length(min = 1, max = 1024)))]
     pub lookup_format: String,
     /// Operating systems.
@@ -160,6 +161,19 @@ pub struct ImageLookupSpec {
     /// Whether encrypted images are meant, or those that are not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
+    /// EC2 is asked for the images, instead of the listings that the controller reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ec2: Option<Ec2Source>,
+}
+
+/// Where EC2 is asked for images.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Ec2Source {
+    /// The regions.
+    #[cfg_attr(test, schemars(length(min = 1, max = 64)))]
+    pub regions: Vec<String>,
 }
 
 /// A variable of names.

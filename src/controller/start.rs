@@ -124,8 +124,7 @@ async fn serve(
         let mut election = pin!(election(candidate.as_mut(), &metrics));
         let mut heartbeat = pin!(beat(arguments, &unfenced));
         let mut unanswered = pin!(until_given_up(&access, &readiness, elected));
-        let mut images =
-            pin!(image_controller::run(&arguments.images, access.client.clone(), &access.fence, &metrics.images));
+        let mut images = pin!(image_controller::run(&arguments.images, &access, &metrics.images));
         let mut work = pin!(work(arguments, (providers, clouds), access.clone(), &readiness, &metrics, stopped));
         let result = tokio::select! {
             result = &mut work => result,

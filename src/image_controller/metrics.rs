@@ -46,8 +46,8 @@ impl ImageMetrics {
         registry.register("image_lookup_last_success_timestamp", help, self.last_success.clone());
     }
 
-    /// How the objects stand now that the sources were checked at a time.
-    pub(crate) fn set(&self, numbers: &ImageNumbers, checked: Timestamp) {
+    /// How the objects stand; `checked` is when the sources of a lookup were checked last.
+    pub(crate) fn set(&self, numbers: &ImageNumbers, checked: impl Fn(&str) -> Timestamp) {
         for (state, number) in numbers.images {
             self.images.get_or_create(&OfState { state: state.as_str() }).set(number);
         }
@@ -59,7 +59,7 @@ impl ImageMetrics {
                 Some(since) => drop(self.failing_since.get_or_create(&labels).set(since.as_second())),
                 None => {
                     self.failing_since.remove(&labels);
-                    self.last_success.get_or_create(&labels).set(checked.as_second());
+                    self.last_success.get_or_create(&labels).set(checked(lookup).as_second());
                 }
             }
         }
@@ -97,14 +97,14 @@ mod tests {
             ..ImageNumbers::default()
         };
         let at = Timestamp::constant;
-        metrics.set(&numbers(&[("a", None), ("b", Some(at(5, 0)))]), at(7, 0));
+        metrics.set(&numbers(&[("a", None), ("b", Some(at(5, 0)))]), |_| at(7, 0));
         assert_eq!(series("image_lookup_last"), ["image_lookup_last_success_timestamp{lookup=\"a\"} 7"]);
         assert_eq!(series("image_lookup_failing"), ["image_lookup_failing_since_timestamp{lookup=\"b\"} 5"]);
-        metrics.set(&numbers(&[("b", None)]), at(9, 0));
+        metrics.set(&numbers(&[("b", None)]), |_| at(9, 0));
         assert_eq!(series("image_lookup_last"), ["image_lookup_last_success_timestamp{lookup=\"b\"} 9"]);
         assert!(series("image_lookup_failing").is_empty());
         let many: Vec<(String, Option<Timestamp>)> = (0..1000).map(|number| (number.to_string(), None)).collect();
-        metrics.set(&ImageNumbers { lookups: many, ..ImageNumbers::default() }, at(9, 0));
+        metrics.set(&ImageNumbers { lookups: many, ..ImageNumbers::default() }, |_| at(9, 0));
         assert_eq!(series("image_lookup_last").len(), MOST_LOOKUPS);
     }
 }

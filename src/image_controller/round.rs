@@ -9,6 +9,7 @@ use kube::Client;
 use tokio::task::spawn_blocking;
 use tracing::{debug, warn};
 
+use super::live::Live;
 use super::stores::Stores;
 use super::writes::{WriteError, write};
 use crate::cluster::events::EventRecorder;
@@ -50,15 +51,11 @@ pub(super) async fn round(
     client: &Client,
     stores: &Stores,
     events: &EventRecorder,
-    read: &SourcesRead,
+    (read, live): (&SourcesRead, &Live),
 ) -> (RoundOutcome, Option<Found>) {
-    let sources = Arc::clone(read);
+    let (files, live) = (Arc::clone(read), live.clone());
     let images = decide(stores, move |objects, now| {
-        let sources = match &*sources {
-            Ok(catalogue) => Sources::Listed(catalogue),
-            Err(reason) => Sources::Unknown(reason),
-        };
-        objects.images_to_write(sources, now)
+        objects.images_to_write_with(Sources::from(&*files), &live.answers(&objects.lookups), now)
     });
     let images = write_all(images.await, client, stores, events).await;
     if images == RoundOutcome::Written {

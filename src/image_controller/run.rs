@@ -13,10 +13,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
 use super::arguments::ImageArguments;
+use super::live::Live;
 use super::metrics::ImageMetrics;
 use super::round::{Found, RoundOutcome, SourcesRead, round};
 use super::sources::{Versions, read_all, versions};
 use super::stores::Stores;
+use crate::cluster::connection::Access;
 use crate::cluster::events::EventRecorder;
 use crate::cluster::write_fence::WriteFence;
 use crate::images::catalogue::Catalogue;
@@ -33,8 +35,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Follows objects of images for ever, while this process leads; does nothing where that is not asked for, or in a dry run.
 pub(crate) async fn run(
     arguments: &ImageArguments,
-    client: Client,
-    fence: &WriteFence,
+    Access { client, fence, .. }: &Access,
     metrics: &ImageMetrics,
 ) -> Infallible {
     if !arguments.images || matches!(fence, WriteFence::Shut) {
@@ -44,14 +45,20 @@ pub(crate) async fn run(
         leadership.wait().await;
     }
     info!(templates = arguments.image_machine_templates, "following images");
-    let (stores, changed) = (Stores::new(arguments.image_machine_templates), Notify::new());
-    tokio::join!(stores.follow(&client, &changed), work(arguments, (&client, metrics), &stores, &changed)).1
+    let (stores, live, changed) = (Stores::new(arguments.image_machine_templates), Live::default(), Notify::new());
+    let interval = Duration::from_secs(arguments.image_interval_seconds.into());
+    tokio::join!(
+        stores.follow(client, &changed),
+        live.ask(arguments.ec2_endpoint(), interval, || stores.fresh_lookups(), &changed),
+        work(arguments, (client, metrics), (&stores, &live), &changed)
+    )
+    .2
 }
 
 async fn work(
     arguments: &ImageArguments,
     (client, metrics): (&Client, &ImageMetrics),
-    stores: &Stores,
+    (stores, live): (&Stores, &Live),
     changed: &Notify,
 ) -> Infallible {
     let events = EventRecorder::new(client.clone());
@@ -68,9 +75,9 @@ async fn work(
             sleep(STALE).await;
             continue;
         }
-        let (outcome, found) = round(client, stores, &events, &read.content).await;
+        let (outcome, found) = round(client, stores, &events, (&read.content, live)).await;
         if let Some(Found { numbers, problems }) = found {
-            metrics.set(&numbers, read.checked);
+            metrics.set(&numbers, |lookup| live.checked(lookup).unwrap_or(read.checked));
             report(&problems, &mut reported);
         }
         failures = if outcome == RoundOutcome::Failed { failures + 1 } else { 0 };

@@ -61,6 +61,11 @@ impl Stores {
         self.images.is_fresh() && self.lookups.is_fresh() && self.selections.is_fresh() && templates
     }
 
+    /// The lookups, if all of them are known.
+    pub(super) fn fresh_lookups(&self) -> Option<Vec<Arc<ImageLookup>>> {
+        self.lookups.is_fresh().then(|| decoded(&self.lookups))
+    }
+
     /// The objects as they are now.
     pub(super) fn objects(&self) -> Objects {
         let mut images = self.images.all();

@@ -300,7 +300,7 @@ impl Processes {
         }
         let failing_since = minute.lookup_fails.then(|| Timestamp::constant(3600, 0));
         let lookups = vec![("capi".to_owned(), failing_since)];
-        metrics.images.set(&ImageNumbers { lookups, ..ImageNumbers::default() }, Timestamp::constant(3600, 0));
+        metrics.images.set(&ImageNumbers { lookups, ..ImageNumbers::default() }, |_| Timestamp::constant(3600, 0));
         for cause in &minute.rolls {
             metrics.rolled(cause.as_str());
         }

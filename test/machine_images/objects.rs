@@ -176,6 +176,74 @@ fn a_lookup_creates_an_object_for_each_image_and_labels_the_newest_latest() {
 }
 
 #[test]
+fn a_lookup_finds_images_by_fields_filters_facts_owners_and_versions() {
+    let mut cluster = Cluster::with_lookup();
+    let spec = json!({"provider": "aws", "image": "ubuntu", "imagePrefix": "capa-ami",
+        "lookupFormat": "-{{.OS}}-{{.bootType}}-?{{.K8sVersion}}-*", "os": ["ubuntu-24.04", "ubuntu-22.04"], "arch": ["amd64", "arm64"],
+        "customFields": [{"name": "bootType", "validValues": ["UEFI", "BIOS"]}], "versions": ">=1.34, <1.35", "owners": [OURS],
+        "filters": [{"name": "tag:channel", "values": ["stable"]}], "facts": ["bootMode"]});
+    cluster.0.lookups[0].spec = serde_json::from_value(spec).unwrap();
+    let stable = json!({"BootMode": "uefi", "Tags": [{"Key": "channel", "Value": "stable"}]});
+    let image = |id: &str, name: &str, members: Value| {
+        with(with(ami(id, &format!("capa-ami-{name}-1"), "2026-09-22"), stable.clone()), members)
+    };
+    cluster.listed(&[
+        image("1", "ubuntu-24.04-UEFI-v1.34.2", json!({})),
+        image("2", "ubuntu-24.04-UEFI-1.34.2", json!({"Architecture": "arm64"})),
+        image("3", "ubuntu-22.04-BIOS-v1.34.2", json!({"BootMode": "legacy-bios"})),
+        image("4", "ubuntu-24.04-UEFI-v1.34.2", json!({"Tags": []})),
+        image("5", "ubuntu-24.04-UEFI-v1.35.0", json!({})),
+        image("6", "ubuntu-24.04-UEFI-v1.34.2", json!({"OwnerId": "999999999999"})),
+        image("7", "ubuntu-24.04-PXE-v1.34.2", json!({})),
+    ]);
+    assert_eq!(cluster.images(), ["1*", "2*", "3*"]);
+    let facts =
+        json!({"architecture": ["amd64"], "bootMode": ["legacy-bios"], "bootType": ["BIOS"], "os": ["ubuntu-22.04"]});
+    assert_eq!(json!(cluster.0.images[2].spec.facts), facts);
+    assert_eq!(label(&cluster.0.images[2], "boot-mode"), Some("legacy-bios"));
+}
+
+#[test]
+fn each_error_of_a_lookup_and_each_upgrade_is_published_once() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert_eq!(cluster.1, []);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
+    cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early"));
+    assert!(cluster.lookup().status.failing_since.is_some());
+    let since = cluster.lookup().status.failing_since.clone();
+    cluster.settle(Sources::Unknown("amis.json: line 4: it ends too early"));
+    assert_eq!(cluster.lookup().status.failing_since, since);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.lookup().status.failing_since, None);
+    let published: Vec<String> = cluster.1.iter().map(|event| format!("{event:?}")).collect();
+    assert!(published[0].contains("UpgradeAvailable") && published[0].contains("ami-00000002"), "{published:?}");
+    assert!(published[1].contains("line 3") && published[2].contains("line 4"), "{published:?}");
+    assert_eq!(published.len(), 3);
+}
+
+#[test]
+fn images_are_counted_by_state() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({}));
+    cluster.make("bad", json!({}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    let old = json!({"DeprecationTime": "2026-11-01T00:00:00.000Z"});
+    let pending = json!({"State": "pending"});
+    cluster.listed(&[ami("2", V2, "2026-11-18"), ami("3", V1, "2026-09-22"), ami("4", V1, "2026-09-22")]);
+    cluster.listed(&[
+        ami("2", V2, "2026-11-18"),
+        with(ami("3", V1, "2026-09-22"), old),
+        with(ami("4", V1, "2026-09-22"), pending),
+    ]);
+    let numbers = cluster.0.objects().numbers(at("2026-11-22"));
+    let counts = numbers.images.map(|(state, count)| format!("{} {count}", state.as_str()));
+    assert_eq!(counts, ["available 1", "deprecated 1", "unavailable 1", "gone 1", "invalid 1"]);
+    assert_eq!((numbers.upgrades, numbers.lookups), (1, vec![("capi".to_owned(), None)]));
+}
+
+#[test]
 fn nothing_is_written_when_nothing_differs() {
     let mut cluster = Cluster::with_lookup();
     cluster.select(json!({}));
@@ -301,6 +369,21 @@ fn question_the_same_flavor_in_two_accounts_is_told_apart_by_owner() {
     assert_eq!(cluster.images().len(), 2);
     assert_eq!(cluster.used(), ["1.34.2 ami-00000001"]);
     assert_eq!(cluster.condition("UpgradeAvailable"), "False UpToDate: No newer image is known");
+}
+
+#[test]
+fn question_objects_are_created_when_an_image_is_found_not_when_it_is_used() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert_eq!((cluster.images(), cluster.0.selections.len()), (vec!["1*".to_owned()], 0));
+}
+
+#[test]
+fn question_an_image_that_was_copied_later_with_an_older_date_is_found() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", "capa-ami-ubuntu-24.04-v1.33.6-1", "2025-01-01")]);
+    assert_eq!(cluster.images(), ["1*", "2*"]);
 }
 
 #[test]

@@ -32,6 +32,18 @@ pub enum Sources<'a> {
     Unknown(&'a str),
 }
 
+/// What clouds have answered, by the names of the lookups that ask them.
+pub type Answers = BTreeMap<String, Arc<Result<Catalogue, String>>>;
+
+impl<'a> From<&'a Result<Catalogue, String>> for Sources<'a> {
+    fn from(read: &'a Result<Catalogue, String>) -> Self {
+        match read {
+            Ok(catalogue) => Self::Listed(catalogue),
+            Err(reason) => Self::Unknown(reason),
+        }
+    }
+}
+
 impl<'a> Sources<'a> {
     fn catalogue(self) -> Option<&'a Catalogue> {
         match self {
@@ -46,6 +58,19 @@ impl<'a> Sources<'a> {
 struct Found<'a> {
     images: BTreeMap<String, FoundImage<'a>>,
     errors: Vec<String>,
+    source: SourceState,
+}
+
+/// What is known of the source of a lookup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SourceState {
+    /// Its cloud has not answered yet: nothing is said about the lookup.
+    #[default]
+    Pending,
+    /// It can't be read.
+    Unknown,
+    /// It lists images.
+    Listed,
 }
 
 struct FoundImage<'a> {
@@ -67,8 +92,8 @@ impl FoundImage<'_> {
 }
 
 impl Found<'_> {
-    fn nothing(error: &str) -> Self {
-        Self { images: BTreeMap::new(), errors: vec![text(error)] }
+    fn nothing(error: &str, source: SourceState) -> Self {
+        Self { images: BTreeMap::new(), errors: vec![text(error)], source }
     }
 
     /// Whether what it does not find is gone. A lookup, or a source, with a mistake in it deletes nothing.
@@ -96,17 +121,27 @@ impl<'a> Wanted<'a> {
 pub fn discover(
     images: &[Arc<ImageObject>],
     lookups: &[Arc<ImageLookup>],
-    sources: Sources<'_>,
+    (files, answers): (Sources<'_>, &Answers),
     used: &BTreeSet<&str>,
     now: Timestamp,
 ) -> Vec<Write> {
     let policy = Policy { now, owners: Vec::new(), filters: Vec::new() };
-    let mut by_name: Vec<&ImageRecord> =
-        sources.catalogue().map(Catalogue::images).unwrap_or_default().iter().collect();
-    by_name.retain(|image| image.release.is_none());
-    by_name.sort_by(|a, b| a.name.cmp(&b.name));
-    let found = lookups.iter().map(|lookup| (name_of(&lookup.metadata), find(lookup, sources, &by_name, &policy)));
+    let of_files = by_name(files);
+    let found = lookups.iter().map(|lookup| {
+        let name = name_of(&lookup.metadata);
+        let found = match (&lookup.spec.ec2, answers.get(name)) {
+            (None, _) => find(lookup, files, &of_files, &policy),
+            (Some(_), None) => Found::default(),
+            (Some(_), Some(answer)) => {
+                let answer = Sources::from(&**answer);
+                find(lookup, answer, &by_name(answer), &policy)
+            }
+        };
+        (name, found)
+    });
     let found: BTreeMap<&str, Found<'_>> = found.collect();
+    let answered = answers.values().map(|answer| Sources::from(&**answer));
+    let catalogues: Vec<&Catalogue> = [files].into_iter().chain(answered).filter_map(Sources::catalogue).collect();
     let mut writes = Vec::new();
     let (mut wanted, mut shared) = (BTreeMap::new(), Shared::default());
     let mut unreadable = BTreeSet::new();
@@ -119,7 +154,7 @@ pub fn discover(
         let (lookup, record) = match image.lookup.as_deref() {
             // A finalizer of somebody holds it.
             lookup if image.is_being_deleted => (lookup, Some(Cow::Borrowed(known))),
-            None => (None, Some(enriched(known, sources))),
+            None => (None, Some(enriched(known, &catalogues))),
             Some(lookup) => followed(&image.name, lookup, known, &found, used, &mut shared),
         };
         match record {
@@ -132,10 +167,16 @@ pub fn discover(
         wanted.entry(name).or_insert(Wanted { record, lookup: Some(lookup), existing: None });
     }
     writes.extend(changes(&wanted, &policy));
-    writes.extend(
-        lookups.iter().filter_map(|lookup| status(lookup, found.get(name_of(&lookup.metadata))?, sources, now)),
-    );
+    writes.extend(lookups.iter().filter_map(|lookup| status(lookup, found.get(name_of(&lookup.metadata))?, now)));
     writes
+}
+
+/// The images that a lookup can find by name, sorted.
+fn by_name(sources: Sources<'_>) -> Vec<&ImageRecord> {
+    let mut images: Vec<&ImageRecord> = sources.catalogue().map(Catalogue::images).unwrap_or_default().iter().collect();
+    images.retain(|image| image.release.is_none());
+    images.sort_by(|a, b| a.name.cmp(&b.name));
+    images
 }
 
 fn name_of(metadata: &ObjectMeta) -> &str {
@@ -145,13 +186,13 @@ fn name_of(metadata: &ObjectMeta) -> &str {
 /// What a lookup finds in the sources.
 fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageRecord], policy: &Policy) -> Found<'a> {
     if let Sources::Unknown(reason) = sources {
-        return Found::nothing(reason);
+        return Found::nothing(reason, SourceState::Unknown);
     }
     let known = match Lookup::new(name_of(&lookup.metadata), lookup.spec.clone()) {
         Ok(known) => known,
-        Err(error) => return Found::nothing(&error.to_string()),
+        Err(error) => return Found::nothing(&error.to_string(), SourceState::Listed),
     };
-    let mut found = Found::default();
+    let mut found = Found { source: SourceState::Listed, ..Found::default() };
     let mut matches = lookup_matches(&known, by_name, policy);
     matches.sort_by(|(a, of_a, _), (b, of_b, _)| (a, &of_a.reference).cmp(&(b, &of_b.reference)));
     for (key, image, reason) in matches {
@@ -179,10 +220,10 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
 }
 
 /// A hand-made image with what the sources know of it.
-fn enriched<'a>(known: &'a ImageRecord, sources: Sources<'_>) -> Cow<'a, ImageRecord> {
-    let catalogue = sources.catalogue();
-    let listed = catalogue
-        .and_then(|catalogue| catalogue.find(known.provider, &known.realm, known.region.as_deref(), &known.reference));
+fn enriched<'a>(known: &'a ImageRecord, catalogues: &[&Catalogue]) -> Cow<'a, ImageRecord> {
+    let listed = catalogues
+        .iter()
+        .find_map(|catalogue| catalogue.find(known.provider, &known.realm, known.region.as_deref(), &known.reference));
     let Some(listed) = listed else { return Cow::Borrowed(known) };
     let mut merged = known.clone();
     merge(&mut merged, listed);
@@ -270,25 +311,30 @@ fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
                 && existing.lookup.as_deref() == wanted.lookup
                 && existing.record.as_ref() == Ok(&*wanted.record)
         });
-        let image = || {
-            Box::new(ImageToWrite {
-                name: (*name).to_owned(),
-                record: (*wanted.record).clone(),
-                is_latest,
-                lookup: wanted.lookup.map(str::to_owned),
-                existing: wanted.existing.map(Arc::clone),
-            })
-        };
+        if is_written {
+            return None;
+        }
+        let image = Box::new(ImageToWrite {
+            name: (*name).to_owned(),
+            record: (*wanted.record).clone(),
+            is_latest,
+            lookup: wanted.lookup.map(str::to_owned),
+            existing: wanted.existing.map(Arc::clone),
+        });
         match wanted.existing {
-            None => Some(Write::CreateImage(image())),
-            Some(_) if is_written => None,
-            Some(_) => Some(Write::ReplaceImage(image())),
+            None => Some(Write::CreateImage(image)),
+            // Read again, a value may have another spelling.
+            Some(existing) if image.object().is_ok_and(|image| existing.object() == Ok(image)) => None,
+            Some(_) => Some(Write::ReplaceImage(image)),
         }
     };
     wanted.iter().filter_map(change).collect()
 }
 
-fn status(lookup: &ImageLookup, found: &Found<'_>, sources: Sources<'_>, now: Timestamp) -> Option<Write> {
+fn status(lookup: &ImageLookup, found: &Found<'_>, now: Timestamp) -> Option<Write> {
+    if found.source == SourceState::Pending {
+        return None;
+    }
     let before = &lookup.status;
     let mut after = ImageLookupStatus {
         observed_generation: lookup.metadata.generation.unwrap_or_default(),
@@ -300,7 +346,7 @@ fn status(lookup: &ImageLookup, found: &Found<'_>, sources: Sources<'_>, now: Ti
     if !found.errors.is_empty() && after.failing_since.is_none() {
         after.failing_since = Some(now.to_string());
     }
-    let is_known = sources.catalogue().is_some();
+    let is_known = found.source == SourceState::Listed;
     let last = before.last_run.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
     let is_old = last.is_none_or(|last| now.as_second() - last.as_second() >= RENEWAL_SECONDS);
     if after == *before && !(is_known && is_old) {

@@ -25,7 +25,7 @@ pub mod selection;
 pub mod template;
 pub mod write;
 
-use discovery::{Sources, discover};
+use discovery::{Answers, Sources, discover};
 use image::ImageObject;
 use selection::{KnownImages, select};
 use template::{follow, lookup_of, recorded};
@@ -48,10 +48,16 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// What is to be written of images and lookups.
+    /// What is to be written of images and lookups, where no lookup asks a cloud.
     #[must_use]
-    pub fn images_to_write(&self, sources: Sources<'_>, now: Timestamp) -> Vec<Write> {
-        discover(&self.images, &self.lookups, sources, &self.used(), now)
+    pub fn images_to_write(&self, files: Sources<'_>, now: Timestamp) -> Vec<Write> {
+        self.images_to_write_with(files, &Answers::default(), now)
+    }
+
+    /// The same with what clouds have answered.
+    #[must_use]
+    pub fn images_to_write_with(&self, files: Sources<'_>, answers: &Answers, now: Timestamp) -> Vec<Write> {
+        discover(&self.images, &self.lookups, (files, answers), &self.used(), now)
     }
 
     /// What is to be written of selections and templates, and which images and templates nothing can be done for.

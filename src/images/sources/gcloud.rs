@@ -62,8 +62,8 @@ fn image(image: Image) -> Result<ImageRecord, SourceError> {
     let deprecated = match image.deprecated.state.as_deref() {
         None | Some("ACTIVE") => None,
         Some(_) => {
-            let told = time("deprecated.deprecated", image.deprecated.deprecated.as_deref())?;
-            told.or(Some(jiff::Timestamp::UNIX_EPOCH))
+            let since = time("deprecated.deprecated", image.deprecated.deprecated.as_deref())?;
+            since.or(Some(jiff::Timestamp::UNIX_EPOCH))
         }
     };
     let gone = image.deprecated.state.as_deref().is_some_and(|state| ["OBSOLETE", "DELETED"].contains(&state));

@@ -21,6 +21,9 @@ mod own;
 
 pub use own::ImageList;
 
+/// Largest file that is read: every image of a large public cloud fits.
+pub const MOST_BYTES: u64 = 256 << 20;
+
 /// What a file has.
 #[derive(Debug, Default)]
 pub struct Listing {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, Mark, Process, Request, eventually};
+use crate::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, Mark, Process, Program, Request, eventually};
 use crate::{program, repository};
 use anyhow::{Context as _, Result, ensure};
 use gardener_extension_worker::api::capa::AwsMachineTemplate;
@@ -85,11 +85,16 @@ impl Stage {
 
     /// Starts a controller that reads the listings each second.
     pub fn controller(&self, name: &str, user: &str, arguments: &[&str]) -> Result<Process> {
+        let program = self.program(name, user)?;
+        let program = arguments.iter().fold(program, |program, argument| program.arg(argument));
+        Process::start(program, self.control_plane.folder())
+    }
+
+    /// The same, before it is started.
+    pub fn program(&self, name: &str, user: &str) -> Result<Program> {
         let program = program::controller(name, program::binary(), self.control_plane.kubeconfig_file(user)?)
             .env("RUST_LOG", program::DEBUG_LOG);
-        let ours = self.arguments();
-        let all = ours.iter().map(String::as_str).chain(arguments.iter().copied());
-        Process::start(all.fold(program, |program, argument| program.arg(argument)), self.control_plane.folder())
+        Ok(self.arguments().iter().fold(program, |program, argument| program.arg(argument)))
     }
 
     /// The arguments of a controller that reads the listings each second.
