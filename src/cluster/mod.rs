@@ -9,6 +9,7 @@ pub(crate) mod config_files;
 pub(crate) mod connection;
 pub(crate) mod decode_guard;
 pub(crate) mod error;
+pub(crate) mod events;
 pub(crate) mod garden;
 pub(crate) mod garden_cluster;
 pub(crate) mod identity;

@@ -21,6 +21,7 @@ use crate::cloud::{CloudArguments, Clouds, TaskEnded, WorkerName};
 use crate::cluster::answers::Answers;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::connection::{Access, connection};
+use crate::cluster::events::EventRecorder;
 use crate::cluster::request_metrics::RequestCount;
 use crate::cluster::retry_layer::RetryLayer;
 use crate::cluster::served_kinds;
@@ -29,7 +30,6 @@ use crate::controller;
 use crate::controller::arguments::ControllerArguments;
 use crate::controller::arguments::Part;
 use crate::controller::context::ControllerContext;
-use crate::controller::events::EventRecorder;
 use crate::controller::handover::until_given_up;
 use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
@@ -125,7 +125,7 @@ async fn serve(
         let mut election = pin!(election(candidate.as_mut(), &metrics));
         let mut heartbeat = pin!(beat(arguments, &unfenced));
         let mut unanswered = pin!(until_given_up(&access, &readiness, elected));
-        let mut images = pin!(image_controller::run(&arguments.images, access.client.clone(), &access.fence));
+        let mut images = pin!(image_controller::run(&arguments.images, &access, &metrics.images));
         let mut work = pin!(work(arguments, (providers, clouds), access.clone(), &readiness, &metrics, stopped));
         let result = tokio::select! {
             result = &mut work => result,

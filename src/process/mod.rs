@@ -1,5 +1,6 @@
 //! What every process that runs for long has: logs, traces, health and metrics endpoints, leader election, threads.
 
+pub(crate) mod bounded_file;
 pub(crate) mod election;
 pub(crate) mod endpoints;
 pub(crate) mod heartbeat;
