@@ -91,7 +91,11 @@ fn follow<'a, K>(client: &'a Client, store: &Kind<K>, changed: &'a Notify) -> Bo
 where
     K: Resource<DynamicType = ()> + Send + Sync + 'static,
 {
-    let guarded = |_: &Identity, text: &str| serde_json::from_str(text).ok();
+    let guarded = |identity: &Identity, text: &str| {
+        let read = serde_json::from_str(text);
+        read.inspect_err(|error| warn!(kind = %K::kind(&()), name = identity.name, %error, "an object can't be read"))
+            .ok()
+    };
     follow_all::<K, _>(client, Arc::clone(store), guarded, || changed.notify_one()).boxed()
 }
 

@@ -37,6 +37,7 @@ async fn memory_for_twenty_thousand_images_does_not_grow() -> Result<()> {
 }
 
 /// Pages of the program's own file are left out: in a debug build they are as much as all the rest, whatever is done with images.
+#[allow(clippy::print_stderr, reason = "the measurement is for who runs it")]
 async fn has_little_memory(controller: &Process, when: &str) -> Result<()> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", controller.id().await?))?;
     let mebibytes = |name: &str| {
