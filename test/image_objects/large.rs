@@ -6,8 +6,10 @@ use test_support::cluster::{CONTROLLER, Process, eventually};
 use test_support::image_objects::{SOON, Stage, ami};
 
 const IMAGES: u32 = 20_000;
-/// MiB (docs/performance.md).
+/// MiB besides the program itself (docs/performance.md).
 const MOST_MEMORY: f64 = 100.0;
+/// MiB with the program, as tests build it, at any time.
+const MOST_AT_ANY_TIME: f64 = 200.0;
 
 #[tokio::test]
 #[ignore = "takes minutes; docs/performance.md has its figures"]
@@ -50,6 +52,6 @@ async fn has_little_memory(controller: &Process, when: &str) -> Result<()> {
     eprintln!(
         "{IMAGES} images, {when}: {held:.0} MiB, with the program itself ({program:.0}) {all:.0}, {peak:.0} at most"
     );
-    ensure!(held < MOST_MEMORY, "{when}: {held:.0} MiB");
+    ensure!(held < MOST_MEMORY && peak < MOST_AT_ANY_TIME, "{when}: {held:.0} MiB, {peak:.0} at most");
     Ok(())
 }
