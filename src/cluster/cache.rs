@@ -1,9 +1,9 @@
 //! What this process knows of a seed, and how much it may write at a time.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::api::gardener::Worker;
 use crate::cluster::PARALLEL_REQUESTS;

@@ -2,7 +2,6 @@
 //! reconcile could see what was before, and write it again.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Secret;
@@ -11,6 +10,7 @@ use kube::Client;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::api::gotext::json::decode_lenient;
 use crate::cluster::cache::SeedCache;

@@ -12,7 +12,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::cluster::identity::Identity;
 use crate::cluster::store::state::{List, OwnDeletion, Source, State};

@@ -17,6 +17,7 @@ use crate::api::gardener::Worker;
 use crate::cluster::identity::Identity;
 use crate::cluster::too_large::is_too_large;
 use crate::controller::metrics::Metrics;
+use crate::process::clock::Clock;
 use crate::worker::events::WorkerEvent;
 use crate::worker::rolls::Roll;
 
@@ -119,19 +120,20 @@ pub(crate) async fn publish(recorder: &EventRecorder, metrics: &Metrics, worker:
 /// Writes events.
 pub(crate) struct EventRecorder {
     client: Client,
+    clock: Clock,
 }
 
 impl EventRecorder {
-    /// One that writes with this client.
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+    /// One that writes with this client, and dates by this clock.
+    pub(crate) fn new(client: Client, clock: Clock) -> Self {
+        Self { client, clock }
     }
 
     /// Writes an event about a Worker in that version. What can't be written is logged and given up.
     pub(crate) async fn publish(&self, worker: &Identity, note: EventNote) {
         let api: Api<Event> = Api::namespaced(self.client.clone(), &worker.namespace);
         for longest in LONGEST_NOTES {
-            let event = event(worker, &note, longest, Timestamp::now());
+            let event = event(worker, &note, longest, self.clock.now());
             match api.create(&PostParams::default(), &event).await {
                 Ok(_) => return,
                 // It was published before the status could be written.

@@ -9,12 +9,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
-use tokio::time::sleep_until;
+use tokio::time::{Instant, sleep_until};
 use tracing::error;
 
 use crate::cloud::WorkerName;
@@ -55,11 +55,8 @@ pub(crate) async fn run<F>(
         }
         let next = schedule.next_start(Instant::now());
         tokio::select! {
+            biased;
             () = &mut stopped => break,
-            request = requests.recv() => match request {
-                Some(worker) => schedule.add(worker, Instant::now()),
-                None => break,
-            },
             Some(ended) = running.join_next() => {
                 // Nothing is cancelled while the queue runs, and panics are caught.
                 let Ok((worker, result)) = ended else { continue };
@@ -69,7 +66,11 @@ pub(crate) async fn run<F>(
                 });
                 schedule.ended(worker, requeue, Instant::now());
             }
-            () = sleep_until(next.unwrap_or_else(Instant::now).into()), if next.is_some() => {}
+            request = requests.recv() => match request {
+                Some(worker) => schedule.add(worker, Instant::now()),
+                None => break,
+            },
+            () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
         }
     }
     while running.join_next().await.is_some() {}

@@ -2,9 +2,9 @@
 //! all the time. Both come from the store; nothing is requested, and nothing is written as long as the condition is true.
 
 use std::mem;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::cluster::error::ReadError;
@@ -16,9 +16,7 @@ use crate::controller::memory::WorkerMemory;
 use crate::controller::queue::Requeue;
 use crate::controller::status_writes::{OfVersion, WorkerWriter};
 use crate::provider::Provider;
-use crate::worker::class_images::ImagePolicy;
 use crate::worker::desired::{CloudView, DesiredState};
-use crate::worker::every_node_ready::HealthCheck;
 use crate::worker::steady::{SteadyFinding, SteadyQuestions, judge_steady};
 
 /// How often is checked whether the watches are back. Without them a check would cost requests.
@@ -63,7 +61,7 @@ pub(crate) async fn follow(
         return Ok(Steady::Lasts(Requeue::After(wait)));
     }
     memory.of(uid, |memory| memory.rate_limit.reconciled(Instant::now()));
-    let report = match judge(worker, questions, &shoot, controller.health_check).await? {
+    let report = match judge(worker, questions, &shoot, controller).await? {
         SteadyFinding::UpdateDue => return Ok(Steady::Ends),
         SteadyFinding::Current(report) => report,
         SteadyFinding::Unready(report, lasting) => {
@@ -85,7 +83,7 @@ async fn judge(
     worker: &Worker,
     questions: SteadyQuestions,
     shoot: &ShootNamespace,
-    health_check: HealthCheck,
+    controller: &ControllerContext,
 ) -> Result<SteadyFinding, ReadError> {
     let objects = if questions.has_pools_by_hand { Some(shoot.machine_objects().await?) } else { None };
     let is_hibernated = match questions.is_hibernated {
@@ -94,7 +92,8 @@ async fn judge(
     };
     let deployments = shoot.stored_deployments().map_err(|error| error.to_string());
     let deployments = deployments.as_ref().map_err(String::as_str);
-    Ok(judge_steady(worker, deployments, objects.as_ref(), is_hibernated, health_check, Timestamp::now()))
+    let (health_check, now) = (controller.health_check, controller.clock.now());
+    Ok(judge_steady(worker, deployments, objects.as_ref(), is_hibernated, health_check, now))
 }
 
 async fn is_hibernation_wanted(shoot: &ShootNamespace) -> Result<bool, ReadError> {
@@ -122,7 +121,7 @@ async fn cluster_differs(
         return Ok(false);
     }
     let differs = match shoot.cluster(false).await {
-        Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster, controller.image_policy).await?,
+        Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster, controller).await?,
         Ok(None) => false,
         // It has to be reported.
         Err(ReadError::Cluster { .. }) => true,
@@ -141,12 +140,12 @@ async fn has_drifted(
     provider: &dyn Provider,
     worker: &Worker,
     cluster: &Cluster,
-    policy: ImagePolicy,
+    controller: &ControllerContext,
 ) -> Result<bool, ReadError> {
     let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), shoot.machine_objects())?;
     let desired = DesiredState::of_worker(provider, worker, Some(cluster), &secrets, CloudView::Context);
-    let desired = desired.map(|desired| desired.with_images(provider, policy, &live));
-    let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, Timestamp::now()).writes_nothing());
+    let desired = desired.map(|desired| desired.with_images(provider, controller.image_policy, &live));
+    let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, controller.clock.now()).writes_nothing());
     shoot.pack_secrets(&secrets);
     Ok(has_drifted)
 }
