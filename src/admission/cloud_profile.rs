@@ -25,7 +25,7 @@ pub(crate) fn validate(
     now: Timestamp,
 ) -> Result<Verdict, Verdict> {
     let ProfileObject { spec, .. } = subject.to_validate()?;
-    // Profiles of other providers carry our label only by mistake; they are judged by their own extension.
+    // Profiles of other providers carry our label only by mistake; their own extension reviews them.
     let Some(format) = providers.profile_format(&spec.provider_type) else { return Ok(Verdict::ALLOWED) };
     if spec.provider_config.is_none() {
         let mut errors = FieldErrors::default();

@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use super::subject::Subject;
 use crate::api::bounded_text::shortened;
 use crate::api::gardener::{NamespacedCloudProfile, NamespacedProfileSpec, ProfileObject, ProfileSpec, VersionedShoot};
-use crate::api::gotext::json::decode_lenient;
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cloud_profile::namespaced::merge;
 use crate::versions::notices::{Notice, notices, notices_of_profile};
@@ -23,7 +22,7 @@ pub(super) fn warn_of_shoot(
     mut profile: ProfileSpec,
     now: Timestamp,
 ) -> Verdict {
-    let shoot: Option<VersionedShoot> = decode_lenient(subject.object).ok();
+    let shoot: Option<VersionedShoot> = serde_json::from_str(subject.object).ok();
     // Gardener sets versions that are left open before anybody is asked; where it has not, nothing can be told.
     let is_complete = |shoot: &VersionedShoot| {
         let mut pools = shoot.spec.provider.workers.iter();
@@ -47,7 +46,7 @@ pub(super) fn warn_of_profile(
     profile: &ProfileSpec,
     now: Timestamp,
 ) -> Verdict {
-    let old: Option<ProfileObject> = subject.old.and_then(|old| decode_lenient(old).ok());
+    let old: Option<ProfileObject> = subject.old.and_then(|old| serde_json::from_str(old).ok());
     warned(verdict, || notices_of_profile(profile, old.as_ref().map(|old| &old.spec), now, MOST_LINES))
 }
 
@@ -63,7 +62,7 @@ pub(super) fn warn_of_namespaced(
     if profile.machine_images.is_empty() && profile.kubernetes.is_none() {
         return verdict;
     }
-    let old: Option<NamespacedCloudProfile> = subject.old.and_then(|old| decode_lenient(old).ok());
+    let old: Option<NamespacedCloudProfile> = subject.old.and_then(|old| serde_json::from_str(old).ok());
     warned(verdict, || {
         let merged_old = old.map(|old| merge(parent.clone(), old.spec));
         let merged = merge(parent.clone(), profile);

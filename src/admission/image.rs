@@ -27,6 +27,8 @@ const NAMED: usize = 5;
 pub(crate) struct ToCompare {
     /// What is wrong with the pools by themselves.
     pub(super) errors: FieldErrors,
+    /// What was wrong with them before, and does not hold the edit up.
+    pub(super) warnings: Vec<String>,
     pub(super) pools: ShootPools,
     /// Those whose machines need an image that they did not need before.
     pub(super) positions: Vec<usize>,
@@ -83,8 +85,7 @@ pub(crate) fn compare(
     providers: Providers,
     now: Timestamp,
 ) -> Verdict {
-    let ToCompare { mut errors, pools, positions, configured, region, profile: _ } = left;
-    let mut warnings = Vec::new();
+    let ToCompare { mut errors, mut warnings, pools, positions, configured, region, profile: _ } = left;
     let format = providers.profile_format(&profile.provider_type);
     // Wrong profiles are refused by themselves; they are no fault of the Shoot.
     let config = format.and_then(|format| format.open(profile.provider_config.as_deref()).ok());
@@ -254,6 +255,7 @@ mod tests {
         let (pools, old) = (pools(pool), pools(before));
         let left = ToCompare {
             errors: FieldErrors::default(),
+            warnings: Vec::new(),
             positions: pools_to_compare(&pools, Some(&old)),
             configured: pools_configured(&pools, Some(&old)),
             pools,

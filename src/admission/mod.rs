@@ -6,6 +6,7 @@
 //! ```
 //!
 //! * `cloud_profile`, `namespaced`, `shoot` with `image`: the checks;
+//! * `standing_problems`: what was wrong with pools before an edit that only moves versions;
 //! * `expirations`: warnings about versions that expire;
 //! * `node_warnings`: what an edit of a Shoot does to its nodes;
 //! * `pool_warnings`: what an edit of a CloudProfile does to pools, with what `garden_shoots` reads;
@@ -31,6 +32,7 @@ mod profile_reference;
 mod refusal;
 mod reviewers;
 pub(crate) mod shoot;
+mod standing_problems;
 pub(crate) mod subject;
 mod webhooks;
 

@@ -18,7 +18,7 @@ use crate::api::gotext::json::null_as_default;
 use crate::provider::Providers;
 use crate::webhook::{PatchOperation, Verdict};
 
-/// The parent that has to be read before a judgement.
+/// The parent that has to be read before a review.
 #[derive(Debug, Default, Deserialize)]
 struct WithParent {
     #[serde(default, deserialize_with = "null_as_default")]

@@ -1,4 +1,4 @@
-//! What an edit of a CloudProfile does to pools of the garden's Shoots, told to the person who makes it. Never a refusal.
+//! What an edit of a CloudProfile or NamespacedCloudProfile does to pools of the garden's Shoots, as warnings. Never a refusal.
 //!
 //! Shoots alone are known, not their Workers: whether a pool keeps an image that its CloudProfile loses stands in the status of its
 //! Worker, in a seed.
@@ -6,13 +6,17 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use serde_json::Value;
+use kube::ResourceExt;
+use kube::core::PartialObjectMeta;
+use serde_json::{Value, json};
 
 use super::subject::Subject;
 use crate::api::bounded_text::{escaped, shortened};
+use crate::api::gardener::ProfileSpec;
 use crate::offer::diff::{Effect, effect};
 use crate::offer::equivalence::{Difference, compare};
-use crate::offer::{Profile, Resolution};
+use crate::offer::{Profile, Resolution, merged};
+use crate::preview::NamedProfiles;
 use crate::provider::Providers;
 use crate::webhook::Verdict;
 
@@ -39,7 +43,10 @@ impl Parents {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UsedPool {
     shoot: String,
+    /// The profile that the Shoot names; that of a NamespacedCloudProfile begins with its namespace.
     profile: String,
+    /// What that extends.
+    parent: Option<String>,
     region: String,
     machine_type: String,
     image: String,
@@ -47,27 +54,28 @@ pub(super) struct UsedPool {
 }
 
 impl UsedPool {
-    /// The pools of a stored Shoot. One that names a NamespacedCloudProfile gets what its parent offers.
+    /// The pools of a stored Shoot. One that names a NamespacedCloudProfile gets what its parent offers, too.
     pub(super) fn of_shoot(shoot: &Value, parents: &Parents) -> Vec<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let spec = &shoot["spec"];
-        let reference = &spec["cloudProfile"];
-        let namespace = text(&shoot["metadata"]["namespace"]);
-        let name = reference["name"].as_str().or(spec["cloudProfileName"].as_str()).unwrap_or_default();
-        let is_namespaced = reference["kind"] == "NamespacedCloudProfile";
-        let parent = is_namespaced.then(|| parents.0.get(&format!("{namespace}/{name}")).cloned().unwrap_or_default());
-        let profile = parent.unwrap_or_else(|| name.to_owned());
-        let named = format!("{namespace}/{}", text(&shoot["metadata"]["name"]));
+        let (spec, metadata) = (&shoot["spec"], &shoot["metadata"]);
+        let profile = NamedProfiles::name_for(shoot);
+        let named = format!("{}/{}", text(&metadata["namespace"]), text(&metadata["name"]));
         let pools = spec["provider"]["workers"].as_array().into_iter().flatten();
         let of_pool = |pool: &Value| Self {
             shoot: named.clone(),
             profile: profile.clone(),
+            parent: parents.0.get(&profile).cloned(),
             region: text(&spec["region"]),
             machine_type: text(&pool["machine"]["type"]),
             image: text(&pool["machine"]["image"]["name"]),
             version: text(&pool["machine"]["image"]["version"]),
         };
         pools.map(of_pool).collect()
+    }
+
+    /// Whether an edit of the profile of that name reaches it.
+    fn is_offered_by(&self, profile: &str) -> bool {
+        self.profile == profile || self.parent.as_deref() == Some(profile)
     }
 
     fn is_meant(&self, difference: &Difference) -> bool {
@@ -78,16 +86,17 @@ impl UsedPool {
     }
 }
 
-/// Adds what happens to the pools of the garden to a verdict that lets a CloudProfile through.
+/// Adds what happens to the pools of the garden to a verdict that lets a profile through, with the parent of one that has it.
 pub(super) fn warn_of_pools(
     mut verdict: Verdict,
     subject: Subject<'_>,
+    parent: Option<&ProfileSpec>,
     pools: &[UsedPool],
     providers: Providers,
     now: Timestamp,
 ) -> Verdict {
     if let (Verdict::Allowed { warnings, .. }, Some(old)) = (&mut verdict, subject.old) {
-        warnings.extend(pool_warnings(old, subject.object, pools, providers, now).unwrap_or_default());
+        warnings.extend(pool_warnings(old, subject.object, parent, pools, providers, now).unwrap_or_default());
     }
     verdict
 }
@@ -96,13 +105,27 @@ pub(super) fn warn_of_pools(
 fn pool_warnings(
     old: &str,
     new: &str,
+    parent: Option<&ProfileSpec>,
     pools: &[UsedPool],
     providers: Providers,
     now: Timestamp,
 ) -> Option<Vec<String>> {
-    let [old, new] = [old, new].map(|text| Profile::read(serde_json::from_str(text).ok()?, providers).ok());
-    let (old, new) = (old?, new?);
-    let own: Vec<&UsedPool> = pools.iter().filter(|pool| pool.profile == new.name()).collect();
+    let edited: PartialObjectMeta = serde_json::from_str(new).ok()?;
+    let name = edited.name_any();
+    let name = edited.namespace().map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
+    let own: Vec<&UsedPool> = pools.iter().filter(|pool| pool.is_offered_by(&name)).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let read = |text: &str| {
+        let document: Value = serde_json::from_str(text).ok()?;
+        let document = match parent {
+            Some(parent) => merged(&document, &json!({"spec": parent}), providers).ok()?,
+            None => document,
+        };
+        Profile::read(document, providers).ok()
+    };
+    let (old, new) = (read(old)?, read(new)?);
     let [before, after] = [&old, &new].map(|profile| profile.offer(now));
     let differences = compare(&Resolution::of(&before), &Resolution::of(&after)).differences;
     let warnings = differences.iter().filter_map(|difference| warning(difference, &own));
@@ -137,8 +160,6 @@ fn warning(difference: &Difference, pools: &[&UsedPool]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     /// A profile with so many versions, of which each has such an image.
@@ -178,7 +199,7 @@ mod tests {
 
     fn warnings_of(old: &str, new: &str, pools: &[UsedPool]) -> Vec<String> {
         let now = "2026-10-01T00:00:00Z".parse().unwrap();
-        pool_warnings(old, new, pools, Providers::SHIPPED, now).unwrap()
+        pool_warnings(old, new, None, pools, Providers::SHIPPED, now).unwrap_or_default()
     }
 
     #[test]
@@ -208,11 +229,40 @@ mod tests {
                 &json!({"metadata": {"namespace": namespace, "name": "own"}, "spec": {"parent": {"name": parent}}}),
             );
         }
-        let told = |name: &str| {
+        let warnings = |name: &str| {
             let pools = pools_by(1, &json!({"kind": "NamespacedCloudProfile", "name": name}), &parents);
             warnings_of(&profile(2, "a:b:c:1"), &profile(2, "a:b:c:2"), &pools).len()
         };
-        assert_eq!((told("own"), told("gone")), (1, 0));
+        assert_eq!((warnings("own"), warnings("gone")), (1, 0));
+    }
+
+    #[test]
+    fn an_edit_of_a_namespaced_profile_is_answered_with_the_pools_of_its_own_project() {
+        let parent: Value = serde_json::from_str(&profile(1, "a:b:c:1")).unwrap();
+        let parent: ProfileSpec = serde_json::from_value(parent["spec"].clone()).unwrap();
+        let own = |versions: &[&str]| {
+            let listed: Vec<Value> = versions.iter().map(|name| json!({"version": name})).collect();
+            let images: Vec<Value> = versions.iter().map(|name| json!({"version": name, "urn": "a:b:c:9"})).collect();
+            let config = json!({
+                "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1", "kind": "CloudProfileConfig",
+                "machineImages": [{"name": "os", "versions": images}],
+            });
+            let images = json!([{"name": "os", "versions": listed}]);
+            let spec = json!({"parent": {"name": "p"}, "machineImages": images, "providerConfig": config});
+            json!({"metadata": {"name": "own", "namespace": "garden-p"}, "spec": spec}).to_string()
+        };
+        let warnings = |profile: &str| {
+            let pools = pools_by(2, &json!({"kind": "NamespacedCloudProfile", "name": profile}), &Parents::default());
+            let now = "2026-10-01T00:00:00Z".parse().unwrap();
+            let (old, new) = (own(&["1.1.0"]), own(&[]));
+            pool_warnings(&old, &new, Some(&parent), &pools, Providers::SHIPPED, now).unwrap_or_default()
+        };
+        let shoot = "garden-p/s\\u{1b}[2J";
+        assert_eq!(
+            warnings("own"),
+            [format!("os 1.1.0 is lost to 1 pool of 1 Shoot, such as {shoot}, unless their Workers have recorded it")]
+        );
+        assert_eq!(warnings("another"), [""; 0]);
     }
 
     #[test]

@@ -63,17 +63,19 @@ impl GardenReviewer {
                 let verdict =
                     on_thread(request, move |subject, what| cloud_profile::validate(subject, what, providers, now))
                         .await?;
-                self.with_pools(request, verdict, now).await
+                self.with_pools(request, verdict, None, now).await
             }
             (Mutating, (CLOUD_PROFILES, "")) => {
                 on_thread(request, move |subject, what| cloud_profile::mutate(subject, what, providers)).await
             }
             (Validating, (NAMESPACED_CLOUD_PROFILES, "")) => {
                 let parent = on_thread(request, |subject, what| namespaced::parent(subject, what, false)).await?;
-                let parent = self.parent(request, &parent).await?;
-                let now = Timestamp::now();
-                on_thread(request, move |subject, what| namespaced::validate(subject, &parent, what, providers, now))
-                    .await
+                let parent = Arc::new(self.parent(request, &parent).await?);
+                let (now, spec) = (Timestamp::now(), Arc::clone(&parent));
+                let validate =
+                    move |subject: Subject<'_>, what: &str| namespaced::validate(subject, &spec, what, providers, now);
+                let verdict = on_thread(request, validate).await?;
+                self.with_pools(request, verdict, Some(parent), now).await
             }
             (Mutating, (NAMESPACED_CLOUD_PROFILES, "")) => {
                 let parent = on_thread(request, |subject, what| match namespaced::has_images(subject) {
@@ -97,11 +99,12 @@ impl GardenReviewer {
         }
     }
 
-    /// With what an edited CloudProfile does to pools, where that is wanted. A garden that can't list its Shoots holds up no profile.
+    /// With what an edited profile does to pools, where that is wanted. A garden that can't list its Shoots holds up no profile.
     async fn with_pools(
         &self,
         request: &Arc<ReviewRequest>,
         mut verdict: Verdict,
+        parent: Option<Arc<ProfileSpec>>,
         now: Timestamp,
     ) -> Result<Verdict, Verdict> {
         let Some(shoots) = self.shoots.as_ref().filter(|_| request.operation == Operation::Update) else {
@@ -116,7 +119,10 @@ impl GardenReviewer {
             }
         };
         let providers = self.providers;
-        on_thread(request, move |subject, _| Ok(warn_of_pools(verdict, subject, &pools, providers, now))).await
+        let warn = move |subject: Subject<'_>, _: &str| {
+            Ok(warn_of_pools(verdict, subject, parent.as_deref(), &pools, providers, now))
+        };
+        on_thread(request, warn).await
     }
 
     /// The parent, or the verdict that there is without it.
@@ -138,11 +144,10 @@ impl GardenReviewer {
     async fn shoot(&self, request: &Arc<ReviewRequest>) -> Result<Verdict, Verdict> {
         let providers = self.providers;
         let left = on_thread(request, move |subject, what| shoot::validate(subject, what, providers)).await?;
-        let profile = self
-            .garden
-            .profile(&left.profile)
-            .await
-            .map_err(|error| verdict(&what(request), &left.errors, Vec::from_iter(left.not_compared(&error))))?;
+        let profile = self.garden.profile(&left.profile).await.map_err(|error| {
+            let warnings = left.warnings.iter().cloned().chain(left.not_compared(&error));
+            verdict(&what(request), &left.errors, warnings.collect())
+        })?;
         let now = Timestamp::now();
         on_thread(request, move |subject, what| {
             let verdict = image::compare(left, &profile, what, providers, now);

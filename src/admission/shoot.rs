@@ -6,8 +6,11 @@ use serde_json::value::RawValue;
 use super::image::{ToCompare, pools_configured, pools_to_compare};
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
+use super::standing_problems::standing_problems;
 use super::subject::{Subject, read, same};
-use crate::api::gardener::{CloudProfileReference, KubernetesOfPool, OrderedShoot, OrderedShootSpec, VersionedShoot};
+use crate::api::gardener::{
+    CloudProfileReference, KubernetesOfPool, OrderedShoot, OrderedShootSpec, ShootPools, VersionedShoot,
+};
 use crate::api::gotext::field::FieldErrors;
 use crate::api::gotext::json::decode_lenient;
 use crate::provider::Providers;
@@ -36,15 +39,22 @@ pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
     if pools.workers.is_empty() {
         return Err(Verdict::ALLOWED);
     }
-    let (errors, positions, configured) = match keeps_its_pools(subject) {
+    let (errors, warnings, positions, configured) = match keeps_its_pools(subject) {
         true => Default::default(),
         false => {
             let old: Option<OrderedShoot> = subject.old.map(read).transpose()?;
             let old = old.as_ref().map(|old| &old.spec.provider);
             let rules = providers.for_worker_type(&pools.provider_type);
-            let errors = rules.map_or_else(|_| FieldErrors::default(), |rules| rules.validate_shoot_pools(&pools, old));
+            let problems = |pools: &ShootPools, old: Option<&ShootPools>| {
+                let rules = rules.as_ref().ok();
+                rules.map_or_else(FieldErrors::default, |rules| rules.validate_shoot_pools(pools, old))
+            };
+            let mut errors = problems(&pools, old);
+            let warnings = standing_problems(subject, &mut errors, || {
+                old.map_or_else(FieldErrors::default, |old| problems(old, Some(old)))
+            });
             let configured = if format.compares_pools() { pools_configured(&pools, old) } else { Vec::new() };
-            (errors, pools_to_compare(&pools, old), configured)
+            (errors, warnings, pools_to_compare(&pools, old), configured)
         }
     };
     let namespace = shoot.metadata.namespace.unwrap_or_default();
@@ -57,9 +67,9 @@ pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
     };
     let is_the_same = || versions(subject.object) == subject.old.and_then(versions);
     if !profile.is_a_name() || positions.is_empty() && configured.is_empty() && is_the_same() {
-        return Err(verdict(what, &errors, Vec::new()));
+        return Err(verdict(what, &errors, warnings));
     }
-    Ok(ToCompare { errors, pools, positions, configured, region, profile })
+    Ok(ToCompare { errors, warnings, pools, positions, configured, region, profile })
 }
 
 fn keeps_its_pools(subject: Subject<'_>) -> bool {

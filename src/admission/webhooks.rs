@@ -9,7 +9,7 @@ pub(super) const VALIDATE: &str = "/webhooks/validate";
 pub(super) const MUTATE: &str = "/webhooks/mutate";
 const VERSION: &str = "v1beta1";
 
-/// One judging and one changing webhook for each provider type. Each sees only objects with the label that Gardener puts on
+/// One validating and one mutating webhook for each provider type. Each sees only objects with the label that Gardener puts on
 /// those of its provider; a mistake at one provider holds up no other.
 pub(super) fn webhooks<'a>(provider_types: impl Iterator<Item = &'a str>) -> Vec<(WebhookKind, Webhook)> {
     let webhooks = provider_types.flat_map(|provider_type| {

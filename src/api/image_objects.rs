@@ -4,6 +4,7 @@
 //! Members of `MachineImage.spec` are those of an `ImageList`; `ImageLookup.spec` is the same in a file and in a cluster.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
@@ -132,7 +133,8 @@ pub struct ImageLookupSpec {
     /// What names begin with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image_prefix: String,
-    /// How names go on, with `{{.OS}}` or `{{.BaseOS}}`, `{{.ARCH}}`, `{{.K8sVersion}}` and custom fields.
+    /// How names go on, with `{{.OS}}` or `{{.BaseOS}}`, `{{.ARCH}}`, `{{.K8sVersion}}` or `{{.K8sMinor}}`, and custom
+    /// fields.
     #[cfg_attr(test, schemars(length(min = 1, max = 1024)))]
     pub lookup_format: String,
     /// Operating systems.
@@ -159,6 +161,19 @@ pub struct ImageLookupSpec {
     /// Whether encrypted images are meant, or those that are not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
+    /// EC2 is asked for the images, instead of the listings that the controller reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ec2: Option<Ec2Source>,
+}
+
+/// Where EC2 is asked for images.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Ec2Source {
+    /// The regions.
+    #[cfg_attr(test, schemars(length(min = 1, max = 64)))]
+    pub regions: Vec<String>,
 }
 
 /// A variable of names.
@@ -202,6 +217,10 @@ pub struct ImageLookupStatus {
     /// What is wrong with it, or with the sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+    /// Since when something is wrong.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_since: Option<String>,
 }
 
 /// `ImageSelection.spec`.
@@ -286,6 +305,12 @@ pub struct ImageUpgrade {
     pub newer: String,
     /// Why.
     pub reason: String,
+}
+
+impl fmt::Display for ImageUpgrade {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {} after {}", self.version, self.newer, self.image)
+    }
 }
 
 /// A condition, as Kubernetes writes them.

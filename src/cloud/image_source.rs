@@ -6,7 +6,7 @@ use crate::api::bounded_text::beginning;
 use crate::images::query::ImageQuery;
 use crate::images::sources::Listing;
 
-/// Most characters of an error that are told.
+/// Most characters of an error in a message.
 const MOST_OF_ERROR: usize = 500;
 
 /// A cloud in one place, or several that have the same images.

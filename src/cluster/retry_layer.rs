@@ -25,6 +25,7 @@ use tower::{BoxError, Layer, Service};
 
 use crate::cluster::answers::Answers;
 use crate::cluster::api_request::ApiRequest;
+use crate::cluster::slot;
 use crate::cluster::write_fence::HeldBack;
 use crate::process::jitter::random_half;
 
@@ -55,33 +56,33 @@ struct ForeignAnswer {
 
 /// The layer.
 #[derive(Clone)]
-pub(crate) struct Tries {
+pub(crate) struct RetryLayer {
     deadline: Duration,
     answers: Answers,
 }
 
-impl Tries {
+impl RetryLayer {
     /// Tells there what is answered.
     pub(crate) fn new(answers: Answers) -> Self {
         Self { deadline: ANSWER_DEADLINE, answers }
     }
 }
 
-impl<S> Layer<S> for Tries {
-    type Service = Tried<S>;
+impl<S> Layer<S> for RetryLayer {
+    type Service = Retried<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Tried { inner: Arc::new(Mutex::new(inner)), layer: self.clone() }
+        Retried { inner: Arc::new(Mutex::new(inner)), layer: self.clone() }
     }
 }
 
 /// A client's service whose requests are tried again.
-pub(crate) struct Tried<S> {
+pub(crate) struct Retried<S> {
     inner: Arc<Mutex<S>>,
-    layer: Tries,
+    layer: RetryLayer,
 }
 
-impl<S, B> Service<Request<Body>> for Tried<S>
+impl<S, B> Service<Request<Body>> for Retried<S>
 where
     S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Send + 'static,
     S::Future: Send + 'static,
@@ -115,7 +116,7 @@ where
     }
 }
 
-impl Tries {
+impl RetryLayer {
     async fn attempt<S, B>(&self, inner: &Mutex<S>, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError>
     where
         S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
@@ -129,7 +130,10 @@ impl Tries {
             Ok(answer) if is_by_a_proxy(answer.status()) => self.answers.unanswered(began),
             // That it has begun does not say that anything else is answered.
             Ok(_) if expected == Expected::Events => {}
-            Ok(_) => self.answers.answered(Instant::now()),
+            Ok(_) => {
+                self.answers.answered(Instant::now());
+                slot::answered(tokio::time::Instant::now());
+            }
             Err(error) if error.is::<HeldBack>() => {}
             Err(_) => self.answers.unanswered(began),
         }
@@ -277,6 +281,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
+    use crate::cluster::slot::Slot;
 
     const SECRET: &str = r#"{"kind": "Secret", "metadata": {"name": "s"}}"#;
     const NOT_FOUND: &str = r#"{"kind": "Status", "status": "Failure", "code": 404}"#;
@@ -294,8 +299,8 @@ mod tests {
         Never,
     }
 
-    fn layer(deadline: Duration) -> Tries {
-        Tries { deadline, answers: Answers::default() }
+    fn layer(deadline: Duration) -> RetryLayer {
+        RetryLayer { deadline, answers: Answers::default() }
     }
 
     fn request(method: &str, path: &str) -> Request<Body> {
@@ -338,8 +343,9 @@ mod tests {
         }
     }
 
-    /// A server that answers each time like that. Returns the answer, or why there is none, and whether it counts as one.
-    async fn answered(asked: Request<Body>, status: u16, goes: Goes) -> (Result<u16, String>, bool) {
+    /// A server that answers a reconcile each time like that. Returns the answer, or why there is none, whether it counts as one,
+    /// and whether it extends the slot.
+    async fn answered(asked: Request<Body>, status: u16, goes: Goes) -> (Result<u16, String>, bool, bool) {
         let service = tower::service_fn(move |_: Request<Body>| async move {
             let half = stream::once(std::future::ready(Ok(&SECRET[..SECRET.len() / 2])));
             let body = match goes {
@@ -355,9 +361,11 @@ mod tests {
         });
         let layer = layer(Duration::from_millis(50));
         let counts = layer.answers.clone();
-        let answer = layer.layer(service).oneshot(asked).await;
+        let slot = Slot::taken(tokio::time::Instant::now());
+        let ends = slot.ends();
+        let answer = slot.clone().reconcile(layer.layer(service).oneshot(asked)).await;
         let answer = answer.map(|answer| answer.status().as_u16()).map_err(|error| error.to_string());
-        (answer, counts.missing_for(Instant::now()).is_none())
+        (answer, counts.missing_for(Instant::now()).is_none(), slot.ends() > ends)
     }
 
     #[tokio::test]
@@ -389,22 +397,22 @@ mod tests {
             (DELETE, 404, PAGE, Err("404 Not Found, no object")),
             (DELETE, 200, Goes::Whole(""), Err("200 OK, no object")),
         ] {
-            let (answer, counts) = answered(request(method, path), status, goes).await;
+            let (answer, counts, extends) = answered(request(method, path), status, goes).await;
             let what = format!("{method} {path}: {status} {goes:?}");
             match (&answer, expected) {
                 (Err(error), Err(text)) => assert!(error.ends_with(text), "{what}: {error}"),
                 _ => assert_eq!(answer, expected.map_err(str::to_owned), "{what}"),
             }
-            assert_eq!(counts, answer.is_ok(), "{what}");
+            assert_eq!((counts, extends), (answer.is_ok(), answer.is_ok()), "{what}");
         }
     }
 
     #[tokio::test]
     async fn the_beginning_of_a_watch_is_handed_over_at_once() {
         let watch = || request("GET", "/api/v1/secrets?watch=true");
-        let (answer, _) = answered(watch(), 200, Goes::Stalls).await;
-        assert_eq!(answer, Ok(200));
-        let (answer, counts) = answered(watch(), 200, Goes::Never).await;
+        let (answer, _, extends) = answered(watch(), 200, Goes::Stalls).await;
+        assert_eq!((answer, extends), (Ok(200), false));
+        let (answer, counts, _) = answered(watch(), 200, Goes::Never).await;
         assert!(answer.is_err() && !counts, "{answer:?}");
     }
 }

@@ -11,17 +11,16 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::cluster::identity::Identity;
-use crate::cluster::machine_objects::Cached;
 
 /// An object as text, until what is kept of it is read.
-pub(crate) struct Trimmed<T> {
+pub(crate) struct Trimmed<K> {
     metadata: ObjectMeta,
     pub(crate) identity: Identity,
     pub(crate) text: Arc<RawValue>,
-    kind: PhantomData<fn() -> T>,
+    kind: PhantomData<fn() -> K>,
 }
 
-impl<T> Clone for Trimmed<T> {
+impl<K> Clone for Trimmed<K> {
     fn clone(&self) -> Self {
         Self {
             metadata: self.metadata.clone(),
@@ -32,13 +31,13 @@ impl<T> Clone for Trimmed<T> {
     }
 }
 
-impl<T> fmt::Debug for Trimmed<T> {
+impl<K> fmt::Debug for Trimmed<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.identity, formatter)
     }
 }
 
-impl<'de, T> Deserialize<'de> for Trimmed<T> {
+impl<'de, K> Deserialize<'de> for Trimmed<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let identity = Identity::read(raw.get()).map_err(serde::de::Error::custom)?;
@@ -53,24 +52,24 @@ impl<'de, T> Deserialize<'de> for Trimmed<T> {
     }
 }
 
-impl<T: Cached> Resource for Trimmed<T> {
+impl<K: Resource<DynamicType = ()>> Resource for Trimmed<K> {
     type DynamicType = ();
-    type Scope = <T::Kind as Resource>::Scope;
+    type Scope = K::Scope;
 
     fn kind((): &()) -> Cow<'_, str> {
-        T::Kind::kind(&())
+        K::kind(&())
     }
 
     fn group((): &()) -> Cow<'_, str> {
-        T::Kind::group(&())
+        K::group(&())
     }
 
     fn version((): &()) -> Cow<'_, str> {
-        T::Kind::version(&())
+        K::version(&())
     }
 
     fn plural((): &()) -> Cow<'_, str> {
-        T::Kind::plural(&())
+        K::plural(&())
     }
 
     fn meta(&self) -> &ObjectMeta {

@@ -100,20 +100,26 @@ impl Watches {
 }
 
 /// Follows all objects of a kind for ever, and calls `changed` whenever somebody else has changed one, or the store has
-/// everything there is.
-pub(crate) async fn follow_all<K>(client: &Client, store: Arc<Store<Guarded<K>>>, changed: impl Fn())
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+/// everything there is. `kept` is what the store has of an object: of its identity and its text.
+pub(crate) async fn follow_all<K, T>(
+    client: &Client,
+    store: Arc<Store<T>>,
+    kept: impl Fn(&Identity, &str) -> Option<T>,
+    changed: impl Fn(),
+) where
+    K: Resource<DynamicType = ()> + Send + 'static,
+    T: Send + Sync + 'static,
 {
     let (resumed, doubted) = (Arc::clone(&store), Arc::clone(&store));
-    let api = Api::<Guarded<K>>::all(telling(client, move || resumed.mark_resumed()));
+    let api = Api::<Trimmed<K>>::all(telling(client, move || resumed.mark_resumed()));
     let is_in_doubt = move || doubted.doubts_a_deletion(Instant::now());
     let mut events =
         pin!(listing_anew(watching(api, watcher::Config::default()), is_in_doubt).backoff(Pause::default()));
     while let Some(event) = events.next().await {
         let event = event.inspect_err(|error| debug!(%error, "a watch has failed")).ok();
         let is_complete = matches!(event, Some(Event::InitDone));
-        put(&store, event, |object| Some((Identity::of(&object)?, object)), |_| changed());
+        let read = |object: Trimmed<K>| Some((object.identity.clone(), kept(&object.identity, object.text.get())?));
+        put(&store, event, read, |_| changed());
         if is_complete {
             changed();
         }
@@ -202,9 +208,10 @@ impl Start<'_> {
     fn machine_objects<T: Cached + Clone>(&mut self) {
         let config = watcher::Config { label_selector: T::SELECTOR.map(str::to_owned), ..Default::default() };
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
-        let events = self.events::<Trimmed<T>, _>(config, |cache| T::store(&cache.machine_objects));
+        let events = self.events::<Trimmed<T::Kind>, _>(config, |cache| T::store(&cache.machine_objects));
         self.follow(<T::Kind as k8s_openapi::Resource>::KIND, events, move |event| {
-            let read = |trimmed: Trimmed<T>| Some((trimmed.identity, cache.machine_objects.kept(trimmed.text.get())));
+            let read =
+                |trimmed: Trimmed<T::Kind>| Some((trimmed.identity, cache.machine_objects.kept(trimmed.text.get())));
             let change = |identity: &Identity| changes.of_namespace(identity.namespace.clone());
             let Relisted { reduced, gone: _, undone } = put(T::store(&cache.machine_objects), event, read, change);
             reduced.into_iter().for_each(|namespace| changes.of_namespace(namespace));

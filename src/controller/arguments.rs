@@ -44,7 +44,8 @@ pub(crate) struct ControllerArguments {
     #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
     pub(super) ignore_operation_annotation: bool,
     /// Write the condition EveryNodeReady of Workers whoever else writes it. Without it, one that another controller has written,
-    /// such as the health check of the Go extension, is left to that controller.
+    /// such as the health check of the Go extension, is left to that controller. The nodes of shoots are counted for it, by the
+    /// kubeconfigs that gardenlet keeps in their namespaces.
     #[arg(long, env = "HEALTH_CHECK")]
     pub(super) health_check: bool,
     /// Record which image each machine class was made with; the condition ImageDrift says where the CloudProfile has another one
@@ -59,8 +60,8 @@ pub(crate) struct ControllerArguments {
     /// pool say what expires, where that leads, and what gets stuck.
     #[arg(long, env = "VERSION_FORECAST")]
     pub(super) version_forecast: bool,
-    /// Workers that are reconciled at the same time. A Worker that waits occupies no slot, nor does one whose requests
-    /// take longer than two seconds; more slots only need more memory.
+    /// Workers that are reconciled at the same time. A Worker that waits occupies no slot, nor does one to whose requests
+    /// the API server has not answered for half a second; more slots only need more memory.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 6, value_name = "N")]
     pub(super) worker_max_concurrent_reconciles: u16,
     /// Dry run beside another controller: report differences as metrics and logs. The client rejects every write.

@@ -9,11 +9,12 @@ use crate::cloud::Clouds;
 use crate::cluster::answers::Answers;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::decode_guard::Guarded;
+use crate::cluster::events::EventRecorder;
 use crate::cluster::garden::Garden;
 use crate::cluster::shoot_namespace::ShootNamespace;
-use crate::controller::events::EventRecorder;
 use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
+use crate::controller::node_counts::NodeCounts;
 use crate::controller::served::Served;
 use crate::process::clock::Clock;
 use crate::provider::Provider;
@@ -38,6 +39,8 @@ pub(crate) struct ControllerContext {
     pub(crate) ignores_operation_annotation: bool,
     /// Whose the condition `EveryNodeReady` is.
     pub(crate) health_check: HealthCheck,
+    /// The nodes of shoots, where the condition is ours.
+    pub(crate) node_counts: Option<Arc<NodeCounts>>,
     /// What becomes of classes whose images have changed in the CloudProfile.
     pub(crate) image_policy: ImagePolicy,
     /// `--shadow`: nothing is written, only compared.
@@ -54,6 +57,9 @@ impl ControllerContext {
     pub(crate) fn forget(&self, worker: &Guarded<Worker>) {
         let (namespace, uid) = (worker.namespace(), worker.uid());
         self.memory.forget(uid);
+        if let Some(counts) = &self.node_counts {
+            counts.forget(uid);
+        }
         if let Ok(worker) = worker.object() {
             if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
                 cloud.forget(uid);

@@ -240,8 +240,10 @@ impl Deploy<'_> {
         let mut events = events(self.worker, plan, &followed.progress, &rolls);
         events.extend(followed.restarted.clone().map(WorkerEvent::MachineControllerRestarted));
         let mut conditions = pool_conditions(&self.desired.plan, &write_errors, &followed.progress).to_vec();
-        if !self.health_check.leaves(&self.worker.status.conditions) {
-            conditions.push(every_node_ready(&live.deployments, self.is_hibernated));
+        let present = &self.worker.status.conditions;
+        let nodes = every_node_ready(&live.deployments, self.is_hibernated);
+        if !self.health_check.leaves(present) && !self.health_check.waits_for_nodes(&nodes, present) {
+            conditions.push(nodes);
         }
         conditions.extend(self.desired.image_drift());
         conditions.extend(rolls_as_planned(&self.desired.context(), plan, &rolls, &live));

@@ -1,43 +1,15 @@
-//! Events on Workers: what each says, and how it is written.
-//!
-//! An event has its name from the version of the Worker that it was found with, so that a process that dies before it has
-//! written the status, and finds the same again, does not tell it twice.
-
-use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, PostParams};
-use kube::{Client, Resource};
-use sha2::{Digest as _, Sha256};
-use tracing::warn;
+//! Events on Workers: what each says.
 
 use crate::api::bounded_text::{Bound, joined, named, shortened};
 use crate::api::gardener::Worker;
+use crate::cluster::events::{EventNote, EventRecorder};
 use crate::cluster::identity::Identity;
-use crate::cluster::too_large::is_too_large;
 use crate::controller::metrics::Metrics;
-use crate::process::clock::Clock;
 use crate::worker::events::WorkerEvent;
 use crate::worker::rolls::Roll;
 
-/// Who writes the events.
-const CONTROLLER: &str = "gardener-extension-worker";
-/// The API server takes no longer note; what refuses even that gets a short one.
-const LONGEST_NOTES: [usize; 2] = [1024, 256];
-/// The longest name of an object.
-const LONGEST_NAME: usize = 253;
 /// Most bytes of a list within a note.
 const MOST_OF_LIST: Bound = Bound::bytes(950);
-
-/// What an event says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EventNote {
-    is_warning: bool,
-    reason: &'static str,
-    action: &'static str,
-    note: String,
-}
 
 /// A Worker can't be decoded.
 pub(crate) fn undecodable(reason: &str) -> EventNote {
@@ -113,79 +85,7 @@ pub(crate) async fn publish(recorder: &EventRecorder, metrics: &Metrics, worker:
         if let WorkerEvent::RollsStarted(rolls) = event {
             rolls.iter().for_each(|roll| metrics.rolled(roll.cause.as_str()));
         }
-        recorder.publish(worker, note_of(event)).await;
-    }
-}
-
-/// Writes events.
-pub(crate) struct EventRecorder {
-    client: Client,
-    clock: Clock,
-}
-
-impl EventRecorder {
-    /// One that writes with this client, and dates by this clock.
-    pub(crate) fn new(client: Client, clock: Clock) -> Self {
-        Self { client, clock }
-    }
-
-    /// Writes an event about a Worker in that version. What can't be written is logged and given up.
-    pub(crate) async fn publish(&self, worker: &Identity, note: EventNote) {
-        let api: Api<Event> = Api::namespaced(self.client.clone(), &worker.namespace);
-        for longest in LONGEST_NOTES {
-            let event = event(worker, &note, longest, self.clock.now());
-            match api.create(&PostParams::default(), &event).await {
-                Ok(_) => return,
-                // It was published before the status could be written.
-                Err(kube::Error::Api(status)) if status.is_already_exists() => return,
-                Err(error) if is_too_large(&error) => warn!(%error, longest, "event is too large"),
-                Err(error) => {
-                    warn!(%error, "event can't be written");
-                    return;
-                }
-            }
-        }
-    }
-}
-
-fn event(worker: &Identity, note: &EventNote, longest: usize, now: Timestamp) -> Event {
-    let EventNote { is_warning, reason, action, note } = note;
-    let note = shortened(note, longest);
-    let mut digest = Sha256::new();
-    for part in [&worker.uid, &worker.version.to_string(), *reason, &note] {
-        digest.update(part);
-        digest.update([0]);
-    }
-    let suffix = format!(".{}", &hex::encode(digest.finalize())[..16]);
-    // A name of a Kubernetes object has only ASCII characters.
-    let name: String = worker.name.chars().take(LONGEST_NAME - suffix.len()).collect();
-    Event {
-        metadata: ObjectMeta {
-            name: Some(format!("{}{suffix}", name.trim_end_matches(['.', '-']))),
-            namespace: Some(worker.namespace.clone()),
-            ..ObjectMeta::default()
-        },
-        event_time: Some(MicroTime(now)),
-        type_: Some(if *is_warning { "Warning" } else { "Normal" }.to_owned()),
-        reason: Some((*reason).to_owned()),
-        action: Some((*action).to_owned()),
-        note: Some(note),
-        regarding: Some(reference(worker)),
-        reporting_controller: Some(CONTROLLER.to_owned()),
-        reporting_instance: Some(CONTROLLER.to_owned()),
-        ..Event::default()
-    }
-}
-
-fn reference(worker: &Identity) -> ObjectReference {
-    ObjectReference {
-        api_version: Some(Worker::api_version(&()).into_owned()),
-        kind: Some(Worker::kind(&()).into_owned()),
-        namespace: Some(worker.namespace.clone()),
-        name: Some(worker.name.clone()),
-        uid: Some(worker.uid.clone()),
-        resource_version: Some(worker.version.to_string()),
-        field_path: None,
+        recorder.publish::<Worker>(worker, note_of(event)).await;
     }
 }
 
@@ -193,7 +93,10 @@ fn reference(worker: &Identity) -> ObjectReference {
 mod tests {
     use proptest::prelude::*;
 
+    use k8s_openapi::jiff::Timestamp;
+
     use super::*;
+    use crate::cluster::events::{LONGEST_NAME, LONGEST_NOTES, event};
     use crate::worker::progress::Stuck;
     use crate::worker::rolls::RollCause;
 
@@ -229,7 +132,7 @@ mod tests {
                 WorkerEvent::PoolsReady { pools: pools.clone(), hibernated: false },
                 failed,
             ] {
-                let event = event(&worker, &note_of(&published), longest, Timestamp::UNIX_EPOCH);
+                let event = event::<Worker>(&worker, &note_of(&published), longest, Timestamp::UNIX_EPOCH);
                 let note = event.note.unwrap();
                 prop_assert!(note.len() <= longest, "{} bytes", note.len());
                 prop_assert!(event.metadata.name.unwrap().len() <= LONGEST_NAME);
@@ -271,7 +174,10 @@ mod tests {
     #[test]
     fn the_same_reconcile_makes_the_same_event() {
         let named = |version: u64, reason: &str| {
-            event(&worker("fleet", version), &undecodable(reason), 1024, Timestamp::UNIX_EPOCH).metadata.name.unwrap()
+            event::<Worker>(&worker("fleet", version), &undecodable(reason), 1024, Timestamp::UNIX_EPOCH)
+                .metadata
+                .name
+                .unwrap()
         };
         assert_eq!(named(1, "a"), named(1, "a"));
         assert!(named(1, "a") != named(1, "b") && named(1, "a") != named(2, "a"));

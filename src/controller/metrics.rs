@@ -16,6 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::cluster::request_metrics::RequestObserver;
 use crate::controller::version_metrics::VersionMetrics;
+use crate::image_controller::metrics::ImageMetrics;
 use crate::preview::dry_run::{MachineObjectKind, WouldBe};
 use crate::process::endpoints::MetricsText;
 use crate::worker::rolls::RollCause;
@@ -158,6 +159,8 @@ pub(crate) struct Metrics {
     shadow_rolls: Family<OfRoll, Gauge>,
     /// With `--version-forecast`: versions of pools.
     pub(crate) versions: VersionMetrics,
+    /// With `--images`: objects for machine images.
+    pub(crate) images: ImageMetrics,
 }
 
 impl Default for Metrics {
@@ -180,6 +183,7 @@ impl Default for Metrics {
             shadow_differences: Family::default(),
             shadow_rolls: Family::default(),
             versions: VersionMetrics::default(),
+            images: ImageMetrics::default(),
             registry: Registry::default(),
         };
         let register = &mut registry;
@@ -228,6 +232,7 @@ impl Default for Metrics {
         let help = "Dry run: machine deployments whose machines would be replaced, by cause";
         register.register("shadow_rolls", help, metrics.shadow_rolls.clone());
         metrics.versions.register(register);
+        metrics.images.register(register);
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.register("build", "Version of this program", build);
         Self { registry, ..metrics }
@@ -354,15 +359,19 @@ impl Metrics {
 }
 
 /// Resources that this program asks for; anything else is counted together.
-const RESOURCES: [&str; 20] = [
+const RESOURCES: [&str; 24] = [
+    "awsmachinetemplates",
     "cloudprofiles",
     "clusters",
     "customresourcedefinitions",
     "deployments",
     "events",
+    "imagelookups",
+    "imageselections",
     "leases",
     "machineclasses",
     "machinedeployments",
+    "machineimages",
     "machines",
     "machinesets",
     "mutatingwebhookconfigurations",

@@ -27,6 +27,7 @@ mod incidents;
 pub(crate) mod machine_controller_manager;
 pub(crate) mod memory;
 pub(crate) mod metrics;
+mod node_counts;
 pub(crate) mod queue;
 pub(crate) mod rate_limit;
 pub(crate) mod reconcile;

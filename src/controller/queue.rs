@@ -1,9 +1,9 @@
 //! The work queue: which Worker is reconciled when. A Worker is reconciled by one slot at a time; what is asked for it
 //! meanwhile is done right after. Who is due first goes first. A Worker that waits occupies no slot.
 //!
-//! A slot is for the work of a reconcile, which takes milliseconds: one that lasts longer than [`SLOT_TIME`] waits for answers, and
-//! its slot is free for another Worker. How many wait so is bounded by their machines ([`MOST_WAITING`]), as each holds in memory
-//! what it is about to write.
+//! A slot is for the work of a reconcile, which takes milliseconds: one that gets no answer of the API server for half a second
+//! waits, and its slot is free for another Worker. How many wait so is bounded by their machines ([`MOST_WAITING`]), as each holds
+//! in memory what it is about to write.
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::error;
 
 use crate::cloud::WorkerName;
+use crate::cluster::slot::Slot;
 
 /// When a Worker is reconciled again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +29,7 @@ pub(crate) enum Requeue {
     After(Duration),
 }
 
-/// How long a reconcile occupies its slot.
-const SLOT_TIME: Duration = Duration::from_secs(2);
-/// Most machine deployments of all Workers together whose reconciles go on after that time.
+/// Most machine deployments of all Workers together whose reconciles wait without a slot.
 const MOST_WAITING: usize = 256;
 
 /// How long a Worker is left alone whose reconcile has panicked.
@@ -49,8 +48,8 @@ pub(crate) async fn run<F>(
 {
     let (mut schedule, mut running, mut stopped) = (Schedule::new(slots), JoinSet::new(), pin!(stopped));
     loop {
-        while let Some(worker) = schedule.start(Instant::now(), &weight) {
-            let reconciled = AssertUnwindSafe(reconcile(worker.clone())).catch_unwind();
+        while let Some((worker, slot)) = schedule.start(Instant::now(), &weight) {
+            let reconciled = AssertUnwindSafe(slot.reconcile(reconcile(worker.clone()))).catch_unwind();
             running.spawn(async move { (worker, reconciled.await) });
         }
         let next = schedule.next_start(Instant::now());
@@ -86,7 +85,7 @@ struct Schedule {
 
 /// A reconcile under way.
 struct Running {
-    began: Instant,
+    slot: Slot,
     weight: usize,
     /// When the Worker is due again because of what has happened meanwhile.
     again: Option<Instant>,
@@ -113,15 +112,16 @@ impl Schedule {
     }
 
     /// The next Worker that is due, if there is a slot for it. It is being reconciled from here on.
-    fn start(&mut self, now: Instant, weight: impl Fn(&WorkerName) -> usize) -> Option<WorkerName> {
+    fn start(&mut self, now: Instant, weight: impl Fn(&WorkerName) -> usize) -> Option<(WorkerName, Slot)> {
         if self.next_start(now)? > now {
             return None;
         }
         let (_, worker) = self.due.pop_first()?;
         self.times.remove(&worker);
-        let running = Running { began: now, weight: weight(&worker), again: None };
+        let slot = Slot::taken(now);
+        let running = Running { slot: slot.clone(), weight: weight(&worker), again: None };
         self.running.insert(worker.clone(), running);
-        Some(worker)
+        Some((worker, slot))
     }
 
     /// The reconcile of a Worker has ended.
@@ -142,14 +142,13 @@ impl Schedule {
         if self.running.len() < self.slots {
             return Some(*at);
         }
-        let slot_ends = |running: &Running| running.began + SLOT_TIME;
         let (occupied, waiting): (Vec<&Running>, Vec<&Running>) =
-            self.running.values().partition(|running| slot_ends(running) > now);
+            self.running.values().partition(|running| running.slot.ends() > now);
         if waiting.into_iter().map(|running| running.weight).sum::<usize>() >= MOST_WAITING {
             return None;
         }
         let is_free = occupied.len() < self.slots;
-        let free_at = if is_free { now } else { occupied.into_iter().map(slot_ends).min()? };
+        let free_at = if is_free { now } else { occupied.into_iter().map(|running| running.slot.ends()).min()? };
         Some(free_at.max(*at))
     }
 }
@@ -163,9 +162,15 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
+    use crate::cluster::slot::SLOT_TIME;
 
     fn worker(name: &str) -> WorkerName {
         WorkerName { namespace: "ns".to_owned(), name: name.to_owned() }
+    }
+
+    /// Who starts then, if anybody.
+    fn started(schedule: &mut Schedule, now: Instant, weight: usize) -> Option<WorkerName> {
+        schedule.start(now, |_| weight).map(|(worker, _)| worker)
     }
 
     fn seconds(seconds: u64) -> Duration {
@@ -177,14 +182,14 @@ mod tests {
         let (mut schedule, now) = (Schedule::new(2), Instant::now());
         schedule.add(worker("a"), now);
         schedule.add(worker("a"), now);
-        assert_eq!(schedule.start(now, |_| 1), Some(worker("a")));
-        assert_eq!(schedule.start(now, |_| 1), None, "asked for twice, done once");
+        assert_eq!(started(&mut schedule, now, 1), Some(worker("a")));
+        assert_eq!(started(&mut schedule, now, 1), None, "asked for twice, done once");
         schedule.add(worker("a"), now);
-        assert_eq!(schedule.start(now, |_| 1), None, "it is under way");
+        assert_eq!(started(&mut schedule, now, 1), None, "it is under way");
         schedule.ended(worker("a"), Requeue::OnEvent, now);
-        assert_eq!(schedule.start(now, |_| 1), Some(worker("a")), "something has happened meanwhile");
+        assert_eq!(started(&mut schedule, now, 1), Some(worker("a")), "something has happened meanwhile");
         schedule.ended(worker("a"), Requeue::OnEvent, now);
-        assert_eq!((schedule.start(now, |_| 1), schedule.next_start(now)), (None, None));
+        assert_eq!((started(&mut schedule, now, 1), schedule.next_start(now)), (None, None));
         assert!(schedule.times.is_empty() && schedule.due.is_empty() && schedule.running.is_empty());
     }
 
@@ -196,11 +201,11 @@ mod tests {
         schedule.add(worker("a"), now + seconds(30));
         assert_eq!(schedule.next_start(now), Some(now + seconds(10)));
         schedule.add(worker("a"), now);
-        assert_eq!(schedule.start(now, |_| MOST_WAITING), Some(worker("a")), "an event comes before its requeue");
-        assert_eq!(schedule.start(now + seconds(15), |_| MOST_WAITING), None, "the only slot is occupied");
+        assert_eq!(started(&mut schedule, now, MOST_WAITING), Some(worker("a")), "an event comes before its requeue");
+        assert_eq!(started(&mut schedule, now + seconds(15), MOST_WAITING), None, "the only slot is occupied");
         assert_eq!(schedule.next_start(now + seconds(15)), None);
         schedule.ended(worker("a"), Requeue::After(seconds(60)), now + seconds(15));
-        assert_eq!(schedule.start(now + seconds(15), |_| MOST_WAITING), Some(worker("later")));
+        assert_eq!(started(&mut schedule, now + seconds(15), MOST_WAITING), Some(worker("later")));
         schedule.add(worker("later"), now + seconds(15));
         schedule.ended(worker("later"), Requeue::After(seconds(1)), now + seconds(15));
         assert_eq!(schedule.next_start(now), Some(now + seconds(15)));
@@ -212,7 +217,7 @@ mod tests {
         let heavy = MOST_WAITING / 8;
         (0..100).for_each(|number| schedule.add(worker(&format!("{number:02}")), now));
         let started = |schedule: &mut Schedule, now| {
-            std::iter::from_fn(|| schedule.start(now, |_| heavy)).map(|worker| worker.name).collect::<Vec<_>>()
+            std::iter::from_fn(|| started(schedule, now, heavy)).map(|worker| worker.name).collect::<Vec<_>>()
         };
         assert_eq!(started(&mut schedule, now), ["00", "01"]);
         assert_eq!(schedule.next_start(now), Some(now + SLOT_TIME));
@@ -224,6 +229,21 @@ mod tests {
         assert_eq!((started(&mut schedule, later), schedule.next_start(later)), (vec![], None), "enough of them wait");
         ["00", "01", "02"].into_iter().for_each(|name| schedule.ended(worker(name), Requeue::OnEvent, later));
         assert_eq!(started(&mut schedule, later).len(), 2, "slots are free again");
+    }
+
+    #[test]
+    fn a_reconcile_that_is_answered_keeps_its_slot() {
+        let (mut schedule, start) = (Schedule::new(1), Instant::now());
+        ["a", "b"].into_iter().for_each(|name| schedule.add(worker(name), start));
+        let slot = schedule.start(start, |_| 1).map(|(_, slot)| slot).unwrap();
+        let answers: Vec<Instant> = (1..100).map(|tenths| start + SLOT_TIME / 5 * tenths).collect();
+        for now in &answers {
+            assert_eq!(started(&mut schedule, *now, 1), None, "it is at work");
+            slot.extend(*now);
+        }
+        let silent = *answers.last().unwrap() + SLOT_TIME;
+        assert_eq!(schedule.next_start(start), Some(silent));
+        assert_eq!(started(&mut schedule, silent, 1), Some(worker("b")));
     }
 
     #[tokio::test]

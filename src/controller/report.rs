@@ -20,6 +20,9 @@ use crate::worker::reconcile_state::ReconcileState;
 use crate::worker::request::{Operation, request_removal};
 use crate::worker::status::{Findings, StatusReport, failing_since};
 
+/// When nodes are counted after an operation.
+const NODES: Duration = Duration::from_secs(1);
+
 /// Reports what a reconcile has come to, and tells when to do it again. `worker` is as it was after the last write.
 ///
 /// # Errors
@@ -94,7 +97,9 @@ async fn report_too_large(
 fn requeue(context: &ReconcileContext<'_>, result: &ReconcileResult) -> Requeue {
     let ReconcileOutcome::Failed(failure) = &result.outcome else {
         context.memory(|memory| memory.backoff.reset());
-        return match (&result.outcome, result.requeue_after) {
+        // Nobody tells when a node goes.
+        let counted_after = context.controller.node_counts.is_some().then_some(NODES);
+        return match (&result.outcome, result.requeue_after.or(counted_after)) {
             (ReconcileOutcome::Succeeded, None) => Requeue::OnEvent,
             (ReconcileOutcome::Succeeded, Some(after)) => Requeue::After(after),
             (_, after) => Requeue::After(earliest(after, RESYNC_PERIOD)),

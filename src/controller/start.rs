@@ -23,18 +23,19 @@ use crate::cloud::{CloudArguments, Clouds, TaskEnded, WorkerName};
 use crate::cluster::answers::Answers;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::connection::{Access, connection};
+use crate::cluster::events::EventRecorder;
 use crate::cluster::request_metrics::RequestCount;
-use crate::cluster::retry_layer::Tries;
+use crate::cluster::retry_layer::RetryLayer;
 use crate::cluster::served_kinds;
 use crate::cluster::write_fence::WriteFence;
 use crate::controller;
 use crate::controller::arguments::ControllerArguments;
 use crate::controller::arguments::Part;
 use crate::controller::context::ControllerContext;
-use crate::controller::events::EventRecorder;
 use crate::controller::handover::until_given_up;
 use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
+use crate::controller::node_counts::NodeCounts;
 use crate::controller::run::Requests;
 use crate::controller::served::Served;
 use crate::image_controller;
@@ -178,7 +179,7 @@ pub(crate) async fn control(
         let mut election = pin!(election(candidate.as_mut(), metrics));
         let mut heartbeat = pin!(beat(arguments, &unfenced));
         let mut unanswered = pin!(until_given_up(&access, readiness, elected));
-        let mut images = pin!(image_controller::run(&arguments.images, access.client.clone(), &access.fence));
+        let mut images = pin!(image_controller::run(&arguments.images, &access, &metrics.images));
         let mut work = pin!(work(parts, access.clone(), stopped));
         let result = tokio::select! {
             biased;
@@ -231,7 +232,7 @@ where
     let answers = Answers::default();
     let builder = ClientBuilder::new(service, namespace);
     let builder = builder.with_layer(&RequestCount(metrics.request_observer())).with_layer(&fence);
-    Access { client: builder.with_layer(&Tries::new(answers.clone())).build(), fence, answers }
+    Access { client: builder.with_layer(&RetryLayer::new(answers.clone())).build(), fence, answers }
 }
 
 /// Ends when leadership is lost; never without an election.
@@ -277,10 +278,12 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
     info!(worker_types = served.types(), classes = served.classes(), "starting");
     let Access { client, fence, answers } = access;
     let (requests, queued) = mpsc::unbounded_channel();
+    let counts_nodes = arguments.health_check && !arguments.shadow;
     let context = Arc::new(ControllerContext {
         events: EventRecorder::new(client.clone(), clock.clone()),
         garden: arguments.garden(),
         clouds: Clouds::open(clouds, &fence.before_clouds(), &asking_for(requests.clone()))?,
+        node_counts: counts_nodes.then(|| NodeCounts::new(client.clone(), asking_for(requests.clone()))),
         client,
         answers,
         clock: clock.clone(),
@@ -298,7 +301,7 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
     Ok(())
 }
 
-/// Requeues the Worker for which a background task has ended at a cloud.
+/// Requeues the Worker for which a background task has ended.
 fn asking_for(requests: Requests) -> TaskEnded {
     // Without a receiver the process is about to end.
     Arc::new(move |worker: WorkerName| drop(requests.send(worker)))

@@ -117,7 +117,7 @@ impl<'a> WorkerWriter<'a> {
             }
         }
         let Some(error) = refusal else { return Ok(Write::Unchanged) };
-        self.controller.events.publish(self.worker, status_too_large(&error.to_string())).await;
+        self.controller.events.publish::<Worker>(self.worker, status_too_large(&error.to_string())).await;
         Err(ReconcileError::of_worker(error))
     }
 

@@ -1,6 +1,8 @@
 //! A Worker of which nothing is asked: whether an operation has to begin all the same, and the condition that gardenlet reads
-//! all the time. Both come from the store; nothing is requested, and nothing is written as long as the condition is true.
+//! all the time. Both come from the store; nothing is requested, and nothing is written as long as the condition is true. Nodes
+//! of the shoot are counted behind the scenes.
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::time::Duration;
 
@@ -13,14 +15,19 @@ use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::context::ControllerContext;
 use crate::controller::error::ReconcileError;
 use crate::controller::memory::WorkerMemory;
+use crate::controller::node_counts::Counted;
 use crate::controller::queue::Requeue;
 use crate::controller::status_writes::{OfVersion, WorkerWriter};
 use crate::provider::Provider;
 use crate::worker::desired::{CloudView, DesiredState};
-use crate::worker::steady::{SteadyFinding, SteadyQuestions, judge_steady};
+use crate::worker::machine_objects::LiveDeployment;
+use crate::worker::node_count::{LiveMachines, MachineCount};
+use crate::worker::steady::{KnownNodes, SteadyFinding, SteadyQuestions, judge_steady};
 
 /// How often is checked whether the watches are back. Without them a check would cost requests.
 const WATCHES: Duration = Duration::from_secs(5);
+/// The namespace of a self-hosted shoot, whose nodes are those of its seed.
+const SELF_HOSTED: &str = "kube-system";
 
 /// What becomes of a steady Worker.
 pub(crate) enum Steady {
@@ -61,12 +68,14 @@ pub(crate) async fn follow(
         return Ok(Steady::Lasts(Requeue::After(wait)));
     }
     memory.of(uid, |memory| memory.rate_limit.reconciled(Instant::now()));
-    let report = match judge(worker, questions, &shoot, controller).await? {
+    let (finding, counted_again) = judge(worker, identity, questions, &shoot, controller).await?;
+    let report = match finding {
         SteadyFinding::UpdateDue => return Ok(Steady::Ends),
         SteadyFinding::Current(report) => report,
         SteadyFinding::Unready(report, lasting) => {
             let wait = memory.of(uid, |memory| memory.until_unready_is_reported(lasting, Instant::now()));
             if let Some(wait) = wait {
+                let wait = counted_again.map_or(wait, |again| again.min(wait));
                 return Ok(Steady::Lasts(Requeue::After(wait)));
             }
             report
@@ -75,16 +84,17 @@ pub(crate) async fn follow(
     memory.of(uid, WorkerMemory::readiness_is_reported);
     // Another version is reconciled as well.
     WorkerWriter::new(controller, identity).status(&report, OfVersion::Read).await?;
-    Ok(Steady::Lasts(Requeue::OnEvent))
+    Ok(Steady::Lasts(counted_again.map_or(Requeue::OnEvent, Requeue::After)))
 }
 
-/// Finds out how the machines stand, from the store.
+/// Finds out how the machines stand, from the store, and the nodes, as they were counted last; and when they are counted again.
 async fn judge(
     worker: &Worker,
+    identity: &Identity,
     questions: SteadyQuestions,
     shoot: &ShootNamespace,
     controller: &ControllerContext,
-) -> Result<SteadyFinding, ReadError> {
+) -> Result<(SteadyFinding, Option<Duration>), ReadError> {
     let objects = if questions.has_pools_by_hand { Some(shoot.machine_objects().await?) } else { None };
     let is_hibernated = match questions.is_hibernated {
         Some(is_hibernated) => is_hibernated,
@@ -92,8 +102,45 @@ async fn judge(
     };
     let deployments = shoot.stored_deployments().map_err(|error| error.to_string());
     let deployments = deployments.as_ref().map_err(String::as_str);
+    let nodes = match deployments {
+        Ok(deployments) if !is_hibernated => nodes(identity, deployments, shoot, controller).await?,
+        _ => None,
+    };
     let (health_check, now) = (controller.health_check, controller.clock.now());
-    Ok(judge_steady(worker, deployments, objects.as_ref(), is_hibernated, health_check, now))
+    let (known, counted_again) = match &nodes {
+        None => (KnownNodes::NotCounted, None),
+        Some((None, again)) => (KnownNodes::Awaited, Some(*again)),
+        Some((Some((counted, machines)), again)) => {
+            (KnownNodes::Counted(counted.as_ref().copied().map_err(String::as_str), *machines), Some(*again))
+        }
+    };
+    let finding = judge_steady(worker, deployments, objects.as_ref(), known, is_hibernated, health_check, now);
+    Ok((finding, counted_again))
+}
+
+/// The nodes as they were counted last, with the machines where that does not come out, and when they are counted again.
+type NodesOfShoot = (Option<(Counted, LiveMachines)>, Duration);
+
+/// Nothing where nodes are not counted.
+async fn nodes(
+    worker: &Identity,
+    deployments: &BTreeMap<String, LiveDeployment>,
+    shoot: &ShootNamespace,
+    controller: &ControllerContext,
+) -> Result<Option<NodesOfShoot>, ReadError> {
+    let Some(counts) = controller.node_counts.as_ref().filter(|_| shoot.name() != SELF_HOSTED) else { return Ok(None) };
+    let wanted = MachineCount::of(deployments);
+    let (counted, again) = counts.of(worker, wanted, Instant::now());
+    let Some(counted) = counted else { return Ok(Some((None, again))) };
+    let machines = match &counted {
+        Ok(nodes) if !wanted.is_met_by(*nodes) => {
+            let machines = shoot.machine_objects().await?.machines;
+            let deleting = machines.iter().filter(|machine| machine.metadata.deletion_timestamp.is_some()).count();
+            LiveMachines { staying: machines.len() - deleting, deleting }
+        }
+        _ => LiveMachines::default(),
+    };
+    Ok(Some((Some((counted, machines)), again)))
 }
 
 async fn is_hibernation_wanted(shoot: &ShootNamespace) -> Result<bool, ReadError> {

@@ -49,7 +49,7 @@ pub(crate) async fn report_undecodable(
         },
     }});
     if let Some(identity) = Identity::of(guarded) {
-        controller.events.publish(&identity, events::undecodable(reason)).await;
+        controller.events.publish::<Worker>(&identity, events::undecodable(reason)).await;
     }
     let (api, parameters) = (untyped(guarded, controller), PatchParams::default());
     let written = api.patch_status(&guarded.name_any(), &parameters, &Patch::Merge(patch)).await;

@@ -3,7 +3,8 @@
 //! ```text
 //!  watches ─► stores ─┐
 //!                     ├─► decide in full (`images::objects`) ─► write what differs ─► again, until nothing does
-//!  files ─► sources ──┘
+//!  files ─► sources ──┤
+//!  EC2 ───► live ─────┘
 //! ```
 //!
 //! Each write names the version that it was decided from, so of two writers one loses and decides anew by what the other one
@@ -12,6 +13,9 @@
 mod arguments;
 #[cfg(test)]
 mod definitions;
+mod events;
+mod live;
+pub(crate) mod metrics;
 mod round;
 mod run;
 mod sources;

@@ -9,11 +9,14 @@ use kube::Client;
 use tokio::task::spawn_blocking;
 use tracing::{debug, warn};
 
+use super::live::Live;
 use super::stores::Stores;
-use super::writes::write;
+use super::writes::{WriteError, write};
+use crate::cluster::events::EventRecorder;
 use crate::images::catalogue::Catalogue;
 use crate::images::objects::Objects;
 use crate::images::objects::discovery::Sources;
+use crate::images::objects::numbers::ImageNumbers;
 use crate::images::objects::write::Write;
 
 /// Writes that are under way at a time.
@@ -33,30 +36,43 @@ pub(super) enum RoundOutcome {
     Failed,
 }
 
+/// What a round has found, besides what it wrote.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// How the objects stand.
+    pub(super) numbers: ImageNumbers,
+    /// Objects that nothing can be done for.
+    pub(super) problems: Vec<String>,
+}
+
 /// Decides and writes once: first images, then who uses which, so that a first resolution sees everything that was found
-/// together. Images that can't be written hold up no selection. Returns also which objects nothing can
-/// be done for.
-pub(super) async fn round(client: &Client, stores: &Stores, read: &SourcesRead) -> (RoundOutcome, Vec<String>) {
-    let sources = Arc::clone(read);
+/// together. Images that can't be written hold up no selection. As long as images are written, nothing is said of the rest.
+pub(super) async fn round(
+    client: &Client,
+    stores: &Stores,
+    events: &EventRecorder,
+    (read, live): (&SourcesRead, &Live),
+) -> (RoundOutcome, Option<Found>) {
+    let (files, live) = (Arc::clone(read), live.clone());
     let images = decide(stores, move |objects, now| {
-        let sources = match &*sources {
-            Ok(catalogue) => Sources::Listed(catalogue),
-            Err(reason) => Sources::Unknown(reason),
-        };
-        objects.images_to_write(sources, now)
+        objects.images_to_write_with(Sources::from(&*files), &live.answers(&objects.lookups), now)
     });
-    let images = write_all(images.await, client, stores).await;
+    let images = write_all(images.await, client, stores, events).await;
     if images == RoundOutcome::Written {
-        return (images, Vec::new());
+        return (images, None);
     }
-    let (writes, problems) = decide(stores, Objects::selections_to_write).await;
-    match write_all(writes, client, stores).await {
-        RoundOutcome::Unchanged => (images, problems),
-        ended => (ended, problems),
+    let decided = decide(stores, |objects, now| {
+        let (writes, problems) = objects.selections_to_write(now);
+        (writes, Some(Found { numbers: objects.numbers(now), problems }))
+    });
+    let (writes, found) = decided.await;
+    match write_all(writes, client, stores, events).await {
+        RoundOutcome::Unchanged => (images, found),
+        ended => (ended, found),
     }
 }
 
-/// Decodes everything and decides, off the threads that wait for answers.
+/// Decides, off the threads that wait for answers.
 async fn decide<T: Default + Send + 'static>(
     stores: &Stores,
     decision: impl FnOnce(&Objects, Timestamp) -> T + Send + 'static,
@@ -69,21 +85,20 @@ async fn decide<T: Default + Send + 'static>(
     decided.inspect_err(|error| warn!(%error, "images can't be decided")).unwrap_or_default()
 }
 
-async fn write_all(writes: Vec<Write>, client: &Client, stores: &Stores) -> RoundOutcome {
+async fn write_all(writes: Vec<Write>, client: &Client, stores: &Stores, events: &EventRecorder) -> RoundOutcome {
     if writes.is_empty() {
         return RoundOutcome::Unchanged;
     }
-    let results = stream::iter(writes).map(|one| write(one, client, stores)).buffer_unordered(PARALLEL_WRITES);
-    let results: Vec<kube::Result<()>> = results.collect().await;
-    let errors: Vec<kube::Error> = results.into_iter().filter_map(Result::err).collect();
-    for error in &errors {
-        match error {
+    let results = stream::iter(writes).map(|one| write(one, client, stores, events)).buffer_unordered(PARALLEL_WRITES);
+    let failed = results.filter_map(async |result| result.err()).fold(0, async |failed: usize, error| {
+        match &error {
             // Somebody was faster: decided anew by what they have written.
-            kube::Error::Api(status) if matches!(status.code, 404 | 409) => {
-                debug!(%error, "an object has changed meanwhile")
+            WriteError::Request(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+                debug!(%error, "an object has changed meanwhile");
             }
             error => warn!(%error, "an object can't be written"),
         }
-    }
-    if errors.is_empty() { RoundOutcome::Written } else { RoundOutcome::Failed }
+        failed + 1
+    });
+    if failed.await == 0 { RoundOutcome::Written } else { RoundOutcome::Failed }
 }

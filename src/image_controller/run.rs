@@ -5,18 +5,25 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::Notify;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
 use super::arguments::ImageArguments;
-use super::round::{RoundOutcome, SourcesRead, round};
+use super::live::Live;
+use super::metrics::ImageMetrics;
+use super::round::{Found, RoundOutcome, SourcesRead, round};
 use super::sources::{Versions, read_all, versions};
 use super::stores::Stores;
+use crate::cluster::connection::Access;
+use crate::cluster::events::EventRecorder;
 use crate::cluster::write_fence::WriteFence;
+use crate::images::catalogue::Catalogue;
 use crate::images::source_path::SourcePath;
+use crate::process::clock::Clock;
 
 /// What comes within this time is decided together.
 const QUIET: Duration = Duration::from_millis(100);
@@ -27,7 +34,11 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// Follows objects of images for ever, while this process leads; does nothing where that is not asked for, or in a dry run.
-pub(crate) async fn run(arguments: &ImageArguments, client: Client, fence: &WriteFence) -> Infallible {
+pub(crate) async fn run(
+    arguments: &ImageArguments,
+    Access { client, fence, .. }: &Access,
+    metrics: &ImageMetrics,
+) -> Infallible {
     if !arguments.images || matches!(fence, WriteFence::Shut) {
         return pending().await;
     }
@@ -35,11 +46,23 @@ pub(crate) async fn run(arguments: &ImageArguments, client: Client, fence: &Writ
         leadership.wait().await;
     }
     info!(templates = arguments.image_machine_templates, "following images");
-    let (stores, changed) = (Stores::new(arguments.image_machine_templates), Notify::new());
-    tokio::join!(stores.follow(&client, &changed), work(arguments, &client, &stores, &changed)).1
+    let (stores, live, changed) = (Stores::new(arguments.image_machine_templates), Live::default(), Notify::new());
+    let interval = Duration::from_secs(arguments.image_interval_seconds.into());
+    tokio::join!(
+        stores.follow(client, &changed),
+        live.ask(arguments.ec2_endpoint(), interval, || stores.fresh_lookups(), &changed),
+        work(arguments, (client, metrics), (&stores, &live), &changed)
+    )
+    .2
 }
 
-async fn work(arguments: &ImageArguments, client: &Client, stores: &Stores, changed: &Notify) -> Infallible {
+async fn work(
+    arguments: &ImageArguments,
+    (client, metrics): (&Client, &ImageMetrics),
+    (stores, live): (&Stores, &Live),
+    changed: &Notify,
+) -> Infallible {
+    let events = EventRecorder::new(client.clone(), Clock::default());
     let interval = Duration::from_secs(arguments.image_interval_seconds.into());
     let mut read = Listed::read(arguments, None).await;
     let mut read_again = Instant::now() + interval;
@@ -49,13 +72,15 @@ async fn work(arguments: &ImageArguments, client: &Client, stores: &Stores, chan
             read = Listed::read(arguments, Some(read)).await;
             read_again = Instant::now() + interval;
         }
-        let (outcome, problems) = if stores.are_fresh() {
-            round(client, stores, &read.content).await
-        } else {
+        if !stores.are_fresh() {
             sleep(STALE).await;
             continue;
-        };
-        report(&problems, &mut reported);
+        }
+        let (outcome, found) = round(client, stores, &events, (&read.content, live)).await;
+        if let Some(Found { numbers, problems }) = found {
+            metrics.set(&numbers, |lookup| live.checked(lookup).unwrap_or(read.checked));
+            report(&problems, &mut reported);
+        }
         failures = if outcome == RoundOutcome::Failed { failures + 1 } else { 0 };
         match outcome {
             RoundOutcome::Written => {}
@@ -91,6 +116,8 @@ struct Listed {
     /// The files that were read; nothing where something was wrong with them.
     versions: Option<Versions>,
     content: SourcesRead,
+    /// When they were checked last.
+    checked: Timestamp,
 }
 
 impl Listed {
@@ -100,12 +127,12 @@ impl Listed {
         let listed = spawn_blocking(move || {
             let versions = versions(&sources).ok();
             match before.filter(|before| before.versions.is_some() && before.versions == versions) {
-                Some(before) => before,
+                Some(before) => Self { checked: Timestamp::now(), ..before },
                 None => Self::anew(&sources, versions),
             }
         });
-        let listed =
-            listed.await.unwrap_or_else(|error| Self { versions: None, content: Arc::new(Err(error.to_string())) });
+        let failed = |error: JoinError| Self::of(None, Err(error.to_string()));
+        let listed = listed.await.unwrap_or_else(failed);
         debug!("the sources are checked");
         listed
     }
@@ -118,6 +145,10 @@ impl Listed {
             Err(_) => {}
         }
         // A file that is being written is read again.
-        Self { versions: versions.filter(|_| content.is_ok()), content: Arc::new(content) }
+        Self::of(versions.filter(|_| content.is_ok()), content)
+    }
+
+    fn of(versions: Option<Versions>, content: Result<Catalogue, String>) -> Self {
+        Self { versions, content: Arc::new(content), checked: Timestamp::now() }
     }
 }

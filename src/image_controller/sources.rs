@@ -1,7 +1,5 @@
 //! Listings of images from files and folders, such as a mounted ConfigMap.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,10 +8,9 @@ use anyhow::{Context, ensure};
 use crate::api::gotext::yaml;
 use crate::images::catalogue::Catalogue;
 use crate::images::source_path::SourcePath;
-use crate::images::sources;
+use crate::images::sources::{self, MOST_BYTES};
+use crate::process::bounded_file::text_of_at_most;
 
-/// Largest file that is read: every image of a large public cloud fits.
-const MOST_BYTES: u64 = 256 << 20;
 /// Most files of all sources.
 const MOST_FILES: usize = 1000;
 
@@ -44,7 +41,9 @@ pub(super) fn read_all(paths: &[SourcePath]) -> anyhow::Result<Catalogue> {
     let mut listings = Vec::new();
     for source in paths {
         for file in files(&source.path)? {
-            for document in yaml::documents(&text(&file)?).with_context(|| file.display().to_string())? {
+            for document in
+                yaml::documents(&text_of_at_most(&file, MOST_BYTES)?).with_context(|| file.display().to_string())?
+            {
                 let listing = sources::read(&document, source.region.as_deref());
                 listings.push(listing.with_context(|| file.display().to_string())?);
             }
@@ -73,15 +72,6 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-fn text(path: &Path) -> anyhow::Result<String> {
-    let unreadable = || format!("{}: can't be read", path.display());
-    let mut text = String::new();
-    let file = File::open(path).with_context(unreadable)?;
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).with_context(unreadable)?;
-    ensure!(text.len() as u64 <= MOST_BYTES, "{}: larger than {} MiB", path.display(), MOST_BYTES >> 20);
-    Ok(text)
 }
 
 #[cfg(test)]

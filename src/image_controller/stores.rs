@@ -1,11 +1,11 @@
-//! What watches show of the objects that are about images.
+//! What watches show of the objects that are about images. There may be thousands of images, so each is kept once and in few
+//! bytes; decisions borrow it.
 
-use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::join_all;
 use futures::future::{BoxFuture, FutureExt};
-use kube::{Client, Resource, ResourceExt};
+use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tracing::warn;
@@ -13,9 +13,12 @@ use tracing::warn;
 use crate::api::capa::AwsMachineTemplate;
 use crate::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
 use crate::cluster::decode_guard::Guarded;
+use crate::cluster::identity::Identity;
 use crate::cluster::store::Store;
 use crate::cluster::watches::follow_all;
 use crate::images::objects::Objects;
+use crate::images::objects::image::ImageObject;
+use crate::images::shared::Shared;
 
 /// One kind.
 pub(super) type Kind<K> = Arc<Store<Guarded<K>>>;
@@ -23,26 +26,31 @@ pub(super) type Kind<K> = Arc<Store<Guarded<K>>>;
 /// All kinds. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Stores {
-    pub(super) images: Kind<MachineImage>,
+    pub(super) images: Arc<Store<ImageObject>>,
     pub(super) lookups: Kind<ImageLookup>,
     pub(super) selections: Kind<ImageSelection>,
     /// Only where they are followed.
     pub(super) templates: Option<Kind<AwsMachineTemplate>>,
+    /// What images have in common.
+    shared: Arc<Mutex<Shared>>,
 }
 
 impl Stores {
     pub(super) fn new(with_templates: bool) -> Self {
         let templates = with_templates.then(Kind::default);
-        Self { images: Kind::default(), lookups: Kind::default(), selections: Kind::default(), templates }
+        let (images, lookups, selections, shared) = Default::default();
+        Self { images, lookups, selections, templates, shared }
     }
 
     /// Fills the stores for ever; `changed` is notified of what others have done.
     pub(super) async fn follow(&self, client: &Client, changed: &Notify) {
-        let mut all = vec![
-            follow(client, &self.images, changed),
-            follow(client, &self.lookups, changed),
-            follow(client, &self.selections, changed),
-        ];
+        let image = |identity: &Identity, text: &str| {
+            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(ImageObject::read(&identity.name, text, &mut shared))
+        };
+        let images =
+            follow_all::<MachineImage, _>(client, Arc::clone(&self.images), image, || changed.notify_one()).boxed();
+        let mut all = vec![images, follow(client, &self.lookups, changed), follow(client, &self.selections, changed)];
         all.extend(self.templates.as_ref().map(|templates| follow(client, templates, changed)));
         join_all(all).await;
     }
@@ -53,37 +61,55 @@ impl Stores {
         self.images.is_fresh() && self.lookups.is_fresh() && self.selections.is_fresh() && templates
     }
 
+    /// The lookups, if all of them are known.
+    pub(super) fn fresh_lookups(&self) -> Option<Vec<Arc<ImageLookup>>> {
+        self.lookups.is_fresh().then(|| decoded(&self.lookups))
+    }
+
     /// The objects as they are now.
     pub(super) fn objects(&self) -> Objects {
+        let mut images = self.images.all();
+        images.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Objects {
-            images: decoded(&self.images),
+            images,
             lookups: decoded(&self.lookups),
             selections: decoded(&self.selections),
             templates: self.templates.as_ref().map(decoded).unwrap_or_default(),
+        }
+    }
+
+    /// What this process has written is known before a watch shows it.
+    pub(super) fn own_image(&self, written: &MachineImage) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(identity) = Identity::of(written) {
+            self.images.own_write(identity, ImageObject::new(written, &mut shared));
         }
     }
 }
 
 fn follow<'a, K>(client: &'a Client, store: &Kind<K>, changed: &'a Notify) -> BoxFuture<'a, ()>
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + Send + Sync + 'static,
 {
-    follow_all(client, Arc::clone(store), || changed.notify_one()).boxed()
+    let guarded = |_: &Identity, text: &str| serde_json::from_str(text).ok();
+    follow_all::<K, _>(client, Arc::clone(store), guarded, || changed.notify_one()).boxed()
 }
 
 /// The objects of a kind, by name. One that can't be decoded is nobody's.
-fn decoded<K>(store: &Kind<K>) -> Vec<K>
+fn decoded<K>(store: &Kind<K>) -> Vec<Arc<K>>
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
+    K: Resource<DynamicType = ()> + DeserializeOwned,
 {
     let mut objects = store.all();
-    objects.sort_by_key(|object| (object.namespace().to_owned(), object.name_any()));
-    let decode = |guarded: &Arc<Guarded<K>>| match guarded.object() {
-        Ok(object) => Some(Arc::unwrap_or_clone(object)),
-        Err(error) => {
-            warn!(kind = %K::kind(&()), name = guarded.name_any(), error, "an object can't be decoded");
-            None
-        }
+    objects.sort_by(|a, b| (a.namespace(), &a.meta().name).cmp(&(b.namespace(), &b.meta().name)));
+    let decode = |guarded: &Arc<Guarded<K>>| {
+        let decoded = guarded.object();
+        decoded
+            .inspect_err(|error| {
+                let name = guarded.meta().name.as_deref().unwrap_or_default();
+                warn!(kind = %K::kind(&()), name, error, "an object can't be decoded");
+            })
+            .ok()
     };
     objects.iter().filter_map(decode).collect()
 }

@@ -9,26 +9,53 @@ use serde_json::json;
 use tokio::time::Instant;
 use tracing::info;
 
+use super::events::note_of;
 use super::stores::{Kind, Stores};
 use crate::api::capa::AwsMachineTemplate;
 use crate::api::image_objects::{ImageSelection, MachineImage};
 use crate::cluster::decode_guard::Guarded;
+use crate::cluster::events::EventRecorder;
 use crate::cluster::identity::Identity;
-use crate::images::objects::write::Write;
+use crate::images::objects::write::{ImageEvent, Write};
+
+/// Why an object was not written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteError {
+    /// The API server refuses, or does not answer.
+    #[error(transparent)]
+    Request(#[from] kube::Error),
+    /// The object is none that can be written.
+    #[error("{0}")]
+    Object(String),
+}
+
+impl From<String> for WriteError {
+    fn from(problem: String) -> Self {
+        Self::Object(problem)
+    }
+}
 
 /// Writes one object.
-pub(super) async fn write(write: Write, client: &Client, stores: &Stores) -> kube::Result<()> {
+pub(super) async fn write(
+    write: Write,
+    client: &Client,
+    stores: &Stores,
+    events: &EventRecorder,
+) -> Result<(), WriteError> {
     let parameters = PostParams::default();
     match write {
         Write::CreateImage(image) => {
+            let image = image.object()?;
             info!(image = image.name_any(), "a new image");
-            keep(&stores.images, Api::all(client.clone()).create(&parameters, &image).await?);
+            stores.own_image(&Api::all(client.clone()).create(&parameters, &image).await?);
         }
         Write::ReplaceImage(image) => {
-            keep(&stores.images, Api::all(client.clone()).replace(&image.name_any(), &parameters, &image).await?);
+            let image = image.object()?;
+            stores.own_image(&Api::all(client.clone()).replace(&image.name_any(), &parameters, &image).await?);
         }
-        Write::DeleteImage(image) => delete(&image, client, stores).await?,
-        Write::LookupStatus(lookup) => {
+        Write::DeleteImage(image) => delete(&image.object()?, client, stores).await?,
+        Write::LookupStatus(lookup, event) => {
+            publish(events, &lookup, event).await;
             keep(
                 &stores.lookups,
                 Api::all(client.clone()).replace_status(&lookup.name_any(), &parameters, &lookup).await?,
@@ -41,7 +68,8 @@ pub(super) async fn write(write: Write, client: &Client, stores: &Stores) -> kub
             let api = selections(&selection, client);
             keep(&stores.selections, api.replace(&selection.name_any(), &parameters, &selection).await?);
         }
-        Write::SelectionStatus(selection) => {
+        Write::SelectionStatus(selection, event) => {
+            publish(events, &selection, event).await;
             let api = selections(&selection, client);
             keep(&stores.selections, api.replace_status(&selection.name_any(), &parameters, &selection).await?);
         }
@@ -57,11 +85,18 @@ pub(super) async fn write(write: Write, client: &Client, stores: &Stores) -> kub
     Ok(())
 }
 
+/// Publishes what the status is about to say: an event that is published afterwards would be lost when the process ends in between.
+async fn publish<K: Resource<DynamicType = ()>>(events: &EventRecorder, object: &K, event: Option<ImageEvent>) {
+    if let (Some(event), Some(identity)) = (event, Identity::of(object)) {
+        events.publish::<K>(&identity, note_of(&event)).await;
+    }
+}
+
 fn selections(selection: &ImageSelection, client: &Client) -> Api<ImageSelection> {
     Api::namespaced(client.clone(), &selection.namespace().unwrap_or_default())
 }
 
-async fn delete(image: &MachineImage, client: &Client, stores: &Stores) -> kube::Result<()> {
+async fn delete(image: &MachineImage, client: &Client, stores: &Stores) -> Result<(), WriteError> {
     let (name, uid) = (image.name_any(), image.uid());
     info!(image = name, "no source has the image any more, and nobody uses it");
     let preconditions = Preconditions { uid: uid.clone(), resource_version: image.resource_version() };
@@ -74,7 +109,6 @@ async fn delete(image: &MachineImage, client: &Client, stores: &Stores) -> kube:
     Ok(())
 }
 
-/// What this process has written is known before a watch shows it.
 fn keep<K: Resource<DynamicType = ()> + Clone + Debug>(store: &Kind<K>, written: K) {
     if let Some(identity) = Identity::of(&written) {
         store.own_write(identity, Guarded::decoded(Arc::new(written)));

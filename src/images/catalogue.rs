@@ -1,9 +1,11 @@
 //! All images that the sources know, each once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::record::{ImageRecord, ImageState};
 use super::reference::ImageReference;
+use super::shared::Shared;
 use super::sources::Listing;
 
 /// Most images: a public cloud has some hundred thousand.
@@ -18,11 +20,16 @@ pub struct TooManyImages;
 #[derive(Debug, Default)]
 pub struct Catalogue {
     images: Vec<ImageRecord>,
-    places: HashMap<Place, usize>,
+    /// Their positions, by place.
+    by_place: Vec<u32>,
 }
 
 /// An image is the same if realm, region and name at the cloud are.
-type Place = (&'static str, String, Option<String>, ImageReference);
+type Place<'a> = (&'static str, &'a str, Option<&'a str>, &'a ImageReference);
+
+fn place(image: &ImageRecord) -> Place<'_> {
+    (image.provider, &image.realm, image.region.as_deref(), &image.reference)
+}
 
 impl Catalogue {
     /// Puts listings together. Of an image that several list, the first one counts and the others fill its gaps; but an image
@@ -31,33 +38,23 @@ impl Catalogue {
     /// # Errors
     /// When they are too many.
     pub fn new(listings: Vec<Listing>) -> Result<Self, TooManyImages> {
-        let mut catalogue = Self::default();
+        let (mut images, mut shared) = (Images::default(), Shared::default());
         let mut galleries: HashMap<String, Vec<(&'static str, String)>> = HashMap::new();
         for listing in listings {
             galleries.extend(listing.galleries.into_iter().map(|image| (image.path, image.facts)));
             for image in listing.images {
-                catalogue.add(image)?;
+                images.add(image, &mut shared)?;
             }
         }
+        let mut images = images.images;
         if !galleries.is_empty() {
-            catalogue.images.iter_mut().for_each(|image| complete(image, &galleries));
+            images.iter_mut().for_each(|image| complete(image, &galleries));
+            images.iter_mut().for_each(|image| shared.share(image));
         }
-        Ok(catalogue)
-    }
-
-    fn add(&mut self, image: ImageRecord) -> Result<(), TooManyImages> {
-        let place = (image.provider, image.realm.clone(), image.region.clone(), image.reference.clone());
-        let known = self.places.get(&place).copied();
-        if let Some(known) = known.and_then(|position| self.images.get_mut(position)) {
-            merge(known, image);
-            return Ok(());
-        }
-        if self.images.len() >= MOST_IMAGES {
-            return Err(TooManyImages);
-        }
-        self.places.insert(place, self.images.len());
-        self.images.push(image);
-        Ok(())
+        images.shrink_to_fit();
+        let mut by_place: Vec<u32> = (0_u32..).take(images.len()).collect();
+        by_place.sort_by_key(|position| images.get(*position as usize).map(place));
+        Ok(Self { images, by_place })
     }
 
     /// All images.
@@ -76,32 +73,64 @@ impl Catalogue {
         reference: &ImageReference,
     ) -> Option<&ImageRecord> {
         let at = |region: Option<&str>| {
-            let place = (provider, realm.to_owned(), region.map(str::to_owned), reference.clone());
-            self.places.get(&place).and_then(|position| self.images.get(*position))
+            let image = |position: &u32| self.images.get(*position as usize);
+            let wanted = Some((provider, realm, region, reference));
+            let found = self.by_place.binary_search_by(|position| image(position).map(place).cmp(&wanted)).ok()?;
+            self.by_place.get(found).and_then(image)
         };
         at(region).or_else(|| at(None))
     }
 }
 
+/// Images of which each place is there once, while listings are put together.
+#[derive(Default)]
+struct Images {
+    images: Vec<ImageRecord>,
+    places: HashMap<(&'static str, String, Option<String>, ImageReference), usize>,
+}
+
+impl Images {
+    fn add(&mut self, mut image: ImageRecord, shared: &mut Shared) -> Result<(), TooManyImages> {
+        let place = (image.provider, image.realm.clone(), image.region.clone(), image.reference.clone());
+        let known = self.places.get(&place).copied();
+        if let Some(known) = known.and_then(|position| self.images.get_mut(position)) {
+            merge(known, &image);
+            shared.share(known);
+            return Ok(());
+        }
+        if self.images.len() >= MOST_IMAGES {
+            return Err(TooManyImages);
+        }
+        self.places.insert(place, self.images.len());
+        shared.share(&mut image);
+        self.images.push(image);
+        Ok(())
+    }
+}
+
 /// Fills the gaps of what is known of an image; but one that is unavailable or deprecated is.
-pub(super) fn merge(known: &mut ImageRecord, other: ImageRecord) {
-    for (name, values) in other.facts.0 {
-        known.facts.0.entry(name).or_insert(values);
+pub(super) fn merge(known: &mut ImageRecord, other: &ImageRecord) {
+    for (name, values) in &other.facts.0 {
+        if !known.facts.0.contains_key(name) {
+            Arc::make_mut(&mut known.facts).0.insert(name.clone(), values.clone());
+        }
     }
-    for (name, value) in other.tags {
-        known.tags.entry(name).or_insert(value);
+    for (name, value) in &*other.tags {
+        if !known.tags.contains_key(name) {
+            Arc::make_mut(&mut known.tags).insert(name.clone(), value.clone());
+        }
     }
-    for (text, more) in [(&mut known.name, other.name), (&mut known.owner, other.owner)] {
+    for (text, more) in [(&mut known.name, &other.name), (&mut known.owner, &other.owner)] {
         if text.is_empty() {
-            *text = more;
+            text.clone_from(more);
         }
     }
     known.created = known.created.or(other.created);
     known.deprecated = [known.deprecated, other.deprecated].into_iter().flatten().min();
     known.encrypted |= other.encrypted;
-    known.release = known.release.take().or(other.release);
+    known.release = known.release.take().or_else(|| other.release.clone());
     if known.state == ImageState::Available {
-        known.state = other.state;
+        known.state.clone_from(&other.state);
     }
 }
 
@@ -110,6 +139,6 @@ fn complete(image: &mut ImageRecord, galleries: &HashMap<String, Vec<(&'static s
     let path = image.reference.value.to_lowercase();
     let facts = path.find("/versions/").and_then(|end| galleries.get(path.get(..end)?));
     for (name, value) in facts.into_iter().flatten() {
-        image.facts.0.entry((*name).to_owned()).or_insert_with(|| vec![value.clone()]);
+        Arc::make_mut(&mut image.facts).0.entry((*name).to_owned()).or_insert_with(|| vec![value.clone()]);
     }
 }

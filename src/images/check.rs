@@ -137,7 +137,7 @@ pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, poli
     let of_cloud =
         |(key, _): &(&FlavorKey, &LockedImage)| key.provider == profile.format.provider_type() && key.realm == realm;
     for (key, image) in lock.into_iter().flat_map(|lock| &lock.images).filter(of_cloud) {
-        if let Ok(flavor) = capabilities(&Capabilities(key.flavor.clone()), definitions) {
+        if let Ok(flavor) = capabilities(&key.flavor, definitions) {
             locked.entry((&key.image, &key.version, key.region.as_deref())).or_default().push((flavor, image));
         }
     }

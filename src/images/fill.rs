@@ -164,9 +164,8 @@ fn flavors(
             continue;
         }
         let title = format!("{} {} ({})", key.image, key.version, key.flavor_text());
-        let facts = Capabilities(key.flavor.clone());
-        let architecture = facts.values(fact::ARCHITECTURE).and_then(<[_]>::first).cloned();
-        let capabilities = match capabilities(&facts, definitions) {
+        let architecture = key.flavor.values(fact::ARCHITECTURE).and_then(<[_]>::first).cloned();
+        let capabilities = match capabilities(&key.flavor, definitions) {
             Ok(capabilities) => capabilities,
             Err(name) => {
                 let reason = format!("the profile defines no such value of {name}");

@@ -105,6 +105,16 @@ impl Lock {
     /// What could be moved: a newer image of a locked flavor, or one for a locked image that can't be used any more.
     #[must_use]
     pub fn available(&self, resolved: &[Resolved<'_>], catalogue: &Catalogue, now: Timestamp) -> Vec<Change> {
+        self.available_among(resolved, |key, locked| is_listed(key, locked, catalogue), now)
+    }
+
+    /// The same, with who knows whether an image is there at all.
+    pub(super) fn available_among(
+        &self,
+        resolved: &[Resolved<'_>],
+        is_listed: impl Fn(&FlavorKey, &LockedImage) -> bool,
+        now: Timestamp,
+    ) -> Vec<Change> {
         let change = |resolved: &Resolved<'_>| {
             let locked = self.images.get(&resolved.key)?;
             let chosen = resolved.chosen().filter(|chosen| chosen.reference != locked.reference)?;
@@ -114,9 +124,7 @@ impl Lock {
                 Some(Verdict::SameAge) => return None,
                 Some(Verdict::Rejected(reason)) => Cause::Unusable(reason.to_string()),
                 Some(_) => Cause::Newer,
-                None if self.is_listed(&resolved.key, locked, catalogue) => {
-                    Cause::Unusable("it is no image of this flavor".to_owned())
-                }
+                None if is_listed(&resolved.key, locked) => Cause::Unusable("it is no image of this flavor".to_owned()),
                 None => Cause::Gone,
             };
             Some(Change {
@@ -129,13 +137,9 @@ impl Lock {
         resolved.iter().filter_map(change).collect()
     }
 
-    fn is_listed(&self, key: &FlavorKey, locked: &LockedImage, catalogue: &Catalogue) -> bool {
-        catalogue.find(key.provider, &key.realm, key.region.as_deref(), &locked.reference).is_some()
-    }
-
     /// Locked flavors whose image no source has.
     pub fn gone<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = (&'a FlavorKey, &'a LockedImage)> {
-        self.images.iter().filter(|(key, locked)| !self.is_listed(key, locked, catalogue))
+        self.images.iter().filter(|(key, locked)| !is_listed(key, locked, catalogue))
     }
 
     /// Moves what the policy allows; of one image, or of all.
@@ -187,4 +191,8 @@ impl Lock {
             self.images.insert(change.key.clone(), change.after.clone());
         }
     }
+}
+
+fn is_listed(key: &FlavorKey, locked: &LockedImage, catalogue: &Catalogue) -> bool {
+    catalogue.find(key.provider, &key.realm, key.region.as_deref(), &locked.reference).is_some()
 }

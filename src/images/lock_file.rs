@@ -1,6 +1,7 @@
 //! `images.lock`: sorted, so that a review shows what changes and nothing else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -10,6 +11,7 @@ use super::lock::{Lock, LockedImage};
 use super::record::{PUBLIC, text, time};
 use super::reference::ImageReference;
 use super::resolution::FlavorKey;
+use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::decode_value;
 
 /// Its kind.
@@ -80,7 +82,7 @@ impl From<&Lock> for LockDocument {
                 realm: Some(key.realm.clone()).filter(|realm| realm != PUBLIC),
                 image: key.image.clone(),
                 version: key.version.clone(),
-                flavor: key.flavor.clone(),
+                flavor: key.flavor.0.clone(),
                 regions: Vec::new(),
             };
             let same = |known: &LockedFlavor| {
@@ -130,11 +132,13 @@ pub fn read(document: &Value) -> Result<Lock, LockFileError> {
                 realm: flavor.realm.as_deref().map_or_else(|| PUBLIC.to_owned(), text),
                 image: text(&flavor.image),
                 version: text(&flavor.version),
-                flavor: flavor
-                    .flavor
-                    .iter()
-                    .map(|(name, values)| (text(name), values.iter().map(|value| text(value)).collect()))
-                    .collect(),
+                flavor: Arc::new(Capabilities(
+                    flavor
+                        .flavor
+                        .iter()
+                        .map(|(name, values)| (text(name), values.iter().map(|value| text(value)).collect()))
+                        .collect(),
+                )),
                 region: entry.0.get(REGION).map(|region| text(region)),
             };
             if lock.images.insert(key, image).is_some() {

@@ -1,6 +1,7 @@
 //! A lookup: which names of images mean which image, version and flavor, and whose images may be used.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -87,7 +88,7 @@ pub struct Combination {
     /// Name of the image in CloudProfiles.
     pub image: String,
     /// The flavor that the name tells: architecture, operating system, values of fields.
-    pub flavor: Capabilities,
+    pub flavor: Arc<Capabilities>,
 }
 
 impl Lookup {
@@ -114,6 +115,8 @@ impl Lookup {
             ("owners", spec.owners.iter().any(|owner| owner.contains('*')), "an owner is an account, not a pattern"),
             ("arch", spec.arch.is_empty(), "name at least one architecture"),
             ("os", spec.os.is_empty() && spec.image.is_none(), "name an operating system, or the image"),
+            ("ec2", spec.ec2.is_some() && provider != "aws", "EC2 has images of the provider aws only"),
+            ("ec2.regions", spec.ec2.as_ref().is_some_and(|ec2| ec2.regions.is_empty()), "name at least one region"),
         ] {
             if is_empty {
                 return Err(error(path, problem.to_owned()));
@@ -185,7 +188,7 @@ fn combinations(spec: &ImageLookupSpec) -> Result<Vec<Combination>, LookupError>
             flavor.0.insert(fact::OPERATING_SYSTEM.to_owned(), vec![text(&system)]);
         }
         let pattern = template.pattern(&values).map_err(|problem| error("lookupFormat", problem.to_string()))?;
-        Ok(Combination { pattern, image: text(spec.image.as_ref().unwrap_or(&system)), flavor })
+        Ok(Combination { pattern, image: text(spec.image.as_ref().unwrap_or(&system)), flavor: Arc::new(flavor) })
     };
     all.into_iter().map(combination).collect()
 }
@@ -208,14 +211,14 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_lookup_is_located() {
         assert_eq!(lookup("filters", json!([])).unwrap().combinations.len(), 1);
-        for (member, value, told) in [
+        for (member, value, expected) in [
             ("owners", json!([]), "spec.owners: name at least one owner: anybody can give an image this name"),
             ("owners", json!(["*"]), "spec.owners: an owner is an account, not a pattern"),
             ("versions", json!(">=1.36, <1.33"), "spec.versions: no version is in \">=1.36, <1.33\""),
             (
                 "lookupFormat",
                 json!("-{{.Os}}"),
-                "spec.lookupFormat: unknown variable \"Os\" at character 10; there are K8sVersion, OS, BaseOS, ARCH",
+                "spec.lookupFormat: unknown variable \"Os\" at character 10; there are K8sVersion, K8sMinor, OS, BaseOS, ARCH",
             ),
             (
                 "customFields",
@@ -227,9 +230,10 @@ mod tests {
                 json!([{"name": "x", "validValues": []}]),
                 "spec.customFields[0]: no valid value excludes every image",
             ),
+            ("ec2", json!({"regions": []}), "spec.ec2.regions: name at least one region"),
             ("provider", json!("azzure"), "spec.provider: no images of this provider are known here"),
         ] {
-            assert_eq!(lookup(member, value).unwrap_err().to_string(), told);
+            assert_eq!(lookup(member, value).unwrap_err().to_string(), expected);
         }
     }
 }

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! * [`reference`](mod@reference): how clouds call an image; [`record`]: an image with what is known about it;
-//! * [`source_path`]: how listings are named; [`sources`]: listings that clouds' own tools print, and Garden Linux publishes; [`catalogue`]: all of them together;
+//! * [`shared`]: what many images have in common; [`source_path`]: how listings are named; [`sources`]: listings that clouds' own tools print, and Garden Linux publishes; [`catalogue`]: all of them together;
 //! * [`versions`]: ranges of versions; [`pattern`]: names with variables; [`lookup`]: which names mean which version and flavor;
 //! * [`query`]: what a cloud is asked for, where files are made by `images fetch`;
 //! * [`resolution`]: the image of a flavor, and why the others are not;
@@ -33,6 +33,7 @@ pub mod query;
 pub mod record;
 pub mod reference;
 pub mod resolution;
+pub mod shared;
 pub mod source_path;
 pub mod sources;
 pub mod unused;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use regex::Regex;
 
-/// The variable for the version.
-const VERSION: &str = "K8sVersion";
-/// A version of three numbers, with the stage of a prerelease.
-const VERSIONS: &str = r"v?([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-(?:alpha|beta|rc)\.[0-9]{1,9})?)";
+/// The variables for the version, with what they stand for: three numbers with the stage of a prerelease, or, as EKS names images, two.
+const VERSIONS: [(&str, &str); 2] = [
+    ("K8sVersion", r"v?([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-(?:alpha|beta|rc)\.[0-9]{1,9})?)"),
+    ("K8sMinor", r"v?([0-9]{1,9}\.[0-9]{1,9})"),
+];
 
 /// A template that can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +28,7 @@ pub enum TemplateError {
     #[error("character {0}: a variable such as {{{{.OS}}}} is expected")]
     Syntax(usize),
     /// Without the version nobody knows what an image is.
-    #[error("the name needs {{{{.K8sVersion}}}} exactly once")]
+    #[error("the name needs {{{{.K8sVersion}}}} or {{{{.K8sMinor}}}} exactly once")]
     NoVersion,
     /// It is too long.
     #[error("the name is too long")]
@@ -41,7 +42,8 @@ enum Piece {
     Any,
     AtMostOne,
     Variable(String),
-    Version,
+    /// The expression for the version.
+    Version(&'static str),
 }
 
 /// A template of names.
@@ -79,7 +81,7 @@ impl Template {
             };
             rest = rest.get(length..).unwrap_or_default();
         }
-        if pieces.iter().filter(|piece| **piece == Piece::Version).count() != 1 {
+        if pieces.iter().filter(|piece| matches!(piece, Piece::Version(_))).count() != 1 {
             return Err(TemplateError::NoVersion);
         }
         Ok(Self(pieces))
@@ -96,17 +98,17 @@ impl Template {
             let literal = match piece {
                 Piece::Literal(text) => Some(text),
                 Piece::Variable(name) => values.get(name),
-                Piece::Any | Piece::AtMostOne | Piece::Version => None,
+                Piece::Any | Piece::AtMostOne | Piece::Version(_) => None,
             };
             match (piece, literal) {
-                (Piece::Version, _) => expression.push_str(VERSIONS),
+                (Piece::Version(version), _) => expression.push_str(version),
                 (Piece::AtMostOne, _) => expression.push_str(".?"),
                 (_, Some(literal)) => expression.push_str(&regex::escape(literal)),
                 (_, None) => expression.push_str(".*"),
             }
             let filter = after_version.as_mut().unwrap_or(&mut before_version);
             match (piece, literal) {
-                (Piece::Version, _) => after_version = Some(String::new()),
+                (Piece::Version(_), _) => after_version = Some(String::new()),
                 (_, Some(literal)) => filter.push_str(&escaped(literal)),
                 (_, None) => filter.push('*'),
             }
@@ -128,15 +130,15 @@ fn escaped(literal: &str) -> String {
 }
 
 fn variable(name: &str, variables: &[&str], position: usize) -> Result<Piece, TemplateError> {
-    match name {
-        VERSION => Ok(Piece::Version),
-        name if variables.contains(&name) => Ok(Piece::Variable(name.to_owned())),
-        name => Err(TemplateError::UnknownVariable {
-            name: name.chars().take(80).collect(),
-            position,
-            known: format!("{VERSION}, {}", variables.join(", ")),
-        }),
+    if let Some((_, expression)) = VERSIONS.iter().find(|(version, _)| *version == name) {
+        return Ok(Piece::Version(expression));
     }
+    if variables.contains(&name) {
+        return Ok(Piece::Variable(name.to_owned()));
+    }
+    let known: Vec<&str> = VERSIONS.iter().map(|(version, _)| *version).chain(variables.iter().copied()).collect();
+    let name = name.chars().take(80).collect();
+    Err(TemplateError::UnknownVariable { name, position, known: known.join(", ") })
 }
 
 /// Names of one flavor.
@@ -200,6 +202,23 @@ mod tests {
     }
 
     #[test]
+    fn names_of_eks_have_versions_of_two_numbers() {
+        for (template, name, found) in [
+            ("amazon-eks-node-{{.K8sMinor}}-v*", "amazon-eks-node-1.30-v20241024", Some("1.30")),
+            ("amazon-eks-node-{{.K8sMinor}}-v*", "amazon-eks-node-1.30.2-v20241024", None),
+            (
+                "amazon-eks-node-al2023-x86_64-standard-{{.K8sMinor}}-v*",
+                "amazon-eks-node-al2023-x86_64-standard-1.31-v20241213",
+                Some("1.31"),
+            ),
+            ("amazon-eks-arm64-node-{{.K8sMinor}}-v*", "amazon-eks-arm64-node-1.30-v20241024", Some("1.30")),
+            ("amazon-eks-node-{{.K8sVersion}}-v*", "amazon-eks-node-1.30-v20241024", None),
+        ] {
+            assert_eq!(version(template, "", name), found, "{name}");
+        }
+    }
+
+    #[test]
     fn a_cloud_is_asked_for_both_spellings_of_a_version() {
         let template = Template::parse("capa-ami-{{.OS}}-?{{.K8sVersion}}-*", &["OS"]).unwrap();
         let pattern = template.pattern(&BTreeMap::from([("OS".to_owned(), "a*b".to_owned())])).unwrap();
@@ -212,10 +231,10 @@ mod tests {
         let error = |text: &str| Template::parse(text, &["OS"]).unwrap_err().to_string();
         assert_eq!(
             error("ü-{{.Os}}-{{.K8sVersion}}"),
-            "unknown variable \"Os\" at character 3; there are K8sVersion, OS"
+            "unknown variable \"Os\" at character 3; there are K8sVersion, K8sMinor, OS"
         );
         assert_eq!(error("a-{{.OS"), "character 3: a variable such as {{.OS}} is expected");
         assert_eq!(error("a-{{printf}}"), "character 3: a variable such as {{.OS}} is expected");
-        assert_eq!(error("a-{{.OS}}"), "the name needs {{.K8sVersion}} exactly once");
+        assert_eq!(error("a-{{.OS}}"), "the name needs {{.K8sVersion}} or {{.K8sMinor}} exactly once");
     }
 }

@@ -1,6 +1,7 @@
 //! An image at a cloud, with what is known about it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -31,7 +32,7 @@ pub mod fact {
     pub const OPERATING_SYSTEM: &str = "os";
 }
 
-/// An image in a region, or everywhere.
+/// An image in a region, or everywhere. What many images have in common can be [shared](super::shared).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageRecord {
     /// `spec.type` of the CloudProfiles that can have it.
@@ -55,15 +56,15 @@ pub struct ImageRecord {
     /// Whether it can be read only with a key of its account.
     pub encrypted: bool,
     /// Architecture, boot mode and others, in the words of [`fact`].
-    pub facts: Capabilities,
+    pub facts: Arc<Capabilities>,
     /// Tags or labels.
-    pub tags: BTreeMap<String, String>,
+    pub tags: Arc<BTreeMap<String, String>>,
     /// The image and version that it is, where the source says so.
-    pub release: Option<Release>,
+    pub release: Option<Arc<Release>>,
 }
 
 /// What a source says an image is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// Name of the image in CloudProfiles.
     pub image: String,
@@ -103,8 +104,8 @@ impl ImageRecord {
             deprecated: None,
             state: ImageState::Available,
             encrypted: false,
-            facts: Capabilities::default(),
-            tags: BTreeMap::new(),
+            facts: Arc::default(),
+            tags: Arc::default(),
             release: None,
         }
     }
@@ -114,7 +115,7 @@ impl ImageRecord {
     pub fn with_fact(mut self, name: &str, values: &[&str]) -> Self {
         let values: Vec<String> = values.iter().filter(|value| !value.is_empty()).map(|value| spelled(value)).collect();
         if !values.is_empty() {
-            self.facts.0.insert(name.to_owned(), values);
+            Arc::make_mut(&mut self.facts).0.insert(name.to_owned(), values);
         }
         self
     }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -24,7 +25,7 @@ pub struct FlavorKey {
     /// The version.
     pub version: String,
     /// What tells flavors of a version apart, in the words of [`fact`].
-    pub flavor: BTreeMap<String, Vec<String>>,
+    pub flavor: Arc<Capabilities>,
     /// The region; `None` where an image has one name everywhere.
     pub region: Option<String>,
 }
@@ -46,7 +47,7 @@ impl FlavorKey {
     #[must_use]
     pub fn flavor_text(&self) -> String {
         let values =
-            self.flavor.iter().filter(|(name, _)| *name != fact::SECURE_BOOT).map(|(_, values)| values.join("/"));
+            self.flavor.0.iter().filter(|(name, _)| *name != fact::SECURE_BOOT).map(|(_, values)| values.join("/"));
         values.collect::<Vec<_>>().join(" ")
     }
 
@@ -174,7 +175,7 @@ pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy
     let images: Vec<&ImageRecord> = images.collect();
     for image in &images {
         if let Some(release) = &image.release {
-            let key = key(image, &release.image, &release.version, image.facts.0.clone());
+            let key = key(image, &release.image, &release.version, Arc::clone(&image.facts));
             found.entry(key).or_default().push((image, rejection(image, policy, None)));
         }
     }
@@ -219,7 +220,7 @@ fn ranked<'a>(mut candidates: Vec<(&'a ImageRecord, Option<Rejection>)>) -> Vec<
     candidates.into_iter().map(verdict).collect()
 }
 
-fn key(image: &ImageRecord, name: &str, version: &str, flavor: BTreeMap<String, Vec<String>>) -> FlavorKey {
+fn key(image: &ImageRecord, name: &str, version: &str, flavor: Arc<Capabilities>) -> FlavorKey {
     FlavorKey {
         provider: image.provider,
         realm: image.realm.clone(),
@@ -292,14 +293,14 @@ fn judged<'a>(
     let fits = |(combination, _): &(&Combination, &str)| architectures(&combination.flavor) == known;
     let some_fit = meanings.iter().any(fits);
     let meant = meanings.into_iter().filter(|meaning| !some_fit || fits(meaning)).map(|(combination, version)| {
-        let mut flavor = combination.flavor.0.clone();
+        let mut flavor = Arc::clone(&combination.flavor);
         let mut reason = (!some_fit).then(|| Rejection::Architecture {
             known: known.join(", "),
             wanted: architectures(&combination.flavor).join(", "),
         });
         for name in &lookup.facts {
             match image.facts.values(name) {
-                Some(values) => drop(flavor.insert(name.clone(), values.to_vec())),
+                Some(values) => drop(Arc::make_mut(&mut flavor).0.insert(name.clone(), values.to_vec())),
                 None => reason = reason.or_else(|| Some(Rejection::UnknownFact(name.clone()))),
             }
         }

@@ -173,11 +173,13 @@ pub(super) fn findings_of_placement(
 pub(super) fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
     let pools: BTreeSet<&str> = placements.iter().map(|change| change.pool.as_str()).collect();
     let of_pool = |pool: &str| {
-        let is_rolling = |change: &&PlacementChange| {
-            change.pool == pool && change.verdict == Verdict::Roll && change.nodes.affected > 0
-        };
-        let rolling: Vec<&PlacementChange> = placements.iter().filter(is_rolling).collect();
-        [zones_at_once(pool, &rolling), roll_pace(pool, &rolling)]
+        let [rolling, in_place] = [Verdict::Roll, Verdict::InPlace].map(|verdict| {
+            let is_meant = |change: &&PlacementChange| {
+                change.pool == pool && change.verdict == verdict && change.nodes.affected > 0
+            };
+            placements.iter().filter(is_meant).collect::<Vec<_>>()
+        });
+        [zones_at_once(pool, &rolling), pace(pool, &rolling), pace(pool, &in_place)]
     };
     pools.into_iter().flat_map(of_pool).flatten().collect()
 }
@@ -198,24 +200,25 @@ fn zones_at_once(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
 }
 
 /// The slowest zone counts.
-fn roll_pace(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
-    let pace = rolling.iter().filter_map(|change| change.surge.as_ref()?.pace).max()?;
-    let nodes = rolling.iter().map(|change| change.nodes.affected).fold(0, i64::saturating_add);
-    let least = if rolling.iter().all(|change| change.nodes.seen) { "" } else { "at least " };
+fn pace(pool: &str, changes: &[&PlacementChange]) -> Option<Finding> {
+    let pace = changes.iter().filter_map(|change| change.surge.as_ref()?.pace).max()?;
+    let nodes = changes.iter().map(|change| change.nodes.affected).fold(0, i64::saturating_add);
+    let least = if changes.iter().all(|change| change.nodes.seen) { "" } else { "at least " };
     let [nodes, rounds] = [(nodes, "node"), (pace.rounds, "round")]
         .map(|(number, noun)| format!("{number} {noun}{}", if number == 1 { "" } else { "s" }));
-    let [longest, shortest, ready, creation, drain] = [
-        pace.longest_seconds,
-        pace.shortest_seconds,
-        pace.min_ready_seconds,
-        pace.creation_timeout_seconds,
-        pace.drain_timeout_seconds,
-    ]
-    .map(|seconds| Duration::from_nanoseconds(seconds.saturating_mul(1_000_000_000)));
-    let message = format!(
-        "{least}{nodes} in {rounds}, roughly {shortest} to {longest}: by the settings, in each round new nodes take up to {creation} to \
-         come and {ready} to count, and old ones up to {drain} to drain"
-    );
+    let text = |seconds: i64| Duration::from_nanoseconds(seconds.saturating_mul(1_000_000_000));
+    let [longest, shortest, ready] = [pace.longest_seconds, pace.shortest_seconds, pace.min_ready_seconds].map(text);
+    let [creation, drain] = [pace.creation_timeout_seconds, pace.drain_timeout_seconds].map(text);
+    let round = match pace.in_place_update_timeout_seconds.map(text) {
+        None => {
+            format!("new nodes take up to {creation} to come and {ready} to count, and old ones up to {drain} to drain")
+        }
+        Some(update) => {
+            format!("nodes take up to {drain} to drain, {update} to be updated in place and {ready} to count")
+        }
+    };
+    let message =
+        format!("{least}{nodes} in {rounds}, roughly {shortest} to {longest}: by the settings, in each round {round}");
     Some(Finding::of_pool(FindingKind::RollPace, pool, message))
 }
 

@@ -22,13 +22,13 @@ pub struct SurgePlan {
     pub manual: bool,
     /// Whether both numbers came to 0, and one missing machine is taken instead.
     pub both_zero: bool,
-    /// How long a roll takes by the settings; absent without machines, and where they are updated in place.
+    /// How long it takes by the settings; absent without machines, and where a person selects them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
 
-/// How long a roll takes by its settings, in seconds. What machines take to start and nodes to drain nobody knows before: only what
-/// they may take.
+/// How long a roll or an update in place takes by its settings, in seconds. What machines take to start and nodes to drain or to be
+/// updated nobody knows before: only what they may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pace {
@@ -36,7 +36,7 @@ pub struct Pace {
     pub longest_seconds: i64,
     /// At the shortest: machines are there at once, and old ones go at once.
     pub shortest_seconds: i64,
-    /// As many machines as may be replaced at a time are one round.
+    /// As many machines as may be replaced or updated at a time are one round.
     pub rounds: i64,
     /// How long a new machine must be ready before it counts.
     pub min_ready_seconds: i64,
@@ -44,11 +44,15 @@ pub struct Pace {
     pub creation_timeout_seconds: i64,
     /// How long a node may take to be drained.
     pub drain_timeout_seconds: i64,
+    /// How long a node may take to be updated in place; absent for a roll.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_place_update_timeout_seconds: Option<i64>,
 }
 
 /// What machine-controller-manager takes where the pool says nothing, in seconds.
 const CREATION_TIMEOUT: i64 = 20 * 60;
 const DRAIN_TIMEOUT: i64 = 2 * 60 * 60;
+const IN_PLACE_UPDATE_TIMEOUT: i64 = 20 * 60;
 
 /// The plan of a MachineDeployment document with that many replicas; `None` without a strategy that has bounds:
 /// numbers or percentages, as they are planned.
@@ -67,9 +71,9 @@ pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan>
         missing = 1;
     }
     let missing = missing.min(replicas);
-    let pace = if in_place { None } else { pace(deployment, replicas, above.saturating_add(missing)) };
+    let pace = || pace(deployment, replicas, (above, missing), in_place);
     Some(SurgePlan {
-        pace,
+        pace: if manual { None } else { pace() },
         max_surge: text(surge),
         max_unavailable: text(unavailable),
         above,
@@ -79,7 +83,8 @@ pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan>
     })
 }
 
-fn pace(deployment: &Value, replicas: i64, at_once: i64) -> Option<Pace> {
+fn pace(deployment: &Value, replicas: i64, (above, missing): (i64, i64), in_place: bool) -> Option<Pace> {
+    let at_once = above.saturating_add(missing);
     if replicas <= 0 || at_once <= 0 {
         return None;
     }
@@ -92,13 +97,18 @@ fn pace(deployment: &Value, replicas: i64, at_once: i64) -> Option<Pace> {
         deployment.pointer("/spec/minReadySeconds").and_then(Value::as_i64).unwrap_or_default().max(0);
     let [creation, drain] = [timeout("creationTimeout", CREATION_TIMEOUT), timeout("drainTimeout", DRAIN_TIMEOUT)];
     let rounds = replicas.saturating_add(at_once - 1) / at_once;
+    let update = in_place.then(|| timeout("inPlaceUpdateTimeout", IN_PLACE_UPDATE_TIMEOUT));
+    let round = min_ready_seconds.saturating_add(drain).saturating_add(update.unwrap_or(creation));
+    // Machines above the wanted number come once, before the others are updated.
+    let first = if in_place && above > 0 { creation } else { 0 };
     Some(Pace {
-        longest_seconds: min_ready_seconds.saturating_add(creation).saturating_add(drain).saturating_mul(rounds),
+        longest_seconds: round.saturating_mul(rounds).saturating_add(first),
         shortest_seconds: min_ready_seconds.saturating_mul(rounds),
         rounds,
         min_ready_seconds,
         creation_timeout_seconds: creation,
         drain_timeout_seconds: drain,
+        in_place_update_timeout_seconds: update,
     })
 }
 
@@ -135,6 +145,22 @@ mod tests {
         assert_eq!(plan(&json!(0), &json!("10%"), 5), (0, 1, true));
         assert_eq!(plan(&json!(0), &json!(0), 0), (0, 0, true));
         assert_eq!(plan(&json!(1), &json!(null), 5), (1, 0, false));
+    }
+
+    #[test]
+    fn an_update_in_place_takes_as_many_rounds_and_no_new_machines() {
+        let pace = |bounds: Value, of_template: Value| {
+            let strategy = json!({"type": "InPlaceUpdate", "inPlaceUpdate": bounds});
+            let spec = json!({"strategy": strategy, "minReadySeconds": 500, "template": {"spec": of_template}});
+            let pace = surge_plan(&json!({"spec": spec}), 5).unwrap().pace;
+            pace.map(|pace| (pace.rounds, pace.shortest_seconds, pace.longest_seconds))
+        };
+        let auto =
+            |surge: u8, missing: u8| json!({"orchestrationType": "Auto", "maxSurge": surge, "maxUnavailable": missing});
+        assert_eq!(pace(auto(0, 2), json!({})), Some((3, 1500, 3 * (500 + 7200 + 1200))));
+        let timeouts = json!({"drainTimeout": "10m0s", "inPlaceUpdateTimeout": "5m0s", "creationTimeout": "15m0s"});
+        assert_eq!(pace(auto(1, 0), timeouts), Some((5, 2500, 5 * (500 + 600 + 300) + 900)));
+        assert_eq!(pace(json!({"orchestrationType": "Manual", "maxUnavailable": 1}), json!({})), None);
     }
 
     #[test]

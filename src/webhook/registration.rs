@@ -17,7 +17,7 @@ use super::certificate_authority::CaBundle;
 /// Seconds that an API server waits for an answer.
 const TIMEOUT_SECONDS: i32 = 10;
 
-/// Whether webhooks judge objects or change them.
+/// Whether webhooks validate objects or change them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WebhookKind {
     Validating,
@@ -99,7 +99,7 @@ impl Address {
     }
 }
 
-/// A configuration of webhooks; the judging and the changing one have the same name.
+/// A configuration of webhooks; the validating and the mutating one have the same name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Registration {
     pub(crate) name: String,

@@ -29,7 +29,7 @@ const DEADLINE: Duration = Duration::from_secs(9);
 /// How much sooner than the API server's deadline the answer is sent.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// Judges or changes objects.
+/// Reviews objects, or changes them.
 pub(crate) trait Reviewer: Send + Sync {
     /// What becomes of a request. Whatever blocks for more than a few milliseconds belongs on a thread for it.
     fn review(&self, request: Arc<ReviewRequest>) -> BoxFuture<'_, Verdict>;
@@ -87,7 +87,7 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
     let (review, memory) = review;
     let left = limit.saturating_sub(began.elapsed());
     // A task of its own: a panic in it is an answer, not a broken connection.
-    let judged = tokio::spawn({
+    let reviewed = tokio::spawn({
         let (reviewer, review) = (Arc::clone(&endpoint.reviewer), Arc::clone(&review));
         async move {
             // Also when nobody waits for its verdict any more, it needs the body.
@@ -95,7 +95,7 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
             reviewer.review(review).await
         }
     });
-    let verdict = match timeout(left, judged).await {
+    let verdict = match timeout(left, reviewed).await {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(_)) => Verdict::Denied(Denial::internal("the review failed; see the log of the webhook".to_owned())),
         Err(_) => {

@@ -80,6 +80,8 @@ pub enum ConditionStatus {
     False,
     /// It could not be determined.
     Unknown,
+    /// It is not met yet, as may be for a while; a status of Gardener's own.
+    Progressing,
 }
 
 impl ConditionStatus {
@@ -88,6 +90,7 @@ impl ConditionStatus {
             Self::True => "True",
             Self::False => "False",
             Self::Unknown => "Unknown",
+            Self::Progressing => "Progressing",
         }
     }
 }

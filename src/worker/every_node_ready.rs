@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::api::bounded_text::beginning;
-use crate::worker::conditions::{Condition, ConditionType};
+use crate::worker::conditions::{Condition, ConditionType, is_denied};
 use crate::worker::machine_objects::LiveDeployment;
+use crate::worker::node_count::is_about_nodes;
 use crate::worker::progress::{LONGEST_DESCRIPTION, fault};
 
 const HEALTHY: &str = "HealthCheckSuccessful";
@@ -38,11 +39,21 @@ impl HealthCheck {
         self == Self::OfWriter
             && recorded.any(|recorded| !is_our_message(recorded["message"].as_str().unwrap_or_default()))
     }
+
+    /// Whether what machine deployments say is not enough for a condition that was not true: the nodes are counted first.
+    #[must_use]
+    pub fn waits_for_nodes(self, condition: &Condition, present: &[Value]) -> bool {
+        self == Self::Ours && condition.message == ALL_HEALTHY && is_denied(present, condition.condition_type)
+    }
 }
 
 fn is_our_message(message: &str) -> bool {
     let about = |what| message.strip_prefix(what).is_some_and(|rest: &str| rest.starts_with(" \""));
-    [ALL_HEALTHY, HIBERNATED].contains(&message) || message.starts_with(NOT_MADE) || about(MACHINE) || about(DEPLOYMENT)
+    let is_about_machines = about(MACHINE) || about(DEPLOYMENT);
+    [ALL_HEALTHY, HIBERNATED].contains(&message)
+        || message.starts_with(NOT_MADE)
+        || is_about_machines
+        || is_about_nodes(message)
 }
 
 /// Whether the machine deployments there are have faults, as gardenlet wants to know it all the time.

@@ -10,6 +10,7 @@
 //!  progress         plan + MachineObjects after the writes   → what the machines are waited for
 //!  conditions       plan + progress + failed writes          → conditions
 //!  every_node_ready machine deployments                      → a condition, unless somebody else has written it
+//!  node_count       nodes of the shoot + machine deployments → the same condition, with --health-check
 //!  class_images     plan + MachineObjects                    → which image a class was made with, and a condition
 //!  rolls_as_planned rolls + planned_rolls of an annotation    → a condition, where rolls were saved
 //!  versions_current what is known of the shoot's versions     → a condition
@@ -35,6 +36,7 @@ pub mod events;
 pub mod every_node_ready;
 pub mod machine_objects;
 pub mod machine_state;
+pub mod node_count;
 pub mod orphans;
 pub mod outcome;
 pub mod pending_deletion;

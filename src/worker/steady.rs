@@ -12,6 +12,7 @@ use crate::worker::conditions::{
 };
 use crate::worker::every_node_ready::{HealthCheck, every_node_ready, every_node_unknown};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
+use crate::worker::node_count::{LiveMachines, MachineCount, NodeCount, nodes_mismatch};
 use crate::worker::progress::is_selected;
 use crate::worker::request::{Trigger, trigger};
 use crate::worker::status::StatusReport;
@@ -60,6 +61,17 @@ pub enum SteadyFinding {
     Unready(StatusReport, Duration),
 }
 
+/// What is known of the nodes of the shoot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownNodes<'a> {
+    /// They are not counted: the condition is somebody else's, or there are none.
+    NotCounted,
+    /// They are being counted for the first time.
+    Awaited,
+    /// They were counted, or why they could not be, beside these machines.
+    Counted(Result<NodeCount, &'a str>, LiveMachines),
+}
+
 /// Judges a steady Worker. The condition that gardenlet reads is left to whoever `health_check` says, and a Worker that has only
 /// been taken over is not written before something is asked. `deployments` are its machine deployments, or why they can't be read; `objects` are all its machine
 /// objects, for one with pools that are updated by hand.
@@ -68,6 +80,7 @@ pub fn judge_steady(
     worker: &Worker,
     deployments: Result<&BTreeMap<String, LiveDeployment>, &str>,
     objects: Option<&MachineObjects>,
+    nodes: KnownNodes<'_>,
     is_hibernated: bool,
     health_check: HealthCheck,
     now: Timestamp,
@@ -82,6 +95,16 @@ pub fn judge_steady(
     let condition = match deployments {
         Ok(deployments) => every_node_ready(deployments, is_hibernated),
         Err(reason) => every_node_unknown(reason),
+    };
+    let is_ready = condition.status == ConditionStatus::True && !is_hibernated;
+    let condition = match (nodes, deployments) {
+        (KnownNodes::Awaited, _) if is_ready => return SteadyFinding::Current(StatusReport::default()),
+        (KnownNodes::Counted(Err(reason), _), _) if is_ready => every_node_unknown(reason),
+        (KnownNodes::Counted(Ok(nodes), machines), Ok(deployments)) if is_ready => {
+            let wanted = MachineCount::of(deployments);
+            nodes_mismatch(nodes, wanted, machines, present, now).unwrap_or(condition)
+        }
+        _ => condition,
     };
     if is_reported(worker, &condition) {
         return SteadyFinding::Current(StatusReport::of_condition(worker, None, now));
@@ -161,7 +184,15 @@ mod tests {
     }
 
     fn judged(conditions: &Value, deployments: Result<&BTreeMap<String, LiveDeployment>, &str>) -> SteadyFinding {
-        judge_steady(&worker(conditions), deployments, None, false, HealthCheck::OfWriter, Timestamp::UNIX_EPOCH)
+        judge_steady(
+            &worker(conditions),
+            deployments,
+            None,
+            KnownNodes::NotCounted,
+            false,
+            HealthCheck::OfWriter,
+            Timestamp::UNIX_EPOCH,
+        )
     }
 
     /// A Worker that this controller has operated, and the condition as it is recorded.
@@ -189,8 +220,31 @@ mod tests {
         assert!(matches!(finding, SteadyFinding::Unready(_, ABANDONED)), "{finding:?}");
         assert_eq!(written(finding), Some("Unknown".into()));
         let theirs = worker(&recorded("False", "theirs"));
-        let ours = judge_steady(&theirs, Ok(&none), None, false, HealthCheck::Ours, Timestamp::UNIX_EPOCH);
+        let nodes = KnownNodes::NotCounted;
+        let ours = judge_steady(&theirs, Ok(&none), None, nodes, false, HealthCheck::Ours, Timestamp::UNIX_EPOCH);
         assert_eq!(written(ours), Some("True".into()));
+    }
+
+    #[test]
+    fn nodes_count_besides_machine_deployments() {
+        let document = json!({
+            "metadata": {"name": "a-z1"}, "spec": {"replicas": 2},
+            "status": {"replicas": 2, "updatedReplicas": 2, "conditions": [{"type": "Available", "status": "True"}]},
+        });
+        let deployments = [("a-z1".to_owned(), LiveDeployment::read_without_codes(document).unwrap())].into();
+        let machines = LiveMachines { staying: 2, deleting: 0 };
+        let counted = |ready| KnownNodes::Counted(Ok(NodeCount { registered: ready, ready }), machines);
+        let judged = |status: &str, nodes, is_hibernated| {
+            let (worker, now) = (worker(&recorded(status, "Not enough ready")), Timestamp::UNIX_EPOCH);
+            written(judge_steady(&worker, Ok(&deployments), None, nodes, is_hibernated, HealthCheck::Ours, now))
+        };
+        assert_eq!(judged("True", counted(1), false), Some("Progressing".into()));
+        assert_eq!(judged("False", counted(1), false), Some("False".into()), "it has failed, and still does");
+        assert_eq!(judged("False", counted(2), false), Some("True".into()));
+        assert_eq!(judged("False", KnownNodes::Awaited, false), None, "nobody knows yet");
+        assert_eq!(judged("False", KnownNodes::NotCounted, false), Some("True".into()));
+        assert_eq!(judged("True", KnownNodes::Counted(Err("silence"), machines), false), Some("Unknown".into()));
+        assert_eq!(judged("False", counted(1), true), Some("True".into()), "a hibernated shoot has no nodes");
     }
 
     #[test]

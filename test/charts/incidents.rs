@@ -21,6 +21,7 @@ use crate::cluster::request_metrics::RequestCount;
 use crate::controller::metrics::Metrics;
 use crate::controller::reconcile_metrics::{Ended, record};
 use crate::controller::result::ReconcileResult as Reconciled;
+use crate::images::objects::numbers::ImageNumbers;
 use crate::process::endpoints::MetricsText;
 use crate::versions::notices::PoolVersions;
 use crate::webhook::{Denial, Observer as _, ReviewRequest, Verdict, WebhookMetrics};
@@ -73,6 +74,8 @@ struct Minute {
     failing: usize,
     /// Looks of each Worker that take long, the first so many.
     slow: usize,
+    /// Whether the sources of images can't be read.
+    lookup_fails: bool,
     /// The versions of a pool of each Worker.
     versions: PoolVersions,
     /// Deployments whose machines are replaced.
@@ -104,7 +107,17 @@ impl Minute {
             update_available: true,
             stuck: after_days(60),
         };
-        Self { webhooks: [reviews; 2], pods: true, leads: [true, false], failing: 0, slow: 0, versions, rolls, answers }
+        Self {
+            webhooks: [reviews; 2],
+            pods: true,
+            leads: [true, false],
+            failing: 0,
+            slow: 0,
+            lookup_fails: false,
+            versions,
+            rolls,
+            answers,
+        }
     }
 }
 
@@ -122,7 +135,7 @@ struct Incident {
     changes: fn(usize, &mut Minute),
 }
 
-const INCIDENTS: [Incident; 20] = [
+const INCIDENTS: [Incident; 21] = [
     Incident {
         what: "The pods are evicted, and their image can't be pulled.",
         fires: "WorkerControllerDown",
@@ -180,6 +193,12 @@ const INCIDENTS: [Incident; 20] = [
         fires: "WorkerPoolVersionsExpire",
         after: "140m",
         changes: |_, minute| minute.versions.kubernetes_expires = after_days(6),
+    },
+    Incident {
+        what: "A listing of images ends too early, and nobody writes it again.",
+        fires: "WorkerImageLookupFails",
+        after: "140m",
+        changes: |_, minute| minute.lookup_fails = true,
     },
     Incident {
         what: "The chart was upgraded without its role.",
@@ -279,6 +298,9 @@ impl Processes {
         if !minute.leads[0] {
             return;
         }
+        let failing_since = minute.lookup_fails.then(|| Timestamp::constant(3600, 0));
+        let lookups = vec![("capi".to_owned(), failing_since)];
+        metrics.images.set(&ImageNumbers { lookups, ..ImageNumbers::default() }, |_| Timestamp::constant(3600, 0));
         for cause in &minute.rolls {
             metrics.rolled(cause.as_str());
         }

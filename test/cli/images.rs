@@ -111,7 +111,7 @@ fn bad_input_is_located_and_changes_no_lock() {
         (
             "l.yaml",
             lookup("{{.OS}}", "{{.Os}}"),
-            "l.yaml: spec.lookupFormat: unknown variable \"Os\" at character 10; there are K8sVersion, OS, BaseOS, ARCH",
+            "l.yaml: spec.lookupFormat: unknown variable \"Os\" at character 10; there are K8sVersion, K8sMinor, OS, BaseOS, ARCH",
         ),
         (
             "l.yaml",

@@ -80,7 +80,12 @@ fn explain_prints_what_is_described() {
 
 /// `preview` of changes whose members are all that there are.
 fn previewed() -> Vec<Value> {
-    let changes: [Replacements<'_>; 3] = [ROLL, UNPLANNABLE, &[("#!/bin/bash example", "#!/bin/bash another")]];
+    let changes: [Replacements<'_>; 4] = [
+        ROLL,
+        UNPLANNABLE,
+        &[("#!/bin/bash example", "#!/bin/bash another")],
+        &[("kubernetesVersion: 1.34.2", "kubernetesVersion: 1.35.1")],
+    ];
     let shown = |arguments: &[&str], new: &str| outcome(command(arguments), new).json();
     let arguments = ["preview", "test/cli/azure.yaml", "-", "-o", "json"];
     let changed = changes.iter().map(|changes| shown(&arguments, &example(changes)));

@@ -1,6 +1,6 @@
 //! The binary under test with a proxy of its own, which can be killed and started again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -25,6 +25,8 @@ pub(crate) struct Controller {
     name: String,
     folder: PathBuf,
     chatter: Chatter,
+    /// Arguments besides the kubeconfig.
+    arguments: Vec<String>,
     process: Option<Process>,
 }
 
@@ -38,8 +40,19 @@ impl Controller {
     ) -> Result<Self> {
         let proxy = Proxy::start(control_plane, namespace).await?;
         let name = format!("controller-{namespace}-{number}");
-        let folder = control_plane.folder().to_owned();
-        let mut controller = Self { proxy, name, folder, chatter, process: None };
+        Self::with(proxy, &name, control_plane.folder(), chatter, &[])
+    }
+
+    /// Starts one behind a proxy that is there.
+    pub(crate) fn with(
+        proxy: Proxy,
+        name: &str,
+        folder: &Path,
+        chatter: Chatter,
+        arguments: &[String],
+    ) -> Result<Self> {
+        let (name, folder, arguments) = (name.to_owned(), folder.to_owned(), arguments.to_vec());
+        let mut controller = Self { proxy, name, folder, chatter, arguments, process: None };
         controller.run()?;
         Ok(controller)
     }
@@ -58,6 +71,7 @@ impl Controller {
         let file = self.folder.join(format!("{}.kubeconfig", self.name));
         std::fs::write(&file, kubeconfig.to_string())?;
         let program = program::controller(&self.name, program::binary(), file).env("RUST_LOG", log);
+        let program = self.arguments.iter().fold(program, |program, argument| program.arg(argument));
         self.process = Some(Process::start(program, &self.folder)?);
         Ok(())
     }

@@ -29,6 +29,11 @@ impl Dump {
         Self(canonical.collect())
     }
 
+    /// Of objects by kind and name.
+    pub(crate) fn of_all(namespace: &str, objects: &BTreeMap<String, Value>) -> Self {
+        Self(objects.iter().map(|(name, object)| (name.clone(), canonical(namespace, object))).collect())
+    }
+
     /// Leaves an object out, by kind and name.
     pub(crate) fn forget(&mut self, object: &str) {
         self.0.remove(object);

@@ -10,6 +10,7 @@
 //! invariants   what must hold at every moment
 //! dump         what a namespace holds, in a form that can be compared
 //! crash        killed before and after each write, with a Worker of each cloud
+//! images       the same for the controllers of images
 //! network      lost answers, refusals, broken watches
 //! secrets      user data or credentials missing for a while
 //! edits        objects edited and deleted by hand
@@ -30,6 +31,7 @@ mod crash;
 mod dump;
 mod edits;
 mod flow;
+mod images;
 mod invariants;
 mod life;
 mod network;
@@ -140,6 +142,9 @@ async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) 
         if is_wanted(&format!("recovery {fault:?}")) {
             cases.push(recovery::run(world, ends, fault).boxed_local());
         }
+    }
+    if is_wanted("crash images") {
+        cases.push(images::run().boxed_local());
     }
     if is_wanted("outage") {
         cases.push(outage::run(ends).boxed_local());

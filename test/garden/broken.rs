@@ -27,7 +27,7 @@ async fn compared(what: &str, document: &Value, arguments: &[&str]) -> Result<Op
 }
 
 #[tokio::test]
-async fn lint_and_a_garden_refuse_the_same_profiles() -> Result<()> {
+async fn lint_and_a_garden_deny_the_same_profiles() -> Result<()> {
     let profile = documents(&std::fs::read_to_string("example/cloudprofiles/azure.yaml")?)?.remove(0);
     let mut wrong = Vec::new();
     let tables = [include_str!("../cli/broken/profiles.txt"), include_str!("profiles.txt")];

@@ -7,6 +7,8 @@
 //! namespaced           NamespacedCloudProfiles, merged by Gardener's controller
 //! translation          from Shoot to Worker by gardenlet's component: which edits roll
 //! maintenance          what Gardener's maintenance does to a Shoot, and what the forecast says
+//! project, shoots      Shoots of a project: what people are answered, and what maintenance does beside our webhooks
+//! installation         from `example/landscape` to what is applied on a seed, by gardener-operator's and gardenlet's code
 //! worker_client        gardenlet's client for Workers against our controller
 //! ```
 
@@ -19,9 +21,12 @@
 )]
 
 mod broken;
+mod installation;
 mod maintenance;
 mod namespaced;
 mod profiles;
+mod project;
+mod shoots;
 mod stage;
 mod translation;
 #[path = "../properties/version_worlds.rs"]

@@ -90,7 +90,7 @@ async fn gardener_s_controller_merges_as_we_do() -> Result<()> {
 }
 
 #[tokio::test]
-async fn lint_and_a_garden_refuse_the_same_profiles_of_projects() -> Result<()> {
+async fn lint_and_a_garden_deny_the_same_profiles_of_projects() -> Result<()> {
     let stages = [stage::bare().await?, stage::with_webhooks().await?];
     for stage in stages {
         parent(stage, "judged").await?;

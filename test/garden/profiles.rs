@@ -50,7 +50,7 @@ async fn ensure_taken(what: &str, document: &Value) -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_profile_of_the_examples_is_taken() -> Result<()> {
+async fn every_profile_of_the_examples_is_admitted() -> Result<()> {
     let profiles = profiles(&test_support::repository().join("example"))?;
     ensure!(profiles.len() >= 12, "only {} profiles", profiles.len());
     let mut refused = Vec::new();
@@ -64,7 +64,7 @@ async fn every_profile_of_the_examples_is_taken() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_converted_or_minimized_is_taken() -> Result<()> {
+async fn what_convert_and_minimize_write_is_admitted() -> Result<()> {
     let mut examples = profiles(&test_support::repository().join("example/cloudprofiles"))?;
     examples.extend(profiles(&test_support::repository().join("test/cli/cloudprofile/old"))?);
     let mut refused = Vec::new();

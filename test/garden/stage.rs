@@ -42,15 +42,24 @@ impl Stage {
     async fn start(has_webhooks: bool) -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
         let servers = GardenServers::start(&control_plane).await?;
-        let webhooks = match has_webhooks {
-            true => {
-                let webhooks = Webhooks::start(&control_plane, "admission", |program| program).await?;
-                webhooks.ready().await?;
-                Some(webhooks)
-            }
-            false => None,
-        };
-        Ok(Self { webhooks, servers, control_plane })
+        let mut stage = Self { webhooks: None, servers, control_plane };
+        if has_webhooks {
+            stage.install_webhooks().await?;
+        }
+        Ok(stage)
+    }
+
+    /// A garden of its own, for what is stored before the webhooks are there.
+    pub(crate) async fn without_webhooks() -> Result<Self> {
+        Self::start(false).await
+    }
+
+    /// Reviews what is written from now on.
+    pub(crate) async fn install_webhooks(&mut self) -> Result<()> {
+        let webhooks = Webhooks::start(&self.control_plane, "admission", |program| program).await?;
+        webhooks.ready().await?;
+        self.webhooks = Some(webhooks);
+        Ok(())
     }
 
     /// A client of somebody who may do everything.

@@ -120,7 +120,7 @@ impl Score {
 }
 
 #[tokio::test]
-async fn a_preview_says_what_rolls_by_gardenlet_s_own_code() -> Result<()> {
+async fn a_preview_reports_exactly_the_pools_that_gardenlet_rolls() -> Result<()> {
     let mut part = GardenerPart::start::<&str>("worker", &[]).await?;
     let edits = |most: usize| prop::collection::vec(any::<Edit>(), 0..most);
     let strategy = (prop::sample::select(&PROVIDERS[..]), edits(4), edits(4));

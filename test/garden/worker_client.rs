@@ -2,12 +2,14 @@
 //! of a shoot from its creation to its end, for every cloud.
 
 use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::Api;
 use serde_json::{Value, json};
 use test_support::arm::Arm;
 use test_support::cluster::{
     self, CONTROLLER, ControlPlane, Deletion, GARDENER, GardenerPart, MachineControllerManager, Process, eventually,
 };
-use test_support::migration::take_away;
+use test_support::migration::{machine_controller, take_away};
 use test_support::program;
 use test_support::shoot::{Kind, SOON, Shoot};
 use tokio::sync::OnceCell;
@@ -89,11 +91,19 @@ fn pool_of_shoot(pool: &Value) -> Value {
 
 impl Gardenlet {
     async fn new(cloud: &str, interval: &str) -> Result<Self> {
+        Self::of_shoot(cloud, interval, None).await
+    }
+
+    /// The same for a Shoot whose technical id is not its namespace, as that of a self-hosted one.
+    async fn of_shoot(cloud: &str, interval: &str, technical_id: Option<&str>) -> Result<Self> {
         let seed = seed().await?;
         let objects = Shoot::new(seed, &format!("gardenlet-{cloud}")).await?;
         let [worker, mut cluster] = objects.create_example_without_worker(cloud).await?;
         let mut shoot = cluster["spec"]["shoot"].take();
         shoot["metadata"]["name"] = "fleet".into();
+        if let Some(technical_id) = technical_id {
+            shoot["status"]["technicalID"] = technical_id.into();
+        }
         let pools = worker["spec"]["pools"].as_array().context("no pools")?;
         for pool in pools {
             let name = pool["userDataSecretRef"]["name"].as_str().context("a Secret")?;
@@ -194,6 +204,72 @@ impl Gardenlet {
         self.ensure_machines(before + 1).await
     }
 
+    /// Labels, annotations and taints of a pool come to its nodes, and no machine is replaced for them.
+    async fn relabelled(&mut self) -> Result<()> {
+        let before = self.machines().await?;
+        let pool = self.pool(0);
+        pool["labels"]["team"] = "storage".into();
+        pool["annotations"]["note"] = "written by the owner".into();
+        pool["taints"] = json!([{"key": "dedicated", "value": "storage", "effect": "NoSchedule"}]);
+        let prefix = format!("{}-", pool["name"].as_str().context("a name")?);
+        let prefix = format!("{}-{prefix}", self.namespace);
+        self.reconcile().await?;
+        let nodes: Api<Node> = Api::all(self.objects.client.clone());
+        eventually(SOON, "the nodes are labelled, annotated and tainted", async || {
+            let names = self.objects.ready_nodes().await?;
+            let mut of_pool = names.iter().filter(|name| name.starts_with(&prefix)).peekable();
+            ensure!(of_pool.peek().is_some(), "no nodes of {prefix} in {names:?}");
+            for name in of_pool {
+                let node = serde_json::to_value(nodes.get(name).await?)?;
+                ensure!(node["metadata"]["labels"]["team"] == "storage", "{}", node["metadata"]["labels"]);
+                let note = &node["metadata"]["annotations"]["note"];
+                ensure!(note == "written by the owner", "{}", node["metadata"]["annotations"]);
+                let taints = node["spec"]["taints"].as_array().context("no taints")?;
+                ensure!(taints.iter().any(|taint| taint["key"] == "dedicated"), "{taints:?}");
+            }
+            Ok(())
+        })
+        .await?;
+        ensure!(self.machines().await? == before, "labels, annotations or taints replaced machines");
+        Ok(())
+    }
+
+    /// What others write into a machine deployment stays: machine-controller-manager and the autoscaler keep notes there.
+    async fn keeps_annotations_of_others(&mut self) -> Result<()> {
+        let deployments = self.objects.list(Kind::MachineDeployment).await?;
+        let pool = self.pool(0)["name"].as_str().context("a name")?.to_owned();
+        let prefix = format!("{}-{pool}-", self.namespace);
+        let mut names = deployments.iter().filter_map(|one| one["metadata"]["name"].as_str());
+        let name = names.find(|name| name.starts_with(&prefix)).context("no deployment of the pool")?;
+        let annotate =
+            |object: &mut Value| object["metadata"]["annotations"]["somebody.example.org/note"] = "kept".into();
+        self.objects.change(Kind::MachineDeployment, name, annotate).await?;
+        self.pool(0)["annotations"]["note"] = "changed".into();
+        self.reconcile().await?;
+        let kept = self.objects.get(Kind::MachineDeployment, name).await?.context("it is gone")?;
+        let (annotations, template) =
+            (&kept["metadata"]["annotations"], &kept["spec"]["template"]["spec"]["nodeTemplate"]);
+        ensure!(annotations["somebody.example.org/note"] == "kept", "{annotations}");
+        ensure!(annotations["deployment.kubernetes.io/revision"].is_string(), "{annotations}");
+        ensure!(template.to_string().contains("changed"), "{template}");
+        Ok(())
+    }
+
+    /// Nothing is deleted at the cloud, whatever state it is in: the Worker goes, and gardenlet takes the objects away.
+    async fn destroyed_by_force(mut self) -> Result<()> {
+        self.reconcile().await?;
+        let before = self.machines().await?;
+        self.machines.take().context("no machine-controller-manager")?.stop().await?;
+        self.shoot["metadata"]["annotations"]["confirmation.gardener.cloud/force-deletion"] = "true".into();
+        self.shoot["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        self.step("cluster", true).await?;
+        self.step("destroy", false).await?;
+        self.step("wait-cleanup", false).await?;
+        ensure!(self.objects.get(Kind::Worker, "fleet").await?.is_none(), "the Worker is there");
+        ensure!(self.machines().await? == before, "machines are gone that nobody has deleted at the cloud");
+        Ok(())
+    }
+
     /// The configuration of the nodes of a pool gets a new name, as with another image or version.
     async fn rolled(&mut self) -> Result<()> {
         let before = self.machines().await?;
@@ -224,6 +300,13 @@ impl Gardenlet {
         self.machines.take().context("no machine-controller-manager")?.stop().await?;
         take_away(&self.objects).await?;
         self.step("restore", true).await?;
+        // Started earlier, it would make machines in the place of those that are about to come back.
+        eventually(SOON, "the controller starts machine-controller-manager", async || {
+            let replicas = &machine_controller(&self.objects).await?["spec"]["replicas"];
+            ensure!(*replicas == 1, "it has {replicas} replicas");
+            Ok(())
+        })
+        .await?;
         self.machines =
             Some(MachineControllerManager::start(seed().await?, &self.namespace, Deletion::Hastened).await?);
         self.step("wait", false).await?;
@@ -255,6 +338,8 @@ impl Gardenlet {
     async fn whole_life(mut self) -> Result<()> {
         self.created_and_unchanged().await.context("created")?;
         self.scaled().await.context("scaled")?;
+        self.relabelled().await.context("relabelled")?;
+        self.keeps_annotations_of_others().await.context("annotations of others")?;
         self.rolled().await.context("rolled")?;
         self.hibernated_and_woken_up().await.context("hibernated and woken up")?;
         self.moved().await.context("moved")?;
@@ -263,28 +348,58 @@ impl Gardenlet {
     }
 }
 
+/// The pause that gardenlet has, and a tenth of a second: what ends between two questions must be told all the same.
+const PAUSES: [&str; 2] = ["5s", "100ms"];
+
+async fn lives_under_gardenlet(cloud: &str) -> Result<()> {
+    let lives = PAUSES.map(|pause| async move {
+        Gardenlet::new(cloud, pause).await?.whole_life().await.with_context(|| format!("asked every {pause}"))
+    });
+    futures::future::try_join_all(lives).await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn gardenlet_s_client_on_azure() -> Result<()> {
-    // The pause that gardenlet has; the other clouds are asked ten times a second.
-    Gardenlet::new("azure", "5s").await?.whole_life().await
+    lives_under_gardenlet("azure").await
 }
 
 #[tokio::test]
 async fn gardenlet_s_client_on_aws() -> Result<()> {
-    Gardenlet::new("aws", "100ms").await?.whole_life().await
+    lives_under_gardenlet("aws").await
 }
 
 #[tokio::test]
 async fn gardenlet_s_client_on_gcp() -> Result<()> {
-    Gardenlet::new("gcp", "100ms").await?.whole_life().await
+    lives_under_gardenlet("gcp").await
 }
 
 #[tokio::test]
 async fn gardenlet_s_client_on_openstack() -> Result<()> {
-    Gardenlet::new("openstack", "100ms").await?.whole_life().await
+    lives_under_gardenlet("openstack").await
 }
 
 #[tokio::test]
 async fn gardenlet_s_client_on_alicloud() -> Result<()> {
-    Gardenlet::new("alicloud", "100ms").await?.whole_life().await
+    lives_under_gardenlet("alicloud").await
+}
+
+#[tokio::test]
+async fn a_forced_deletion_leaves_machines_to_gardenlet() -> Result<()> {
+    Gardenlet::new("aws", "100ms").await?.destroyed_by_force().await
+}
+
+#[tokio::test]
+async fn a_shoot_whose_namespace_is_not_its_technical_id_has_a_whole_life() -> Result<()> {
+    let mut gardenlet = Gardenlet::of_shoot("aws", "100ms", Some("shoot--garden--self")).await?;
+    gardenlet.created_and_unchanged().await.context("created")?;
+    for kind in [Kind::MachineDeployment, Kind::MachineClass, Kind::Machine] {
+        let names = gardenlet.objects.names(kind).await?;
+        let is_named = |name: &String| name.starts_with("shoot--garden--self-");
+        ensure!(!names.is_empty() && names.iter().all(is_named), "{kind:?}: {names:?}");
+    }
+    gardenlet.scaled().await.context("scaled")?;
+    gardenlet.hibernated_and_woken_up().await.context("hibernated and woken up")?;
+    gardenlet.moved().await.context("moved")?;
+    gardenlet.destroyed().await.context("destroyed")
 }

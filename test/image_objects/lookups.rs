@@ -6,11 +6,10 @@ use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection,
 use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
 use test_support::cluster::{CONTROLLER, eventually};
-
-use crate::stage::{SOON, Stage, V1, V2, ami};
+use test_support::image_objects::{SOON, Stage, V1, V2, ami};
 
 #[tokio::test]
-async fn a_lookup_discovers_images_and_moves_latest() -> Result<()> {
+async fn a_lookup_discovers_images_and_labels_the_newest_latest() -> Result<()> {
     let stage = Stage::new().await?;
     stage.list(&[ami(1, V1, "2026-09-22")])?;
     stage.lookup().await?;

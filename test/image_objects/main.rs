@@ -1,17 +1,17 @@
 //! Objects for images on a real API server: definitions, schemas, and the controllers that keep them. `cargo test --test image_objects`.
 //!
 //! ```text
-//! stage        a control plane with our definitions, a folder of listings, and `controller --images` beside them
 //! lookups      images are discovered, enriched, marked and cleaned up
 //! selections   first resolutions and upgrades, also with two controllers
 //! templates    AWSMachineTemplates, by the definitions of Cluster API's provider for AWS; its webhook is not there
+//! live         lookups that ask EC2 themselves
 //! large        20,000 images
 //! ```
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod large;
+mod live;
 mod lookups;
 mod selections;
-mod stage;
 mod templates;

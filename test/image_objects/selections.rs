@@ -5,8 +5,7 @@ use gardener_extension_worker::api::image_objects::ImageSelection;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 use test_support::cluster::{CONTROLLER, MACHINE_CONTROLLER_MANAGER, eventually};
-
-use crate::stage::{READ, SOON, Stage, V1, V2, ami};
+use test_support::image_objects::{READ, SOON, Stage, V1, V2, ami};
 
 #[tokio::test]
 async fn a_first_resolution_stays_and_an_upgrade_is_announced() -> Result<()> {

@@ -1,26 +1,19 @@
 //! AWSMachineTemplates that opt in, by the definitions that Cluster API's provider for AWS installs. Its webhook is not there:
 //! what that would refuse, this test does not show.
 
-use std::path::Path;
-use std::process::Command;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use gardener_extension_worker::api::capa::AwsMachineTemplate;
 use gardener_extension_worker::api::image_objects::ImageSelection;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use serde_json::{Value, json};
+use serde_json::json;
 use test_support::cluster::{CONTROLLER, eventually, free_ports};
 use test_support::http;
-
-use crate::stage::{SOON, Stage, V1, V2, ami, served};
-
-const DEFINITION: &str = "config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml";
+use test_support::image_objects::{SOON, Stage, V1, V2, ami, template};
 
 #[tokio::test]
 async fn a_template_that_opts_in_gets_one_image_per_version() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.define(&definition()?).await?;
-    served::<AwsMachineTemplate>(&stage.client).await?;
+    stage.define_templates().await?;
     let namespace = stage.control_plane.namespace("capi").await?;
     let templates = templates(&stage, &namespace);
     let opted_in =
@@ -60,13 +53,6 @@ fn templates(stage: &Stage, namespace: &str) -> Api<DynamicObject> {
     Api::namespaced_with(stage.client.clone(), namespace, &ApiResource::erase::<AwsMachineTemplate>(&()))
 }
 
-fn template(name: &str, labels: Value) -> DynamicObject {
-    let machine = json!({"instanceType": "m5.large", "imageLookupBaseOS": "ubuntu-24.04"});
-    let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSMachineTemplate",
-        "metadata": {"name": name, "labels": labels}, "spec": {"template": {"spec": machine}}});
-    serde_json::from_value(object).unwrap()
-}
-
 async fn labelled(templates: &Api<DynamicObject>, name: &str, expected: &[&str]) -> Result<()> {
     eventually(SOON, &format!("the labels of {name} are {expected:?}"), async || {
         let labels = templates.get(name).await?.metadata.labels.unwrap_or_default();
@@ -88,19 +74,4 @@ async fn upgrade(stage: &Stage, namespace: &str, expected: &str) -> Result<()> {
         Ok(())
     })
     .await
-}
-
-/// The definition in the Go module that test/control-plane/cluster-api-provider-aws pins.
-fn definition() -> Result<String> {
-    let output = Command::new("go")
-        .args(["mod", "download", "-json", "sigs.k8s.io/cluster-api-provider-aws/v2"])
-        .current_dir(test_support::repository().join("test/control-plane/cluster-api-provider-aws"))
-        .env("GOWORK", "off")
-        .output()
-        .context("starting go")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    let module: Value = serde_json::from_slice(&output.stdout)?;
-    let folder = module["Dir"].as_str().context("go names no folder")?;
-    let text = std::fs::read_to_string(Path::new(folder).join(DEFINITION))?;
-    Ok(text.trim_start_matches("---\n").to_owned())
 }

@@ -1,10 +1,14 @@
 //! Objects for images: what lookups make of sources, and which image consumers use; the proposal's rows for objects.
 
+use std::sync::Arc;
+
 use gardener_extension_worker::api::capa::AwsMachineTemplate;
 use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
 use gardener_extension_worker::images::objects::Objects;
 use gardener_extension_worker::images::objects::discovery::Sources;
-use gardener_extension_worker::images::objects::write::Write;
+use gardener_extension_worker::images::objects::image::ImageObject;
+use gardener_extension_worker::images::objects::write::{ImageEvent, Write};
+use gardener_extension_worker::images::shared::Shared;
 use serde_json::{Value, json};
 
 use crate::amis::{OURS, ami, at, catalogue, with};
@@ -12,24 +16,46 @@ use crate::amis::{OURS, ami, at, catalogue, with};
 const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
 const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
 
-/// A cluster without an API server: what is written is there.
+/// A cluster without an API server: what is written is there, and what was published.
 #[derive(Default)]
-struct Cluster(Objects);
+struct Cluster(Written, Vec<ImageEvent>);
+
+/// The objects as an API server has them.
+#[derive(Default)]
+struct Written {
+    images: Vec<MachineImage>,
+    lookups: Vec<ImageLookup>,
+    selections: Vec<ImageSelection>,
+    templates: Vec<AwsMachineTemplate>,
+}
+
+impl Written {
+    /// As the controllers know them.
+    fn objects(&self) -> Objects {
+        let mut shared = Shared::default();
+        Objects {
+            images: self.images.iter().map(|image| Arc::new(ImageObject::new(image, &mut shared))).collect(),
+            lookups: self.lookups.iter().cloned().map(Arc::new).collect(),
+            selections: self.selections.iter().cloned().map(Arc::new).collect(),
+            templates: self.templates.iter().cloned().map(Arc::new).collect(),
+        }
+    }
+}
 
 impl Cluster {
     fn with_lookup() -> Self {
         let spec = json!({"provider": "aws", "imagePrefix": "capa-ami", "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*",
             "os": ["ubuntu-24.04"], "arch": ["amd64"], "versions": ">=1.33, <1.36", "owners": [OURS]});
         let lookup = serde_json::from_value(json!({"metadata": {"name": "capi"}, "spec": spec})).unwrap();
-        Self(Objects { lookups: vec![lookup], ..Objects::default() })
+        Self(Written { lookups: vec![lookup], ..Written::default() }, Vec::new())
     }
 
     /// Decides and writes until nothing differs. Returns how many rounds wrote something.
     fn settle(&mut self, sources: Sources<'_>) -> usize {
         for rounds in 0..10 {
-            let mut writes = self.0.images_to_write(sources, at("2026-11-22"));
+            let mut writes = self.0.objects().images_to_write(sources, at("2026-11-22"));
             if writes.is_empty() {
-                writes = self.0.selections_to_write(at("2026-11-22")).0;
+                writes = self.0.objects().selections_to_write(at("2026-11-22")).0;
             }
             if writes.is_empty() {
                 return rounds;
@@ -44,15 +70,20 @@ impl Cluster {
     }
 
     fn write(&mut self, write: Write) {
-        let Objects { images, lookups, selections, templates } = &mut self.0;
+        let Written { images, lookups, selections, templates } = &mut self.0;
         match write {
-            Write::CreateImage(image) => images.push(image),
-            Write::ReplaceImage(new) => put(images, new, |image| &image.metadata),
-            Write::DeleteImage(gone) => images.retain(|image| image.metadata.name != gone.metadata.name),
-            Write::LookupStatus(new) => put(lookups, new, |lookup| &lookup.metadata),
+            Write::CreateImage(image) => images.push(image.object().unwrap()),
+            Write::ReplaceImage(new) => put(images, new.object().unwrap(), |image| &image.metadata),
+            Write::DeleteImage(gone) => images.retain(|image| image.metadata.name.as_deref() != Some(&gone.name)),
+            Write::LookupStatus(new, event) => {
+                self.1.extend(event);
+                put(lookups, new, |lookup| &lookup.metadata);
+            }
             Write::CreateSelection(selection) => selections.push(selection),
-            Write::ReplaceSelection(new) | Write::SelectionStatus(new) => {
-                put(selections, new, |selection| &selection.metadata)
+            Write::ReplaceSelection(new) => put(selections, new, |selection| &selection.metadata),
+            Write::SelectionStatus(new, event) => {
+                self.1.extend(event);
+                put(selections, new, |selection| &selection.metadata);
             }
             Write::TemplateLabels(new, labels) => {
                 let mut new = *new;
@@ -128,7 +159,7 @@ fn label<'a>(image: &'a MachineImage, name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn a_lookup_makes_an_object_for_each_image_and_moves_latest() {
+fn a_lookup_creates_an_object_for_each_image_and_labels_the_newest_latest() {
     let mut cluster = Cluster::with_lookup();
     cluster.listed(&[ami("1", V1, "2026-09-22")]);
     assert_eq!(cluster.images(), ["1*"]);
@@ -142,6 +173,74 @@ fn a_lookup_makes_an_object_for_each_image_and_moves_latest() {
     // One that can't be used any more stays, and is the newest no longer.
     cluster.listed(&[ami("1", V1, "2026-09-22"), with(ami("2", V2, "2026-11-18"), json!({"State": "pending"}))]);
     assert_eq!(cluster.images(), ["1*", "2"]);
+}
+
+#[test]
+fn a_lookup_finds_images_by_fields_filters_facts_owners_and_versions() {
+    let mut cluster = Cluster::with_lookup();
+    let spec = json!({"provider": "aws", "image": "ubuntu", "imagePrefix": "capa-ami",
+        "lookupFormat": "-{{.OS}}-{{.bootType}}-?{{.K8sVersion}}-*", "os": ["ubuntu-24.04", "ubuntu-22.04"], "arch": ["amd64", "arm64"],
+        "customFields": [{"name": "bootType", "validValues": ["UEFI", "BIOS"]}], "versions": ">=1.34, <1.35", "owners": [OURS],
+        "filters": [{"name": "tag:channel", "values": ["stable"]}], "facts": ["bootMode"]});
+    cluster.0.lookups[0].spec = serde_json::from_value(spec).unwrap();
+    let stable = json!({"BootMode": "uefi", "Tags": [{"Key": "channel", "Value": "stable"}]});
+    let image = |id: &str, name: &str, members: Value| {
+        with(with(ami(id, &format!("capa-ami-{name}-1"), "2026-09-22"), stable.clone()), members)
+    };
+    cluster.listed(&[
+        image("1", "ubuntu-24.04-UEFI-v1.34.2", json!({})),
+        image("2", "ubuntu-24.04-UEFI-1.34.2", json!({"Architecture": "arm64"})),
+        image("3", "ubuntu-22.04-BIOS-v1.34.2", json!({"BootMode": "legacy-bios"})),
+        image("4", "ubuntu-24.04-UEFI-v1.34.2", json!({"Tags": []})),
+        image("5", "ubuntu-24.04-UEFI-v1.35.0", json!({})),
+        image("6", "ubuntu-24.04-UEFI-v1.34.2", json!({"OwnerId": "999999999999"})),
+        image("7", "ubuntu-24.04-PXE-v1.34.2", json!({})),
+    ]);
+    assert_eq!(cluster.images(), ["1*", "2*", "3*"]);
+    let facts =
+        json!({"architecture": ["amd64"], "bootMode": ["legacy-bios"], "bootType": ["BIOS"], "os": ["ubuntu-22.04"]});
+    assert_eq!(json!(cluster.0.images[2].spec.facts), facts);
+    assert_eq!(label(&cluster.0.images[2], "boot-mode"), Some("legacy-bios"));
+}
+
+#[test]
+fn each_error_of_a_lookup_and_each_upgrade_is_published_once() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert_eq!(cluster.1, []);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
+    cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early"));
+    assert!(cluster.lookup().status.failing_since.is_some());
+    let since = cluster.lookup().status.failing_since.clone();
+    cluster.settle(Sources::Unknown("amis.json: line 4: it ends too early"));
+    assert_eq!(cluster.lookup().status.failing_since, since);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
+    assert_eq!(cluster.lookup().status.failing_since, None);
+    let published: Vec<String> = cluster.1.iter().map(|event| format!("{event:?}")).collect();
+    assert!(published[0].contains("UpgradeAvailable") && published[0].contains("ami-00000002"), "{published:?}");
+    assert!(published[1].contains("line 3") && published[2].contains("line 4"), "{published:?}");
+    assert_eq!(published.len(), 3);
+}
+
+#[test]
+fn images_are_counted_by_state() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.select(json!({}));
+    cluster.make("bad", json!({}));
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    let old = json!({"DeprecationTime": "2026-11-01T00:00:00.000Z"});
+    let pending = json!({"State": "pending"});
+    cluster.listed(&[ami("2", V2, "2026-11-18"), ami("3", V1, "2026-09-22"), ami("4", V1, "2026-09-22")]);
+    cluster.listed(&[
+        ami("2", V2, "2026-11-18"),
+        with(ami("3", V1, "2026-09-22"), old),
+        with(ami("4", V1, "2026-09-22"), pending),
+    ]);
+    let numbers = cluster.0.objects().numbers(at("2026-11-22"));
+    let counts = numbers.images.map(|(state, count)| format!("{} {count}", state.as_str()));
+    assert_eq!(counts, ["available 1", "deprecated 1", "unavailable 1", "gone 1", "invalid 1"]);
+    assert_eq!((numbers.upgrades, numbers.lookups), (1, vec![("capi".to_owned(), None)]));
 }
 
 #[test]
@@ -197,7 +296,7 @@ fn a_source_with_a_mistake_deletes_nothing() {
 }
 
 #[test]
-fn images_of_a_deleted_lookup_go() {
+fn images_of_a_deleted_lookup_are_deleted() {
     let mut cluster = Cluster::with_lookup();
     let amis = [ami("1", V1, "2026-09-22")];
     cluster.listed(&amis);
@@ -273,7 +372,22 @@ fn question_the_same_flavor_in_two_accounts_is_told_apart_by_owner() {
 }
 
 #[test]
-fn a_selection_that_finds_nothing_says_so() {
+fn question_objects_are_created_when_an_image_is_found_not_when_it_is_used() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert_eq!((cluster.images(), cluster.0.selections.len()), (vec!["1*".to_owned()], 0));
+}
+
+#[test]
+fn question_an_image_that_was_copied_later_with_an_older_date_is_found() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", "capa-ami-ubuntu-24.04-v1.33.6-1", "2025-01-01")]);
+    assert_eq!(cluster.images(), ["1*", "2*"]);
+}
+
+#[test]
+fn a_selection_without_image_is_not_resolved() {
     let mut cluster = Cluster::with_lookup();
     cluster.select(json!({"architecture": "arm64"}));
     cluster.listed(&[ami("1", V1, "2026-09-22")]);
@@ -334,12 +448,12 @@ fn templates_that_did_not_opt_in_or_have_an_image_are_left_alone() {
 }
 
 #[test]
-fn an_image_that_can_not_be_read_is_said_and_left_alone() {
+fn an_invalid_image_is_reported_and_not_changed() {
     let mut cluster = Cluster::with_lookup();
     cluster.make("bad", json!({"created": "yesterday"}));
     cluster.listed(&[ami("1", V1, "2026-09-22")]);
     assert_eq!(cluster.images(), ["1*", "bad"]);
-    let problems = cluster.0.selections_to_write(at("2026-11-22")).1;
+    let problems = cluster.0.objects().selections_to_write(at("2026-11-22")).1;
     assert_eq!(
         problems,
         ["MachineImage bad: spec.reference: this is no ami: ami-… with 8 to 17 hexadecimal digits is expected"]
@@ -347,10 +461,10 @@ fn an_image_that_can_not_be_read_is_said_and_left_alone() {
 }
 
 #[test]
-fn what_a_template_lacks_is_said() {
+fn a_template_reports_its_missing_label() {
     let mut cluster = Cluster::with_lookup();
     cluster.template(json!({"images.gardener-extension-worker/lookup": "capi"}));
-    let problem = |cluster: &Cluster| cluster.0.selections_to_write(at("2026-11-22")).1.concat();
+    let problem = |cluster: &Cluster| cluster.0.objects().selections_to_write(at("2026-11-22")).1.concat();
     assert_eq!(problem(&cluster), "AWSMachineTemplate default/nodes: it needs the label topology.kubernetes.io/region");
     cluster.0.templates[0]
         .metadata

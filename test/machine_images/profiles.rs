@@ -174,7 +174,7 @@ fn two_builds_for_the_same_machines_need_a_word() {
     let mut lock = lock(&release("2002.1"));
     let twice: Vec<_> = lock.images.clone().into_iter().collect();
     for (mut key, image) in twice {
-        key.flavor.insert("variant".to_owned(), vec!["other".to_owned()]);
+        std::sync::Arc::make_mut(&mut key.flavor).0.insert("variant".to_owned(), vec!["other".to_owned()]);
         lock.images.insert(key, image);
     }
     for name in PROFILES {

@@ -9,6 +9,7 @@
 //! election     one of two leads; a leader that was suspended writes nothing
 //! takeover     what the Go extension has left: compared by a dry run and by `takeover check`, then taken over
 //! traces       what a collector of OpenTelemetry gets
+//! nodes        with --health-check, nodes are counted at the API servers of shoots
 //! many         a seed with thousands of Workers
 //! departures   a Worker that is gone leaves no metrics
 //! operations   health, readiness, metrics, log level, heartbeat, configuration
@@ -20,6 +21,7 @@ mod controller;
 mod departures;
 mod election;
 mod many;
+mod nodes;
 mod operations;
 mod slots;
 mod stalls;

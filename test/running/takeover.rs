@@ -197,13 +197,13 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     let before = shoot.get(Kind::Worker, WORKER).await?;
     let ours = Controller::start(&control_plane, "ours", CONTROLLER, |program| program)?;
     ours.ready("ready\n").await?;
-    looked_at(&control_plane).await?;
+    all_workers_are_known(&control_plane).await?;
     ensure!(shoot.get(Kind::Worker, WORKER).await? == before, "the Worker is written before anything is asked");
     taken_over(&shoot).await?;
     ours.process.stop(Duration::from_secs(10)).await?;
     // The Go extension would write what it has written before: nothing of that has changed.
     ensure!(substance(&shoot).await? == left, "something was written anew");
-    what_can_not_be_read_is_told_and_stops_no_other(&control_plane, &shoot, &kubeconfig).await?;
+    an_unreadable_object_is_reported_and_stops_no_other(&control_plane, &shoot, &kubeconfig).await?;
     control_plane.stop().await
 }
 
@@ -221,8 +221,8 @@ async fn one_summary_and_no_line_of_a_worker_that_is_the_same(shadow: &Controlle
     Ok(())
 }
 
-/// Waits until the controller has looked at all Workers that were there: until it has answered for a later one.
-async fn looked_at(control_plane: &ControlPlane) -> Result<()> {
+/// Waits until the controller knows all Workers that were there: until it has answered a later one.
+async fn all_workers_are_known(control_plane: &ControlPlane) -> Result<()> {
     let later = Shoot::new(control_plane, "later").await?;
     later.create(|_| {}).await?;
     eventually(SOON, "a later Worker is answered", async || {
@@ -236,7 +236,7 @@ async fn looked_at(control_plane: &ControlPlane) -> Result<()> {
 }
 
 /// Durations are plain text to the resource definitions, so the API server lets these through.
-async fn what_can_not_be_read_is_told_and_stops_no_other(
+async fn an_unreadable_object_is_reported_and_stops_no_other(
     control_plane: &ControlPlane,
     shoot: &Shoot,
     kubeconfig: &Path,

@@ -23,7 +23,7 @@ pub struct CapabilityDefinition {
 ///
 /// A missing name means "every value of the definition", an empty list means "none" (docs/contract.md#capabilities), so
 /// both survive a round trip. A `null` in place of the map or of a list is read as empty, like Go does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Capabilities(pub BTreeMap<String, Vec<String>>);
 

@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
         let profiles: Vec<Value> = all.iter().map(|(source, filled)| document(source, filled)).collect();
         print(&json(&json!({"schema": "images-fill/v1", "profiles": profiles}))?)?;
     } else {
-        all.iter().for_each(|(source, filled)| say(source, filled));
+        all.iter().for_each(|(source, filled)| report(source, filled));
         let texts = all.iter().map(|(_, filled)| yaml(&filled.profile)).collect::<anyhow::Result<Vec<_>>>()?;
         print(&texts.join("---\n"))?;
     }
@@ -116,7 +116,7 @@ fn document(source: &str, filled: &Filled) -> Value {
 }
 
 /// Says what was filled in, and what is missing.
-fn say(source: &str, filled: &Filled) {
+fn report(source: &str, filled: &Filled) {
     complain(&format!("{source}: {}", text(&filled.diff, width()).trim_end()));
     for (flavor, regions) in &filled.missing {
         complain(&format!("{source}: {flavor} has no image in {}", some(regions, NAMED)));

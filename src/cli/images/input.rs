@@ -1,7 +1,5 @@
 //! Listings, lookups, locks and CloudProfiles from files.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -21,10 +19,8 @@ use crate::images::lock_file;
 use crate::images::lookup::{Filter, Lookup};
 use crate::images::resolution::{Policy, Resolved, resolve};
 use crate::images::source_path::SourcePath;
-use crate::images::sources::{Listing, read};
-
-/// Largest file that is read: every image of a large public cloud fits.
-const MOST_BYTES: u64 = 256 << 20;
+use crate::images::sources::{Listing, MOST_BYTES, read};
+use crate::process::bounded_file::text_of_at_most;
 
 /// Which images there are, and which may be used.
 #[derive(Debug, Args)]
@@ -141,35 +137,7 @@ pub(super) fn lookups(paths: &[PathBuf]) -> anyhow::Result<Vec<Lookup>> {
 
 /// The documents of a file.
 pub(super) fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
-    yaml::documents(&text(path)?).with_context(|| path.display().to_string())
-}
-
-/// The text of a file, unless it is too large: that is told by its size where it has one, else while it is read.
-fn text(path: &Path) -> anyhow::Result<String> {
-    let name = || path.display().to_string();
-    let is_stdin = path.as_os_str() == "-";
-    let size = if is_stdin { 0 } else { std::fs::metadata(path).map_or(0, |metadata| metadata.len()) };
-    ensure!(
-        size <= MOST_BYTES,
-        "{}: {} MiB are more than the {} MiB that are read of a file",
-        name(),
-        size >> 20,
-        MOST_BYTES >> 20
-    );
-    let mut text = String::new();
-    let read = if is_stdin {
-        std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text)
-    } else {
-        File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text))
-    };
-    read.with_context(|| format!("{}: can't be read", name()))?;
-    ensure!(
-        text.len() as u64 <= MOST_BYTES,
-        "{}: more than the {} MiB that are read of a file",
-        name(),
-        MOST_BYTES >> 20
-    );
-    Ok(text)
+    yaml::documents(&text_of_at_most(path, MOST_BYTES)?).with_context(|| path.display().to_string())
 }
 
 /// A lock; the one that does not exist yet is empty where that is allowed.
@@ -197,7 +165,7 @@ pub(super) fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<ProfileFile>> {
     let mut found = Vec::new();
     for file in files(paths)? {
         let source = file.path.display().to_string();
-        let text = text(&file.path)?;
+        let text = text_of_at_most(&file.path, MOST_BYTES)?;
         let documents = yaml::documents(&text).with_context(|| source.clone())?;
         let places = places(&text);
         let profiles = placed(documents, &places).filter(|(object, _)| object["kind"] == "CloudProfile");

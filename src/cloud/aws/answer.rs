@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::api::bounded_text::beginning;
 
-/// Most characters of an error that are told.
+/// Most characters of an error in a message.
 const MOST_OF_ERROR: usize = 300;
 
 /// A page of images.

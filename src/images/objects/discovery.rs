@@ -1,19 +1,22 @@
 //! From what lookups find in the sources to the objects that there should be: new ones are made, known ones follow the sources,
 //! hand-made ones are enriched, the newest of each flavor is marked, and what is gone and unused is deleted.
 
+use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::image::{GONE, Place, labels, made_by, object_name, place, record, spec};
-use super::write::Write;
-use crate::api::image_objects::{ImageLookup, ImageLookupStatus, MachineImage, MachineImageSpec};
+use super::image::{GONE, ImageObject, ImageToWrite, Place, object_name, place};
+use super::write::{ImageEvent, Write};
+use crate::api::image_objects::{ImageLookup, ImageLookupStatus};
 use crate::images::catalogue::{Catalogue, merge};
 use crate::images::lookup::Lookup;
 use crate::images::record::{ImageRecord, ImageState, Release, text};
 use crate::images::resolution::{FlavorKey, Policy, Rejection, lookup_matches, ranked_for};
+use crate::images::shared::Shared;
 
 /// Most errors in the status of a lookup.
 const MOST_ERRORS: usize = 10;
@@ -27,6 +30,18 @@ pub enum Sources<'a> {
     Listed(&'a Catalogue),
     /// It is not known, and why: nothing is made or deleted.
     Unknown(&'a str),
+}
+
+/// What clouds have answered, by the names of the lookups that ask them.
+pub type Answers = BTreeMap<String, Arc<Result<Catalogue, String>>>;
+
+impl<'a> From<&'a Result<Catalogue, String>> for Sources<'a> {
+    fn from(read: &'a Result<Catalogue, String>) -> Self {
+        match read {
+            Ok(catalogue) => Self::Listed(catalogue),
+            Err(reason) => Self::Unknown(reason),
+        }
+    }
 }
 
 impl<'a> Sources<'a> {
@@ -43,6 +58,19 @@ impl<'a> Sources<'a> {
 struct Found<'a> {
     images: BTreeMap<String, FoundImage<'a>>,
     errors: Vec<String>,
+    source: SourceState,
+}
+
+/// What is known of the source of a lookup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SourceState {
+    /// Its cloud has not answered yet: nothing is said about the lookup.
+    #[default]
+    Pending,
+    /// It can't be read.
+    Unknown,
+    /// It lists images.
+    Listed,
 }
 
 struct FoundImage<'a> {
@@ -53,17 +81,19 @@ struct FoundImage<'a> {
 
 impl FoundImage<'_> {
     /// The image as the lookup means it: with its version, and the values of custom fields.
-    fn record(&self) -> ImageRecord {
+    fn record(&self, shared: &mut Shared) -> ImageRecord {
         let mut record = self.image.clone();
-        record.facts.0.extend(self.key.flavor.clone());
-        record.release = Some(Release { image: self.key.image.clone(), version: self.key.version.clone() });
+        Arc::make_mut(&mut record.facts).0.extend(self.key.flavor.0.clone());
+        let release = Release { image: self.key.image.clone(), version: self.key.version.clone() };
+        record.release = Some(Arc::new(release));
+        shared.share(&mut record);
         record
     }
 }
 
 impl Found<'_> {
-    fn nothing(error: &str) -> Self {
-        Self { images: BTreeMap::new(), errors: vec![text(error)] }
+    fn nothing(error: &str, source: SourceState) -> Self {
+        Self { images: BTreeMap::new(), errors: vec![text(error)], source }
     }
 
     /// Whether what it does not find is gone. A lookup, or a source, with a mistake in it deletes nothing.
@@ -74,51 +104,79 @@ impl Found<'_> {
 
 /// An object as it should be.
 struct Wanted<'a> {
-    record: ImageRecord,
+    record: Cow<'a, ImageRecord>,
     lookup: Option<&'a str>,
-    existing: Option<&'a MachineImage>,
+    existing: Option<&'a Arc<ImageObject>>,
+}
+
+impl<'a> Wanted<'a> {
+    /// A record that is the known one need not be kept twice.
+    fn known_or(known: &'a ImageRecord, record: ImageRecord) -> Cow<'a, ImageRecord> {
+        if record == *known { Cow::Borrowed(known) } else { Cow::Owned(record) }
+    }
 }
 
 /// What is to be written of images and lookups. `used` are the names of images that somebody uses.
 #[must_use]
 pub fn discover(
-    images: &[MachineImage],
-    lookups: &[ImageLookup],
-    sources: Sources<'_>,
-    used: &BTreeSet<String>,
+    images: &[Arc<ImageObject>],
+    lookups: &[Arc<ImageLookup>],
+    (files, answers): (Sources<'_>, &Answers),
+    used: &BTreeSet<&str>,
     now: Timestamp,
 ) -> Vec<Write> {
     let policy = Policy { now, owners: Vec::new(), filters: Vec::new() };
-    let mut by_name: Vec<&ImageRecord> =
-        sources.catalogue().map(Catalogue::images).unwrap_or_default().iter().collect();
-    by_name.retain(|image| image.release.is_none());
-    by_name.sort_by(|a, b| a.name.cmp(&b.name));
-    let found = lookups.iter().map(|lookup| (name_of(&lookup.metadata), find(lookup, sources, &by_name, &policy)));
+    let of_files = by_name(files);
+    let found = lookups.iter().map(|lookup| {
+        let name = name_of(&lookup.metadata);
+        let found = match (&lookup.spec.ec2, answers.get(name)) {
+            (None, _) => find(lookup, files, &of_files, &policy),
+            (Some(_), None) => Found::default(),
+            (Some(_), Some(answer)) => {
+                let answer = Sources::from(&**answer);
+                find(lookup, answer, &by_name(answer), &policy)
+            }
+        };
+        (name, found)
+    });
     let found: BTreeMap<&str, Found<'_>> = found.collect();
+    let answered = answers.values().map(|answer| Sources::from(&**answer));
+    let catalogues: Vec<&Catalogue> = [files].into_iter().chain(answered).filter_map(Sources::catalogue).collect();
     let mut writes = Vec::new();
-    let mut wanted = BTreeMap::new();
+    let (mut wanted, mut shared) = (BTreeMap::new(), Shared::default());
+    let mut unreadable = BTreeSet::new();
     for image in images {
         // What can't be read stays as it is: somebody has to mend it.
-        let Ok(known) = record(&image.spec) else { continue };
-        let (lookup, record) = match made_by(image) {
+        let Ok(known) = &image.record else {
+            unreadable.insert(image.name.as_str());
+            continue;
+        };
+        let (lookup, record) = match image.lookup.as_deref() {
             // A finalizer of somebody holds it.
-            lookup if image.metadata.deletion_timestamp.is_some() => (lookup, Some(known)),
-            None => (None, Some(enriched(known, sources))),
-            Some(lookup) => followed(image, lookup, known, &found, used),
+            lookup if image.is_being_deleted => (lookup, Some(Cow::Borrowed(known))),
+            None => (None, Some(enriched(known, &catalogues))),
+            Some(lookup) => followed(&image.name, lookup, known, &found, used, &mut shared),
         };
         match record {
-            Some(record) => {
-                wanted.insert(name_of(&image.metadata).to_owned(), Wanted { record, lookup, existing: Some(image) });
-            }
-            None => writes.push(Write::DeleteImage(image.clone())),
+            Some(record) => drop(wanted.insert(image.name.as_str(), Wanted { record, lookup, existing: Some(image) })),
+            None => writes.push(Write::DeleteImage(Arc::clone(image))),
         }
     }
-    add_new(&mut wanted, &found);
-    writes.extend(changes(wanted, &policy));
-    writes.extend(
-        lookups.iter().filter_map(|lookup| status(lookup, found.get(name_of(&lookup.metadata))?, sources, now)),
-    );
+    for (name, lookup, image) in new_images(&wanted, &unreadable, &found) {
+        let record = Cow::Owned(image.record(&mut shared));
+        wanted.entry(name).or_insert(Wanted { record, lookup: Some(lookup), existing: None });
+    }
+    writes.extend(changes(&wanted, &policy));
+    writes.extend(lookups.iter().filter_map(|lookup| status(lookup, found.get(name_of(&lookup.metadata))?, now)));
     writes
+}
+
+/// The images that a lookup can find by name, sorted.
+fn by_name(sources: Sources<'_>) -> Vec<&ImageRecord> {
+    let mut images: Vec<&ImageRecord> = sources.catalogue().map(Catalogue::images).unwrap_or_default().iter().collect();
+    images.retain(|image| image.release.is_none());
+    images.sort_by(|a, b| a.name.cmp(&b.name));
+    images
 }
 
 fn name_of(metadata: &ObjectMeta) -> &str {
@@ -128,13 +186,13 @@ fn name_of(metadata: &ObjectMeta) -> &str {
 /// What a lookup finds in the sources.
 fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageRecord], policy: &Policy) -> Found<'a> {
     if let Sources::Unknown(reason) = sources {
-        return Found::nothing(reason);
+        return Found::nothing(reason, SourceState::Unknown);
     }
     let known = match Lookup::new(name_of(&lookup.metadata), lookup.spec.clone()) {
         Ok(known) => known,
-        Err(error) => return Found::nothing(&error.to_string()),
+        Err(error) => return Found::nothing(&error.to_string(), SourceState::Listed),
     };
-    let mut found = Found::default();
+    let mut found = Found { source: SourceState::Listed, ..Found::default() };
     let mut matches = lookup_matches(&known, by_name, policy);
     matches.sort_by(|(a, of_a, _), (b, of_b, _)| (a, &of_a.reference).cmp(&(b, &of_b.reference)));
     for (key, image, reason) in matches {
@@ -162,63 +220,68 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
 }
 
 /// A hand-made image with what the sources know of it.
-fn enriched(mut known: ImageRecord, sources: Sources<'_>) -> ImageRecord {
-    let catalogue = sources.catalogue();
-    let listed = catalogue
-        .and_then(|catalogue| catalogue.find(known.provider, &known.realm, known.region.as_deref(), &known.reference));
-    if let Some(listed) = listed {
-        merge(&mut known, listed.clone());
-    }
-    known
+fn enriched<'a>(known: &'a ImageRecord, catalogues: &[&Catalogue]) -> Cow<'a, ImageRecord> {
+    let listed = catalogues
+        .iter()
+        .find_map(|catalogue| catalogue.find(known.provider, &known.realm, known.region.as_deref(), &known.reference));
+    let Some(listed) = listed else { return Cow::Borrowed(known) };
+    let mut merged = known.clone();
+    merge(&mut merged, listed);
+    Wanted::known_or(known, merged)
 }
 
 /// An image that a lookup has made, as the sources know it now, with the lookup that finds it; nothing if it has to go.
 fn followed<'a>(
-    image: &'a MachineImage,
+    name: &str,
     lookup: &'a str,
-    mut known: ImageRecord,
+    known: &'a ImageRecord,
     found: &BTreeMap<&'a str, Found<'_>>,
-    used: &BTreeSet<String>,
-) -> (Option<&'a str>, Option<ImageRecord>) {
-    let name = name_of(&image.metadata);
+    used: &BTreeSet<&str>,
+    shared: &mut Shared,
+) -> (Option<&'a str>, Option<Cow<'a, ImageRecord>>) {
     let own = found.get_key_value(lookup);
     let finds = |(_, found): &(&&'a str, &Found<'_>)| found.images.contains_key(name);
     if let Some((finder, by)) = own.into_iter().chain(found).find(finds) {
-        return (Some(finder), by.images.get(name).map(FoundImage::record));
+        let record = by.images.get(name).map(|image| image.record(shared));
+        return (Some(finder), record.map(|record| Wanted::known_or(known, record)));
     }
     // Without its lookup an image stays only where it is used.
     let is_gone = own.is_none_or(|(_, found)| found.is_complete());
     if is_gone && !used.contains(name) {
         return (None, None);
     }
-    if is_gone {
-        known.state = ImageState::Unavailable(GONE.to_owned());
-    }
-    (Some(lookup), Some(known))
+    let state = if is_gone { ImageState::Unavailable(GONE.to_owned()) } else { known.state.clone() };
+    (Some(lookup), Some(Wanted::known_or(known, ImageRecord { state, ..known.clone() })))
 }
 
-/// Adds what is found for the first time, unless somebody has made an object for it.
-fn add_new<'a>(wanted: &mut BTreeMap<String, Wanted<'a>>, found: &BTreeMap<&'a str, Found<'_>>) {
-    let known: BTreeSet<Place> = wanted.values().map(|wanted| place(&wanted.record)).collect();
+/// What is found for the first time, unless somebody has made an object for it: names, lookups and images.
+fn new_images<'a, 'f>(
+    wanted: &BTreeMap<&'f str, Wanted<'_>>,
+    unreadable: &BTreeSet<&str>,
+    found: &'f BTreeMap<&'a str, Found<'f>>,
+) -> Vec<(&'f str, &'a str, &'f FoundImage<'f>)> {
+    let known: BTreeSet<Place<'_>> = wanted.values().map(|wanted| place(&wanted.record)).collect();
+    let mut new = Vec::new();
     for (lookup, found) in found {
-        for (name, image) in &found.images {
-            if image.is_usable && !known.contains(&place(image.image)) && !wanted.contains_key(name) {
-                let new = Wanted { record: image.record(), lookup: Some(lookup), existing: None };
-                wanted.insert(name.clone(), new);
-            }
-        }
+        new.extend(found.images.iter().filter_map(|(name, image)| {
+            let is_known = known.contains(&place(image.image))
+                || wanted.contains_key(name.as_str())
+                || unreadable.contains(name.as_str());
+            (image.is_usable && !is_known).then_some((name.as_str(), *lookup, image))
+        }));
     }
+    new
 }
 
 /// The images that are the newest of their flavors.
-fn newest(wanted: &BTreeMap<String, Wanted<'_>>, policy: &Policy) -> BTreeSet<Place> {
+fn newest<'w>(wanted: &'w BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> BTreeSet<Place<'w>> {
     let mut flavors: BTreeMap<_, Vec<&ImageRecord>> = BTreeMap::new();
     for Wanted { record, .. } in wanted.values() {
         let release = record.release.as_ref().map(|release| (&release.image, &release.version));
-        let flavor = (record.provider, &record.realm, &record.region, release, &record.facts.0);
+        let flavor = (record.provider, &record.realm, &record.region, release, &record.facts);
         flavors.entry(flavor).or_default().push(record);
     }
-    let ranked = |images: &Vec<&ImageRecord>| {
+    let ranked = |images: &Vec<&'w ImageRecord>| {
         let resolved = ranked_for(key_of(images.first()?)?, images, policy);
         resolved.chosen().map(place)
     };
@@ -227,50 +290,63 @@ fn newest(wanted: &BTreeMap<String, Wanted<'_>>, policy: &Policy) -> BTreeSet<Pl
 
 /// The flavor of an image that says itself what it is.
 fn key_of(record: &ImageRecord) -> Option<FlavorKey> {
-    let release = record.release.clone()?;
+    let release = record.release.as_ref()?;
     Some(FlavorKey {
         provider: record.provider,
         realm: record.realm.clone(),
-        image: release.image,
-        version: release.version,
-        flavor: record.facts.0.clone(),
+        image: release.image.clone(),
+        version: release.version.clone(),
+        flavor: Arc::clone(&record.facts),
         region: record.region.clone(),
     })
 }
 
-fn changes(wanted: BTreeMap<String, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
-    let newest = newest(&wanted, policy);
-    let change = |(name, wanted): (String, Wanted<'_>)| {
-        let Wanted { record, lookup, existing } = wanted;
-        let metadata = existing.map(|image| image.metadata.clone());
-        let mut metadata = metadata.unwrap_or_else(|| ObjectMeta { name: Some(name), ..ObjectMeta::default() });
-        let known = metadata.labels.get_or_insert_default();
-        for (label, value) in labels(&record, newest.contains(&place(&record)), lookup) {
-            match value {
-                Some(value) => known.insert(label, value),
-                None => known.remove(&label),
-            };
+fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
+    let newest = newest(wanted, policy);
+    let change = |(name, wanted): (&&str, &Wanted<'_>)| {
+        let is_latest = newest.contains(&place(&wanted.record));
+        let is_written = wanted.existing.is_some_and(|existing| {
+            existing.is_as_written
+                && existing.is_latest == is_latest
+                && existing.lookup.as_deref() == wanted.lookup
+                && existing.record.as_ref() == Ok(&*wanted.record)
+        });
+        if is_written {
+            return None;
         }
-        let spec: MachineImageSpec = spec(&record, record.release.as_ref()?);
-        let image = MachineImage { metadata, spec };
-        match existing {
+        let image = Box::new(ImageToWrite {
+            name: (*name).to_owned(),
+            record: (*wanted.record).clone(),
+            is_latest,
+            lookup: wanted.lookup.map(str::to_owned),
+            existing: wanted.existing.map(Arc::clone),
+        });
+        match wanted.existing {
             None => Some(Write::CreateImage(image)),
-            Some(existing) if *existing == image => None,
+            // Read again, a value may have another spelling.
+            Some(existing) if image.object().is_ok_and(|image| existing.object() == Ok(image)) => None,
             Some(_) => Some(Write::ReplaceImage(image)),
         }
     };
-    wanted.into_iter().filter_map(change).collect()
+    wanted.iter().filter_map(change).collect()
 }
 
-fn status(lookup: &ImageLookup, found: &Found<'_>, sources: Sources<'_>, now: Timestamp) -> Option<Write> {
+fn status(lookup: &ImageLookup, found: &Found<'_>, now: Timestamp) -> Option<Write> {
+    if found.source == SourceState::Pending {
+        return None;
+    }
     let before = &lookup.status;
     let mut after = ImageLookupStatus {
         observed_generation: lookup.metadata.generation.unwrap_or_default(),
         last_run: before.last_run.clone(),
         found: i64::try_from(found.images.values().filter(|image| image.is_usable).count()).unwrap_or(i64::MAX),
         errors: found.errors.clone(),
+        failing_since: before.failing_since.clone().filter(|_| !found.errors.is_empty()),
     };
-    let is_known = sources.catalogue().is_some();
+    if !found.errors.is_empty() && after.failing_since.is_none() {
+        after.failing_since = Some(now.to_string());
+    }
+    let is_known = found.source == SourceState::Listed;
     let last = before.last_run.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
     let is_old = last.is_none_or(|last| now.as_second() - last.as_second() >= RENEWAL_SECONDS);
     if after == *before && !(is_known && is_old) {
@@ -279,5 +355,7 @@ fn status(lookup: &ImageLookup, found: &Found<'_>, sources: Sources<'_>, now: Ti
     if is_known {
         after.last_run = Some(now.to_string());
     }
-    Some(Write::LookupStatus(ImageLookup { status: after, ..lookup.clone() }))
+    let is_news = !after.errors.is_empty() && after.errors != before.errors;
+    let event = is_news.then(|| ImageEvent::LookupFailed(after.errors.clone()));
+    Some(Write::LookupStatus(ImageLookup { status: after, ..lookup.clone() }, event))
 }

@@ -1,12 +1,18 @@
-//! A `MachineImage`, and the image that it describes: the same members as in a listing, so the same reader.
+//! A `MachineImage`, and the image that it describes: the same members as in a listing, so the same reader. There are
+//! thousands, so each is kept as what decisions need, with the rest packed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::api::gotext::json::decode_lenient;
 use crate::api::image_objects::{MachineImage, MachineImageSpec};
+use crate::api::packed_text::PackedText;
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, fact};
+use crate::images::shared::Shared;
 use crate::images::sources;
 
 /// What labels of ours begin with.
@@ -21,10 +27,112 @@ const LONGEST_LABEL: usize = 63;
 const DIGEST: usize = 20;
 
 /// Where an image is, and how it is called there: two objects with the same place are about the same image.
-pub(super) type Place = (&'static str, String, Option<String>, String);
+pub(super) type Place<'a> = (&'static str, &'a str, Option<&'a str>, &'a str);
 
-pub(super) fn place(record: &ImageRecord) -> Place {
-    (record.provider, record.realm.clone(), record.region.clone(), record.reference.value.clone())
+pub(super) fn place(record: &ImageRecord) -> Place<'_> {
+    (record.provider, &record.realm, record.region.as_deref(), &record.reference.value)
+}
+
+/// A `MachineImage` as it is kept.
+#[derive(Clone, Debug)]
+pub struct ImageObject {
+    /// Its name.
+    pub name: String,
+    /// The image that it describes, or what is wrong with it.
+    pub record: Result<ImageRecord, String>,
+    /// The lookup that has made it; `None` where a person has.
+    pub lookup: Option<Box<str>>,
+    pub(super) is_being_deleted: bool,
+    pub(super) is_latest: bool,
+    /// Whether spec and labels are what would be written of all that.
+    pub(super) is_as_written: bool,
+    /// The whole object.
+    packed: PackedText,
+}
+
+impl ImageObject {
+    /// What is kept of an object.
+    #[must_use]
+    pub fn new(image: &MachineImage, shared: &mut Shared) -> Self {
+        let mut record = record(&image.spec);
+        record.iter_mut().for_each(|record| shared.share(record));
+        let is_latest = label(image, "latest") == Some("true");
+        let is_as_written = |record: &ImageRecord| {
+            let wanted = record.release.as_ref().map(|release| spec(record, release));
+            let labels = labels(record, is_latest, made_by(image));
+            let has = |(name, value): (&String, &Option<String>)| {
+                image.metadata.labels.as_ref().and_then(|known| known.get(name)) == value.as_ref()
+            };
+            wanted.as_ref() == Some(&image.spec) && labels.iter().all(has)
+        };
+        Self {
+            name: image.metadata.name.clone().unwrap_or_default(),
+            lookup: made_by(image).map(Box::from),
+            is_being_deleted: image.metadata.deletion_timestamp.is_some(),
+            is_latest,
+            is_as_written: record.as_ref().is_ok_and(is_as_written),
+            packed: PackedText::of(&json!(image).to_string()),
+            record,
+        }
+    }
+
+    /// What is kept of the text of an object.
+    #[must_use]
+    pub fn read(name: &str, text: &str, shared: &mut Shared) -> Self {
+        match decode_lenient::<MachineImage>(text) {
+            Ok(image) => Self::new(&image, shared),
+            Err(error) => Self {
+                name: name.to_owned(),
+                record: Err(error.to_string()),
+                lookup: None,
+                is_being_deleted: false,
+                is_latest: false,
+                is_as_written: false,
+                packed: PackedText::of(text),
+            },
+        }
+    }
+
+    /// The whole object.
+    ///
+    /// # Errors
+    /// When it can't be decoded.
+    pub fn object(&self) -> Result<MachineImage, String> {
+        let text = self.packed.unpack().ok_or("its packed text is incomplete")?;
+        decode_lenient(&text).map_err(|error| error.to_string())
+    }
+}
+
+/// An object as it has to be written.
+#[derive(Clone, Debug)]
+pub struct ImageToWrite {
+    pub(super) name: String,
+    pub(super) record: ImageRecord,
+    pub(super) is_latest: bool,
+    pub(super) lookup: Option<String>,
+    pub(super) existing: Option<Arc<ImageObject>>,
+}
+
+impl ImageToWrite {
+    /// The object: where it exists, with all that is not ours as it is.
+    ///
+    /// # Errors
+    /// When it exists and can't be decoded.
+    pub fn object(&self) -> Result<MachineImage, String> {
+        let release = self.record.release.as_ref().ok_or("nothing says what it is")?;
+        let mut metadata = match &self.existing {
+            Some(existing) => existing.object()?.metadata,
+            None => ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
+        };
+        let known = metadata.labels.get_or_insert_default();
+        for (label, value) in labels(&self.record, self.is_latest, self.lookup.as_deref()) {
+            match value {
+                Some(value) => known.insert(label, value),
+                None => known.remove(&label),
+            };
+        }
+        Ok(MachineImage { metadata, spec: spec(&self.record, release) })
+    }
 }
 
 /// The image that an object describes.
@@ -58,7 +166,7 @@ pub(super) fn spec(record: &ImageRecord, release: &Release) -> MachineImageSpec 
         },
         encrypted: record.encrypted,
         facts: record.facts.0.clone(),
-        tags: record.tags.clone(),
+        tags: (*record.tags).clone(),
     }
 }
 
@@ -113,7 +221,12 @@ pub(super) fn label_value(text: &str) -> Option<String> {
 /// The lookup that has made an object; `None` where a person has.
 #[must_use]
 pub fn made_by(image: &MachineImage) -> Option<&str> {
-    image.metadata.labels.as_ref()?.get(LOOKUP_LABEL).map(String::as_str)
+    label(image, "lookup")
+}
+
+fn label<'a>(image: &'a MachineImage, name: &str) -> Option<&'a str> {
+    let labels = image.metadata.labels.as_ref()?.iter();
+    labels.into_iter().find(|(label, _)| label.strip_prefix(LABELS) == Some(name)).map(|(_, value)| value.as_str())
 }
 
 #[cfg(test)]
@@ -130,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_says_of_an_image_what_it_was_made_of() {
+    fn an_object_has_every_member_of_the_image_that_it_was_made_of() {
         let known = image(
             json!({"name": "n", "owner": "1", "created": "2026-09-22T09:00:00Z", "state": "pending", "realm": "china",
             "facts": {"architecture": ["amd64"]}, "tags": {"channel": "stable"}, "encrypted": true}),

@@ -10,21 +10,23 @@
 //! Nothing asks a cloud while it resolves: what counts are the objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::api::capa::AwsMachineTemplate;
-use crate::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
+use crate::api::image_objects::{ImageLookup, ImageSelection};
 use crate::images::record::text;
 
 pub mod discovery;
 pub mod image;
+pub mod numbers;
 pub mod selection;
 pub mod template;
 pub mod write;
 
-use discovery::{Sources, discover};
-use image::record;
+use discovery::{Answers, Sources, discover};
+use image::ImageObject;
 use selection::{KnownImages, select};
 use template::{follow, lookup_of, recorded};
 use write::Write;
@@ -36,20 +38,26 @@ const MOST_PROBLEMS: usize = 20;
 #[derive(Debug, Default)]
 pub struct Objects {
     /// Images.
-    pub images: Vec<MachineImage>,
+    pub images: Vec<Arc<ImageObject>>,
     /// Lookups.
-    pub lookups: Vec<ImageLookup>,
+    pub lookups: Vec<Arc<ImageLookup>>,
     /// Selections.
-    pub selections: Vec<ImageSelection>,
+    pub selections: Vec<Arc<ImageSelection>>,
     /// Machine templates of Cluster API, where they are served.
-    pub templates: Vec<AwsMachineTemplate>,
+    pub templates: Vec<Arc<AwsMachineTemplate>>,
 }
 
 impl Objects {
-    /// What is to be written of images and lookups.
+    /// What is to be written of images and lookups, where no lookup asks a cloud.
     #[must_use]
-    pub fn images_to_write(&self, sources: Sources<'_>, now: Timestamp) -> Vec<Write> {
-        discover(&self.images, &self.lookups, sources, &self.used(), now)
+    pub fn images_to_write(&self, files: Sources<'_>, now: Timestamp) -> Vec<Write> {
+        self.images_to_write_with(files, &Answers::default(), now)
+    }
+
+    /// The same with what clouds have answered.
+    #[must_use]
+    pub fn images_to_write_with(&self, files: Sources<'_>, answers: &Answers, now: Timestamp) -> Vec<Write> {
+        discover(&self.images, &self.lookups, (files, answers), &self.used(), now)
     }
 
     /// What is to be written of selections and templates, and which images and templates nothing can be done for.
@@ -67,7 +75,7 @@ impl Objects {
             let lookup = self.lookups.iter().find(|known| known.metadata.name.as_deref() == Some(lookup));
             let selection =
                 self.selections.iter().find(|known| (&known.metadata.namespace, &known.metadata.name) == place);
-            match follow(template, lookup, selection) {
+            match follow(template, lookup.map(Arc::as_ref), selection.map(Arc::as_ref)) {
                 // What the template says comes first: its selection is decided from that the next time.
                 Ok(Some(write)) => drop(writes.insert(place, Some(write))),
                 Ok(None) => {}
@@ -82,19 +90,19 @@ impl Objects {
     }
 
     fn unreadable_images(&self) -> Vec<String> {
-        let problem = |image: &MachineImage| {
-            let problem = record(&image.spec).err()?;
-            Some(text(&format!("MachineImage {}: {problem}", image.metadata.name.as_deref().unwrap_or_default())))
+        let problem = |image: &Arc<ImageObject>| {
+            let problem = image.record.as_ref().err()?;
+            Some(text(&format!("MachineImage {}: {problem}", image.name)))
         };
         self.images.iter().filter_map(problem).take(MOST_PROBLEMS).collect()
     }
 
     /// The names of images that somebody uses.
-    fn used(&self) -> BTreeSet<String> {
-        let selected = self.selections.iter().flat_map(|selection| selection.spec.images.values().cloned());
+    fn used(&self) -> BTreeSet<&str> {
+        let selected = self.selections.iter().flat_map(|selection| selection.spec.images.values().map(String::as_str));
         let of_templates = self.templates.iter().flat_map(|template| {
-            let fixed = template.spec.template.spec.ami.id.clone();
-            recorded(template).into_values().chain([fixed])
+            let fixed = template.spec.template.spec.ami.id.as_str();
+            recorded(template).map(|(_, name)| name).chain([fixed])
         });
         selected.chain(of_templates).collect()
     }

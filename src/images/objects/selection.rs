@@ -2,22 +2,23 @@
 //! by the rules of the lock.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::image::{Place, place, record};
-use super::write::Write;
+use super::image::{ImageObject, Place, place};
+use super::write::{ImageEvent, Write};
 use crate::api::bounded_text::{Bound, named};
+use crate::api::gardener::Capabilities;
 use crate::api::gotext::version::Version;
 use crate::api::image_objects::{
-    ImageCondition, ImageSelection, ImageSelectionSpec, ImageSelectionStatus, ImageUpgrade, MachineImage,
+    ImageCondition, ImageSelection, ImageSelectionSpec, ImageSelectionStatus, ImageUpgrade,
 };
-use crate::images::catalogue::Catalogue;
+use crate::images::catalogue::merge;
 use crate::images::lock::{Lock, LockedImage};
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, fact, spelled, text};
 use crate::images::reference::ImageReference;
 use crate::images::resolution::{FlavorKey, Policy, Resolved, ranked_for};
-use crate::images::sources::Listing;
 use crate::images::versions::VersionRange;
 
 /// Most versions of a selection, the newest ones: each is a label of a template.
@@ -27,46 +28,79 @@ const MESSAGE: Bound = Bound { items: 10, bytes: 1024 };
 
 /// The images that objects describe, with the names of these.
 #[derive(Default)]
-pub struct KnownImages {
-    catalogue: Catalogue,
-    names: HashMap<Place, String>,
-    references: HashMap<String, ImageReference>,
+pub struct KnownImages<'a> {
+    images: Vec<Known<'a>>,
+    /// Their positions.
+    places: HashMap<Place<'a>, usize>,
+    references: HashMap<&'a str, &'a ImageReference>,
 }
 
-impl KnownImages {
-    /// Reads objects; what can't be read is no image.
-    #[must_use]
-    pub fn new(images: &[MachineImage]) -> Self {
-        let (mut names, mut references, mut records) = (HashMap::new(), HashMap::new(), Vec::new());
-        for image in images {
-            let (Some(name), Ok(record)) = (&image.metadata.name, record(&image.spec)) else { continue };
-            // Of two objects for the same image the first one counts, in the order of names.
-            names.entry(place(&record)).or_insert_with(|| name.clone());
-            references.insert(name.clone(), record.reference.clone());
-            records.push(record);
-        }
-        let catalogue = Catalogue::new(vec![Listing { images: records, ..Listing::default() }]).unwrap_or_default();
-        Self { catalogue, names, references }
+/// An image with the name of its object. Of two objects for the same image the first one counts, in the order of names.
+struct Known<'a> {
+    name: &'a str,
+    first: &'a ImageRecord,
+    /// With what other objects say of it.
+    merged: Option<Box<ImageRecord>>,
+}
+
+impl Known<'_> {
+    fn record(&self) -> &ImageRecord {
+        self.merged.as_deref().unwrap_or(self.first)
     }
 }
 
-/// A wish that can be looked for.
-struct Wish<'a> {
+impl<'a> KnownImages<'a> {
+    /// What objects describe; what can't be read is no image.
+    #[must_use]
+    pub fn new(objects: &'a [Arc<ImageObject>]) -> Self {
+        let mut known = Self::default();
+        for object in objects {
+            let Ok(record) = &object.record else { continue };
+            known.references.insert(&object.name, &record.reference);
+            match known.places.get(&place(record)).and_then(|position| known.images.get_mut(*position)) {
+                Some(first) => merge(first.merged.get_or_insert_with(|| Box::new(first.first.clone())), record),
+                None => {
+                    known.places.insert(place(record), known.images.len());
+                    known.images.push(Known { name: &object.name, first: record, merged: None });
+                }
+            }
+        }
+        known
+    }
+
+    fn records(&self) -> impl Iterator<Item = &ImageRecord> {
+        self.images.iter().map(Known::record)
+    }
+
+    /// An image by its name at the cloud, in a region or everywhere.
+    fn find(&self, key: &FlavorKey, reference: &ImageReference) -> Option<&Known<'a>> {
+        [key.region.as_deref(), None].into_iter().find_map(|region| {
+            let position = self.places.get(&(key.provider, key.realm.as_str(), region, reference.value.as_str()))?;
+            self.images.get(*position)
+        })
+    }
+}
+
+/// What a selection asks for, as far as it can be looked for.
+struct Requirements<'a> {
     spec: &'a ImageSelectionSpec,
     provider: &'static str,
     realm: &'a str,
     architecture: String,
+    flavor: Arc<Capabilities>,
     versions: VersionRange,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> Requirements<'a> {
     fn read(spec: &'a ImageSelectionSpec) -> Result<Self, String> {
         let provider = ImageReference::provider(&spec.provider);
+        let architecture = spelled(&spec.architecture);
         Ok(Self {
             spec,
             provider: provider.ok_or("spec.provider: no images of this provider are known here")?,
             realm: spec.realm.as_deref().unwrap_or(PUBLIC),
-            architecture: spelled(&spec.architecture),
+            flavor: Arc::new(Capabilities::from_iter([(fact::ARCHITECTURE, [architecture.as_str()])])),
+            architecture,
             versions: VersionRange::parse(&spec.versions).map_err(|problem| format!("spec.versions: {problem}"))?,
         })
     }
@@ -91,15 +125,15 @@ impl<'a> Wish<'a> {
             realm: self.realm.to_owned(),
             image: self.spec.image.clone(),
             version: version.to_owned(),
-            flavor: BTreeMap::from([(fact::ARCHITECTURE.to_owned(), vec![self.architecture.clone()])]),
+            flavor: Arc::clone(&self.flavor),
             region: self.spec.region.clone(),
         }
     }
 
     /// Each version with its images, the best first.
-    fn resolved<'i>(&self, images: &'i KnownImages, now: Timestamp) -> Vec<Resolved<'i>> {
+    fn resolved<'i>(&self, images: &'i KnownImages<'_>, now: Timestamp) -> Vec<Resolved<'i>> {
         let mut found: BTreeMap<String, Vec<&ImageRecord>> = BTreeMap::new();
-        for image in images.catalogue.images() {
+        for image in images.records() {
             if let Some(version) = self.version(image) {
                 found.entry(version).or_default().push(image);
             }
@@ -118,50 +152,44 @@ impl<'a> Wish<'a> {
     }
 
     /// What is used, as a lock.
-    fn lock(&self, images: &KnownImages, now: Timestamp) -> Lock {
+    fn lock(&self, images: &KnownImages<'_>, now: Timestamp) -> Lock {
         let locked = |(version, name): (&String, &String)| {
             let unknown = || ImageReference { member: "name", value: name.clone() };
-            let reference = images.references.get(name).cloned().unwrap_or_else(unknown);
+            let reference = images.references.get(name.as_str()).map_or_else(unknown, |known| (*known).clone());
             (self.key(version), LockedImage { reference, name: name.clone(), created: None, locked: now })
         };
         Lock { images: self.spec.images.iter().map(locked).collect() }
     }
 
     /// The object of an image.
-    fn name(&self, reference: &ImageReference, images: &KnownImages) -> Option<String> {
-        [self.spec.region.clone(), None].into_iter().find_map(|region| {
-            images.names.get(&(self.provider, self.realm.to_owned(), region, reference.value.clone())).cloned()
-        })
+    fn name(&self, reference: &ImageReference, images: &KnownImages<'_>) -> Option<String> {
+        images.find(&self.key(""), reference).map(|known| known.name.to_owned())
     }
 
     /// Used images that no object, or an object that is gone, stands for.
-    fn missing(&self, images: &KnownImages) -> Vec<String> {
-        let region = self.spec.region.as_deref();
+    fn missing(&self, images: &KnownImages<'_>) -> Vec<String> {
         let is_there = |name: &str| {
-            let reference = images.references.get(name)?;
-            images
-                .catalogue
-                .find(self.provider, self.realm, region, reference)
-                .filter(|image| image.state == ImageState::Available)
+            let known = images.references.get(name).and_then(|reference| images.find(&self.key(""), reference));
+            known.is_some_and(|known| known.record().state == ImageState::Available)
         };
-        let missing = self.spec.images.iter().filter(|(_, name)| is_there(name).is_none());
+        let missing = self.spec.images.iter().filter(|(_, name)| !is_there(name));
         missing.map(|(version, name)| text(&format!("{name} of {version}"))).collect()
     }
 }
 
 /// What is to be written of a selection: its first resolutions, else what became of it.
 #[must_use]
-pub fn select(selection: &ImageSelection, images: &KnownImages, now: Timestamp) -> Option<Write> {
-    let (upgrades, conditions) = match Wish::read(&selection.spec) {
+pub fn select(selection: &ImageSelection, images: &KnownImages<'_>, now: Timestamp) -> Option<Write> {
+    let (upgrades, conditions) = match Requirements::read(&selection.spec) {
         Err(problem) => (Vec::new(), [("Resolved", false, "InvalidSpec", problem), no_upgrade()]),
-        Ok(wish) => {
-            let resolved = wish.resolved(images, now);
-            let mut lock = wish.lock(images, now);
-            let upgrades = upgrades(&wish, &lock, &resolved, images, now);
+        Ok(requirements) => {
+            let resolved = requirements.resolved(images, now);
+            let mut lock = requirements.lock(images, now);
+            let upgrades = upgrades(&requirements, &lock, &resolved, images, now);
             let added = lock.add(&resolved, now);
-            let first = added
-                .iter()
-                .filter_map(|change| Some((change.key.version.clone(), wish.name(&change.after.reference, images)?)));
+            let first = added.iter().filter_map(|change| {
+                Some((change.key.version.clone(), requirements.name(&change.after.reference, images)?))
+            });
             let first: BTreeMap<String, String> = first.collect();
             if !first.is_empty() {
                 let mut selection = selection.clone();
@@ -169,46 +197,54 @@ pub fn select(selection: &ImageSelection, images: &KnownImages, now: Timestamp) 
                 return Some(Write::ReplaceSelection(selection));
             }
             let upgrade = upgrade_condition(&upgrades);
-            (upgrades, [resolved_condition(&wish, images), upgrade])
+            (upgrades, [resolved_condition(&requirements, images), upgrade])
         }
     };
     let generation = selection.metadata.generation.unwrap_or_default();
-    let conditions = conditions.into_iter().map(|told| condition(&selection.status.conditions, told, generation, now));
+    let conditions =
+        conditions.into_iter().map(|content| condition(&selection.status.conditions, content, generation, now));
     let status = ImageSelectionStatus { observed_generation: generation, upgrades, conditions: conditions.collect() };
-    (status != selection.status).then(|| Write::SelectionStatus(ImageSelection { status, ..selection.clone() }))
+    if status == selection.status {
+        return None;
+    }
+    let new = status.upgrades.iter().filter(|upgrade| !selection.status.upgrades.contains(upgrade));
+    let new: Vec<ImageUpgrade> = new.cloned().collect();
+    let event = (!new.is_empty()).then_some(ImageEvent::UpgradeAvailable(new));
+    Some(Write::SelectionStatus(ImageSelection { status, ..selection.clone() }, event))
 }
 
 fn upgrades(
-    wish: &Wish<'_>,
+    requirements: &Requirements<'_>,
     lock: &Lock,
     resolved: &[Resolved<'_>],
-    images: &KnownImages,
+    images: &KnownImages<'_>,
     now: Timestamp,
 ) -> Vec<ImageUpgrade> {
     let upgrade = |change: crate::images::lock::Change| {
         let version = change.key.version.clone();
-        let image = wish.spec.images.get(&version)?.clone();
-        let newer = wish.name(&change.after.reference, images).filter(|newer| *newer != image)?;
+        let image = requirements.spec.images.get(&version)?.clone();
+        let newer = requirements.name(&change.after.reference, images).filter(|newer| *newer != image)?;
         Some(ImageUpgrade { version, image, newer, reason: change.cause.text() })
     };
+    let is_listed = |key: &FlavorKey, locked: &LockedImage| images.find(key, &locked.reference).is_some();
     let mut upgrades: Vec<ImageUpgrade> =
-        lock.available(resolved, &images.catalogue, now).into_iter().filter_map(upgrade).collect();
+        lock.available_among(resolved, is_listed, now).into_iter().filter_map(upgrade).collect();
     upgrades.sort_by(|a, b| a.version.cmp(&b.version));
     upgrades
 }
 
 /// A condition: type, whether it holds, reason, message.
-type Told = (&'static str, bool, &'static str, String);
+type ConditionContent = (&'static str, bool, &'static str, String);
 
-fn resolved_condition(wish: &Wish<'_>, images: &KnownImages) -> Told {
-    let missing = wish.missing(images);
-    match (wish.spec.images.len(), missing.is_empty()) {
+fn resolved_condition(requirements: &Requirements<'_>, images: &KnownImages<'_>) -> ConditionContent {
+    let missing = requirements.missing(images);
+    match (requirements.spec.images.len(), missing.is_empty()) {
         (0, _) => {
-            let region = wish.spec.region.as_deref().unwrap_or("every region");
+            let region = requirements.spec.region.as_deref().unwrap_or("every region");
             let message = format!(
                 "No MachineImage of {} for {} in {region} can be used",
-                text(&wish.spec.image),
-                wish.architecture
+                text(&requirements.spec.image),
+                requirements.architecture
             );
             ("Resolved", false, "NoImage", message)
         }
@@ -217,23 +253,20 @@ fn resolved_condition(wish: &Wish<'_>, images: &KnownImages) -> Told {
     }
 }
 
-fn no_upgrade() -> Told {
+fn no_upgrade() -> ConditionContent {
     ("UpgradeAvailable", false, "UpToDate", "No newer image is known".to_owned())
 }
 
-fn upgrade_condition(upgrades: &[ImageUpgrade]) -> Told {
+fn upgrade_condition(upgrades: &[ImageUpgrade]) -> ConditionContent {
     if upgrades.is_empty() {
         return no_upgrade();
     }
-    let told: Vec<String> = upgrades
-        .iter()
-        .map(|upgrade| format!("{}: {} after {}", upgrade.version, upgrade.newer, upgrade.image))
-        .collect();
-    ("UpgradeAvailable", true, "NewerImage", named(&told, MESSAGE))
+    let newer: Vec<String> = upgrades.iter().map(ToString::to_string).collect();
+    ("UpgradeAvailable", true, "NewerImage", named(&newer, MESSAGE))
 }
 
-fn condition(known: &[ImageCondition], told: Told, generation: i64, now: Timestamp) -> ImageCondition {
-    let (condition_type, holds, reason, message) = told;
+fn condition(known: &[ImageCondition], content: ConditionContent, generation: i64, now: Timestamp) -> ImageCondition {
+    let (condition_type, holds, reason, message) = content;
     let status = if holds { "True" } else { "False" };
     let since = known.iter().find(|known| known.condition_type == condition_type && known.status == status);
     ImageCondition {

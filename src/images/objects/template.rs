@@ -30,9 +30,10 @@ pub fn follow(
     lookup: Option<&ImageLookup>,
     selection: Option<&ImageSelection>,
 ) -> Result<Option<Write>, String> {
-    let recorded = recorded(template);
+    let recorded: BTreeMap<String, String> =
+        recorded(template).map(|(version, name)| (version.to_owned(), name.to_owned())).collect();
     let Some(selection) = selection else {
-        let spec = wish(template, lookup, recorded)?;
+        let spec = selection_spec(template, lookup, recorded)?;
         let metadata = ObjectMeta {
             name: template.metadata.name.clone(),
             namespace: template.metadata.namespace.clone(),
@@ -51,7 +52,7 @@ pub fn follow(
     }
     let mut images = selection.spec.images.clone();
     images.extend(recorded.clone());
-    let spec = wish(template, lookup, images)?;
+    let spec = selection_spec(template, lookup, images)?;
     if spec != selection.spec {
         return Ok(Some(Write::ReplaceSelection(ImageSelection { spec, ..selection.clone() })));
     }
@@ -68,13 +69,11 @@ pub fn lookup_of(template: &AwsMachineTemplate) -> Option<&str> {
     label(template, LOOKUP_LABEL).filter(|_| is_open)
 }
 
-/// The images that labels of a template name, by version.
-#[must_use]
-pub fn recorded(template: &AwsMachineTemplate) -> BTreeMap<String, String> {
+/// The versions that labels of a template are about, with the images that they name.
+pub(super) fn recorded(template: &AwsMachineTemplate) -> impl Iterator<Item = (&str, &str)> {
     let labels = template.metadata.labels.iter().flatten();
-    let of_version =
-        labels.filter_map(|(label, name)| Some((label.strip_prefix(VERSION_LABEL)?.to_owned(), name.clone())));
-    of_version.filter(|(version, name)| !version.is_empty() && !name.is_empty()).collect()
+    let of_version = labels.filter_map(|(label, name)| Some((label.strip_prefix(VERSION_LABEL)?, name.as_str())));
+    of_version.filter(|(version, name)| !version.is_empty() && !name.is_empty())
 }
 
 fn label<'a>(template: &'a AwsMachineTemplate, name: &str) -> Option<&'a str> {
@@ -92,8 +91,8 @@ fn owner(template: &AwsMachineTemplate) -> OwnerReference {
     }
 }
 
-/// What machines of a template want.
-fn wish(
+/// What machines of a template ask for.
+fn selection_spec(
     template: &AwsMachineTemplate,
     lookup: Option<&ImageLookup>,
     images: BTreeMap<String, String>,

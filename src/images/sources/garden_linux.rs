@@ -125,7 +125,7 @@ impl Metadata {
         Ok(ImageRecord {
             realm: PUBLIC.to_owned(),
             created: time("build_timestamp", self.build_timestamp.as_deref())?,
-            release: Some(Release { image: IMAGE.to_owned(), version: three_numbers(&self.version) }),
+            release: Some(Release { image: IMAGE.to_owned(), version: three_numbers(&self.version) }.into()),
             ..record
         })
     }

@@ -1,6 +1,7 @@
 //! `gcloud compute images list --format json`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -61,8 +62,8 @@ fn image(image: Image) -> Result<ImageRecord, SourceError> {
     let deprecated = match image.deprecated.state.as_deref() {
         None | Some("ACTIVE") => None,
         Some(_) => {
-            let told = time("deprecated.deprecated", image.deprecated.deprecated.as_deref())?;
-            told.or(Some(jiff::Timestamp::UNIX_EPOCH))
+            let since = time("deprecated.deprecated", image.deprecated.deprecated.as_deref())?;
+            since.or(Some(jiff::Timestamp::UNIX_EPOCH))
         }
     };
     let gone = image.deprecated.state.as_deref().is_some_and(|state| ["OBSOLETE", "DELETED"].contains(&state));
@@ -75,7 +76,7 @@ fn image(image: Image) -> Result<ImageRecord, SourceError> {
         } else {
             ImageState::of(&image.status, "READY")
         },
-        tags: image.labels.iter().map(|(name, value)| (text(name), text(value))).collect(),
+        tags: Arc::new(image.labels.iter().map(|(name, value)| (text(name), text(value))).collect()),
         ..record
     })
 }

@@ -1,6 +1,9 @@
 //! Listings of images as files: what the clouds' own tools print, what Garden Linux publishes of a release, and a form of our own.
 //! What a file is, its content tells.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -17,6 +20,9 @@ mod openstack;
 mod own;
 
 pub use own::ImageList;
+
+/// Largest file that is read: every image of a large public cloud fits.
+pub const MOST_BYTES: u64 = 256 << 20;
 
 /// What a file has.
 #[derive(Debug, Default)]
@@ -124,8 +130,8 @@ struct Tag {
     value: String,
 }
 
-fn tags(tags: Vec<Tag>) -> std::collections::BTreeMap<String, String> {
-    tags.into_iter().map(|tag| (text(&tag.key), text(&tag.value))).collect()
+fn tags(tags: Vec<Tag>) -> Arc<BTreeMap<String, String>> {
+    Arc::new(tags.into_iter().map(|tag| (text(&tag.key), text(&tag.value))).collect())
 }
 
 /// The boot modes that AWS and AliCloud have words for.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Not;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -71,7 +72,8 @@ impl ImageList {
 impl From<&ImageRecord> for Image {
     fn from(record: &ImageRecord) -> Self {
         let time = |time: Option<jiff::Timestamp>| time.map(|time| time.to_string());
-        let (image, version) = record.release.clone().map(|release| (release.image, release.version)).unzip();
+        let (image, version) =
+            record.release.as_deref().map(|release| (release.image.clone(), release.version.clone())).unzip();
         Self {
             provider: record.provider.to_owned(),
             realm: Some(record.realm.clone()).filter(|realm| realm != PUBLIC),
@@ -88,8 +90,8 @@ impl From<&ImageRecord> for Image {
                 ImageState::Unavailable(word) => Some(word.clone()),
             },
             encrypted: record.encrypted,
-            facts: record.facts.clone(),
-            tags: record.tags.clone(),
+            facts: (*record.facts).clone(),
+            tags: (*record.tags).clone(),
         }
     }
 }
@@ -116,8 +118,8 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
             deprecated: time("deprecated", image.deprecated.as_deref())?,
             state: image.state.map_or(ImageState::Available, |state| ImageState::of(&state, "available")),
             encrypted: image.encrypted,
-            tags: image.tags.iter().map(|(name, value)| (text(name), text(value))).collect(),
-            release: release.map(|(image, version)| Release { image: text(&image), version: text(&version) }),
+            tags: Arc::new(image.tags.iter().map(|(name, value)| (text(name), text(value))).collect()),
+            release: release.map(|(image, version)| Arc::new(Release { image: text(&image), version: text(&version) })),
             ..record
         })
     };
@@ -140,8 +142,8 @@ mod tests {
             deprecated: Some("2027-11-20T08:00:00Z".parse().unwrap()),
             state: ImageState::Unavailable("pending".to_owned()),
             encrypted: true,
-            tags: BTreeMap::from([("channel".to_owned(), "stable".to_owned())]),
-            release: Some(Release { image: "os".to_owned(), version: "1.2.0".to_owned() }),
+            tags: BTreeMap::from([("channel".to_owned(), "stable".to_owned())]).into(),
+            release: Some(Release { image: "os".to_owned(), version: "1.2.0".to_owned() }.into()),
             ..plain.clone().with_fact("architecture", &["arm64"])
         };
         let written = serde_json::to_value(ImageList::new(&[plain.clone(), full.clone()])).unwrap();

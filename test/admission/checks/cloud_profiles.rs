@@ -229,6 +229,11 @@ async fn an_edit_is_answered_with_the_pools_that_get_other_nodes() -> Result<()>
     shoot["spec"]["kubernetes"] = json!({"version": "1.33.1"});
     shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "1.0.0"});
     garden.create(&shoot).await?;
+    // Another one has an image that its project adds.
+    shoot["metadata"]["name"] = "t".into();
+    shoot["spec"]["cloudProfile"] = json!({"kind": "NamespacedCloudProfile", "name": "own"});
+    shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "2.0.0"});
+    garden.create(&shoot).await?;
     let start = async |name: &'static str, options: &[(&'static str, String)]| -> Result<Admission> {
         let admission = Admission::start(control_plane, name, |program| {
             let program = program.flag("webhook-config-name", name).arg("--webhook-config-unmanaged");
@@ -247,18 +252,26 @@ async fn an_edit_is_answered_with_the_pools_that_get_other_nodes() -> Result<()>
         "a:b:c:9".into();
     let mut labelled = old.clone();
     labelled["metadata"]["labels"]["a"] = "b".into();
-    let other = format!(
-        "linux 1.0.0: new nodes of 1 pool of 1 Shoot, such as {namespace}/s, start from another image than those there are"
-    );
+    let own = namespaced_profile(&namespace, "pools");
+    let mut own_replaced = own.clone();
+    own_replaced["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["capabilityFlavors"][0]["urn"] =
+        "a:b:c:9".into();
+    let another = |version: &str, shoot: &str| {
+        let new_nodes = format!("new nodes of 1 pool of 1 Shoot, such as {namespace}/{shoot}");
+        format!("linux {version}: {new_nodes}, start from another image than those there are")
+    };
+    let (of_profile, of_project) = (another("1.0.0", "s"), another("2.0.0", "t"));
     let unknown = "what happens to pools is not known: NamespacedCloudProfiles can't be listed";
-    for (admission, edited, wanted) in [
-        (&asking, &replaced, other.as_str()),
-        (&asking, &labelled, ""),
-        (shared, &replaced, ""),
-        (&refused, &replaced, unknown),
+    for (admission, edited, before, wanted) in [
+        (&asking, &replaced, &old, of_profile.as_str()),
+        (&asking, &own_replaced, &own, of_project.as_str()),
+        (&asking, &labelled, &old, ""),
+        (shared, &replaced, &old, ""),
+        (&refused, &replaced, &old, unknown),
     ] {
+        let resource = if before["kind"] == "CloudProfile" { "cloudprofiles" } else { "namespacedcloudprofiles" };
         let mut connection = Connection::open(admission.port).await?;
-        let body = review_of_change("cloudprofiles", edited, &old);
+        let body = review_of_change(resource, edited, before);
         let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
         let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
         let warnings = response["warnings"].as_array().cloned().unwrap_or_default();

@@ -51,7 +51,7 @@ fn a_clean_profile() {
 
 /// The name of GEP-33's own example: what it promises stays off at every machine of Azure.
 #[test]
-fn a_capability_that_changes_nothing_is_told_with_its_right_name() {
+fn lint_names_the_capability_that_was_meant() {
     let text = replaced(&example("azure"), &[]).replace("azure-networking", "network");
     let shown = lint(&text, &["--severity", "warning"]);
     assert_eq!(shown.code, 1, "{shown:?}");
@@ -72,7 +72,7 @@ fn a_capability_that_changes_nothing_is_told_with_its_right_name() {
 }
 
 #[test]
-fn a_capability_of_true_and_false_is_told() {
+fn lint_finds_a_capability_of_true_and_false() {
     let capability = "  - {name: secureBoot, values: [\"true\", \"false\"]}\n  regions:\n";
     let shown = lint(&replaced(&example("azure"), &[("  regions:\n", capability)]), &[]);
     assert!(shown.stdout.contains("note true-or-false: secureBoot\n"), "{}", shown.stdout);

@@ -3,6 +3,7 @@
 //	gardener worker         from a Shoot to the Worker that gardenlet writes for it
 //	gardener maintenance    what a maintenance window does to a Shoot
 //	gardener worker-client  gardenlet's client for Workers, on a cluster
+//	gardener installation   what gardener-operator and gardenlet make of our charts
 package main
 
 import (
@@ -25,7 +26,7 @@ func main() {
 
 func run(arguments []string) error {
 	if len(arguments) == 0 {
-		return fmt.Errorf("which program? worker, maintenance or worker-client")
+		return fmt.Errorf("which program? worker, maintenance, worker-client or installation")
 	}
 	switch arguments[0] {
 	case "worker":
@@ -43,6 +44,8 @@ func run(arguments []string) error {
 			return err
 		}
 		return answerLines(client.answer)
+	case "installation":
+		return answerLines(install)
 	default:
 		return fmt.Errorf("no program %q", arguments[0])
 	}

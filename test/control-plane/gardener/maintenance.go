@@ -57,8 +57,9 @@ func maintain(question maintained) ([]maintainedState, error) {
 	written := question.CloudProfile.DeepCopy()
 	for _, moment := range question.Times {
 		clock.SetTime(moment.Time)
-		// A stage that begins at this very moment has not begun; the second outlasts the run.
-		if err := moveProfile(ctx, garden, written, time.Since(moment.Time)+time.Second); err != nil {
+		// A stage that begins at this very moment has not begun. Of two seconds, one outlasts the run, and one is lost
+		// to times of objects, which are whole seconds.
+		if err := moveProfile(ctx, garden, written, time.Since(moment.Time)+2*time.Second); err != nil {
 			return nil, err
 		}
 		_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: key})

@@ -13,6 +13,7 @@
 //! http, https       requests to a port, also such as no well-behaved client sends
 //! shoot             the namespace of one shoot, and what gardenlet writes there
 //! migration         gardenlet's part when a control plane moves to another seed
+//! image_objects     objects for images: definitions, listings, a controller beside them
 //! leaks             secrets that no log, status or event may contain
 //! garden            a garden with CloudProfiles and Shoots; garden_objects: objects to begin with
 //! broken            documents with one thing wrong, as tables
@@ -34,6 +35,7 @@ pub mod garden;
 pub mod garden_objects;
 pub mod http;
 pub mod https;
+pub mod image_objects;
 pub mod leaks;
 pub mod left_by_go;
 pub mod measured;

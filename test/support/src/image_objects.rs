@@ -1,40 +1,51 @@
-//! A control plane with our definitions, a folder of listings, and the program beside them.
+//! Objects for images: a control plane with our definitions, a folder of listings, and the program beside them; also the
+//! definitions of Cluster API's provider for AWS.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
+use crate::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, Mark, Process, Program, Request, eventually};
+use crate::{program, repository};
 use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::capa::AwsMachineTemplate;
 use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ListParams, PostParams};
+use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use kube::{Client, Resource};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, Mark, Process, Request, eventually};
-use test_support::program;
 
 /// How long anything may take on a busy machine.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
-pub(crate) const OURS: &str = "111111111111";
-pub(crate) const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
-pub(crate) const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
+pub const SOON: Duration = Duration::from_secs(60);
+/// The account of the images.
+pub const OURS: &str = "111111111111";
+/// The name of an image, and of a newer one of the same version.
+pub const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
+pub const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
+/// Where its definition stands in the Go module.
+const TEMPLATES: &str = "config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml";
 /// What is logged whenever the sources were checked.
-pub(crate) const READ: &str = "the sources are checked";
+pub const READ: &str = "the sources are checked";
 
 /// Everything of one test.
-pub(crate) struct Stage {
-    pub(crate) client: Client,
-    pub(crate) audit: AuditLog,
-    pub(crate) control_plane: ControlPlane,
+pub struct Stage {
+    /// An administrator.
+    pub client: Client,
+    /// What was requested.
+    pub audit: AuditLog,
+    /// Where the objects are.
+    pub control_plane: ControlPlane,
     folder: TempDir,
 }
 
 impl Stage {
     /// A control plane that serves the kinds of the chart.
-    pub(crate) async fn new() -> Result<Self> {
+    pub async fn new() -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
         let client = control_plane.client(ADMIN).await?;
-        let file = test_support::repository().join("charts/gardener-extension-worker/image-objects/definitions.yaml");
+        let file = repository().join("charts/gardener-extension-worker/image-objects/definitions.yaml");
         let stage = Self { audit: control_plane.audit().await?, client, control_plane, folder: tempfile::tempdir()? };
         stage.define(&std::fs::read_to_string(file)?).await?;
         served::<MachineImage>(&stage.client).await?;
@@ -44,7 +55,7 @@ impl Stage {
     }
 
     /// Installs definitions.
-    pub(crate) async fn define(&self, text: &str) -> Result<()> {
+    pub async fn define(&self, text: &str) -> Result<()> {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for document in text.split("\n---\n") {
             let definition = serde_saphyr::from_str(document).context("reading a definition")?;
@@ -53,12 +64,19 @@ impl Stage {
         Ok(())
     }
 
+    /// Installs the definition of AWSMachineTemplates.
+    pub async fn define_templates(&self) -> Result<()> {
+        self.define(&template_definition()?).await?;
+        served::<AwsMachineTemplate>(&self.client).await
+    }
+
     /// Says which AMIs there are, whole at every moment.
-    pub(crate) fn list(&self, amis: &[Value]) -> Result<()> {
+    pub fn list(&self, amis: &[Value]) -> Result<()> {
         self.list_text(&json!({"Images": amis}).to_string())
     }
 
-    pub(crate) fn list_text(&self, text: &str) -> Result<()> {
+    /// The same with any text.
+    pub fn list_text(&self, text: &str) -> Result<()> {
         let draft = tempfile::NamedTempFile::new_in(self.folder.path())?;
         std::fs::write(draft.path(), text)?;
         draft.persist(self.folder.path().join("amis.json"))?;
@@ -66,17 +84,27 @@ impl Stage {
     }
 
     /// Starts a controller that reads the listings each second.
-    pub(crate) fn controller(&self, name: &str, user: &str, arguments: &[&str]) -> Result<Process> {
-        let program = program::controller(name, program::binary(), self.control_plane.kubeconfig_file(user)?)
-            .arg("--images")
-            .flag("image-source", format!("eu-central-1={}", self.folder.path().display()))
-            .env("IMAGE_INTERVAL_SECONDS", "1")
-            .env("RUST_LOG", program::DEBUG_LOG);
+    pub fn controller(&self, name: &str, user: &str, arguments: &[&str]) -> Result<Process> {
+        let program = self.program(name, user)?;
         let program = arguments.iter().fold(program, |program, argument| program.arg(argument));
         Process::start(program, self.control_plane.folder())
     }
 
-    pub(crate) async fn make<K>(&self, object: Value) -> Result<K>
+    /// The same, before it is started.
+    pub fn program(&self, name: &str, user: &str) -> Result<Program> {
+        let program = program::controller(name, program::binary(), self.control_plane.kubeconfig_file(user)?)
+            .env("RUST_LOG", program::DEBUG_LOG);
+        Ok(self.arguments().iter().fold(program, |program, argument| program.arg(argument)))
+    }
+
+    /// The arguments of a controller that reads the listings each second.
+    pub fn arguments(&self) -> [String; 3] {
+        let source = format!("--image-source=eu-central-1={}", self.folder.path().display());
+        ["--images".to_owned(), source, "--image-interval-seconds=1".to_owned()]
+    }
+
+    /// Creates an object.
+    pub async fn make<K>(&self, object: Value) -> Result<K>
     where
         K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
     {
@@ -84,29 +112,27 @@ impl Stage {
     }
 
     /// A lookup for what image-builder makes.
-    pub(crate) async fn lookup(&self) -> Result<ImageLookup> {
+    pub async fn lookup(&self) -> Result<ImageLookup> {
         let spec = json!({"provider": "aws", "imagePrefix": "capa-ami", "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*",
             "os": ["ubuntu-24.04"], "arch": ["amd64"], "versions": ">=1.33, <1.36", "owners": [OURS]});
         self.make(json!({"metadata": {"name": "capi"}, "spec": spec})).await
     }
 
     /// A selection of these images in a namespace.
-    pub(crate) async fn selection(&self, namespace: &str, name: &str, images: Value) -> Result<ImageSelection> {
+    pub async fn selection(&self, namespace: &str, name: &str, images: Value) -> Result<ImageSelection> {
         let spec = json!({"provider": "aws", "region": "eu-central-1", "image": "ubuntu-24.04", "architecture": "amd64",
             "versions": ">=1.33, <1.36", "owners": [OURS], "images": images});
         let object = json!({"metadata": {"name": name}, "spec": spec});
         Ok(self.namespaced(namespace).create(&PostParams::default(), &serde_json::from_value(object)?).await?)
     }
 
-    pub(crate) fn namespaced<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(
-        &self,
-        namespace: &str,
-    ) -> Api<K> {
+    /// Objects of a namespace.
+    pub fn namespaced<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(&self, namespace: &str) -> Api<K> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
     /// All images by name, those that are the newest with a star.
-    pub(crate) async fn images(&self) -> Result<Vec<String>> {
+    pub async fn images(&self) -> Result<Vec<String>> {
         let images = Api::<MachineImage>::all(self.client.clone()).list(&ListParams::default()).await?;
         let text = |image: MachineImage| {
             let labels = image.metadata.labels.unwrap_or_default();
@@ -117,7 +143,16 @@ impl Stage {
         Ok(images.items.into_iter().map(text).collect())
     }
 
-    pub(crate) async fn images_become(&self, expected: &[&str]) -> Result<()> {
+    /// How many images there are.
+    pub async fn count_images(&self) -> Result<usize> {
+        let parameters = ListParams::default().limit(1);
+        let first = Api::<MachineImage>::all(self.client.clone()).list_metadata(&parameters).await?;
+        let more = first.metadata.remaining_item_count.unwrap_or_default();
+        Ok(first.items.len() + usize::try_from(more)?)
+    }
+
+    /// Waits until these are all images.
+    pub async fn images_become(&self, expected: &[&str]) -> Result<()> {
         eventually(SOON, &format!("the images are {expected:?}"), async || {
             let images = self.images().await?;
             ensure!(images == expected, "{images:?}");
@@ -127,7 +162,7 @@ impl Stage {
     }
 
     /// Waits until the sources were checked some times more.
-    pub(crate) async fn reads(&self, controller: &Process, times: usize) -> Result<()> {
+    pub async fn reads(&self, controller: &Process, times: usize) -> Result<()> {
         let count = || anyhow::Ok(std::fs::read_to_string(controller.log())?.matches(READ).count());
         let before = count()?;
         eventually(SOON, "the sources are checked again", async || {
@@ -140,12 +175,12 @@ impl Stage {
     }
 
     /// What a user has written since.
-    pub(crate) async fn writes(&self, user: &str, since: Mark) -> Result<Vec<Request>> {
+    pub async fn writes(&self, user: &str, since: Mark) -> Result<Vec<Request>> {
         Ok(self.audit.requests(user, since).await?.into_iter().filter(Request::writes).collect())
     }
 
     /// Fails if the controller writes anything while it checks the sources three times.
-    pub(crate) async fn is_quiet(&self, controller: &Process) -> Result<()> {
+    pub async fn is_quiet(&self, controller: &Process) -> Result<()> {
         self.reads(controller, 1).await?;
         let mark = self.audit.mark().await?;
         self.reads(controller, 3).await?;
@@ -156,7 +191,7 @@ impl Stage {
 }
 
 /// Waits until a kind is served.
-pub(crate) async fn served<K>(client: &Client) -> Result<()>
+pub async fn served<K>(client: &Client) -> Result<()>
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
@@ -168,7 +203,30 @@ where
 }
 
 /// An AMI as `aws ec2 describe-images` prints it.
-pub(crate) fn ami(id: u32, name: &str, day: &str) -> Value {
+pub fn ami(id: u32, name: &str, day: &str) -> Value {
     json!({"ImageId": format!("ami-{id:08}"), "Name": name, "OwnerId": OURS, "State": "available", "Architecture": "x86_64",
         "CreationDate": format!("{day}T09:00:00.000Z")})
+}
+
+/// A machine template of Cluster API with labels.
+pub fn template(name: &str, labels: Value) -> DynamicObject {
+    let machine = json!({"instanceType": "m5.large", "imageLookupBaseOS": "ubuntu-24.04"});
+    let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSMachineTemplate",
+        "metadata": {"name": name, "labels": labels}, "spec": {"template": {"spec": machine}}});
+    serde_json::from_value(object).unwrap()
+}
+
+/// The definition in the Go module that test/control-plane/cluster-api-provider-aws pins.
+fn template_definition() -> Result<String> {
+    let output = Command::new("go")
+        .args(["mod", "download", "-json", "sigs.k8s.io/cluster-api-provider-aws/v2"])
+        .current_dir(repository().join("test/control-plane/cluster-api-provider-aws"))
+        .env("GOWORK", "off")
+        .output()
+        .context("starting go")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let module: Value = serde_json::from_slice(&output.stdout)?;
+    let folder = module["Dir"].as_str().context("go names no folder")?;
+    let text = std::fs::read_to_string(Path::new(folder).join(TEMPLATES))?;
+    Ok(text.trim_start_matches("---\n").to_owned())
 }

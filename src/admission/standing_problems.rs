@@ -1,0 +1,155 @@
+//! Problems that a Shoot had before an edit, in pools of which the edit changes nothing but versions. Maintenance makes such edits,
+//! and writes nothing at all of a Shoot that is refused: what was stored with a problem, before these webhooks or another rule of
+//! theirs, must not keep all of its pools from their updates. So it is a warning.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::subject::Subject;
+use crate::api::gotext::field::{FieldError, FieldErrors};
+
+/// Where pools stand in a Shoot.
+const POOLS: &str = "spec.provider.workers[";
+
+/// A Shoot with its pools as they are written.
+#[derive(Deserialize)]
+struct Written {
+    spec: WrittenSpec,
+}
+
+#[derive(Deserialize)]
+struct WrittenSpec {
+    provider: WrittenProvider,
+}
+
+#[derive(Deserialize)]
+struct WrittenProvider {
+    #[serde(default)]
+    workers: Vec<Value>,
+}
+
+/// Takes the problems out of `errors` that were there before, and tells of them.
+pub(super) fn standing_problems(
+    subject: Subject<'_>,
+    errors: &mut FieldErrors,
+    before: impl FnOnce() -> FieldErrors,
+) -> Vec<String> {
+    if errors.is_empty() {
+        return Vec::new();
+    }
+    let Some([pools, old]) = both_written(subject) else { return Vec::new() };
+    let before = before();
+    let (standing, new): (Vec<FieldError>, _) =
+        std::mem::take(&mut errors.0).into_iter().partition(|error| stands(error, &pools, &old, &before));
+    errors.0 = new;
+    standing.iter().map(|error| format!("{error}. It was so before, and the edit is let through")).collect()
+}
+
+fn both_written(subject: Subject<'_>) -> Option<[Vec<Value>; 2]> {
+    let read = |text: &str| serde_json::from_str::<Written>(text).ok().map(|shoot| shoot.spec.provider.workers);
+    Some([read(subject.object)?, read(subject.old?)?])
+}
+
+/// Whether a pool that is as it was but for its versions had this problem.
+fn stands(error: &FieldError, pools: &[Value], old: &[Value], before: &FieldErrors) -> bool {
+    let Some((index, member)) = of_pool(&error.field) else { return false };
+    let Some(pool) = pools.get(index) else { return false };
+    let Some(old_index) = old.iter().position(|old| old["name"] == pool["name"]) else { return false };
+    let is_as_it_was = old.get(old_index).is_some_and(|old| without_versions(old) == without_versions(pool));
+    is_as_it_was
+        && before.0.iter().any(|earlier| {
+            of_pool(&earlier.field) == Some((old_index, member))
+                && (earlier.error_type, &earlier.value, &earlier.detail)
+                    == (error.error_type, &error.value, &error.detail)
+        })
+}
+
+/// Position of the pool and what follows it in the path of a field.
+fn of_pool(field: &str) -> Option<(usize, &str)> {
+    let (index, member) = field.strip_prefix(POOLS)?.split_once(']')?;
+    Some((index.parse().ok()?, member))
+}
+
+fn without_versions(pool: &Value) -> Value {
+    let mut pool = pool.clone();
+    for parent in ["/machine/image", "/kubernetes"] {
+        if let Some(members) = pool.pointer_mut(parent).and_then(Value::as_object_mut) {
+            members.remove("version");
+        }
+    }
+    pool
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::image::ToCompare;
+    use super::super::shoot::validate;
+    use super::*;
+    use crate::provider::Providers;
+    use crate::webhook::Verdict;
+
+    fn pool(name: &str, image: &str) -> Value {
+        json!({"name": name, "zones": ["z"], "machine": {"type": "t", "image": {"name": "os", "version": image}},
+            "kubernetes": {"version": "1.33.1"}, "maximum": 3, "volume": {"size": "50Gi", "type": "gp3"}})
+    }
+
+    fn shoot(pools: &[Value]) -> Value {
+        let infrastructure = json!({"networks": {"zones": [{"name": "z"}]}});
+        json!({"spec": {"region": "r", "cloudProfileName": "p", "kubernetes": {"version": "1.33.1"}, "provider": {
+            "type": "aws", "infrastructureConfig": infrastructure, "workers": pools}}})
+    }
+
+    /// Problems, and warnings, of the edit of a Shoot.
+    fn judged(old: &Value, new: &Value) -> [Vec<String>; 2] {
+        let (object, old) = (new.to_string(), old.to_string());
+        match validate(Subject { object: &object, old: Some(&old) }, "Shoot a/b", Providers::SHIPPED) {
+            Ok(ToCompare { errors, warnings, .. }) => [errors.0.iter().map(ToString::to_string).collect(), warnings],
+            Err(Verdict::Allowed { warnings, .. }) => [Vec::new(), warnings],
+            Err(Verdict::Denied(denial)) => [vec![denial.message], Vec::new()],
+        }
+    }
+
+    #[test]
+    fn maintenance_is_not_held_up_by_what_was_wrong_before() {
+        let mut broken = pool("web", "1");
+        broken["volume"] = json!({"size": "50Gi"});
+        let mut updated = broken.clone();
+        updated["machine"]["image"]["version"] = "2".into();
+        updated["kubernetes"]["version"] = "1.33.2".into();
+        let old = shoot(&[broken.clone(), pool("batch", "1")]);
+        for new in [shoot(&[broken.clone(), pool("batch", "2")]), shoot(&[updated.clone(), pool("batch", "1")])] {
+            let [problems, warnings] = judged(&old, &new);
+            assert!(problems.is_empty(), "{problems:?}");
+            let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+            assert!(warning.starts_with("spec.provider.workers[0].volume.type: Required value"), "{warning}");
+            assert!(warning.contains("It was so before"), "{warning}");
+        }
+        let moved = shoot(&[pool("batch", "2"), updated]);
+        assert_eq!(judged(&old, &moved)[0], [""; 0], "another place in the list is the same pool");
+    }
+
+    #[test]
+    fn what_an_edit_brings_is_refused_beside_what_was_wrong_before() {
+        let mut broken = pool("web", "1");
+        broken["volume"] = json!({"size": "50Gi"});
+        let old = shoot(&[broken.clone(), pool("batch", "1")]);
+        let refused = |new: &Value, field: &str| {
+            let [problems, _] = judged(&old, new);
+            assert!(problems.iter().any(|problem| problem.contains(field)), "{field}: {problems:?}");
+        };
+        let mut larger = broken.clone();
+        larger["maximum"] = 5.into();
+        refused(&shoot(&[larger, pool("batch", "1")]), "workers[0].volume.type");
+        let mut newly_broken = pool("batch", "2");
+        newly_broken["volume"] = json!({"size": "50Gi"});
+        refused(&shoot(&[broken.clone(), newly_broken]), "workers[1].volume.type");
+        let mut renamed = broken.clone();
+        renamed["name"] = "other".into();
+        refused(&shoot(&[renamed, pool("batch", "1")]), "workers[0].volume.type");
+        let mut other_zones = shoot(&[broken, pool("batch", "1")]);
+        other_zones["spec"]["provider"]["infrastructureConfig"] = json!({"networks": {"zones": [{"name": "y"}]}});
+        refused(&other_zones, "workers[1].zones[0]");
+    }
+}

@@ -1,0 +1,242 @@
+//! I/O: the nodes of a shoot, counted by the kubeconfig that gardenlet keeps beside its control plane.
+//!
+//! An API server tells of nodes in two words each where it is asked for a table, as `kubectl get nodes` does. Only where that does
+//! not come out is more asked for: which nodes machine-controller-manager does not care for. A client is made for each count:
+//! gardenlet rotates the kubeconfig, and no connection is kept to hundreds of shoots.
+
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::http::HeaderValue;
+use axum::http::header::ACCEPT;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, ListParams, Request};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde::Deserialize;
+
+use crate::api::bounded_text::{escaped, shortened};
+use crate::api::gotext::json::null_as_default;
+use crate::cluster::client_config::completed;
+use crate::worker::node_count::{MachineCount, NodeCount};
+
+/// Secrets with a kubeconfig of a shoot: by its address within the seed, else by the one outside.
+const SECRETS: [&str; 2] = ["gardener-internal", "gardener"];
+const KUBECONFIG: &str = "kubeconfig";
+/// What a count may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Nodes of a page, most pages, and most bytes of one.
+const PAGE: u32 = 500;
+const MOST_PAGES: u32 = 40;
+const MOST_BYTES: usize = 8 << 20;
+/// Most bytes of what an API server says.
+const MOST_OF_ERROR: usize = 300;
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+const NOT_MANAGED: &str = "node.machine.sapcloud.io/not-managed-by-mcm";
+
+/// Why nodes can't be counted. Nothing of the kubeconfig is in it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodesError {
+    #[error("Secret {name:?} can't be read: {reason}")]
+    Secret { name: &'static str, reason: String },
+    #[error("there is neither Secret {:?} nor {:?} with a kubeconfig of the shoot", SECRETS[0], SECRETS[1])]
+    NoSecret,
+    #[error("the kubeconfig of the shoot can't be used: {0}")]
+    Kubeconfig(&'static str),
+    #[error("failed to list shoot nodes: {0}")]
+    List(String),
+}
+
+/// Counts the nodes of the shoot in a namespace of the seed. `wanted` decides whether a closer look is needed.
+///
+/// # Errors
+/// When there is no usable kubeconfig, or no answer in time.
+pub(crate) async fn count_nodes(seed: &Client, namespace: &str, wanted: MachineCount) -> Result<NodeCount, NodesError> {
+    let count = async {
+        let client = shoot_client(&kubeconfig(seed, namespace).await?).await?;
+        let all = counted(&client, Include::Nothing).await?;
+        if wanted.is_met_by(all) { Ok(all) } else { counted(&client, Include::Metadata).await }
+    };
+    let slow = |_| NodesError::List(format!("no answer within {} s", TIMEOUT.as_secs()));
+    tokio::time::timeout(TIMEOUT, count).await.map_err(slow)?
+}
+
+/// The text of the kubeconfig.
+async fn kubeconfig(seed: &Client, namespace: &str) -> Result<String, NodesError> {
+    let secrets: Api<Secret> = Api::namespaced(seed.clone(), namespace);
+    for name in SECRETS {
+        let failed = |error: kube::Error| NodesError::Secret { name, reason: reason(&error) };
+        let Some(secret) = secrets.get_opt(name).await.map_err(failed)? else { continue };
+        let text = secret.data.unwrap_or_default().remove(KUBECONFIG).ok_or(NodesError::Kubeconfig("it is missing"))?;
+        return String::from_utf8(text.0).map_err(|_| NodesError::Kubeconfig("it is no text"));
+    }
+    Err(NodesError::NoSecret)
+}
+
+/// A client by the kubeconfig alone: nothing is run, and no file of this machine goes to where it leads.
+async fn shoot_client(text: &str) -> Result<Client, NodesError> {
+    let unusable = NodesError::Kubeconfig;
+    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| unusable("it is no kubeconfig"))?;
+    let users = kubeconfig.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
+    for user in users {
+        if user.exec.is_some() || user.auth_provider.is_some() {
+            return Err(unusable("it names a program"));
+        }
+        if user.token_file.is_some() || user.client_certificate.is_some() || user.client_key.is_some() {
+            return Err(unusable("it names a file"));
+        }
+    }
+    let mut clusters = kubeconfig.clusters.iter().filter_map(|cluster| cluster.cluster.as_ref());
+    if clusters.any(|cluster| cluster.certificate_authority.is_some()) {
+        return Err(unusable("it names a file"));
+    }
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = completed(config.map_err(|_| unusable("context, cluster or user is missing"))?);
+    config.connect_timeout = Some(TIMEOUT);
+    config.read_timeout = Some(TIMEOUT);
+    Client::try_from(config).map_err(|_| unusable("no client can be made of it"))
+}
+
+/// What is asked for beside the words of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Include {
+    Nothing,
+    Metadata,
+}
+
+async fn counted(client: &Client, include: Include) -> Result<NodeCount, NodesError> {
+    let (mut count, mut token) = (NodeCount::default(), String::new());
+    for _ in 0..MOST_PAGES {
+        let table = page(client, include, &token).await?;
+        let status = table.status_column()?;
+        for row in table.rows.iter().filter(|row| !row.is_unmanaged()) {
+            count.registered += 1;
+            count.ready += usize::from(row.cells.get(status).is_some_and(|cell| cell == "Ready"));
+        }
+        token = table.metadata.continue_;
+        if token.is_empty() {
+            return Ok(count);
+        }
+    }
+    Err(NodesError::List(format!("there are more than {}", PAGE * MOST_PAGES)))
+}
+
+async fn page(client: &Client, include: Include, token: &str) -> Result<Table, NodesError> {
+    let list = NodesError::List;
+    let include = match include {
+        Include::Nothing => "None",
+        Include::Metadata => "Metadata",
+    };
+    let token = (!token.is_empty()).then(|| token.to_owned());
+    let parameters = ListParams { limit: Some(PAGE), continue_token: token, ..ListParams::default() };
+    let request = Request::new("/api/v1/nodes").list(&parameters).map_err(|error| list(error.to_string()))?;
+    let (mut head, _) = request.into_parts();
+    let uri = format!("{}&includeObject={include}", head.uri);
+    head.uri = uri.parse().map_err(|_| list("a token of the list can't be used".to_owned()))?;
+    head.headers.insert(ACCEPT, HeaderValue::from_static(TABLE));
+    let request = axum::http::Request::from_parts(head, kube::client::Body::empty());
+    let answer = client.send(request).await.map_err(|error| list(reason(&error)))?;
+    let code = answer.status();
+    if !code.is_success() {
+        return Err(list(format!("the API server answers {}", code.as_u16())));
+    }
+    let body = to_bytes(Body::new(answer.into_body()), MOST_BYTES).await;
+    let body = body.map_err(|_| list(format!("the answer breaks off or has more than {MOST_BYTES} bytes")))?;
+    serde_json::from_slice(&body).map_err(|_| list("the answer is no table".to_owned()))
+}
+
+/// An error in one bounded line.
+fn reason(error: &kube::Error) -> String {
+    shortened(&escaped(&error.to_string()), MOST_OF_ERROR)
+}
+
+/// A list as a table.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Table {
+    #[serde(default)]
+    metadata: TableMetadata,
+    column_definitions: Vec<Column>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    rows: Vec<Row>,
+}
+
+#[derive(Default, Deserialize)]
+struct TableMetadata {
+    #[serde(rename = "continue", default, deserialize_with = "null_as_default")]
+    continue_: String,
+}
+
+#[derive(Deserialize)]
+struct Column {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    cells: Vec<serde_json::Value>,
+    object: Option<RowObject>,
+}
+
+#[derive(Deserialize)]
+struct RowObject {
+    #[serde(default)]
+    metadata: RowMetadata,
+}
+
+#[derive(Default, Deserialize)]
+struct RowMetadata {
+    #[serde(default, deserialize_with = "null_as_default")]
+    annotations: std::collections::BTreeMap<String, String>,
+}
+
+impl Table {
+    /// Where it stands whether a node is ready: `Ready` alone where pods may be scheduled, too.
+    fn status_column(&self) -> Result<usize, NodesError> {
+        let column = self.column_definitions.iter().position(|column| column.name == "Status");
+        column.ok_or_else(|| NodesError::List("the answer has no column Status".to_owned()))
+    }
+}
+
+impl Row {
+    fn is_unmanaged(&self) -> bool {
+        let annotations = self.object.as_ref().map(|object| &object.metadata.annotations);
+        annotations.is_some_and(|annotations| annotations.get(NOT_MANAGED).is_some_and(|value| value == "1"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kubeconfig(user: &str, cluster: &str) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+             clusters: [{{name: c, cluster: {{server: \"https://192.0.2.1\"{cluster}}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n"
+        )
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_runs_no_program_and_sends_no_file() {
+        let refused = async |user: &str, cluster: &str| match shoot_client(&kubeconfig(user, cluster)).await {
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        assert_eq!(refused("token: planted-secret", "").await, None);
+        for (user, cluster) in [
+            ("exec: {apiVersion: client.authentication.k8s.io/v1, command: planted-secret}", ""),
+            ("auth-provider: {name: planted-secret}", ""),
+            ("tokenFile: /planted-secret", ""),
+            ("client-certificate: /planted-secret, client-key: /planted-secret", ""),
+            ("token: planted-secret", ", certificate-authority: /planted-secret"),
+        ] {
+            let reason = refused(user, cluster).await.unwrap();
+            assert!(reason.contains("it names a") && !reason.contains("planted-secret"), "{user}: {reason}");
+        }
+        for broken in ["planted-secret", "clusters: planted-secret", "{"] {
+            let error = shoot_client(broken).await.err().unwrap().to_string();
+            assert!(!error.contains("planted-secret"), "{error}");
+        }
+    }
+}

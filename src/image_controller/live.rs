@@ -1,0 +1,138 @@
+//! Lookups that ask a cloud instead of reading files: each by itself and with an end, so that one that fails disturbs no other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use crate::api::image_objects::ImageLookup;
+use crate::images::catalogue::Catalogue;
+use crate::images::objects::discovery::Answers;
+
+/// Lookups that are under way at a time.
+const PARALLEL: usize = 4;
+/// How long a cloud may take for one, with all its pages.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// How often is checked which lookups have to be asked for.
+const CHECK: Duration = Duration::from_secs(1);
+
+/// What clouds have answered last. Clones are the same.
+#[derive(Clone, Default)]
+pub(super) struct Live(Arc<Mutex<BTreeMap<String, Asked>>>);
+
+/// What came of a lookup.
+struct Asked {
+    /// Of the spec that was asked for.
+    generation: Option<i64>,
+    at: (Instant, Timestamp),
+    answer: Arc<Result<Catalogue, String>>,
+}
+
+impl Live {
+    /// Asks for ever, each lookup anew after the interval or when its spec has changed; `changed` is notified of answers.
+    pub(super) async fn ask(
+        &self,
+        endpoint: Option<&str>,
+        interval: Duration,
+        lookups: impl Fn() -> Option<Vec<Arc<ImageLookup>>>,
+        changed: &Notify,
+    ) -> Infallible {
+        let (mut under_way, mut names) = (FuturesUnordered::new(), BTreeSet::new());
+        loop {
+            for lookup in self.due(lookups(), interval) {
+                if names.len() < PARALLEL && names.insert(lookup.name_any()) {
+                    under_way.push(async move {
+                        let answer = timeout(TIMEOUT, answer(&lookup, endpoint)).await;
+                        (lookup, answer.unwrap_or_else(|_| Err(format!("no complete answer within {TIMEOUT:?}"))))
+                    });
+                }
+            }
+            if under_way.is_empty() {
+                sleep(CHECK).await;
+                continue;
+            }
+            if let Ok(Some((lookup, answer))) = timeout(CHECK, under_way.next()).await {
+                names.remove(&lookup.name_any());
+                self.keep(&lookup, answer);
+                changed.notify_one();
+            }
+        }
+    }
+
+    /// The lookups that have to be asked for now. Answers for those that are gone are dropped. Without lookups nothing is known of them.
+    fn due(&self, lookups: Option<Vec<Arc<ImageLookup>>>, interval: Duration) -> Vec<Arc<ImageLookup>> {
+        let Some(mut lookups) = lookups else { return Vec::new() };
+        lookups.retain(|lookup| lookup.spec.ec2.is_some());
+        let mut known = self.known();
+        known.retain(|name, _| lookups.iter().any(|lookup| lookup.metadata.name.as_ref() == Some(name)));
+        lookups.retain(|lookup| {
+            known
+                .get(&lookup.name_any())
+                .is_none_or(|asked| asked.generation != lookup.metadata.generation || asked.at.0.elapsed() >= interval)
+        });
+        lookups
+    }
+
+    fn keep(&self, lookup: &ImageLookup, answer: Result<Catalogue, String>) {
+        let name = lookup.name_any();
+        match &answer {
+            Ok(catalogue) => info!(lookup = name, images = catalogue.images().len(), "EC2 has answered"),
+            Err(error) => warn!(lookup = name, error, "EC2 can't be asked"),
+        }
+        let at = (Instant::now(), Timestamp::now());
+        let asked = Asked { generation: lookup.metadata.generation, at, answer: Arc::new(answer) };
+        self.known().insert(name, asked);
+    }
+
+    /// The answers. Of a lookup that has changed since there is none.
+    pub(super) fn answers(&self, lookups: &[Arc<ImageLookup>]) -> Answers {
+        let known = self.known();
+        let answer = |lookup: &Arc<ImageLookup>| {
+            let asked = known.get(lookup.metadata.name.as_ref()?)?;
+            let is_current = asked.generation == lookup.metadata.generation;
+            is_current.then(|| (lookup.name_any(), Arc::clone(&asked.answer)))
+        };
+        lookups.iter().filter_map(answer).collect()
+    }
+
+    /// When a lookup was answered last.
+    pub(super) fn checked(&self, lookup: &str) -> Option<Timestamp> {
+        self.known().get(lookup).map(|asked| asked.at.1)
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Asked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All images that EC2 has for a lookup, in all its regions.
+#[cfg(feature = "live-images")]
+async fn answer(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogue, String> {
+    use crate::cloud::aws::Ec2;
+    use crate::cloud::image_source::ImageSource;
+    use crate::images::lookup::Lookup;
+    use crate::images::query::ImageQuery;
+
+    let known = Lookup::new(&lookup.name_any(), lookup.spec.clone()).map_err(|error| error.to_string())?;
+    let query = ImageQuery::of_lookup(&known, &[]);
+    let regions = lookup.spec.ec2.as_ref().map(|ec2| ec2.regions.as_slice()).unwrap_or_default();
+    let mut listings = Vec::new();
+    for region in Ec2::in_regions(regions, endpoint).await.map_err(|error| error.to_string())? {
+        listings.push(region.images(&query).await.map_err(|error| error.to_string())?);
+    }
+    Catalogue::new(listings).map_err(|error| error.to_string())
+}
+
+/// A program without that feature can't ask.
+#[cfg(not(feature = "live-images"))]
+async fn answer(_: &ImageLookup, _: Option<&str>) -> Result<Catalogue, String> {
+    Err("spec.ec2: the controller was built without the feature live-images".to_owned())
+}

@@ -1,0 +1,91 @@
+//! How images, lookups and selections stand, as numbers.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::Objects;
+use super::image::{GONE, ImageObject};
+use crate::api::image_objects::ImageLookup;
+use crate::images::record::ImageState;
+
+/// What is counted of all objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageNumbers {
+    /// Images by state.
+    pub images: [(State, i64); State::ALL.len()],
+    /// Versions of selections for which a newer image is known.
+    pub upgrades: i64,
+    /// Lookups that were run as they are, by name; since when they fail, if they do.
+    pub lookups: Vec<(String, Option<Timestamp>)>,
+}
+
+/// What can be done with an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Machines can start from it.
+    #[default]
+    Available,
+    /// They can, but its owner advises against it.
+    Deprecated,
+    /// They can't.
+    Unavailable,
+    /// No source lists it any more; somebody uses it.
+    Gone,
+    /// The object can't be read.
+    Invalid,
+}
+
+impl State {
+    /// All states.
+    pub const ALL: [Self; 5] = [Self::Available, Self::Deprecated, Self::Unavailable, Self::Gone, Self::Invalid];
+
+    /// In one word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Available => "available",
+            Self::Deprecated => "deprecated",
+            Self::Unavailable => "unavailable",
+            Self::Gone => "gone",
+            Self::Invalid => "invalid",
+        }
+    }
+
+    fn of(image: &ImageObject, now: Timestamp) -> Self {
+        match &image.record {
+            Err(_) => Self::Invalid,
+            Ok(record) => match &record.state {
+                ImageState::Unavailable(word) if word == GONE => Self::Gone,
+                ImageState::Unavailable(_) => Self::Unavailable,
+                ImageState::Available if record.is_deprecated(now) => Self::Deprecated,
+                ImageState::Available => Self::Available,
+            },
+        }
+    }
+}
+
+impl Objects {
+    /// How all objects stand.
+    #[must_use]
+    pub fn numbers(&self, now: Timestamp) -> ImageNumbers {
+        let mut images = State::ALL.map(|state| (state, 0));
+        for image in &self.images {
+            let state = State::of(image, now);
+            images.iter_mut().filter(|(known, _)| *known == state).for_each(|(_, count)| *count += 1);
+        }
+        let upgrades = self.selections.iter().map(|selection| selection.status.upgrades.len()).sum::<usize>();
+        let was_run = |lookup: &&Arc<ImageLookup>| {
+            lookup.metadata.generation.unwrap_or_default() == lookup.status.observed_generation
+        };
+        let lookup = |lookup: &Arc<ImageLookup>| {
+            let since = lookup.status.failing_since.as_ref().and_then(|since| since.parse().ok());
+            (lookup.metadata.name.clone().unwrap_or_default(), since)
+        };
+        ImageNumbers {
+            images,
+            upgrades: i64::try_from(upgrades).unwrap_or(i64::MAX),
+            lookups: self.lookups.iter().filter(was_run).map(lookup).collect(),
+        }
+    }
+}

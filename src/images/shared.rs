@@ -1,0 +1,74 @@
+//! What many images have in common, each once in memory: thousands of images have a few flavors.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use super::record::{ImageRecord, Release};
+use crate::api::gardener::Capabilities;
+
+/// Values that nobody uses any more are dropped whenever there are twice as many as after the last time, and at least so many.
+const FEWEST: usize = 1024;
+
+/// Values of images.
+#[derive(Debug, Default)]
+pub struct Shared {
+    facts: Values<Capabilities>,
+    tags: Values<BTreeMap<String, String>>,
+    releases: Values<Release>,
+}
+
+impl Shared {
+    /// Gives an image the values that others have as well.
+    pub fn share(&mut self, image: &mut ImageRecord) {
+        self.facts.share(&mut image.facts);
+        self.tags.share(&mut image.tags);
+        image.release.iter_mut().for_each(|release| self.releases.share(release));
+    }
+}
+
+/// Values of one type, each once.
+#[derive(Debug)]
+struct Values<T> {
+    values: HashSet<Arc<T>>,
+    clean_up_at: usize,
+}
+
+impl<T> Default for Values<T> {
+    fn default() -> Self {
+        Self { values: HashSet::new(), clean_up_at: FEWEST }
+    }
+}
+
+impl<T: Eq + Hash> Values<T> {
+    fn share(&mut self, value: &mut Arc<T>) {
+        if let Some(known) = self.values.get(value) {
+            *value = Arc::clone(known);
+            return;
+        }
+        if self.values.len() >= self.clean_up_at {
+            self.values.retain(|value| Arc::strong_count(value) > 1);
+            self.clean_up_at = FEWEST.max(self.values.len().saturating_mul(2));
+        }
+        self.values.insert(Arc::clone(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_are_one_and_those_that_nobody_uses_go() {
+        let mut values = Values::default();
+        let (mut first, mut second) = (Arc::new("a".to_owned()), Arc::new("a".to_owned()));
+        values.share(&mut first);
+        values.share(&mut second);
+        assert!(Arc::ptr_eq(&first, &second));
+        for number in 0..10 * FEWEST {
+            values.share(&mut Arc::new(number.to_string()));
+        }
+        assert!(values.values.len() <= FEWEST, "{}", values.values.len());
+        assert!(values.values.contains(&first));
+    }
+}

@@ -1,0 +1,201 @@
+//! A project of a real garden with what its Shoots need, and what a person is answered who writes them.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use gardener_extension_worker::api::gotext::yaml::documents;
+use kube::Client;
+use kube::api::{Api, DynamicObject, PostParams};
+use serde_json::{Value, json};
+use test_support::cluster::eventually;
+use test_support::garden::{Garden, api};
+
+use crate::stage::Stage;
+
+const AZURE: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";
+/// Longest answer that is read.
+const LONGEST: usize = 8 << 20;
+
+/// A project; its CloudProfile has the same name.
+pub(crate) struct Project {
+    name: &'static str,
+    client: Client,
+    pub(crate) garden: Garden,
+}
+
+/// What a person sees.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// As `kubectl` prints them behind `Warning: `.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    /// Why it is refused.
+    pub(crate) fn message(&self) -> &str {
+        self.body["message"].as_str().unwrap_or_default()
+    }
+
+    pub(crate) fn taken(self) -> Result<Self> {
+        ensure!(self.status < 300, "{} {}", self.status, self.message());
+        Ok(self)
+    }
+}
+
+impl Project {
+    /// Makes it, with the profile of the example for Azure after `change`.
+    pub(crate) async fn new(stage: &Stage, name: &'static str, change: impl FnOnce(&mut Value)) -> Result<Self> {
+        let project = Self { name, client: stage.client().await?, garden: Garden::new(&stage.control_plane).await? };
+        let mut profile = documents(&std::fs::read_to_string("example/cloudprofiles/azure.yaml")?)?.remove(0);
+        profile["metadata"]["name"] = name.into();
+        change(&mut profile);
+        project.garden.create(&profile).await?;
+        let namespace = project.namespace();
+        let labels = json!({"gardener.cloud/role": "project", "project.gardener.cloud/name": name});
+        for (path, object) in [
+            ("/api/v1/namespaces".to_owned(), json!({"metadata": {"name": namespace, "labels": labels}})),
+            (
+                format!("/api/v1/namespaces/{namespace}/secrets"),
+                json!({"metadata": {"name": "cloud", "namespace": namespace}}),
+            ),
+            (
+                "/apis/core.gardener.cloud/v1beta1/projects".to_owned(),
+                json!({"metadata": {"name": name}, "spec": {"namespace": namespace, "owner": {
+                    "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "owner"}}}),
+            ),
+            (
+                format!("/apis/security.gardener.cloud/v1alpha1/namespaces/{namespace}/credentialsbindings"),
+                json!({"metadata": {"name": "cloud", "namespace": namespace}, "provider": {"type": "azure"},
+                    "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "cloud", "namespace": namespace}}),
+            ),
+        ] {
+            project.post(&path, &object).await?.taken().with_context(|| path)?;
+        }
+        for object in registrations()? {
+            let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+            let path = format!("/apis/{}/{kind}s", object["apiVersion"].as_str().unwrap_or_default());
+            let answer = project.post(&path, &object).await?;
+            // Another project of the garden was faster.
+            ensure!(answer.status < 300 || answer.status == 409, "{path}: {}", answer.message());
+        }
+        Ok(project)
+    }
+
+    pub(crate) fn namespace(&self) -> String {
+        format!("garden-{}", self.name)
+    }
+
+    /// A Shoot with two pools.
+    pub(crate) fn shoot(&self, name: &str) -> Value {
+        let pool = |name: &str| {
+            json!({
+                "name": name, "minimum": 2, "maximum": 6, "maxSurge": 1, "maxUnavailable": 0, "zones": ["1", "2"],
+                "machine": {"type": "Standard_D4s_v5", "image": {"name": "gardenlinux", "version": "1592.9.0"}},
+                "volume": {"type": "Premium_LRS", "size": "50Gi"}, "cri": {"name": "containerd"},
+            })
+        };
+        json!({
+            "apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot",
+            "metadata": {"name": name, "namespace": self.namespace()},
+            "spec": {
+                "cloudProfile": {"kind": "CloudProfile", "name": self.name}, "region": "westeurope",
+                "credentialsBindingName": "cloud", "kubernetes": {"version": "1.33.6"},
+                "networking": {"type": "calico", "nodes": "10.250.0.0/16", "pods": "100.96.0.0/11", "services": "100.64.0.0/13"},
+                "maintenance": {"autoUpdate": {"kubernetesVersion": false, "machineImageVersion": false}},
+                "provider": {
+                    "type": "azure",
+                    "infrastructureConfig": {"apiVersion": AZURE, "kind": "InfrastructureConfig", "zoned": true,
+                        "networks": {"vnet": {"cidr": "10.250.0.0/16"}, "workers": "10.250.0.0/19"}},
+                    "controlPlaneConfig": {"apiVersion": AZURE, "kind": "ControlPlaneConfig"},
+                    "workers": [pool("web"), pool("batch")],
+                },
+            },
+        })
+    }
+
+    fn shoots(&self) -> String {
+        format!("/apis/core.gardener.cloud/v1beta1/namespaces/{}/shoots", self.namespace())
+    }
+
+    /// `kubectl create`, once the API server knows the profile.
+    pub(crate) async fn create(&self, shoot: &Value) -> Result<Answer> {
+        eventually(Duration::from_secs(30), "the project is known", async || {
+            let answer = self.post(&self.shoots(), shoot).await?;
+            let unknown = ["not found", "could not find", "non-registered"];
+            let is_known = answer.status < 300 || !unknown.iter().any(|words| answer.message().contains(words));
+            ensure!(is_known, "{}", answer.message());
+            Ok(answer)
+        })
+        .await
+    }
+
+    /// `kubectl apply` of a changed Shoot, with `dry_run` as with `--dry-run=server`.
+    pub(crate) async fn edit(&self, name: &str, dry_run: bool, change: impl Fn(&mut Value)) -> Result<Answer> {
+        let dry_run = if dry_run { "?dryRun=All" } else { "" };
+        let path = format!("{}/{name}{dry_run}", self.shoots());
+        loop {
+            let mut shoot = self.stored(name).await?;
+            change(&mut shoot);
+            let answer = self.request("PUT", &path, &shoot).await?;
+            // Gardener's controllers write into it, too.
+            if answer.status != 409 {
+                return Ok(answer);
+            }
+        }
+    }
+
+    pub(crate) async fn stored(&self, name: &str) -> Result<Value> {
+        let shoots: Api<DynamicObject> = api(&self.client, "Shoot", Some(&self.namespace()));
+        Ok(serde_json::to_value(shoots.get(name).await?)?)
+    }
+
+    /// Its CloudProfile.
+    pub(crate) async fn profile(&self) -> Result<Value> {
+        let profiles: Api<DynamicObject> = api(&self.client, "CloudProfile", None);
+        Ok(serde_json::to_value(profiles.get(self.name).await?)?)
+    }
+
+    async fn post(&self, path: &str, object: &Value) -> Result<Answer> {
+        self.request("POST", path, object).await
+    }
+
+    /// Sends an object, as `kubectl` does.
+    pub(crate) async fn request(&self, method: &str, path: &str, object: &Value) -> Result<Answer> {
+        let mut request = kube::core::Request::new(path).create(&PostParams::default(), serde_json::to_vec(object)?)?;
+        *request.method_mut() = method.parse()?;
+        *request.uri_mut() = path.parse()?;
+        let answer = self.client.send(request.map(kube::client::Body::from)).await?;
+        let warnings = answer.headers().get_all("warning").iter().filter_map(|warning| warning.to_str().ok());
+        let warnings = warnings.map(text_of_warning).collect();
+        let status = answer.status().as_u16();
+        let body = axum::body::to_bytes(axum::body::Body::new(answer.into_body()), LONGEST).await?;
+        Ok(Answer { status, warnings, body: serde_json::from_slice(&body)? })
+    }
+}
+
+/// Who is responsible for what a Shoot needs: for Workers this project, as `example/landscape` says.
+fn registrations() -> Result<Vec<Value>> {
+    let mut objects = documents(&std::fs::read_to_string("example/landscape/controller-registration.yaml")?)?;
+    let others = [
+        ("Infrastructure", "azure"),
+        ("ControlPlane", "azure"),
+        ("Network", "calico"),
+        ("OperatingSystemConfig", "gardenlinux"),
+        ("ContainerRuntime", "containerd"),
+        ("DNSRecord", "azure-dns"),
+    ]
+    .map(|(kind, of_type)| json!({"kind": kind, "type": of_type}));
+    objects.push(json!({
+        "apiVersion": "core.gardener.cloud/v1beta1", "kind": "ControllerRegistration",
+        "metadata": {"name": "others"}, "spec": {"resources": others},
+    }));
+    Ok(objects)
+}
+
+/// The text of `299 - "text"`.
+fn text_of_warning(header: &str) -> String {
+    let text = header.split_once('"').map_or(header, |(_, text)| text.strip_suffix('"').unwrap_or(text));
+    text.replace("\\\"", "\"").replace("\\\\", "\\")
+}

@@ -1,0 +1,161 @@
+//! Shoots in a real garden: what people read who edit them, and what Gardener's maintenance does to them beside our webhooks.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use test_support::cluster::eventually;
+
+use crate::project::Project;
+use crate::stage::{self, Stage, command};
+
+/// The stored Shoot with the annotation that asks for maintenance at once.
+fn ask_for_maintenance(shoot: &mut Value) {
+    shoot["metadata"]["annotations"]["gardener.cloud/operation"] = "maintain".into();
+}
+
+/// Versions of a Shoot: control plane, then the image of each pool.
+fn versions(shoot: &Value) -> Vec<Value> {
+    let pools = shoot["spec"]["provider"]["workers"].as_array().cloned().unwrap_or_default();
+    let images = pools.iter().map(|pool| pool["machine"]["image"]["version"].clone());
+    [shoot["spec"]["kubernetes"]["version"].clone()].into_iter().chain(images).collect()
+}
+
+/// Asks for maintenance, and waits until the controller has done it. Returns the Shoot.
+async fn maintained(project: &Project, name: &str) -> Result<Value> {
+    project.edit(name, false, ask_for_maintenance).await?.taken()?;
+    eventually(Duration::from_secs(60), "the Shoot is maintained", async || {
+        let shoot = project.stored(name).await?;
+        let last = &shoot["status"]["lastMaintenance"];
+        ensure!(!last.is_null() && last["state"] != "Processing", "{}", shoot["status"]);
+        ensure!(shoot["metadata"]["annotations"]["gardener.cloud/operation"] != "maintain", "it is still asked for");
+        Ok(shoot)
+    })
+    .await
+}
+
+/// The versions of the example without the dates that pass some day.
+fn lasting(profile: &mut Value) {
+    for version in [
+        "/spec/kubernetes/versions/0",
+        "/spec/kubernetes/versions/1",
+        "/spec/machineImages/0/versions/0",
+        "/spec/machineImages/0/versions/1",
+        "/spec/machineImages/0/versions/2",
+    ] {
+        if let Some(version) = profile.pointer_mut(version).and_then(Value::as_object_mut) {
+            version.remove("expirationDate");
+        }
+    }
+}
+
+/// An image version of the profile has expired since yesterday.
+async fn expire(project: &Project, version: &str) -> Result<()> {
+    let mut profile = project.profile().await?;
+    let yesterday = Timestamp::now() - SignedDuration::from_hours(24);
+    let versions = profile["spec"]["machineImages"][0]["versions"].as_array_mut().context("no versions")?;
+    let expiring = versions.iter_mut().find(|known| known["version"] == version).context("no such version")?;
+    expiring["expirationDate"] = yesterday.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
+    let images = &profile["spec"]["machineImages"];
+    project.garden.patch(&profile, &json!({"spec": {"machineImages": images}})).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_edit_of_a_shoot_gets_warnings_about_its_nodes() -> Result<()> {
+    let project = Project::new(stage::with_webhooks().await?, "warned", lasting).await?;
+    project.create(&project.shoot("s")).await?.taken()?;
+    let edited = async |dry_run, change: fn(&mut Value)| project.edit("s", dry_run, change).await?.taken();
+    let set_image = |shoot: &mut Value| {
+        shoot["spec"]["provider"]["workers"][0]["machine"]["image"]["version"] = "1877.3.0".into();
+    };
+    let wanted = "pool web: its 2 to 6 nodes roll, because machine.image changed; 1 at a time";
+    for dry_run in [true, false] {
+        let answer = edited(dry_run, set_image).await?;
+        ensure!(answer.warnings.iter().any(|warning| warning == wanted), "dry run {dry_run}: {answer:?}");
+    }
+    let answer = edited(false, |shoot| shoot["spec"]["provider"]["workers"][0]["maximum"] = 7.into()).await?;
+    ensure!(!answer.warnings.iter().any(|warning| warning.contains("roll")), "{answer:?}");
+    let answer = edited(false, |shoot| {
+        if let Some(pools) = shoot["spec"]["provider"]["workers"].as_array_mut() {
+            pools.truncate(1);
+        }
+    })
+    .await?;
+    let deleted = "pool batch: its 2 to 6 nodes are deleted";
+    ensure!(answer.warnings.iter().any(|warning| warning == deleted), "{answer:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_pool_that_gets_no_machines_is_denied_with_its_field() -> Result<()> {
+    let project = Project::new(stage::with_webhooks().await?, "refused", lasting).await?;
+    let mut shoot = project.shoot("s");
+    shoot["spec"]["provider"]["workers"][1]["providerConfig"] = json!({
+        "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1", "kind": "WorkerConfig",
+        "volume": {"caching": "readonly"},
+    });
+    let answer = project.create(&shoot).await?;
+    ensure!(answer.status == 422, "{answer:?}");
+    let field = "spec.provider.workers[1].providerConfig.volume.caching";
+    ensure!(answer.message().contains(field), "{}", answer.message());
+    let causes = answer.body["details"]["causes"].as_array().context("kubectl prints causes")?;
+    ensure!(causes.iter().any(|cause| cause["field"] == field), "{causes:?}");
+    shoot["spec"]["provider"]["workers"][1]["providerConfig"]["volume"]["caching"] = "ReadOnly".into();
+    project.create(&shoot).await?.taken()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn maintenance_does_what_the_forecast_predicts() -> Result<()> {
+    let project = Project::new(stage::with_webhooks().await?, "maintained", lasting).await?;
+    project.create(&project.shoot("s")).await?.taken()?;
+    expire(&project, "1592.9.0").await?;
+    let forecast = json!({
+        "apiVersion": "v1", "kind": "List", "items": [project.profile().await?, project.stored("s").await?],
+    });
+    let output = command(&["forecast", "-", "-o", "json"], &forecast.to_string()).await?;
+    let forecast: Value =
+        serde_json::from_slice(&output.stdout).with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let shoot = maintained(&project, "s").await?;
+    let moved = versions(&shoot);
+    ensure!(moved == ["1.33.6", "1877.3.0", "1877.3.0"], "{moved:?}, {}", shoot["status"]["lastMaintenance"]);
+    let step = &forecast["shoots"][0]["steps"][0];
+    let moves: Vec<[&Value; 3]> = step["moves"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| ["pool", "from", "to"].map(|member| &one[member]))
+        .collect();
+    let wanted = ["web", "batch"].map(|pool| [json!(pool), json!("1592.9.0"), json!("1877.3.0")]);
+    ensure!(moves.len() == 2 && wanted.iter().all(|one| moves.contains(&one.each_ref())), "{forecast:#}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn maintenance_of_a_shoot_is_not_held_up_by_what_was_wrong_before() -> Result<()> {
+    let mut stage = Stage::without_webhooks().await?;
+    let project = Project::new(&stage, "stored", lasting).await?;
+    let mut shoot = project.shoot("s");
+    shoot["spec"]["provider"]["workers"][0]["volume"]["encrypted"] = true.into();
+    project.create(&shoot).await?.taken()?;
+    stage.install_webhooks().await?;
+    shoot["metadata"]["name"] = "later".into();
+    ensure!(project.create(&shoot).await?.status == 422, "the webhooks take an encrypted volume");
+    expire(&project, "1592.9.0").await?;
+    let answer = project
+        .edit("s", true, |shoot| {
+            for pool in shoot["spec"]["provider"]["workers"].as_array_mut().into_iter().flatten() {
+                pool["machine"]["image"]["version"] = "1877.3.0".into();
+            }
+        })
+        .await?
+        .taken()?;
+    let standing = "spec.provider.workers[0].volume.encrypted: Unsupported value";
+    ensure!(answer.warnings.iter().any(|warning| warning.starts_with(standing)), "{:?}", answer.warnings);
+    let shoot = maintained(&project, "s").await?;
+    ensure!(shoot["status"]["lastMaintenance"]["state"] == "Succeeded", "{}", shoot["status"]["lastMaintenance"]);
+    ensure!(versions(&shoot) == ["1.33.6", "1877.3.0", "1877.3.0"], "{:?}", versions(&shoot));
+    Ok(())
+}
