@@ -8,7 +8,7 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       2,000 lives
+//!     cargo test --test simulation                       1,000 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 
@@ -22,7 +22,6 @@
 
 mod api_server;
 mod cloud;
-mod compared_with_real;
 mod controllers;
 mod documents;
 mod gardenlet;
@@ -46,7 +45,7 @@ use std::time::Instant;
 use life::{Ended, live};
 
 /// Lives when nobody says how many.
-const LIVES: u64 = 2000;
+const LIVES: u64 = 1000;
 /// Failing lives that are printed.
 const PRINTED: usize = 3;
 

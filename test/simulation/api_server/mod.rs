@@ -1,5 +1,4 @@
-//! An API server in the same process: as strict as the real one where the controller could notice, and held to it by
-//! `compared_with_real`. It knows no time but the one that it is told, and does one request after the other.
+//! An API server in the same process: as strict as the real one where the controller could notice. It knows no time but the one that it is told, and does one request after the other.
 //!
 //! ```text
 //! request  ─► path, query ─► store: versions, conflicts, finalizers, generations ─► object, list, Status
