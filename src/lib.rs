@@ -39,7 +39,8 @@
 //! * [`admission`]: webhooks of the garden;
 //! * [`sidecar`]: the webhook of a seed that completes machine-controller-manager;
 //! * [`cli`]: what a person types;
-//! * `fuzzing`: what fuzz targets reach of private rooms, only where they are built.
+//! * `fuzzing`: what fuzz targets reach of private rooms, only where they are built;
+//! * `simulation`: the controller with an API server of a test, only with that feature.
 
 //!
 //! Another crate that brings a provider builds on [`api`], [`capabilities`], [`pool`], [`provider`], [`cloud`] with what its trait
@@ -76,6 +77,9 @@ pub mod provider;
 pub mod shoot;
 #[doc(hidden)]
 pub mod sidecar;
+#[cfg(feature = "simulation")]
+#[doc(hidden)]
+pub mod simulation;
 #[doc(hidden)]
 pub mod versions;
 pub(crate) mod webhook;

@@ -1,7 +1,9 @@
 //! Since when the requests of a client have no answer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// Since when nothing is answered. Clones are the same.
 #[derive(Clone, Debug, Default)]

@@ -1,9 +1,9 @@
 //! What this process knows of a seed, and how much it may write at a time.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::api::gardener::Worker;
 use crate::cluster::PARALLEL_REQUESTS;
@@ -12,7 +12,7 @@ use crate::cluster::decode_guard::Guarded;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::MachineObjectCache;
 use crate::cluster::secret_cache::SecretCache;
-use crate::cluster::store::Store;
+use crate::cluster::store::{Read, Store};
 use crate::provider::Providers;
 
 /// What this process knows of a seed.
@@ -51,12 +51,17 @@ impl WorkerStore {
         self.0.get(namespace, name)
     }
 
+    /// The API server is about to be asked to write a Worker.
+    pub(crate) fn write(&self) -> Read<'_, Guarded<Worker>> {
+        self.0.read()
+    }
+
     /// The answer to a write of this process.
-    pub(crate) fn own_write(&self, worker: Worker) -> Arc<Worker> {
+    pub(crate) fn own_write(asked: Read<'_, Guarded<Worker>>, worker: Worker) -> Arc<Worker> {
         let worker = Arc::new(worker);
         let guarded = Guarded::decoded(Arc::clone(&worker));
         if let Some(identity) = Identity::of(&guarded) {
-            self.0.own_write(identity, guarded);
+            asked.of_write(identity, guarded);
         }
         worker
     }

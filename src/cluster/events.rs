@@ -15,6 +15,7 @@ use tracing::warn;
 use crate::api::bounded_text::shortened;
 use crate::cluster::identity::Identity;
 use crate::cluster::too_large::is_too_large;
+use crate::process::clock::Clock;
 
 /// Who writes the events.
 const CONTROLLER: &str = "gardener-extension-worker";
@@ -41,19 +42,20 @@ pub(crate) struct EventNote {
 /// Writes events.
 pub(crate) struct EventRecorder {
     client: Client,
+    clock: Clock,
 }
 
 impl EventRecorder {
-    /// One that writes with this client.
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+    /// One that writes with this client, and dates by this clock.
+    pub(crate) fn new(client: Client, clock: Clock) -> Self {
+        Self { client, clock }
     }
 
     /// Writes an event about an object in that version. What can't be written is logged and given up.
     pub(crate) async fn publish<K: Resource<DynamicType = ()>>(&self, object: &Identity, note: EventNote) {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace(object));
         for longest in LONGEST_NOTES {
-            let event = event::<K>(object, &note, longest, Timestamp::now());
+            let event = event::<K>(object, &note, longest, self.clock.now());
             match api.create(&PostParams::default(), &event).await {
                 Ok(_) => return,
                 // It was published before the status could be written.

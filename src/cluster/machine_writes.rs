@@ -2,7 +2,6 @@
 //! reconcile could see what was before, and write it again.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Secret;
@@ -11,11 +10,13 @@ use kube::Client;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::api::gotext::json::decode_lenient;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::error::WriteError;
-use crate::cluster::machine_objects::{Cached, DeploymentText};
+use crate::cluster::machine_objects::{Cached, DeploymentText, Readable};
+use crate::cluster::store::Read;
 use crate::provider::Provider;
 use crate::worker::changes::Write;
 use crate::worker::machine_objects::{Digested, LiveDeployment};
@@ -98,9 +99,10 @@ impl MachineApis {
             let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
             parameters = parameters.preconditions(preconditions);
         }
+        let asked = T::store(&self.cache.machine_objects).read();
         match self.send(self.requests_of::<T>().delete(name, &parameters)?).await {
             Ok(text) => match Deleted::read::<T>(&text, uid)? {
-                Deleted::Held => self.note::<T>(&text)?,
+                Deleted::Held => self.note::<T>(asked, &text)?,
                 Deleted::Gone => self.note_deleted::<T>(name, uid),
             },
             Err(kube::Error::Api(status)) if status.is_not_found() => self.note_deleted::<T>(name, uid),
@@ -117,8 +119,9 @@ impl MachineApis {
             Write::Replace(document) => requests.replace(name, &parameters, serde_json::to_vec(&document)?)?,
             Write::Patch { patch, .. } => requests.patch(name, &PatchParams::default(), &Patch::Merge(patch))?,
         };
+        let asked = T::store(&self.cache.machine_objects).read();
         let text = self.send(request).await?;
-        self.note::<T>(&text)?;
+        self.note::<T>(asked, &text)?;
         Ok(text)
     }
 
@@ -132,9 +135,9 @@ impl MachineApis {
         self.client.request_text(request).await
     }
 
-    fn note<T: Cached>(&self, text: &str) -> Result<(), serde_json::Error> {
+    fn note<T: Cached>(&self, asked: Read<'_, Readable<T>>, text: &str) -> Result<(), serde_json::Error> {
         let (identity, object) = self.cache.machine_objects.read::<T>(text)?;
-        T::store(&self.cache.machine_objects).own_write(identity, object);
+        asked.of_write(identity, object);
         Ok(())
     }
 

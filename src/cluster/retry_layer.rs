@@ -9,10 +9,9 @@
 //! it is tried as a whole later, with what is there by then.
 
 use std::future::poll_fn;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::{Body as AnswerBody, Bytes, HttpBody, to_bytes};
 use axum::http::{HeaderMap, Request, Response, StatusCode, header};
@@ -21,13 +20,14 @@ use futures::future::BoxFuture;
 use kube::client::Body;
 use serde::Deserialize;
 use tokio::sync::Mutex;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tower::{BoxError, Layer, Service};
 
 use crate::cluster::answers::Answers;
 use crate::cluster::api_request::ApiRequest;
 use crate::cluster::slot;
 use crate::cluster::write_fence::HeldBack;
+use crate::process::jitter::random_half;
 
 /// Tries of one request.
 const TRIES: u32 = 5;
@@ -271,12 +271,6 @@ fn is_by_a_proxy(status: StatusCode) -> bool {
 /// The seconds of `Retry-After`.
 fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
     headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
-}
-
-/// From 0 to 0.5, so that many that fail together don't come back together. Its quality is no matter.
-pub(crate) fn random_half() -> f64 {
-    let random = RandomState::new().build_hasher().finish();
-    f64::from(u16::try_from(random % 1000).unwrap_or_default()) / 2000.0
 }
 
 #[cfg(test)]

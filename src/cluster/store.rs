@@ -12,7 +12,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::cluster::identity::Identity;
 use crate::cluster::store::state::{List, OwnDeletion, Source, State};
@@ -31,7 +33,7 @@ impl<T> Default for Store<T> {
     }
 }
 
-/// A read of the API server that is under way.
+/// A request that is under way: a read, or a write of one object.
 pub(crate) struct Read<'a, T> {
     store: &'a Store<T>,
     began: u64,
@@ -140,7 +142,7 @@ impl<T> Store<T> {
         self.state().is_fresh
     }
 
-    /// This process has written the object.
+    /// This process has written the object. One that may be gone before the answer comes is for [`Read::of_write`].
     pub(crate) fn own_write(&self, identity: Identity, object: T) {
         self.state().put(identity, object, Source::Write);
     }
@@ -164,7 +166,7 @@ impl<T> Store<T> {
         state.own_deletions.values().any(|deletion| now.saturating_duration_since(deletion.at) >= CONFIRMATION)
     }
 
-    /// The API server is about to be asked for objects.
+    /// The API server is about to be asked for objects, or to write one.
     #[must_use]
     pub(crate) fn read(&self) -> Read<'_, T> {
         let mut state = self.state();
@@ -232,6 +234,17 @@ impl<T> Read<'_, T> {
             if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
                 state.put(identity, object, Source::Read(self.began));
             }
+        }
+    }
+}
+
+impl<T> Read<'_, T> {
+    /// The answer to a write: the object as it was then. Where a watch has shown meanwhile that it is gone, it does not come back:
+    /// no watch would ever tell again.
+    pub(crate) fn of_write(self, identity: Identity, object: T) {
+        let mut state = self.store.state();
+        if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
+            state.put(identity, object, Source::Write);
         }
     }
 }
@@ -322,6 +335,23 @@ mod tests {
         assert!(store.state().gone.is_empty(), "remembered only while somebody reads");
         store.read().of_namespace("ns", 12, vec![(object("c", "c", 11), 11)]);
         assert_eq!(names(&store), [("c".to_owned(), 11)]);
+    }
+
+    /// machine-controller-manager takes its finalizer off a deployment before the answer to its deletion arrives.
+    #[test]
+    fn what_goes_before_the_answer_to_a_write_does_not_come_back_by_it() {
+        let store = Store::default();
+        store.event(object("a", "u", 5), 5);
+        let asked = store.read();
+        store.event_deleted(&object("a", "u", 7));
+        asked.of_write(object("a", "u", 6), 6);
+        assert_eq!(names(&store), []);
+        assert!(store.state().gone.is_empty(), "remembered only while somebody asks");
+
+        let asked = store.read();
+        store.event_deleted(&object("b", "before", 8));
+        asked.of_write(object("b", "after", 9), 9);
+        assert_eq!(names(&store), [("b".to_owned(), 9)], "made anew under the same name");
     }
 
     #[test]

@@ -7,13 +7,14 @@
 //!
 //! A watch that ends as soon as it has begun has shown nothing. kube would begin it again without a pause; here it has failed.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::Body as AnswerBody;
 use axum::http::{Request, Response, Uri};
 use futures::{StreamExt, future, stream};
 use kube::Client;
 use kube::client::Body;
+use tokio::time::Instant;
 use tower::service_fn;
 
 use crate::cluster::api_request::ApiRequest;

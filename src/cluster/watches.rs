@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Debug};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::{BoxFuture, Shared, join_all};
 use futures::stream::{self, BoxStream};
@@ -30,7 +30,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 
 use crate::api::gardener::{Cluster, Worker};
@@ -40,10 +40,11 @@ use crate::cluster::cache::SeedCache;
 use crate::cluster::decode_guard::Guarded;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
-use crate::cluster::retry_layer::{ANSWER_DEADLINE, random_half};
+use crate::cluster::retry_layer::ANSWER_DEADLINE;
 use crate::cluster::store::{Relisted, Store};
 use crate::cluster::trimmed::Trimmed;
 use crate::cluster::watch_start::telling;
+use crate::process::jitter::random_half;
 use crate::worker::machine_objects::Digested;
 
 /// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
@@ -329,7 +330,7 @@ fn listing_anew<K: 'static>(
     };
     stream::unfold((watching, watch, is_in_doubt), async |(mut watching, watch, is_in_doubt)| {
         let event = loop {
-            let Ok(event) = timeout_at(watching.check_at.into(), watching.events.next()).await else {
+            let Ok(event) = timeout_at(watching.check_at, watching.events.next()).await else {
                 watching.check(&watch, &is_in_doubt);
                 continue;
             };

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use axum::http::Request;
 use futures::future::{Either, Ready, ready};
 use kube::client::Body;
+use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
 use crate::cloud::{WriteAccess, WriteCheck};

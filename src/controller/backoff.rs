@@ -9,9 +9,11 @@
 //! When the API server does not answer, no Worker has failed: each is tried again after seconds, however long that lasts.
 //! When it is back, no event need come that would lead to a reconcile. How many are tried at a time is bounded by the queue.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::cluster::retry_layer::random_half;
+use tokio::time::Instant;
+
+use crate::process::jitter::random_half;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);

@@ -16,6 +16,7 @@ use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
 use crate::controller::node_counts::NodeCounts;
 use crate::controller::served::Served;
+use crate::process::clock::Clock;
 use crate::provider::Provider;
 use crate::worker::class_images::ImagePolicy;
 use crate::worker::every_node_ready::HealthCheck;
@@ -25,6 +26,8 @@ pub(crate) struct ControllerContext {
     pub(crate) client: Client,
     /// Whether the API server answers.
     pub(crate) answers: Answers,
+    /// What time it is.
+    pub(crate) clock: Clock,
     pub(crate) garden: Garden,
     pub(crate) clouds: Clouds,
     pub(crate) events: EventRecorder,

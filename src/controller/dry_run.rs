@@ -4,10 +4,11 @@
 //! While an operation goes on nothing is compared: the other controller is about to write. What differs by what the watches
 //! have shown is read once more as it is now, so that nothing is reported that only had not arrived.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
+use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use crate::api::bounded_text::listed;
@@ -95,8 +96,11 @@ pub(crate) async fn compare_worker(worker: &Worker, controller: &ControllerConte
     if let Some(wait) = controller.memory.of(&uid, |memory| memory.rate_limit.until_reconcile(Instant::now())) {
         return Ok(Requeue::After(wait));
     }
-    let compared =
-        if is_steady(worker) { compare_steady(worker, provider, controller).await } else { Ok(Comparison::UnderWay) };
+    let compared = if is_steady(worker, controller.clock.now()) {
+        compare_steady(worker, provider, controller).await
+    } else {
+        Ok(Comparison::UnderWay)
+    };
     controller.memory.of(&uid, |memory| memory.rate_limit.reconciled(Instant::now()));
     record(&uid, compared?, controller);
     controller.memory.of(&uid, |memory| memory.backoff.reset());
@@ -104,8 +108,8 @@ pub(crate) async fn compare_worker(worker: &Worker, controller: &ControllerConte
 }
 
 /// Whether nothing is asked of the other controller, and it has answered the last request.
-fn is_steady(worker: &Worker) -> bool {
-    decide(worker, Timestamp::now()) == Decision::Nothing
+fn is_steady(worker: &Worker, now: Timestamp) -> bool {
+    decide(worker, now) == Decision::Nothing
         && worker.metadata.deletion_timestamp.is_none()
         && worker.status.observed_generation == worker.metadata.generation
 }
@@ -118,14 +122,15 @@ async fn compare_steady(
     let shoot = controller.shoot_namespace(worker.metadata.namespace.as_deref().unwrap_or_default(), provider);
     let cluster = shoot.cluster(false).await?;
     let (mut secrets, live) = tokio::try_join!(shoot.secrets(worker, false), shoot.machine_objects())?;
-    let mut compared = compare(worker, cluster.as_deref(), &secrets, &live, provider);
+    let now = controller.clock.now();
+    let mut compared = compare(worker, cluster.as_deref(), &secrets, &live, provider, now);
     if compared != Comparison::Same {
         // With everything that is in them, for where they differ.
         let cluster = shoot.cluster(true).await?.or(cluster);
         let live = machine_reads::machine_objects(shoot.client(), shoot.name());
         let (anew, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
         secrets = anew;
-        compared = compare(worker, cluster.as_deref(), &secrets, &live, provider);
+        compared = compare(worker, cluster.as_deref(), &secrets, &live, provider, now);
     }
     shoot.pack_secrets(&secrets);
     Ok(compared)
@@ -137,6 +142,7 @@ fn compare(
     secrets: &Secrets,
     live: &MachineObjects,
     provider: &'static dyn Provider,
+    now: Timestamp,
 ) -> Comparison {
     // No cloud is asked.
     let desired = match DesiredState::of_worker(provider, worker, cluster, secrets, CloudView::Settled) {
@@ -147,6 +153,6 @@ fn compare(
     if !unplanned.is_empty() {
         return Comparison::Unplanned(listed(&unplanned, MOST_OF_LOG));
     }
-    let differences = object_differences(&desired.drift(live, Timestamp::now()), live);
+    let differences = object_differences(&desired.drift(live, now), live);
     if differences.is_empty() { Comparison::Same } else { Comparison::Differs(differences) }
 }

@@ -7,11 +7,11 @@
 //!    └─ 60 s: the process ends and gives the lease away
 //! ```
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::api::{Api, ListParams};
 use kube::core::PartialObjectMeta;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use crate::api::gardener::Worker;

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::controller::backoff::Backoff;
 use crate::controller::rate_limit::RateLimit;

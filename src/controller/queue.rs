@@ -54,11 +54,8 @@ pub(crate) async fn run<F>(
         }
         let next = schedule.next_start(Instant::now());
         tokio::select! {
+            biased;
             () = &mut stopped => break,
-            request = requests.recv() => match request {
-                Some(worker) => schedule.add(worker, Instant::now()),
-                None => break,
-            },
             Some(ended) = running.join_next() => {
                 // Nothing is cancelled while the queue runs, and panics are caught.
                 let Ok((worker, result)) = ended else { continue };
@@ -68,6 +65,10 @@ pub(crate) async fn run<F>(
                 });
                 schedule.ended(worker, requeue, Instant::now());
             }
+            request = requests.recv() => match request {
+                Some(worker) => schedule.add(worker, Instant::now()),
+                None => break,
+            },
             () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
         }
     }

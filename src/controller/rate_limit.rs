@@ -4,7 +4,9 @@
 //! debounce would not do: it starts anew with each event, and the machines of a large Worker make events without a pause for
 //! minutes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// From the end of one reconcile to the beginning of the next.
 pub(crate) const RECONCILES: Duration = Duration::from_millis(250);

@@ -8,9 +8,9 @@
 //!  report   client        metrics, events, status, the end of the request       report
 //! ```
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::api::gardener::Worker;
@@ -44,7 +44,7 @@ pub(crate) async fn reconcile(
     controller: &ControllerContext,
 ) -> Result<Requeue, ReconcileError> {
     let Some(provider) = controller.served.provider_of(worker) else { return Ok(Requeue::OnEvent) };
-    let mut state = ReconcileState::of(worker, Timestamp::now());
+    let mut state = ReconcileState::of(worker, controller.clock.now());
     if state == ReconcileState::Steady {
         match follow(worker, &identity, provider, controller).await? {
             Steady::Lasts(requeue) => return Ok(requeue),
@@ -90,7 +90,7 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
         Err(ReconcileError::Overtaken) => return Err(ReconcileError::Overtaken),
         performed => performed.unwrap_or_else(|error| ReconcileResult::failed(context.operation, &error)),
     };
-    add_forecast(&context, worker, &mut result, Timestamp::now());
+    add_forecast(&context, worker, &mut result, context.controller.clock.now());
     let is_done = result.outcome == ReconcileOutcome::Succeeded;
     let event = if is_done { ReconcileEvent::NothingToDo } else { ReconcileEvent::WorkFound };
     context.advance(worker, event).await?;
@@ -106,7 +106,7 @@ async fn perform(
     worker: &Worker,
     inputs: Inputs,
 ) -> Result<ReconcileResult, ReconcileError> {
-    let now = Timestamp::now();
+    let now = context.controller.clock.now();
     match context.operation {
         Operation::Create | Operation::Reconcile | Operation::Restore => deploy(context, worker, inputs, now).await,
         Operation::Delete => delete(context, worker, inputs, now).await,

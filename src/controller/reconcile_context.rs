@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::join;
-use jiff::Timestamp;
 use tracing::info;
 
 use crate::api::gardener::{Cluster, Worker};
@@ -76,7 +75,7 @@ impl<'a> ReconcileContext<'a> {
         if !self.state.must_mark_processing() {
             return Ok(());
         }
-        let status = StatusReport::beginning(worker, self.operation, Timestamp::now());
+        let status = StatusReport::beginning(worker, self.operation, self.controller.clock.now());
         let written = self.writer().in_order(&status, begin_patch(worker, self.operation)).await?;
         self.marked = match written {
             Write::Outdated => {

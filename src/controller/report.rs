@@ -1,8 +1,8 @@
 //! The end of a reconcile: metrics, events, the status, and when to reconcile again.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::api::gardener::Worker;
@@ -34,7 +34,7 @@ pub(crate) async fn report(
     result: ReconcileResult,
     took: Duration,
 ) -> Result<Requeue, ReconcileError> {
-    let (controller, operation, now) = (context.controller, context.operation, Timestamp::now());
+    let (controller, operation, now) = (context.controller, context.operation, context.controller.clock.now());
     let is_repeated = result.is_outdated && context.memory(|memory| memory.backoff.is_conflict_repeated());
     let status = match is_repeated {
         true => StatusReport::keep_processing(worker, operation, now),
@@ -87,7 +87,7 @@ async fn report_too_large(
     error: &ReconcileError,
 ) -> Result<Requeue, ReconcileError> {
     let failed = ReconcileOutcome::Failed(Failure::new(format!("the status does not fit into the Worker: {error}")));
-    let status = StatusReport::of(worker, Findings::of(context.operation, &failed), Timestamp::now());
+    let status = StatusReport::of(worker, Findings::of(context.operation, &failed), context.controller.clock.now());
     context.writer().status(&status, OfVersion::Any).await?;
     let retry = context.memory(|memory| memory.backoff.failed(false, Instant::now()));
     Ok(Requeue::After(retry.delay))

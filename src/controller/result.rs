@@ -1,6 +1,8 @@
 //! What one reconcile of a Worker has found and done.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::api::gardener::ErrorCode;
 use crate::controller::error::ReconcileError;

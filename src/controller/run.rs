@@ -2,11 +2,12 @@
 //! ask for a Worker when something that it waits for has ended.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::ResourceExt;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::{Instrument, info_span, warn};
 
 use crate::api::gardener::Worker;
@@ -40,6 +41,7 @@ pub(crate) async fn run(
     readiness.misses(Need::Caches, "the caches are not synced yet");
     let Watches { changes, filled, missing, tasks } = Watches::start(&context.client, &context.cache);
     tokio::select! {
+        biased;
         () = filled.clone() => readiness.has(Need::Caches),
         () = tokio::time::sleep(WATCHES_DEADLINE) => {
             warn!(%missing, "not all watches are synced yet");
@@ -58,6 +60,7 @@ pub(crate) async fn run(
         readiness.has(Need::Caches);
     };
     tokio::select! {
+        biased;
         () = work => {}
         () = async { tokio::join!(pass_on(changes, &context, requests), watched); } => {}
         () = dry_run::log_summaries(&context), if context.is_dry_run => {}

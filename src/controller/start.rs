@@ -3,18 +3,20 @@
 //! It stops within a second: no reconcile is begun any more, those under way get a moment, then writes are shut off and the
 //! lease is given away, so that a successor begins at once. What was cut off goes on there: every reconcile can be the last one.
 
-use std::future::pending;
+use std::future::{Future, pending};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use kube::client::{ClientBuilder, ConfigExt};
+use axum::body::{Bytes, HttpBody};
+use axum::http::{Request, Response};
+use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::{Client, Config};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder};
 use tracing::{info, warn};
 
 use crate::cloud::{CloudArguments, Clouds, TaskEnded, WorkerName};
@@ -37,6 +39,7 @@ use crate::controller::node_counts::NodeCounts;
 use crate::controller::run::Requests;
 use crate::controller::served::Served;
 use crate::image_controller;
+use crate::process::clock::Clock;
 use crate::process::election::Candidate;
 use crate::process::endpoints::{self, Operations};
 use crate::process::heartbeat;
@@ -86,12 +89,35 @@ fn start(arguments: &ControllerArguments, providers: Providers, clouds: &CloudAr
     result
 }
 
-/// Who stands for election. A dry run changes nothing at all, not even a lease: it needs none, because it can't collide with
-/// anybody.
-fn candidate(arguments: &ControllerArguments, client: &Client, leadership: &Leadership) -> Option<Candidate> {
-    let namespace = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow)?;
-    let times = ElectionTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
-    Some(Candidate::new(client.clone(), namespace, &arguments.leader_election_id, times, leadership.clone()))
+/// What a process of the controller is made of, whatever its API server is reached by.
+pub(crate) struct Parts<'a> {
+    pub(crate) arguments: &'a ControllerArguments,
+    pub(crate) providers: Providers,
+    pub(crate) clouds: &'a CloudArguments,
+    pub(crate) clock: Clock,
+    pub(crate) readiness: Readiness,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Parts<'_> {
+    /// Who may write.
+    fn fence(&self, leadership: &Leadership) -> WriteFence {
+        match (self.arguments.shadow, &self.arguments.leader_election_namespace) {
+            (true, _) => WriteFence::Shut,
+            (false, Some(_)) => WriteFence::Leader(leadership.clone()),
+            (false, None) => WriteFence::Open,
+        }
+    }
+
+    /// Who stands for election. A dry run changes nothing at all, not even a lease: it needs none, because it can't collide with
+    /// anybody.
+    fn candidate(&self, client: &Client, leadership: &Leadership) -> Option<Candidate> {
+        let arguments = self.arguments;
+        let namespace = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow)?;
+        let times = ElectionTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
+        let leadership = (leadership.clone(), self.clock.clone());
+        Some(Candidate::new(client.clone(), namespace, &arguments.leader_election_id, times, leadership))
+    }
 }
 
 /// Runs until the process is told to stop.
@@ -109,36 +135,60 @@ async fn serve(
     let servers = endpoints::serve(arguments.health_port, arguments.metrics_port, operations);
     let mut servers = pin!(servers?);
     let (files, config) = (arguments.seed.files(), arguments.seed.config().await?);
-    let leadership = Leadership::default();
-    let fence = match (arguments.shadow, &arguments.leader_election_namespace) {
-        (true, _) => WriteFence::Shut,
-        (false, Some(_)) => WriteFence::Leader(leadership.clone()),
-        (false, None) => WriteFence::Open,
-    };
-    let access = access(&config, &metrics, fence)?;
-    // It has a connection of its own, and whether leases are answered says nothing about the work.
-    let unfenced = self::access(&config, &metrics, WriteFence::Open)?.client;
-    let mut candidate = candidate(arguments, &unfenced, &leadership);
-    let elected = candidate.is_some().then_some(&leadership);
-    let (stopping, stopped) = watch::channel(false);
-    let result = {
-        let mut election = pin!(election(candidate.as_mut(), &metrics));
-        let mut heartbeat = pin!(beat(arguments, &unfenced));
-        let mut unanswered = pin!(until_given_up(&access, &readiness, elected));
-        let mut images = pin!(image_controller::run(&arguments.images, &access, &metrics.images));
-        let mut work = pin!(work(arguments, (providers, clouds), access.clone(), &readiness, &metrics, stopped));
-        let result = tokio::select! {
-            result = &mut work => result,
-            error = &mut election => Err(error),
-            error = &mut unanswered => Err(error),
+    let ended = async {
+        tokio::select! {
             error = files.until_changed() => Err(error),
             error = &mut servers => Err(error),
-            never = &mut images => match never {},
-            () = &mut heartbeat => Ok(()),
             signal = &mut stop => {
                 info!(signal, "stopping");
                 Ok(())
             }
+        }
+    };
+    let last_spans = async {
+        if let Some(traces) = traces {
+            traces.end().await;
+        }
+    };
+    let parts = Parts { arguments, providers, clouds, clock: Clock::default(), readiness, metrics };
+    let result = control(&parts, |fence| access(&config, &parts.metrics, fence), ended, last_spans).await;
+    info!("stopped");
+    result
+}
+
+/// Stands for election and works, until it has `ended` or something is lost that it needs. Then reconciles that are under way get a
+/// moment, and the lease is given away, with what has to be done `at_last` beside it.
+///
+/// # Errors
+/// When the API server can't be reached as is said, and whatever it has ended by.
+pub(crate) async fn control(
+    parts: &Parts<'_>,
+    connect: impl Fn(WriteFence) -> anyhow::Result<Access>,
+    ended: impl Future<Output = anyhow::Result<()>>,
+    at_last: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let Parts { arguments, metrics, readiness, .. } = parts;
+    let leadership = Leadership::default();
+    let access = connect(parts.fence(&leadership))?;
+    // It has a connection of its own, and whether leases are answered says nothing about the work.
+    let unfenced = connect(WriteFence::Open)?.client;
+    let mut candidate = parts.candidate(&unfenced, &leadership);
+    let elected = candidate.is_some().then_some(&leadership);
+    let (stopping, stopped) = watch::channel(false);
+    let result = {
+        let mut election = pin!(election(candidate.as_mut(), metrics));
+        let mut heartbeat = pin!(beat(arguments, &unfenced));
+        let mut unanswered = pin!(until_given_up(&access, readiness, elected));
+        let mut images = pin!(image_controller::run(&arguments.images, &access, &metrics.images));
+        let mut work = pin!(work(parts, access.clone(), stopped));
+        let result = tokio::select! {
+            biased;
+            result = &mut work => result,
+            error = &mut election => Err(error),
+            error = &mut unanswered => Err(error),
+            never = &mut images => match never {},
+            () = &mut heartbeat => Ok(()),
+            ended = ended => ended,
         };
         stopping.send_replace(true);
         if result.is_ok() && timeout(GRACE, work).await.is_err() {
@@ -146,13 +196,7 @@ async fn serve(
         }
         result
     };
-    let last_spans = async {
-        if let Some(traces) = traces {
-            traces.end().await;
-        }
-    };
-    tokio::join!(release(candidate.as_ref(), &metrics), last_spans);
-    info!("stopped");
+    tokio::join!(release(candidate.as_ref(), metrics), at_last);
     result
 }
 
@@ -166,18 +210,29 @@ async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
     }
 }
 
-/// A client whose requests are tried again when they fail, go through the fence each time they write, and are counted.
+/// Reaches the API server that a configuration names.
 fn access(config: &Config, metrics: &Arc<Metrics>, fence: WriteFence) -> anyhow::Result<Access> {
-    let answers = Answers::default();
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer().context("no credentials for the seed")?)
         .layer(config.extra_headers_layer().context("no headers for the seed")?)
         .map_err(BoxError::from)
         .service(connection(config)?);
-    let builder = ClientBuilder::new(service, config.default_namespace.clone());
+    Ok(access_through(service, config.default_namespace.clone(), metrics, fence))
+}
+
+/// A client whose requests are tried again when they fail, go through the fence each time they write, and are counted.
+pub(crate) fn access_through<S, B>(service: S, namespace: String, metrics: &Arc<Metrics>, fence: WriteFence) -> Access
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Send + 'static,
+    S::Future: Send + 'static,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let answers = Answers::default();
+    let builder = ClientBuilder::new(service, namespace);
     let builder = builder.with_layer(&RequestCount(metrics.request_observer())).with_layer(&fence);
-    Ok(Access { client: builder.with_layer(&RetryLayer::new(answers.clone())).build(), fence, answers })
+    Access { client: builder.with_layer(&RetryLayer::new(answers.clone())).build(), fence, answers }
 }
 
 /// Ends when leadership is lost; never without an election.
@@ -196,14 +251,8 @@ async fn beat(arguments: &ControllerArguments, client: &Client) {
 }
 
 /// Waits for what the controller needs, then runs it.
-async fn work(
-    arguments: &ControllerArguments,
-    (providers, clouds): (Providers, &CloudArguments),
-    access: Access,
-    readiness: &Readiness,
-    metrics: &Arc<Metrics>,
-    stopped: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
+async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>) -> anyhow::Result<()> {
+    let Parts { arguments, providers, clouds, clock, readiness, metrics } = parts;
     let mut stop = stopped.clone();
     let ready = async {
         if arguments.disable_controllers.contains(&Part::Worker) {
@@ -220,26 +269,28 @@ async fn work(
         }
     };
     tokio::select! {
+        biased;
         () = ready => {}
         // The sender lives as long as this future.
         _ = stop.wait_for(|stopped| *stopped) => return Ok(()),
     }
-    let served = Served::new(providers, &arguments.worker_types, &arguments.extension_classes)?;
+    let served = Served::new(*providers, &arguments.worker_types, &arguments.extension_classes)?;
     info!(worker_types = served.types(), classes = served.classes(), "starting");
     let Access { client, fence, answers } = access;
     let (requests, queued) = mpsc::unbounded_channel();
     let counts_nodes = arguments.health_check && !arguments.shadow;
     let context = Arc::new(ControllerContext {
-        events: EventRecorder::new(client.clone()),
+        events: EventRecorder::new(client.clone(), clock.clone()),
         garden: arguments.garden(),
         clouds: Clouds::open(clouds, &fence.before_clouds(), &asking_for(requests.clone()))?,
         node_counts: counts_nodes.then(|| NodeCounts::new(client.clone(), asking_for(requests.clone()))),
         client,
         answers,
+        clock: clock.clone(),
         served,
         metrics: Arc::clone(metrics),
         memory: Memory::default(),
-        cache: Arc::new(SeedCache::new(providers, arguments.version_forecast)),
+        cache: Arc::new(SeedCache::new(*providers, arguments.version_forecast)),
         ignores_operation_annotation: arguments.ignore_operation_annotation,
         health_check: if arguments.health_check { HealthCheck::Ours } else { HealthCheck::OfWriter },
         image_policy: arguments.image_policy(),

@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use tracing::warn;
 
 use crate::api::gardener::Worker;
+use crate::cluster::cache::WorkerStore;
+use crate::cluster::decode_guard::Guarded;
 use crate::cluster::identity::Identity;
+use crate::cluster::store::Read;
 use crate::cluster::too_large::is_too_large;
 use crate::controller::context::ControllerContext;
 use crate::controller::error::ReconcileError;
@@ -82,17 +85,17 @@ impl<'a> WorkerWriter<'a> {
             Write::Unchanged => Some(self.worker.version.to_string()),
             Write::Written(worker) => worker.metadata.resource_version.clone(),
         };
-        let patch = Patch::Merge(of_version(patch, version));
-        self.result(self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await)
+        let (asked, patch) = (self.asked(), Patch::Merge(of_version(patch, version)));
+        result(asked, self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await)
     }
 
     /// Removes the operation annotation; false when it is another request by now.
     async fn remove_request(&self, removal: json_patch::Patch) -> Result<bool, ReconcileError> {
-        let patch: Patch<()> = Patch::Json(removal);
+        let (asked, patch) = (self.asked(), Patch::<()>::Json(removal));
         match self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await {
             // A test of the patch has failed.
             Err(kube::Error::Api(status)) if status.code == 422 => Ok(false),
-            result => Ok(matches!(self.result(result)?, Write::Written(_))),
+            answer => Ok(matches!(result(asked, answer)?, Write::Written(_))),
         }
     }
 
@@ -104,12 +107,13 @@ impl<'a> WorkerWriter<'a> {
             if version == OfVersion::Read {
                 patch = of_version(patch, Some(self.worker.version.to_string()));
             }
+            let asked = self.asked();
             match self.api.patch_status(&self.worker.name, &PatchParams::default(), &Patch::Merge(patch)).await {
                 Err(error) if is_too_large(&error) => {
                     warn!(%error, ?texts, "the status is too large");
                     refusal = Some(error);
                 }
-                result => return self.result(result),
+                answer => return result(asked, answer),
             }
         }
         let Some(error) = refusal else { return Ok(Write::Unchanged) };
@@ -122,11 +126,12 @@ impl<'a> WorkerWriter<'a> {
     pub(crate) async fn let_go(&self, worker: &Worker, operation: Operation) -> Result<(), ReconcileError> {
         let (name, mut patch) = (&self.worker.name, end_patch(worker, operation));
         while let Some(end) = patch {
+            let asked = self.asked();
             match self.api.patch(name, &PatchParams::default(), &Patch::Merge(end)).await {
                 Ok(written) => {
                     let is_held = written.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
                     if is_held || written.metadata.deletion_timestamp.is_none() {
-                        self.controller.cache.workers.own_write(written);
+                        WorkerStore::own_write(asked, written);
                     } else {
                         self.controller.cache.workers.own_deletion(self.worker);
                     }
@@ -146,12 +151,17 @@ impl<'a> WorkerWriter<'a> {
         Ok(())
     }
 
-    fn result(&self, result: kube::Result<Worker>) -> Result<Write, ReconcileError> {
-        match result {
-            Ok(written) => Ok(Write::Written(self.controller.cache.workers.own_write(written))),
-            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => Ok(Write::Outdated),
-            Err(error) => Err(ReconcileError::of_worker(error)),
-        }
+    /// The API server is about to be asked to write the Worker.
+    fn asked(&self) -> Read<'a, Guarded<Worker>> {
+        self.controller.cache.workers.write()
+    }
+}
+
+fn result(asked: Read<'_, Guarded<Worker>>, answer: kube::Result<Worker>) -> Result<Write, ReconcileError> {
+    match answer {
+        Ok(written) => Ok(Write::Written(WorkerStore::own_write(asked, written))),
+        Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => Ok(Write::Outdated),
+        Err(error) => Err(ReconcileError::of_worker(error)),
     }
 }
 

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::cluster::error::ReadError;
@@ -19,7 +19,6 @@ use crate::controller::node_counts::Counted;
 use crate::controller::queue::Requeue;
 use crate::controller::status_writes::{OfVersion, WorkerWriter};
 use crate::provider::Provider;
-use crate::worker::class_images::ImagePolicy;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::node_count::{LiveMachines, MachineCount};
@@ -107,7 +106,7 @@ async fn judge(
         Ok(deployments) if !is_hibernated => nodes(identity, deployments, shoot, controller).await?,
         _ => None,
     };
-    let (health_check, now) = (controller.health_check, Timestamp::now());
+    let (health_check, now) = (controller.health_check, controller.clock.now());
     let (known, counted_again) = match &nodes {
         None => (KnownNodes::NotCounted, None),
         Some((None, again)) => (KnownNodes::Awaited, Some(*again)),
@@ -169,7 +168,7 @@ async fn cluster_differs(
         return Ok(false);
     }
     let differs = match shoot.cluster(false).await {
-        Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster, controller.image_policy).await?,
+        Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster, controller).await?,
         Ok(None) => false,
         // It has to be reported.
         Err(ReadError::Cluster { .. }) => true,
@@ -188,12 +187,12 @@ async fn has_drifted(
     provider: &dyn Provider,
     worker: &Worker,
     cluster: &Cluster,
-    policy: ImagePolicy,
+    controller: &ControllerContext,
 ) -> Result<bool, ReadError> {
     let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), shoot.machine_objects())?;
     let desired = DesiredState::of_worker(provider, worker, Some(cluster), &secrets, CloudView::Context);
-    let desired = desired.map(|desired| desired.with_images(provider, policy, &live));
-    let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, Timestamp::now()).writes_nothing());
+    let desired = desired.map(|desired| desired.with_images(provider, controller.image_policy, &live));
+    let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, controller.clock.now()).writes_nothing());
     shoot.pack_secrets(&secrets);
     Ok(has_drifted)
 }

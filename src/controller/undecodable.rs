@@ -1,6 +1,5 @@
 //! Workers that can't be decoded: an event and an error in the status say so.
 
-use jiff::Timestamp;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
@@ -33,7 +32,7 @@ pub(crate) async fn report_undecodable(
         return Ok(Requeue::OnEvent);
     }
     warn!(reason, "Worker can't be decoded");
-    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let now = controller.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let patch = json!({"status": {
         "observedGeneration": guarded.meta().generation,
         "lastOperation": {

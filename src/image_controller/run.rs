@@ -23,6 +23,7 @@ use crate::cluster::events::EventRecorder;
 use crate::cluster::write_fence::WriteFence;
 use crate::images::catalogue::Catalogue;
 use crate::images::source_path::SourcePath;
+use crate::process::clock::Clock;
 
 /// What comes within this time is decided together.
 const QUIET: Duration = Duration::from_millis(100);
@@ -61,7 +62,7 @@ async fn work(
     (stores, live): (&Stores, &Live),
     changed: &Notify,
 ) -> Infallible {
-    let events = EventRecorder::new(client.clone());
+    let events = EventRecorder::new(client.clone(), Clock::default());
     let interval = Duration::from_secs(arguments.image_interval_seconds.into());
     let mut read = Listed::read(arguments, None).await;
     let mut read_again = Instant::now() + interval;

@@ -2,11 +2,11 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::time::Instant;
 
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Client, Resource, ResourceExt};
 use serde_json::json;
+use tokio::time::Instant;
 use tracing::info;
 
 use super::events::note_of;

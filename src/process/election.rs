@@ -1,16 +1,15 @@
 //! Leader election on a Lease, with optimistic locking: every write carries the resource version that was read, so two
 //! processes can't both win. kube has no election of its own.
 
-use std::time::Instant;
-
 use anyhow::Context;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
+use crate::process::clock::Clock;
 use crate::process::leadership::Leadership;
 use crate::process::lease::{Decision, ElectionTimes, Observed, decide, observe, released, taken};
 
@@ -23,6 +22,7 @@ pub(crate) struct Candidate {
     identity: String,
     times: ElectionTimes,
     leadership: Leadership,
+    clock: Clock,
     observed: Option<Observed>,
     /// The version of the lease as it was seen last.
     version: Option<u64>,
@@ -56,10 +56,19 @@ impl Candidate {
         namespace: &str,
         lease: &str,
         times: ElectionTimes,
-        leadership: Leadership,
+        (leadership, clock): (Leadership, Clock),
     ) -> Self {
         let api = Api::namespaced(client, namespace);
-        Self { api, lease: lease.to_owned(), identity: identity(), times, leadership, observed: None, version: None }
+        Self {
+            api,
+            lease: lease.to_owned(),
+            identity: identity(clock.now()),
+            times,
+            leadership,
+            clock,
+            observed: None,
+            version: None,
+        }
     }
 
     /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
@@ -116,7 +125,7 @@ impl Candidate {
         let now = Instant::now();
         let Some(lease) = self.api.get_opt(&self.lease).await? else {
             let metadata = ObjectMeta { name: Some(self.lease.clone()), ..ObjectMeta::default() };
-            let spec = taken(&self.identity, &self.times, Timestamp::now(), 0);
+            let spec = taken(&self.identity, &self.times, self.clock.now(), 0);
             let created = self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
             self.version_grows(&created)?;
             self.leadership.extend(now + self.times.renew_deadline);
@@ -124,7 +133,7 @@ impl Candidate {
         };
         self.version_grows(&lease)?;
         let observed = observe(self.observed.take(), &lease, now);
-        let decision = decide(&observed, &self.identity, &self.times, now, Timestamp::now());
+        let decision = decide(&observed, &self.identity, &self.times, now, self.clock.now());
         self.observed = Some(observed);
         match decision {
             Decision::Wait { holder } => Ok(Some(holder)),
@@ -166,16 +175,16 @@ impl Candidate {
         if record.holder_identity.as_deref() != Some(&self.identity) {
             return Ok(());
         }
-        let wanted = Lease { spec: Some(released(&record, Timestamp::now())), ..lease };
+        let wanted = Lease { spec: Some(released(&record, self.clock.now())), ..lease };
         self.api.replace(&self.lease, &PostParams::default(), &wanted).await.context("the lease can't be released")?;
         Ok(())
     }
 }
 
 /// A name that no other process has: the host (in a cluster, the pod), and what tells two processes of a host apart.
-fn identity() -> String {
+fn identity(now: Timestamp) -> String {
     let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
     let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
-    let started = Timestamp::now().as_nanosecond();
+    let started = now.as_nanosecond();
     format!("{}_{}_{started:x}", host.as_deref().unwrap_or("unknown"), std::process::id())
 }

@@ -1,9 +1,9 @@
 //! Whether this process leads, as every part of it sees it: until when the lease surely is ours.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// The leadership of this process. Clones are the same leadership.
 #[derive(Clone, Debug)]

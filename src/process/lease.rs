@@ -3,11 +3,12 @@
 //! Clocks of two machines are never compared. A holder is thought dead when its record has not changed for the lease's
 //! duration **as seen by our own monotonic clock**, as client-go does.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use tokio::time::Instant;
 
 /// The three times of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,12 @@
-//! What every process that runs for long has: logs, traces, health and metrics endpoints, leader election, threads.
+//! What every process that runs for long has: logs, traces, health and metrics endpoints, leader election, the clock, threads.
 
 pub(crate) mod bounded_file;
+pub(crate) mod clock;
 pub(crate) mod election;
 pub(crate) mod endpoints;
 pub(crate) mod heartbeat;
 pub(crate) mod http_server;
+pub(crate) mod jitter;
 pub(crate) mod leadership;
 pub(crate) mod lease;
 pub(crate) mod logs;

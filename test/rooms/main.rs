@@ -35,6 +35,7 @@ const ROOMS: &[&str] = &[
     "sidecar",
     "cli",
     "fuzzing",
+    "simulation",
 ];
 
 /// Rooms without clients, runtimes and clocks, and files like that in others.

@@ -1,0 +1,68 @@
+//! The controller as the simulation runs it (`test/simulation`): with an API server of a test behind its client, and with a clock and
+//! chance that follow from a seed. It is there only with the feature `simulation`.
+
+use std::future::{Future, ready};
+use std::sync::Arc;
+
+use axum::body::{Bytes, HttpBody};
+use axum::http::{Request, Response};
+use clap::{ArgMatches, Parser};
+use jiff::Timestamp;
+use kube::client::Body;
+use tower::{BoxError, Service};
+
+use crate::cloud::CloudArguments;
+use crate::controller::ControllerArguments;
+use crate::controller::metrics::Metrics;
+use crate::controller::start::{Parts, access_through, control};
+use crate::process::clock::Clock;
+use crate::process::jitter;
+use crate::process::readiness::{Need, Readiness};
+use crate::provider::Providers;
+
+/// The command line of the controller.
+#[derive(Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    controller: ControllerArguments,
+}
+
+/// What is random in controllers of this thread follows from the seed from now on.
+pub fn seed(seed: u64) {
+    jitter::seed(seed);
+}
+
+/// Runs a controller until it has to end or `stopped`: with these arguments, connections to its API server that `connect` makes, and
+/// the time of day that `now` tells. Pools depend on nothing at clouds.
+///
+/// # Errors
+/// Why it has to end, such as a lost lease; also when the arguments are wrong.
+pub async fn run<S, B>(
+    arguments: &[&str],
+    connect: impl Fn() -> S,
+    now: impl Fn() -> Timestamp + Send + Sync + 'static,
+    stopped: impl Future<Output = ()>,
+) -> anyhow::Result<()>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Send + 'static,
+    S::Future: Send + 'static,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let CommandLine { controller } = CommandLine::try_parse_from([&["controller"], arguments].concat())?;
+    let metrics = Arc::new(Metrics::default());
+    let parts = Parts {
+        arguments: &controller,
+        providers: Providers::SHIPPED,
+        clouds: &CloudArguments::new(&[], ArgMatches::default()),
+        clock: Clock::of(now),
+        readiness: Readiness::waiting_for([Need::Kinds, Need::Caches]),
+        metrics: Arc::clone(&metrics),
+    };
+    let connected = |fence| Ok(access_through(connect(), "default".to_owned(), &metrics, fence));
+    let ended = async {
+        stopped.await;
+        Ok(())
+    };
+    control(&parts, connected, ended, ready(())).await
+}

@@ -1,0 +1,93 @@
+//! The kinds that the API server serves, as far as they differ from each other.
+
+/// What of an object counts a generation when it changes, besides nothing of its metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    Nothing,
+    AllButStatus,
+    All,
+}
+
+/// A kind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) plural: &'static str,
+    pub(crate) is_namespaced: bool,
+    /// Whether its status is written on its own.
+    pub(crate) has_status: bool,
+    pub(crate) counted: Counted,
+    /// Whether it may be replaced without the version that is replaced.
+    pub(crate) is_replaced_blindly: bool,
+}
+
+impl Kind {
+    /// As objects say it.
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// As refusals name it.
+    pub(crate) fn resource(&self) -> String {
+        if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
+    }
+}
+
+const fn kind(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Kind {
+    Kind {
+        group,
+        version,
+        kind,
+        plural,
+        is_namespaced: true,
+        has_status: true,
+        counted: Counted::AllButStatus,
+        is_replaced_blindly: false,
+    }
+}
+
+const EXTENSIONS: &str = "extensions.gardener.cloud";
+const MACHINES: &str = "machine.sapcloud.io";
+
+pub(crate) static WORKER: Kind = kind(EXTENSIONS, "v1alpha1", "Worker", "workers");
+pub(crate) static CLUSTER: Kind = Kind { is_namespaced: false, ..kind(EXTENSIONS, "v1alpha1", "Cluster", "clusters") };
+pub(crate) static MACHINE_DEPLOYMENT: Kind = kind(MACHINES, "v1alpha1", "MachineDeployment", "machinedeployments");
+pub(crate) static MACHINE_SET: Kind = kind(MACHINES, "v1alpha1", "MachineSet", "machinesets");
+pub(crate) static MACHINE: Kind = kind(MACHINES, "v1alpha1", "Machine", "machines");
+pub(crate) static MACHINE_CLASS: Kind =
+    Kind { has_status: false, counted: Counted::All, ..kind(MACHINES, "v1alpha1", "MachineClass", "machineclasses") };
+pub(crate) static SECRET: Kind = Kind {
+    has_status: false,
+    counted: Counted::Nothing,
+    is_replaced_blindly: true,
+    ..kind("", "v1", "Secret", "secrets")
+};
+pub(crate) static POD: Kind =
+    Kind { counted: Counted::Nothing, is_replaced_blindly: true, ..kind("", "v1", "Pod", "pods") };
+pub(crate) static DEPLOYMENT: Kind =
+    Kind { is_replaced_blindly: true, ..kind("apps", "v1", "Deployment", "deployments") };
+pub(crate) static EVENT: Kind = Kind {
+    has_status: false,
+    counted: Counted::Nothing,
+    is_replaced_blindly: true,
+    ..kind("events.k8s.io", "v1", "Event", "events")
+};
+pub(crate) static LEASE: Kind =
+    Kind { has_status: false, counted: Counted::Nothing, ..kind("coordination.k8s.io", "v1", "Lease", "leases") };
+
+/// All of them.
+pub(crate) static KINDS: [&Kind; 11] = [
+    &WORKER,
+    &CLUSTER,
+    &MACHINE_DEPLOYMENT,
+    &MACHINE_SET,
+    &MACHINE,
+    &MACHINE_CLASS,
+    &SECRET,
+    &POD,
+    &DEPLOYMENT,
+    &EVENT,
+    &LEASE,
+];

@@ -1,0 +1,270 @@
+//! An API server in the same process: as strict as the real one where the controller could notice. It knows no time but the one that it is told, and does one request after the other.
+//!
+//! ```text
+//! request  ─► path, query ─► store: versions, conflicts, finalizers, generations ─► object, list, Status
+//!                              └─► log ─► watch: events, bookmarks, 410
+//! ```
+
+pub(crate) mod kinds;
+pub(crate) mod patch;
+pub(crate) mod refusal;
+pub(crate) mod request;
+pub(crate) mod selector;
+pub(crate) mod store;
+pub(crate) mod watch;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use kinds::{DEPLOYMENT, Kind};
+use patch::patched;
+use refusal::{Refusal, deleted};
+use request::{Path, Query, Request, group_of};
+use selector::Selector;
+use store::{Deleted, Object, Part, Store};
+use watch::{Watching, metadata_of};
+
+use crate::signal::{Listener, Signal};
+
+/// The API server. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct ApiServer {
+    store: Arc<Mutex<Store>>,
+    /// The version of the last write.
+    written: Signal,
+}
+
+/// What it answers.
+pub(crate) enum Answer {
+    Body { code: u16, text: String },
+    Watch(Watching),
+}
+
+/// An object, or `None` with a refusal.
+type Outcome = Result<(u16, String), Refusal>;
+
+impl ApiServer {
+    pub(crate) fn new(now: impl Fn() -> Timestamp + Send + 'static) -> Self {
+        Self { store: Arc::new(Mutex::new(Store::new(now))), written: Signal::default() }
+    }
+
+    pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of each write.
+    pub(crate) fn writes(&self) -> Listener {
+        self.written.listen()
+    }
+
+    /// Tells whoever waits for writes, after one was made in the store.
+    pub(crate) fn tell_writes(&self) {
+        let revision = self.store().revision;
+        self.written.set(revision);
+    }
+
+    /// Forgets versions: whoever watches from one before has to list anew.
+    pub(crate) fn compact(&self) {
+        let mut store = self.store();
+        store.compacted = store.revision;
+    }
+
+    /// Does what a request asks for.
+    pub(crate) fn answer(&self, author: &'static str, request: &Request) -> Answer {
+        let answer = self.done(author, request);
+        self.tell_writes();
+        answer.unwrap_or_else(|refusal| Answer::Body { code: refusal.code, text: refusal.status().to_string() })
+    }
+
+    fn done(&self, author: &'static str, request: &Request) -> Result<Answer, Refusal> {
+        let query = Query::of(&request.query);
+        if let Some(kinds) = group_of(&request.path) {
+            return Ok(Answer::Body { code: 200, text: served(&kinds).to_string() });
+        }
+        let path = Path::of(&request.path).ok_or_else(Refusal::no_such_path)?;
+        let body = |(code, text)| Answer::Body { code, text };
+        match (request.method.as_str(), path.name.as_deref()) {
+            ("GET", None) if query.is_true("watch") => {
+                self.watch(&path, &query, request.only_metadata).map(Answer::Watch)
+            }
+            ("GET", None) => self.list(&path, &query, request.only_metadata).map(body),
+            ("GET", Some(name)) => self.get(&path, name, request.only_metadata).map(body),
+            ("POST", None) => self.create(author, &path, &request.body).map(body),
+            ("PUT", Some(name)) => self.replace(author, &path, name, &request.body).map(body),
+            ("PATCH", Some(name)) => self.patch(author, &path, name, request).map(body),
+            ("DELETE", Some(name)) => self.delete(author, &path, name, &request.body).map(body),
+            _ => Err(Refusal::not_allowed()),
+        }
+    }
+
+    fn get(&self, path: &Path, name: &str, only_metadata: bool) -> Outcome {
+        let object = self.store().get(path.kind, path.namespace(), name)?;
+        Ok((200, path.shown(&object, only_metadata)))
+    }
+
+    fn list(&self, path: &Path, query: &Query, only_metadata: bool) -> Outcome {
+        let store = self.store();
+        let selector = path.selector(query);
+        let (revision, after) = match query.get("continue").split_once(':') {
+            Some((revision, after)) => (revision.parse().map_err(|_| Refusal::bad_request("continue"))?, after),
+            None => (store.revision, ""),
+        };
+        if revision < store.compacted && !after.is_empty() {
+            return Err(Refusal::expired_list());
+        }
+        let mut objects = store.list(path.kind, &selector, revision);
+        objects.retain(|object| after.is_empty() || place_of(&object.value).as_str() > after);
+        let limit = query.get("limit").parse().ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if objects.len() > limit {
+            let rest = objects.split_off(limit);
+            let last = objects.last().map(|object| place_of(&object.value)).unwrap_or_default();
+            metadata["continue"] = json!(format!("{revision}:{last}"));
+            if selector.is_plain() {
+                metadata["remainingItemCount"] = json!(rest.len());
+            }
+        }
+        let (kind, api_version) = match only_metadata {
+            true => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
+            false => (path.kind.kind, path.kind.api_version()),
+        };
+        let items: Vec<String> = objects.iter().map(|object| shown(object, only_metadata)).collect();
+        let items = items.join(",");
+        Ok((
+            200,
+            format!(
+                "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":[{items}]}}"
+            ),
+        ))
+    }
+
+    fn watch(&self, path: &Path, query: &Query, only_metadata: bool) -> Result<Watching, Refusal> {
+        let store = self.store();
+        let asked = query.get("resourceVersion");
+        let from: u64 =
+            if asked.is_empty() { 0 } else { asked.parse().map_err(|_| Refusal::bad_request("resourceVersion"))? };
+        if from > store.revision {
+            return Err(Refusal::ahead(from, store.revision));
+        }
+        let sends_initial = query.is_true("sendInitialEvents");
+        if sends_initial && query.get("resourceVersionMatch") != "NotOlderThan" {
+            let why = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            return Err(Refusal::invalid(path.kind, "", why));
+        }
+        let wants = (only_metadata, query.is_true("allowWatchBookmarks"));
+        let timeout = query.get("timeoutSeconds").parse().unwrap_or(1800);
+        // Without a version a watch begins with what there is.
+        let initial = sends_initial || from == 0;
+        Ok(Watching::begin(&store, path.kind, path.selector(query), wants, (from, initial), timeout))
+    }
+
+    fn create(&self, author: &'static str, path: &Path, body: &[u8]) -> Outcome {
+        let object = self.store().create(author, path.kind, path.namespace(), decoded(body)?)?;
+        Ok((201, object.text().to_owned()))
+    }
+
+    fn replace(&self, author: &'static str, path: &Path, name: &str, body: &[u8]) -> Outcome {
+        let new = decoded(body)?;
+        let (object, part) = ((path.kind, path.namespace(), name), path.part()?);
+        let object = self.store().update(author, object, (part, true), |_| Ok(new))?;
+        Ok((200, object.text().to_owned()))
+    }
+
+    fn patch(&self, author: &'static str, path: &Path, name: &str, request: &Request) -> Outcome {
+        if path.subresource.as_deref() == Some("scale") {
+            return self.scale(author, path, name, request);
+        }
+        let (object, part) = ((path.kind, path.namespace(), name), path.part()?);
+        let change = |before: &Value| patched(path.kind, &request.content_type, &request.body, before);
+        let object = self.store().update(author, object, (part, false), change)?;
+        Ok((200, object.text().to_owned()))
+    }
+
+    fn scale(&self, author: &'static str, path: &Path, name: &str, request: &Request) -> Outcome {
+        let change = |before: &Value| {
+            let patched = patched(path.kind, &request.content_type, &request.body, &scale_of(before))?;
+            let mut after = before.clone();
+            after["spec"]["replicas"] = patched["spec"]["replicas"].clone();
+            Ok(after)
+        };
+        if path.kind != &DEPLOYMENT {
+            return Err(Refusal::no_such_path());
+        }
+        let object = (path.kind, path.namespace(), name);
+        let object = self.store().update(author, object, (Part::All, false), change)?;
+        Ok((200, scale_of(&object.value).to_string()))
+    }
+
+    fn delete(&self, author: &'static str, path: &Path, name: &str, body: &[u8]) -> Outcome {
+        let options = if body.is_empty() { Value::Null } else { decoded(body)? };
+        let preconditions = ["uid", "resourceVersion"].map(|member| &options["preconditions"][member]);
+        let object = (path.kind, path.namespace(), name);
+        Ok(match self.store().delete(author, object, preconditions)? {
+            Deleted::Held(object) => (200, object.text().to_owned()),
+            Deleted::Gone(object) => (200, deleted(path.kind, name, &object.value["metadata"]["uid"]).to_string()),
+        })
+    }
+}
+
+impl Path {
+    fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
+    }
+
+    fn selector(&self, query: &Query) -> Selector {
+        Selector::new(self.namespace.as_deref(), query.get("labelSelector"), query.get("fieldSelector"))
+    }
+
+    fn part(&self) -> Result<Part, Refusal> {
+        match self.subresource.as_deref() {
+            None => Ok(Part::All),
+            Some("status") if self.kind.has_status => Ok(Part::Status),
+            Some(_) => Err(Refusal::no_such_path()),
+        }
+    }
+
+    fn shown(&self, object: &Arc<Object>, only_metadata: bool) -> String {
+        match self.subresource.as_deref() {
+            Some("scale") => scale_of(&object.value).to_string(),
+            _ => shown(object, only_metadata),
+        }
+    }
+}
+
+fn shown(object: &Arc<Object>, only_metadata: bool) -> String {
+    if only_metadata { metadata_of(&object.value).to_string() } else { object.text().to_owned() }
+}
+
+/// Where an object stands in a list.
+fn place_of(object: &Value) -> String {
+    let text = |member: &str| object["metadata"][member].as_str().unwrap_or_default();
+    format!("{}/{}", text("namespace"), text("name"))
+}
+
+fn decoded(body: &[u8]) -> Result<Value, Refusal> {
+    serde_json::from_slice(body).map_err(|error| Refusal::bad_request(&error.to_string()))
+}
+
+fn scale_of(deployment: &Value) -> Value {
+    let metadata = &deployment["metadata"];
+    let [name, namespace, uid, version] =
+        ["name", "namespace", "uid", "resourceVersion"].map(|member| &metadata[member]);
+    json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1",
+        "metadata": {"name": name, "namespace": namespace, "uid": uid, "resourceVersion": version},
+        "spec": {"replicas": deployment["spec"]["replicas"]},
+        "status": {"replicas": deployment["status"]["replicas"].as_i64().unwrap_or_default()},
+    })
+}
+
+fn served(kinds: &[&'static Kind]) -> Value {
+    let resource = |kind: &&Kind| {
+        json!({"name": kind.plural, "singularName": "", "namespaced": kind.is_namespaced, "kind": kind.kind,
+               "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"]})
+    };
+    let group_version = kinds.first().map(|kind| kind.api_version());
+    let resources: Vec<Value> = kinds.iter().map(resource).collect();
+    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources})
+}

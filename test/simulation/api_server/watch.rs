@@ -1,0 +1,128 @@
+//! What a watch shows, event by event.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::kinds::Kind;
+use super::refusal::Refusal;
+use super::selector::Selector;
+use super::store::{Change, Object, Store};
+
+/// A watch under way: up to which version it has shown everything, and what it shows.
+pub(crate) struct Watching {
+    pub(crate) kind: &'static Kind,
+    selector: Selector,
+    only_metadata: bool,
+    /// Whether the client wants to know of versions without events.
+    pub(crate) wants_bookmarks: bool,
+    pub(crate) shown: u64,
+    /// What the watch begins with.
+    beginning: VecDeque<String>,
+    /// It ends after so many seconds.
+    pub(crate) timeout: u64,
+    failed: bool,
+}
+
+impl Watching {
+    /// Begins after a version that is known. `initial`: with the objects that are there.
+    pub(crate) fn begin(
+        store: &Store,
+        kind: &'static Kind,
+        selector: Selector,
+        (only_metadata, wants_bookmarks): (bool, bool),
+        (from, initial): (u64, bool),
+        timeout: u64,
+    ) -> Self {
+        let mut watching = Self {
+            kind,
+            selector,
+            only_metadata,
+            wants_bookmarks,
+            shown: from,
+            beginning: VecDeque::new(),
+            timeout,
+            failed: false,
+        };
+        if initial {
+            let objects = store.list(kind, &watching.selector, store.revision);
+            watching.shown = store.revision;
+            let added = objects.iter().map(|object| watching.line("ADDED", object));
+            watching.beginning = added.collect();
+            if wants_bookmarks {
+                let end = json!({"k8s.io/initial-events-end": "true"});
+                watching.beginning.push_back(watching.bookmark_with(&end));
+            }
+        }
+        watching
+    }
+
+    /// The next event, if there is one; after `None` the watch waits.
+    pub(crate) fn next(&mut self, store: &Store) -> Option<String> {
+        if let Some(line) = self.beginning.pop_front() {
+            return Some(line);
+        }
+        if self.failed {
+            return None;
+        }
+        if self.shown < store.compacted {
+            self.failed = true;
+            let refusal = Refusal::expired(self.shown, store.compacted).status();
+            return Some(format!("{}\n", json!({"type": "ERROR", "object": refusal})));
+        }
+        for change in store.since(self.shown) {
+            self.shown = change.revision;
+            if let Some(line) = self.event(change) {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// Whether it has told that it can't go on.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Tells which version it has come to.
+    pub(crate) fn bookmark(&self) -> String {
+        self.bookmark_with(&Value::Null)
+    }
+
+    fn bookmark_with(&self, annotations: &Value) -> String {
+        let mut metadata = json!({"resourceVersion": self.shown.to_string(), "creationTimestamp": null});
+        if !annotations.is_null() {
+            metadata["annotations"] = annotations.clone();
+        }
+        let object = json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata});
+        format!("{}\n", json!({"type": "BOOKMARK", "object": object}))
+    }
+
+    fn event(&self, change: &Change) -> Option<String> {
+        if change.kind != self.kind {
+            return None;
+        }
+        let before = change.before.as_ref().is_some_and(|before| self.selector.matches(&before.value));
+        let after = !change.is_gone && self.selector.matches(&change.after.value);
+        let kind = match (before, after) {
+            (false, false) => return None,
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+        };
+        Some(self.line(kind, &change.after))
+    }
+
+    fn line(&self, event: &str, object: &Arc<Object>) -> String {
+        match self.only_metadata {
+            true => format!("{{\"type\":\"{event}\",\"object\":{}}}\n", metadata_of(&object.value)),
+            false => format!("{{\"type\":\"{event}\",\"object\":{}}}\n", object.text()),
+        }
+    }
+}
+
+/// An object of which only metadata is wanted.
+pub(crate) fn metadata_of(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}

@@ -1,0 +1,50 @@
+//! The cloud that machines are made at: what goes wrong there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::random::Random;
+
+/// What the cloud does to machines. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Cloud {
+    random: Random,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    refuses_machines: bool,
+    refuses_deletions: bool,
+    overlooks: u64,
+}
+
+impl Cloud {
+    pub(crate) fn new(random: Random) -> Self {
+        Self { random, state: Arc::default() }
+    }
+
+    /// From now on it has no room for machines, or can't delete any, or machine-controller-manager overlooks so many of a thousand
+    /// new classes.
+    pub(crate) fn set(&self, refuses_machines: bool, refuses_deletions: bool, overlooks: u64) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) =
+            State { refuses_machines, refuses_deletions, overlooks };
+    }
+
+    fn state(&self) -> State {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a VM can't be made or deleted.
+    pub(crate) fn error(&self, deletes: bool) -> Option<&'static str> {
+        let state = self.state();
+        match deletes {
+            true => state.refuses_deletions.then_some("the disk is still attached"),
+            false => state.refuses_machines.then_some("quota exceeded: no machines of this type are left"),
+        }
+    }
+
+    /// Whether machine-controller-manager overlooks a class.
+    pub(crate) fn overlooks(&self) -> bool {
+        self.random.happens(self.state().overlooks)
+    }
+}

@@ -1,0 +1,73 @@
+//! The objects of a shoot as gardenlet makes them: those of an example, with few machines.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+use test_support::leaks;
+
+/// Where the shoot lives.
+pub(crate) const NAMESPACE: &str = "shoot--p--sim";
+/// The name of its Worker.
+pub(crate) const WORKER_NAME: &str = "fleet";
+/// Whose Workers there are. Pools depend on nothing at these clouds, or need not.
+pub(crate) const CLOUDS: [&str; 5] = ["aws", "gcp", "alicloud", "openstack", "azure"];
+
+/// What there is of a shoot.
+#[derive(Clone)]
+pub(crate) struct Documents {
+    pub(crate) worker: Value,
+    pub(crate) cluster: Value,
+    pub(crate) secrets: Vec<Value>,
+}
+
+static ALL: LazyLock<BTreeMap<&str, Documents>> =
+    LazyLock::new(|| CLOUDS.into_iter().map(|cloud| (cloud, read(cloud))).collect());
+
+impl Documents {
+    pub(crate) fn of(cloud: &str) -> Self {
+        ALL[cloud].clone()
+    }
+
+    /// The versions of the image that the first pool may have.
+    pub(crate) fn images(cloud: &str) -> [&'static str; 2] {
+        if cloud == "azure" { ["1992.3.0", "1992.6.0"] } else { ["1877.3.0", "1877.9.0"] }
+    }
+}
+
+fn read(cloud: &str) -> Documents {
+    let file = test_support::repository().join(format!("example/{cloud}.yaml"));
+    let text = std::fs::read_to_string(file).expect("the example is there");
+    let documents = gardener_extension_worker::api::gotext::yaml::documents(&text).expect("the example is YAML");
+    let of_kind =
+        |kind: &str| documents.iter().find(|document| document["kind"] == kind).cloned().expect("it is there");
+    let namespace = of_kind("Worker")["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+    let moved = |document: &Value| -> Value {
+        serde_json::from_str(&document.to_string().replace(&namespace, NAMESPACE)).expect("it is JSON")
+    };
+    let mut worker = moved(&of_kind("Worker"));
+    worker["metadata"] = json!({"name": WORKER_NAME, "namespace": NAMESPACE});
+    for pool in worker["spec"]["pools"].as_array_mut().into_iter().flatten() {
+        let zones = pool["zones"].as_array().cloned().unwrap_or_default();
+        pool["zones"] = json!(zones.into_iter().take(1).collect::<Vec<_>>());
+        let zones = pool["zones"].as_array().map_or(1, Vec::len);
+        [pool["minimum"], pool["maximum"]] = [zones, zones * 2].map(|number| json!(number));
+    }
+    let secrets =
+        documents.iter().filter(|document| document["kind"] == "Secret").map(|secret| with_secrets(moved(secret)));
+    Documents { worker, cluster: moved(&of_kind("Cluster")), secrets: secrets.collect() }
+}
+
+/// The Secret with texts that nobody may find anywhere else.
+fn with_secrets(mut secret: Value) -> Value {
+    let [user_data, credentials] = leaks::SECRETS;
+    let texts = secret["stringData"].as_object_mut().into_iter().flatten();
+    for (key, text) in texts {
+        match key.as_str() {
+            "userData" => *text = json!(format!("{} {user_data}", text.as_str().unwrap_or_default())),
+            "secretAccessKey" | "accessKeySecret" | "clientSecret" | "password" => *text = json!(credentials),
+            _ => {}
+        }
+    }
+    secret
+}

@@ -1,0 +1,417 @@
+//! One life of a Worker: what gardenlet asks for, what goes wrong meanwhile, and the calm after it, in which all has to end well.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gardener_extension_worker::simulation;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::api_server::ApiServer;
+use crate::cloud::Cloud;
+use crate::controllers::Controller;
+use crate::documents::{CLOUDS, Documents, NAMESPACE};
+use crate::gardenlet::Gardenlet;
+use crate::hand::Hand;
+use crate::machines::MachineControllerManager;
+use crate::network::{Faults, Network};
+use crate::random::Random;
+use crate::rules::{leftovers, violations};
+use crate::trace::Trace;
+use crate::{machines, people};
+
+/// When each life begins.
+const BEGIN: i64 = 1_790_000_000;
+/// gardenlet waits for an operation so long while things go wrong.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// After everything works again, what was asked for is done within this time: what waits for nothing that it would hear of is
+/// looked at again after ten minutes, and a machine takes a minute.
+const CALM: Duration = Duration::from_secs(900);
+
+/// Arguments of controllers, with and without election.
+const ALONE: &[&str] = &[];
+const ELECTED: &[&str] = &["--leader-election-namespace=garden", "--leader-election-lease-seconds=30"];
+
+/// How a life has ended.
+pub(crate) struct Ended {
+    /// What it was about, in a few words.
+    pub(crate) plan: String,
+    pub(crate) found: Vec<String>,
+    /// What has happened, if that is wanted.
+    pub(crate) trace: String,
+    pub(crate) requests: usize,
+}
+
+/// Lives one. The trace is put into words where something was found, or when it is wanted.
+pub(crate) fn live(seed: u64, wants_trace: bool) -> Ended {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+    simulation::seed(seed);
+    runtime.block_on(async {
+        let mut life = Life::new(seed);
+        life.run().await;
+        life.ended(wants_trace)
+    })
+}
+
+/// Who controls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Controllers {
+    One,
+    /// One, with an election.
+    Elected,
+    /// Two of which one leads.
+    Standby,
+    /// Two, and each believes that it is alone.
+    Two,
+}
+
+struct Life {
+    random: Random,
+    network: Network,
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    gardenlet: Gardenlet,
+    cloud: Cloud,
+    provider: &'static str,
+    faults: Faults,
+    kind: Controllers,
+    controllers: Vec<Controller>,
+    /// What goes on until it is calm.
+    disturbances: JoinSet<()>,
+    /// What goes on all the time.
+    surroundings: JoinSet<()>,
+    steps: Vec<&'static str>,
+    image: usize,
+    sleeps: bool,
+    /// What was asked for has to be asked for again: somebody has edited it, or was too fast.
+    is_edited: bool,
+    found: Vec<String>,
+}
+
+impl Life {
+    fn new(seed: u64) -> Self {
+        let (random, began) = (Random::of(seed), Instant::now());
+        let start = Timestamp::from_second(BEGIN).unwrap_or_default();
+        let now: Arc<dyn Fn() -> Timestamp + Send + Sync> =
+            Arc::new(move || start + SignedDuration::try_from(began.elapsed()).unwrap_or_default());
+        let clock = Arc::clone(&now);
+        let server = ApiServer::new(move || clock());
+        let network = Network::new(server, Trace::begin(), random.clone());
+        let kind = match random.below(12) {
+            0 => Controllers::Elected,
+            1 => Controllers::Standby,
+            2 => Controllers::Two,
+            _ => Controllers::One,
+        };
+        let (names, arguments): (&[&'static str], _) = match kind {
+            Controllers::One => (&["controller-a"], ALONE),
+            Controllers::Elected => (&["controller-a"], ELECTED),
+            Controllers::Standby => (&["controller-a", "controller-b"], ELECTED),
+            Controllers::Two => (&["controller-a", "controller-b"], ALONE),
+        };
+        let controllers = names.iter().map(|name| Controller::new(&network, name, arguments, &now)).collect();
+        let gardenlet = Gardenlet::new(Hand::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
+        let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
+        Self {
+            cloud: Cloud::new(random.clone()),
+            faults: faults(&random),
+            random,
+            network,
+            now,
+            gardenlet,
+            provider,
+            kind,
+            controllers,
+            disturbances: JoinSet::new(),
+            surroundings: JoinSet::new(),
+            steps: Vec::new(),
+            image: 0,
+            sleeps: false,
+            is_edited: false,
+            found: Vec::new(),
+        }
+    }
+
+    fn hand(&self, author: &'static str) -> Hand {
+        Hand::new(&self.network, author, NAMESPACE)
+    }
+
+    async fn run(&mut self) {
+        self.surround();
+        self.network.set_faults(self.faults);
+        let is_disturbed = self.random.happens(800);
+        if is_disturbed {
+            self.disturb();
+        }
+        let mut documents = Documents::of(self.provider);
+        if let Some(pools) = documents.worker["spec"]["pools"].as_array_mut() {
+            pools.truncate(if self.random.happens(700) { 1 } else { 2 });
+        }
+        self.gardenlet.create(&documents);
+        self.steps.push("create");
+        self.controllers.iter_mut().for_each(Controller::start);
+        for _ in 0..=self.random.below(3) {
+            self.misfortune().await;
+            self.step(&documents).await;
+        }
+        self.misfortune().await;
+        self.calm();
+        self.end(&documents).await;
+    }
+
+    /// Who is always there.
+    fn surround(&mut self) {
+        let manager = MachineControllerManager::new(
+            self.hand(machines::NAME),
+            self.cloud.clone(),
+            self.random.clone(),
+            *self.random.one_of(&[50, 400, 3000]).unwrap_or(&50),
+            Arc::clone(&self.now),
+        );
+        self.surroundings.spawn(manager.run());
+        self.surroundings.spawn(people::collect_garbage(self.hand("garbage"), self.random.clone()));
+    }
+
+    /// Who is there for a while.
+    fn disturb(&mut self) {
+        if self.random.happens(400) {
+            self.disturbances.spawn(people::autoscale(self.hand("autoscaler"), self.random.clone()));
+        }
+        if self.random.happens(200) {
+            self.is_edited = true;
+            self.disturbances.spawn(people::edit(self.hand("person"), self.random.clone()));
+        }
+        let (network, cloud, random) = (self.network.clone(), self.cloud.clone(), self.random.clone());
+        let overlooks = if random.happens(200) { 200 } else { 0 };
+        let is_bad = random.happens(200);
+        self.disturbances.spawn(async move {
+            loop {
+                cloud.set(is_bad && random.happens(300), is_bad && random.happens(300), overlooks);
+                sleep(random.millis(1_000, 60_000)).await;
+                match random.below(4) {
+                    0 => network.cut_watches(),
+                    1 => network.server.compact(),
+                    2 => {
+                        network.server.compact();
+                        network.cut_watches();
+                    }
+                    _ => {}
+                }
+            }
+        });
+    }
+
+    /// Something happens to a controller, perhaps in a while.
+    async fn misfortune(&mut self) {
+        if self.disturbances.is_empty() || self.random.happens(300) {
+            return;
+        }
+        sleep(self.random.millis(0, 4_000)).await;
+        let index = usize::try_from(self.random.below(self.controllers.len() as u64)).unwrap_or_default();
+        let Some(controller) = self.controllers.get_mut(index) else { return };
+        match self.random.below(4) {
+            0 | 1 => {
+                // In the middle of a few writes.
+                for _ in 0..self.random.below(6) {
+                    let mut writes = self.network.server.writes();
+                    writes.mark_seen();
+                    let _ = tokio::time::timeout(Duration::from_secs(3), writes.changed()).await;
+                }
+                controller.kill();
+                sleep(self.random.millis(100, 8_000)).await;
+                controller.start();
+            }
+            2 => {
+                let ahead = i64::try_from(self.random.below(60)).unwrap_or_default() - 30;
+                controller.set_ahead(ahead * 1000);
+                self.network.trace.note(controller.author, format!("its clock is {ahead} s ahead"));
+            }
+            _ => {
+                self.network.trace.note(controller.author, "is cut off");
+                self.network.set_cut_off(controller.author, true);
+                sleep(self.random.millis(1_000, 50_000)).await;
+                self.network.set_cut_off(controller.author, false);
+                self.network.trace.note(controller.author, "is not cut off any more");
+            }
+        }
+    }
+
+    /// gardenlet asks for something, and waits or does not.
+    async fn step(&mut self, documents: &Documents) {
+        let wait = if self.random.happens(850) { PATIENCE } else { self.random.millis(0, 5_000) };
+        let missing = self.gardenlet.wait(wait).await;
+        let is_settled = missing.is_none();
+        let step = self.random.below(if self.sleeps { 6 } else { 9 });
+        match step {
+            0 => {
+                self.steps.push("confirm");
+                self.gardenlet.request("nothing new", |_| {});
+            }
+            1 | 2 => self.roll(),
+            3 => {
+                self.steps.push("bounds");
+                let more = self.random.below(3);
+                self.gardenlet.request("other bounds", |worker| set_bounds(worker, more));
+            }
+            4 | 5 => {
+                // What the operation before has sent may still stop machine-controller-manager; gardenlet asks again then.
+                self.is_edited |= !is_settled;
+                self.sleeps = !self.sleeps;
+                self.steps.push(if self.sleeps { "hibernate" } else { "wake" });
+                self.gardenlet.hibernate(self.sleeps);
+            }
+            6 => {
+                self.steps.push("pools");
+                self.change_pools(documents);
+            }
+            7 => {
+                self.steps.push("labels");
+                let label = self.random.below(10).to_string();
+                self.gardenlet
+                    .request("another label", |worker| worker["spec"]["pools"][0]["labels"]["sim"] = json!(label));
+            }
+            // Only one seed after the other has the shoot.
+            _ if is_settled => self.move_over().await,
+            _ => {}
+        }
+    }
+
+    fn roll(&mut self) {
+        self.steps.push("roll");
+        self.image = 1 - self.image;
+        let version = Documents::images(self.provider)[self.image];
+        self.gardenlet.request("another image", |worker| {
+            let pool = &mut worker["spec"]["pools"][0];
+            let name = pool["name"].as_str().unwrap_or_default().to_owned();
+            pool["machineImage"]["version"] = json!(version);
+            pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-for-{version}"));
+        });
+    }
+
+    /// A pool goes, or comes.
+    fn change_pools(&self, documents: &Documents) {
+        let all = Documents::of(self.provider).worker["spec"]["pools"].as_array().cloned().unwrap_or_default();
+        let _ = documents;
+        self.gardenlet.request("pools come or go", |worker| {
+            let Some(pools) = worker["spec"]["pools"].as_array_mut() else { return };
+            if pools.len() > 1 {
+                pools.truncate(1);
+            } else {
+                pools.extend(all.get(1).cloned());
+            }
+        });
+    }
+
+    async fn move_over(&mut self) {
+        self.steps.push("migrate");
+        self.gardenlet.migrate();
+        let missing = self.gardenlet.wait(PATIENCE).await;
+        if missing.is_none() {
+            // Where gardenlet takes them away, nobody else may still work for the shoot.
+            let mut moved = false;
+            for _ in 0..20 {
+                moved = self.gardenlet.move_over();
+                if moved {
+                    break;
+                }
+                sleep(Duration::from_secs(1)).await;
+            }
+            self.steps.push(if moved { "restore" } else { "stays" });
+        }
+    }
+
+    /// Nothing goes wrong from now on.
+    fn calm(&mut self) {
+        self.network.trace.note("world", "calm");
+        self.disturbances.abort_all();
+        self.network.set_faults(Faults { way: 20, lag: 20, ..Faults::default() });
+        self.cloud.set(false, false, 0);
+        self.controllers.iter().for_each(|controller| self.network.set_cut_off(controller.author, false));
+        if self.kind == Controllers::Two {
+            self.controllers.truncate(1);
+        }
+    }
+
+    /// What was asked for ends well; then the shoot is deleted, as a rule.
+    async fn end(&mut self, _: &Documents) {
+        if self.is_edited || self.random.happens(500) {
+            sleep(self.random.millis(0, 20_000)).await;
+            self.gardenlet.request("as it shall be", |_| {});
+        }
+        if let Some(missing) = self.gardenlet.wait(CALM).await {
+            self.found
+                .push(format!("what was asked for is not done {} s after all is calm: {missing}", CALM.as_secs()));
+            return;
+        }
+        // The last machine that nobody waits for may be on its way.
+        sleep(Duration::from_secs(30)).await;
+        self.check_leftovers();
+        self.no_op().await;
+        if self.random.happens(700) {
+            self.steps.push("delete");
+            self.gardenlet.delete();
+            if self.gardenlet.wait_until_gone(CALM).await {
+                sleep(Duration::from_secs(20)).await;
+                self.check_leftovers();
+            } else {
+                self.found.push(format!("the Worker is not gone {} s after its deletion", CALM.as_secs()));
+            }
+        }
+    }
+
+    fn check_leftovers(&mut self) {
+        self.found.extend(leftovers(&self.network.server.store().log));
+    }
+
+    /// A request that finds everything done writes the Worker and nothing else.
+    async fn no_op(&mut self) {
+        let before = self.network.server.store().revision;
+        self.gardenlet.request("nothing new", |_| {});
+        if let Some(missing) = self.gardenlet.wait(CALM).await {
+            self.found.push(format!("a request with nothing to do is not answered: {missing}"));
+        }
+        let store = self.network.server.store();
+        let others = store.since(before).iter().filter(|change| {
+            change.author.starts_with("controller") && !["Worker", "Lease"].contains(&change.kind.kind)
+        });
+        let written: Vec<String> = others.map(|change| format!("{} {}", change.kind.kind, change.name)).collect();
+        if !written.is_empty() {
+            self.found.push(format!("a request with nothing to do writes {}", written.join(", ")));
+        }
+    }
+
+    fn ended(self, wants_trace: bool) -> Ended {
+        let store = self.network.server.store();
+        let mut found = violations(&store.log, self.kind != Controllers::Two);
+        found.extend(self.found.iter().cloned());
+        let plan = format!("{} {:?}: {}; {:?}", self.provider, self.kind, self.steps.join(", "), self.faults);
+        let trace = if wants_trace || !found.is_empty() { self.network.trace.text(&store.log) } else { String::new() };
+        Ended { plan, found, trace, requests: self.network.trace.requests() }
+    }
+}
+
+/// What goes wrong in a life: some of all, so that each is also met without the others.
+fn faults(random: &Random) -> Faults {
+    let rate = |rates: &[u64]| if random.happens(350) { random.one_of(rates).copied().unwrap_or_default() } else { 0 };
+    Faults {
+        way: *random.one_of(&[2, 20, 100, 700]).unwrap_or(&20),
+        lag: *random.one_of(&[2, 50, 500, 5000]).unwrap_or(&50),
+        lost_requests: rate(&[10, 50, 200]),
+        lost_answers: rate(&[10, 50, 200]),
+        silences: rate(&[3, 10, 30]),
+        refusals: rate(&[10, 100, 300]),
+        foreign: rate(&[10, 50, 150]),
+        doubled: rate(&[20, 100]),
+        lies: rate(&[100, 300]),
+        cuts: rate(&[10, 100, 300]),
+    }
+}
+
+fn set_bounds(worker: &mut Value, more: u64) {
+    for pool in worker["spec"]["pools"].as_array_mut().into_iter().flatten() {
+        let zones = pool["zones"].as_array().map_or(1, Vec::len) as u64;
+        [pool["minimum"], pool["maximum"]] = [zones * (1 + more.min(1)), zones * (2 + more)].map(Value::from);
+    }
+}

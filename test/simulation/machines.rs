@@ -1,0 +1,361 @@
+//! machine-controller-manager, as far as the controller can tell: machine sets and machines for deployments, rolls, failures of the
+//! cloud, finalizers on classes and credentials, and deletions that need class and credentials.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::api_server::kinds::{
+    DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, POD, SECRET,
+};
+use crate::api_server::store::Object;
+use crate::cloud::Cloud;
+use crate::hand::{Hand, is_vanishing, name_of};
+use crate::random::Random;
+
+/// How it is called, also in the seed.
+pub(crate) const NAME: &str = "machine-controller-manager";
+/// On deployments and machine sets.
+const OF_MANAGER: &str = "machine.sapcloud.io/machine-controller-manager";
+/// On machines, classes and their Secrets.
+const OF_DRIVER: &str = "machine.sapcloud.io/machine-controller";
+
+/// The program at work.
+pub(crate) struct MachineControllerManager {
+    hand: Hand,
+    cloud: Cloud,
+    random: Random,
+    /// Milliseconds that it takes to see something at most.
+    pace: u64,
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    made: u64,
+    /// When VMs are there, and when they are gone.
+    due: BTreeMap<(bool, String), Instant>,
+    /// Deployments that it has overlooked, as it sometimes does, by the uid of the pod.
+    overlooked: BTreeSet<String>,
+}
+
+impl MachineControllerManager {
+    pub(crate) fn new(
+        hand: Hand,
+        cloud: Cloud,
+        random: Random,
+        pace: u64,
+        now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    ) -> Self {
+        Self { hand, cloud, random, pace, now, made: 0, due: BTreeMap::new(), overlooked: BTreeSet::new() }
+    }
+
+    /// Works until it is dropped.
+    pub(crate) async fn run(mut self) {
+        let mut writes = self.hand.writes();
+        loop {
+            self.keep_pod();
+            if self.is_running() {
+                self.step();
+            }
+            // It sees what it has written itself, too, but only once.
+            writes.mark_seen();
+            // Whether something has changed or a VM is due.
+            let _ = timeout(self.until_due(), writes.changed()).await;
+            sleep(self.random.millis(20, 20 + self.pace)).await;
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.hand.get(&DEPLOYMENT, NAME).is_some_and(|deployment| deployment.value["spec"]["replicas"] != 0)
+    }
+
+    /// Its pod comes back after somebody has deleted it.
+    fn keep_pod(&self) {
+        if self.is_running() && self.hand.list(&POD).is_empty() {
+            let metadata = json!({"name": NAME, "labels": {"role": NAME}});
+            self.hand.create(&POD, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}));
+        }
+    }
+
+    fn until_due(&self) -> Duration {
+        let now = Instant::now();
+        let next = self.due.values().filter(|due| **due > now).min();
+        next.map_or(Duration::from_secs(5), |due| (*due - now).min(Duration::from_secs(5)))
+    }
+
+    fn step(&mut self) {
+        self.hold_classes();
+        for deployment in self.hand.list(&MACHINE_DEPLOYMENT) {
+            self.deployment(&deployment.value);
+        }
+        for machine in self.hand.list(&MACHINE) {
+            self.machine(&machine.value);
+        }
+    }
+
+    /// Classes are held while machines use them, and Secrets while classes do.
+    fn hold_classes(&self) {
+        let (machines, classes) = (self.hand.list(&MACHINE), self.hand.list(&MACHINE_CLASS));
+        for class in classes.iter().map(|class| &class.value) {
+            let is_used = machines.iter().any(|machine| class_of_machine(&machine.value) == name_of(class));
+            if !is_vanishing(class) || !is_used {
+                self.hand.set_finalizer(&MACHINE_CLASS, class, OF_DRIVER, !is_vanishing(class));
+            }
+        }
+        let classes = self.hand.list(&MACHINE_CLASS);
+        let references = |class: &Arc<Object>| {
+            ["secretRef", "credentialsSecretRef"]
+                .map(|member| class.value[member]["name"].as_str().unwrap_or_default().to_owned())
+        };
+        let needed: BTreeSet<String> = classes.iter().flat_map(references).collect();
+        for secret in self.hand.list(&SECRET) {
+            let is_needed = needed.contains(name_of(&secret.value));
+            if !is_needed || !is_vanishing(&secret.value) {
+                self.hand.set_finalizer(&SECRET, &secret.value, OF_DRIVER, is_needed);
+            }
+        }
+    }
+
+    fn deployment(&mut self, deployment: &Value) {
+        let sets = self.owned(&MACHINE_SET, deployment, "MachineDeployment");
+        if is_vanishing(deployment) {
+            let is_empty = sets.iter().map(|set| self.end_set(set)).fold(true, |all, gone| all && gone);
+            if is_empty {
+                self.hand.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, false);
+            }
+            return;
+        }
+        self.hand.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, true);
+        let Some(wanted) = self.wanted_set(deployment, &sets) else { return };
+        let replicas = deployment["spec"]["replicas"].as_u64().unwrap_or_default();
+        let machines = self.scale_set(&wanted, replicas);
+        let ready = machines.iter().filter(|machine| is_ready(machine)).count();
+        // Machines count until they are gone.
+        let present = self.owned(&MACHINE, &wanted, "MachineSet").len();
+        let mut old = 0;
+        for set in sets.iter().filter(|set| name_of(set) != name_of(&wanted)) {
+            let machines = self.owned(&MACHINE, set, "MachineSet").len();
+            let is_gone = ready as u64 >= replicas && self.end_set(set);
+            old += if is_gone { 0 } else { machines };
+        }
+        self.report(deployment, present, ready, old);
+    }
+
+    /// The machine set of a deployment's template, made where there is none.
+    fn wanted_set(&mut self, deployment: &Value, sets: &[Value]) -> Option<Value> {
+        let template = &deployment["spec"]["template"];
+        let found = sets.iter().find(|set| !is_vanishing(set) && same_template(&set["spec"]["template"], template));
+        if let Some(set) = found {
+            return Some(set.clone());
+        }
+        let class = template["spec"]["class"]["name"].as_str().unwrap_or_default();
+        self.hand.get(&MACHINE_CLASS, class)?;
+        let pod = self.hand.list(&POD).first().map(|pod| pod.value["metadata"]["uid"].to_string()).unwrap_or_default();
+        let sight = format!("{pod} {} {class}", name_of(deployment));
+        if self.cloud.overlooks() && !self.overlooked.iter().any(|seen| seen.ends_with(class)) {
+            self.hand.note(format!("overlooks the new class of {}", name_of(deployment)));
+            self.overlooked.insert(sight.clone());
+        }
+        if self.overlooked.contains(&sight) {
+            return None;
+        }
+        let digest = hex::encode(Sha256::digest(template.to_string()));
+        let name = format!("{}-{}", name_of(deployment), &digest[..5]);
+        let set = json!({
+            "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineSet",
+            "metadata": {"name": name, "labels": template["metadata"]["labels"], "finalizers": [OF_MANAGER],
+                         "ownerReferences": [owner(deployment)]},
+            "spec": {"replicas": deployment["spec"]["replicas"], "selector": deployment["spec"]["selector"], "template": template},
+        });
+        self.hand.create(&MACHINE_SET, set);
+        self.hand.get(&MACHINE_SET, &name).map(|set| set.value.clone())
+    }
+
+    /// Sees to it that a set has so many machines. Returns them.
+    fn scale_set(&mut self, set: &Value, replicas: u64) -> Vec<Value> {
+        if set["spec"]["replicas"] != replicas {
+            self.hand.change(&MACHINE_SET, name_of(set), |set| set["spec"]["replicas"] = json!(replicas));
+        }
+        let mut machines = self.owned(&MACHINE, set, "MachineSet");
+        machines.retain(|machine| !is_vanishing(machine));
+        while (machines.len() as u64) < replicas {
+            self.made += 1;
+            let name = format!("{}-{:05}", name_of(set), self.made);
+            let machine = json!({
+                "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine",
+                "metadata": {"name": name, "labels": set["spec"]["template"]["metadata"]["labels"], "finalizers": [OF_DRIVER],
+                             "ownerReferences": [owner(set)]},
+                "spec": set["spec"]["template"]["spec"],
+            });
+            self.hand.create(&MACHINE, machine);
+            let Some(made) = self.hand.get(&MACHINE, &name) else { break };
+            machines.push(made.value.clone());
+        }
+        while machines.len() as u64 > replicas {
+            if let Some(surplus) = machines.pop() {
+                self.hand.delete(&MACHINE, name_of(&surplus));
+            }
+        }
+        let present = self.owned(&MACHINE, set, "MachineSet").len();
+        if let Some(set) = self.hand.get(&MACHINE_SET, name_of(set)) {
+            let status = json!({"observedGeneration": set.value["metadata"]["generation"], "replicas": present});
+            if set.value["status"] != status {
+                self.hand.change_status(&MACHINE_SET, name_of(&set.value), |set| set["status"] = status);
+            }
+        }
+        machines
+    }
+
+    /// Deletes a set with its machines; whether it is gone.
+    fn end_set(&self, set: &Value) -> bool {
+        let machines = self.owned(&MACHINE, set, "MachineSet");
+        for machine in machines.iter().filter(|machine| !is_vanishing(machine)) {
+            self.hand.delete(&MACHINE, name_of(machine));
+        }
+        if self.hand.get(&MACHINE_SET, name_of(set)).is_some_and(|set| !is_vanishing(&set.value)) {
+            self.hand.delete(&MACHINE_SET, name_of(set));
+        }
+        if machines.is_empty()
+            && let Some(set) = self.hand.get(&MACHINE_SET, name_of(set))
+        {
+            self.hand.set_finalizer(&MACHINE_SET, &set.value, OF_MANAGER, false);
+        }
+        self.hand.get(&MACHINE_SET, name_of(set)).is_none()
+    }
+
+    /// The VM of a machine comes and goes. Both need its class, what the class refers to, and the cloud.
+    fn machine(&mut self, machine: &Value) {
+        let (name, vanishes) = (name_of(machine).to_owned(), is_vanishing(machine));
+        if !vanishes && is_ready(machine) {
+            return;
+        }
+        let delay = if vanishes { self.random.millis(500, 12_000) } else { self.random.millis(500, 20_000) };
+        let due = *self.due.entry((vanishes, name.clone())).or_insert_with(|| Instant::now() + delay);
+        if due > Instant::now() || !self.has_what_it_needs(class_of_machine(machine)) {
+            return;
+        }
+        if let Some(error) = self.cloud.error(vanishes) {
+            let operation = if vanishes { "Delete" } else { "Create" };
+            if machine["status"]["lastOperation"]["state"] != "Failed" {
+                let last = json!({"description": error, "state": "Failed", "type": operation, "errorCode": "ResourceExhausted",
+                                  "lastUpdateTime": self.seconds()});
+                self.hand.change_status(&MACHINE, &name, |machine| machine["status"]["lastOperation"] = last);
+            }
+            self.due.insert((vanishes, name), Instant::now() + Duration::from_secs(10));
+            return;
+        }
+        if vanishes {
+            self.hand.set_finalizer(&MACHINE, machine, OF_DRIVER, false);
+            self.due.remove(&(vanishes, name));
+        } else {
+            let last =
+                json!({"description": "", "state": "Successful", "type": "Create", "lastUpdateTime": self.seconds()});
+            let status =
+                json!({"lastOperation": last, "currentStatus": {"phase": "Running", "lastUpdateTime": self.seconds()}});
+            self.hand.change_status(&MACHINE, &name, |machine| machine["status"] = status);
+        }
+    }
+
+    fn has_what_it_needs(&self, class: &str) -> bool {
+        let Some(class) = self.hand.get(&MACHINE_CLASS, class) else { return false };
+        ["secretRef", "credentialsSecretRef"].into_iter().all(|member| {
+            let name = class.value[member]["name"].as_str().unwrap_or_default();
+            name.is_empty() || self.hand.get(&SECRET, name).is_some()
+        })
+    }
+
+    /// Writes the status of a deployment where it differs.
+    fn report(&self, deployment: &Value, updated: usize, ready: usize, old: usize) {
+        let Some(deployment) = self.hand.get(&MACHINE_DEPLOYMENT, name_of(deployment)) else { return };
+        let deployment = &deployment.value;
+        let wanted = usize::try_from(deployment["spec"]["replicas"].as_u64().unwrap_or_default()).unwrap_or_default();
+        let (replicas, available) = (updated + old, (ready + old).min(updated + old));
+        let failed: Vec<Value> = self
+            .owned_by_deployment(deployment)
+            .iter()
+            .filter(|machine| machine["status"]["lastOperation"]["state"] == "Failed")
+            .map(|machine| json!({"name": name_of(machine), "ownerRef": name_of(deployment), "lastOperation": machine["status"]["lastOperation"]}))
+            .collect();
+        let is_available = available >= wanted;
+        let condition = |kind: &str, reason: &str, status: bool| {
+            let status = if status { "True" } else { "False" };
+            let before = deployment["status"]["conditions"].as_array().into_iter().flatten();
+            let same = before
+                .into_iter()
+                .find(|before| before["type"] == kind && before["status"] == status && before["reason"] == reason);
+            same.cloned().unwrap_or_else(|| {
+                json!({"type": kind, "status": status, "reason": reason, "message": "", "lastUpdateTime": self.seconds(),
+                       "lastTransitionTime": self.seconds()})
+            })
+        };
+        let available_reason = if is_available { "MinimumReplicasAvailable" } else { "MinimumReplicasUnavailable" };
+        let is_complete = updated == wanted && ready >= wanted && old == 0;
+        let progress = if is_complete { "NewMachineSetAvailable" } else { "MachineSetUpdated" };
+        let mut status = json!({
+            "observedGeneration": deployment["metadata"]["generation"], "replicas": replicas, "updatedReplicas": updated,
+            "readyReplicas": available, "availableReplicas": available, "unavailableReplicas": wanted.saturating_sub(available),
+            "conditions": [condition("Available", available_reason, is_available), condition("Progressing", progress, true)],
+        });
+        if !failed.is_empty() {
+            status["failedMachines"] = json!(failed);
+        }
+        if deployment["status"] != status {
+            self.hand
+                .change_status(&MACHINE_DEPLOYMENT, name_of(deployment), |deployment| deployment["status"] = status);
+        }
+    }
+
+    fn owned_by_deployment(&self, deployment: &Value) -> Vec<Value> {
+        let sets = self.owned(&MACHINE_SET, deployment, "MachineDeployment");
+        sets.iter().flat_map(|set| self.owned(&MACHINE, set, "MachineSet")).collect()
+    }
+
+    /// What an object owns. What has no owner, as after a move, becomes its own by its labels.
+    fn owned(&self, kind: &'static Kind, of: &Value, of_kind: &str) -> Vec<Value> {
+        let mut owned = Vec::new();
+        for object in self.hand.list(kind) {
+            let owners = object.value["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+            if owners.is_empty() && is_for(&object.value, of, of_kind) {
+                let owner = owner(of);
+                self.hand.change(kind, name_of(&object.value), |object| {
+                    object["metadata"]["ownerReferences"] = json!([owner]);
+                });
+                owned.extend(self.hand.get(kind, name_of(&object.value)).map(|object| object.value.clone()));
+            } else if owners.iter().any(|owner| owner["uid"] == of["metadata"]["uid"]) {
+                owned.push(object.value.clone());
+            }
+        }
+        owned
+    }
+
+    fn seconds(&self) -> String {
+        (self.now)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}
+
+fn is_for(orphan: &Value, of: &Value, of_kind: &str) -> bool {
+    match of_kind {
+        "MachineSet" => name_of(orphan).starts_with(&format!("{}-", name_of(of))),
+        _ => orphan["metadata"]["labels"]["name"] == name_of(of),
+    }
+}
+
+fn same_template(one: &Value, other: &Value) -> bool {
+    one["metadata"]["labels"] == other["metadata"]["labels"]
+        && one["spec"]["class"]["name"] == other["spec"]["class"]["name"]
+}
+
+fn is_ready(machine: &Value) -> bool {
+    machine["status"]["currentStatus"]["phase"] == "Running"
+}
+
+fn class_of_machine(machine: &Value) -> &str {
+    machine["spec"]["class"]["name"].as_str().unwrap_or_default()
+}
+
+fn owner(of: &Value) -> Value {
+    json!({"apiVersion": of["apiVersion"], "kind": of["kind"], "name": of["metadata"]["name"], "uid": of["metadata"]["uid"],
+           "controller": true, "blockOwnerDeletion": true})
+}

@@ -1,0 +1,445 @@
+//! What must hold at every moment, checked over everything that was written in a life, in its order. What the controller writes has to
+//! have a cause: a version of the Worker that stood within the last minutes, because a write may have been on its way for so long.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use test_support::leaks;
+
+use crate::api_server::kinds::{CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET, WORKER};
+use crate::api_server::store::{Change, Object};
+use crate::hand::{has_finalizer, is_vanishing};
+use crate::wanted::{Wanted, wanted};
+
+/// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
+const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
+const FINALIZER: &str = "extensions.gardener.cloud/worker";
+
+/// What a Worker and its Cluster asked for from a moment on.
+struct Asked {
+    until: Option<Timestamp>,
+    wanted: Arc<Wanted>,
+    hibernates: bool,
+    is_deleted: bool,
+    moves: bool,
+}
+
+/// Judges a life.
+pub(crate) struct Rules {
+    /// Whether only one controller believes that it leads.
+    is_alone: bool,
+    now: BTreeMap<(&'static str, String), Arc<Object>>,
+    asked: VecDeque<Asked>,
+    /// Machines that were there when the shoot moved away.
+    moved: Vec<(&'static str, String)>,
+    /// What a person has had a hand in.
+    edited: Vec<String>,
+    found: Vec<String>,
+}
+
+/// Every way in which a rule was broken. `is_alone`: only one controller believes that it leads.
+pub(crate) fn violations(log: &[Change], is_alone: bool) -> Vec<String> {
+    let mut rules = Rules {
+        is_alone,
+        now: BTreeMap::new(),
+        asked: VecDeque::new(),
+        moved: Vec::new(),
+        edited: Vec::new(),
+        found: Vec::new(),
+    };
+    log.iter().for_each(|change| rules.see(change));
+    rules.found
+}
+
+fn is_controller(author: &str) -> bool {
+    author.starts_with("controller")
+}
+
+impl Rules {
+    fn see(&mut self, change: &Change) {
+        if change.author == "person" {
+            self.edited.push(change.name.clone());
+        }
+        let before = change.before.as_ref().map(|object| &object.value);
+        let after = (!change.is_gone).then_some(&change.after.value);
+        if is_controller(change.author) {
+            let count = self.found.len();
+            self.judge(change, before, after);
+            for found in &mut self.found[count..] {
+                *found = format!("#{} by {}: {found}", change.revision, change.author);
+            }
+        }
+        let key = (change.kind.kind, change.name.clone());
+        if change.author == "gardenlet" && change.kind == &MACHINE && change.is_gone {
+            self.moved.push(key.clone());
+        }
+        if change.is_gone {
+            self.now.remove(&key)
+        } else {
+            self.now.insert(key, Arc::clone(&change.after))
+        };
+        if [&WORKER, &CLUSTER].contains(&change.kind) {
+            self.ask(change);
+        }
+    }
+
+    /// Takes down what is asked for from now on.
+    fn ask(&mut self, change: &Change) {
+        let Some(worker) = self.of(&WORKER).next().cloned() else { return };
+        let Some(cluster) = self.of(&CLUSTER).next().cloned() else { return };
+        let secrets: Vec<_> = self.of(&SECRET).cloned().collect();
+        let operation = worker.value["metadata"]["annotations"]["gardener.cloud/operation"].as_str();
+        let moves = operation == Some("migrate");
+        if operation.is_none() && worker.value["status"]["lastOperation"]["type"] == "Restore" {
+            self.moved.clear();
+        }
+        let asked = Asked {
+            until: None,
+            wanted: wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)),
+            hibernates: cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true,
+            is_deleted: is_vanishing(&worker.value),
+            moves: moves || operation == Some("restore") || operation == Some("wait-for-state"),
+        };
+        if let Some(last) = self.asked.back_mut() {
+            last.until = Some(change.at);
+        }
+        self.asked.push_back(asked);
+        while self.asked.front().is_some_and(|first| first.until.is_some_and(|until| until + ON_ITS_WAY < change.at)) {
+            self.asked.pop_front();
+        }
+    }
+
+    fn of(&self, kind: &Kind) -> impl Iterator<Item = &Arc<Object>> {
+        let kind = kind.kind;
+        self.now.range((kind, String::new())..).take_while(move |((of, _), _)| *of == kind).map(|(_, object)| object)
+    }
+
+    fn get(&self, kind: &Kind, name: &str) -> Option<&Value> {
+        self.now.get(&(kind.kind, name.to_owned())).map(|object| &object.value)
+    }
+
+    fn judge(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
+        while self.asked.front().is_some_and(|first| first.until.is_some_and(|until| until + ON_ITS_WAY < change.at)) {
+            self.asked.pop_front();
+        }
+        match change.kind.kind {
+            "MachineDeployment" => self.deployment(&change.name, before, after),
+            "MachineClass" | "Secret" => self.class_or_secret(change, before, after),
+            "Worker" => self.worker(before, after),
+            "Deployment" => self.machine_controller(before, after),
+            "Event" | "Lease" | "Pod" => {}
+            "MachineSet" | "Machine" => self.machine_object(change, before),
+            other => self.found.push(format!("{other} {} is written", change.name)),
+        }
+        if change.kind != &SECRET
+            && let Some(Err(leak)) = after.map(|_| leaks::nothing_in(&change.name, change.after.text()))
+        {
+            self.found.push(leak.to_string());
+        }
+    }
+
+    /// Only what has moved here is made, and nothing is deleted: that is for machine-controller-manager.
+    fn machine_object(&mut self, change: &Change, before: Option<&Value>) {
+        let (kind, name) = (change.kind.kind, change.name.as_str());
+        if change.is_gone || is_vanishing(&change.after.value) && !before.is_some_and(is_vanishing) {
+            self.found.push(format!("{kind} {name} is deleted"));
+        }
+        if before.is_none() && !self.is_asked(|asked| asked.moves) {
+            self.found.push(format!("{kind} {name} is made, and nothing has moved here"));
+        }
+        if before.is_none() {
+            self.held(&format!("{kind} {name}"));
+        }
+    }
+
+    fn is_edited(&self, name: &str) -> bool {
+        self.edited.iter().any(|edited| edited == name)
+    }
+
+    /// Whether two controllers that know nothing of each other may see it in two ways: one has not seen yet that a class is wanted
+    /// again, or not wanted any more.
+    fn is_disputed(&self, class: &str) -> bool {
+        let wants = |asked: &Asked| asked.wanted.values().any(|wanted| wanted.class == class);
+        !self.is_alone && self.is_asked(|asked| !wants(asked)) && self.is_asked(wants)
+    }
+
+    /// Whether some version that stands or has stood until lately asks for this.
+    fn is_asked(&self, asks: impl Fn(&Asked) -> bool) -> bool {
+        self.asked.iter().any(asks)
+    }
+
+    fn deployment(&mut self, name: &str, before: Option<&Value>, after: Option<&Value>) {
+        if begins_to_vanish(before, after)
+            && !self.is_asked(|asked| asked.is_deleted || asked.moves || !asked.wanted.contains_key(name))
+        {
+            self.found.push(format!("MachineDeployment {name} is deleted, which is wanted"));
+        }
+        let Some(after) = after else { return };
+        let class = class_of(after);
+        let is_new_class = before.is_none_or(|before| class_of(before) != class);
+        match self.get(&MACHINE_CLASS, class) {
+            _ if !is_new_class || self.is_disputed(class) => {}
+            None => self.found.push(format!("MachineDeployment {name} refers to class {class}, which is not there")),
+            Some(document) => {
+                let secret = document["secretRef"]["name"].as_str().unwrap_or_default().to_owned();
+                if self.get(&SECRET, &secret).is_none() {
+                    self.found.push(format!("MachineDeployment {name} needs Secret {secret}, which is not there"));
+                }
+            }
+        }
+        match before {
+            None => self.new_deployment(name, after),
+            Some(before) => {
+                self.template(name, before, after);
+                self.replicas(name, &before["spec"]["replicas"], &after["spec"]["replicas"]);
+            }
+        }
+    }
+
+    fn new_deployment(&mut self, name: &str, after: &Value) {
+        self.held(&format!("MachineDeployment {name}"));
+        let replicas = after["spec"]["replicas"].as_i64().unwrap_or_default();
+        let is_right = |asked: &Asked| {
+            asked.wanted.get(name).is_some_and(|wanted| match (asked.hibernates, asked.moves) {
+                (true, false) => replicas == 0,
+                (_, true) => replicas <= wanted.maximum,
+                _ => replicas == wanted.minimum,
+            })
+        };
+        if !self.is_asked(is_right) && !(replicas == 0 && self.is_asked(|asked| asked.hibernates)) {
+            self.found.push(format!("MachineDeployment {name} begins with {replicas} replicas"));
+        }
+    }
+
+    /// What makes machine-controller-manager replace machines.
+    fn template(&mut self, name: &str, before: &Value, after: &Value) {
+        let facts = |deployment: &Value| {
+            let template = &deployment["spec"]["template"];
+            (template["metadata"].clone(), template["spec"]["class"]["name"].clone())
+        };
+        if facts(before) == facts(after) {
+            return;
+        }
+        let (old, new) = (class_of(before), class_of(after));
+        let causes =
+            |asked: &Asked| asked.wanted.get(name).is_some_and(|wanted| wanted.class == new && wanted.class != old);
+        if !self.is_asked(causes) && !self.is_edited(name) {
+            self.found.push(format!("MachineDeployment {name} rolls from {old} to {new} without a cause"));
+        }
+    }
+
+    fn replicas(&mut self, name: &str, before: &Value, after: &Value) {
+        let [from, to] = [before, after].map(|number| number.as_i64().unwrap_or_default());
+        let causes = |asked: &Asked| {
+            let Some(wanted) = asked.wanted.get(name) else { return false };
+            match asked.hibernates {
+                true => to == 0,
+                false => from < wanted.minimum && to == wanted.minimum || from > wanted.maximum && to == wanted.maximum,
+            }
+        };
+        if from != to && !self.is_asked(causes) {
+            self.found.push(format!("MachineDeployment {name} gets {to} replicas after {from}"));
+        }
+    }
+
+    fn class_or_secret(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
+        let (kind, name) = (change.kind.kind, change.name.as_str());
+        if change.kind == &SECRET && ![before, after].into_iter().flatten().any(is_of_class) {
+            self.found.push(format!("{kind} {name} is written, which is somebody else's"));
+            return;
+        }
+        if begins_to_vanish(before, after) && !self.is_disputed(name) {
+            let runs = self.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
+            let user = self.now.iter().find(|((kind, _), object)| match *kind {
+                "MachineDeployment" => class_of(&object.value) == name,
+                // One without machines needs nothing when nobody makes any.
+                "MachineSet" => runs && class_of(&object.value) == name,
+                "Machine" => object.value["spec"]["class"]["name"] == name,
+                _ => false,
+            });
+            if let Some(((user, of), _)) = user {
+                self.found.push(format!("{kind} {name} is deleted although {user} {of} needs it"));
+            }
+        }
+        if before.is_none() {
+            self.held(&format!("{kind} {name}"));
+        }
+        let [old, new] = [before, after].map(|object| object.map(|object| &object["providerSpec"]));
+        let is_wanted = |new: &Value| {
+            let same = |wanted: &crate::wanted::WantedDeployment| wanted.class == name && wanted.provider_spec == *new;
+            self.is_asked(|asked| asked.wanted.values().any(same))
+        };
+        if let (Some(old), Some(new)) = (old, new)
+            && old != new
+            && !is_wanted(new)
+        {
+            self.found.push(format!("{kind} {name} changes"));
+        }
+    }
+
+    fn worker(&mut self, before: Option<&Value>, after: Option<&Value>) {
+        let (Some(before), Some(now)) = (before, after.or(before)) else { return };
+        let loses_finalizer =
+            has_finalizer(before, FINALIZER) && after.is_none_or(|after| !has_finalizer(after, FINALIZER));
+        let operation = &before["metadata"]["annotations"]["gardener.cloud/operation"];
+        if loses_finalizer && *operation != "migrate" {
+            let left: Vec<String> = self.machine_objects();
+            if !left.is_empty() {
+                self.found.push(format!("the Worker's finalizer goes before {}", left.join(", ")));
+            }
+            if !is_vanishing(before) {
+                self.found.push("the finalizer of a Worker goes that nobody deletes".to_owned());
+            }
+        }
+        if before["spec"] != now["spec"] || before["metadata"]["labels"] != now["metadata"]["labels"] {
+            self.found.push("the Worker's spec or labels are written".to_owned());
+        }
+        let succeeds = |worker: &Value| worker["status"]["lastOperation"]["state"] == "Succeeded";
+        if !succeeds(before) && succeeds(now) && now["status"]["lastOperation"]["type"] != "Delete" {
+            self.success(now);
+        }
+    }
+
+    /// Whoever says that all is well has done it for some version that was asked for.
+    fn success(&mut self, worker: &Value) {
+        if worker["status"]["lastOperation"]["type"] == "Migrate" {
+            return;
+        }
+        let is_there = |(name, wanted): (&String, &crate::wanted::WantedDeployment)| {
+            self.is_edited(name)
+                || self.get(&MACHINE_DEPLOYMENT, name).is_some_and(|live| class_of(live) == wanted.class)
+        };
+        if !self.is_asked(|asked| asked.wanted.iter().all(is_there)) {
+            self.found
+                .push("the Worker is told to have succeeded, and its machine deployments are not as wanted".to_owned());
+        }
+    }
+
+    fn machine_objects(&self) -> Vec<String> {
+        let is_one = |kind: &str, object: &Object| match kind {
+            "Secret" => is_of_class(&object.value),
+            "MachineDeployment" | "MachineSet" | "Machine" | "MachineClass" => true,
+            _ => false,
+        };
+        let left = self.now.iter().filter(|((kind, _), object)| is_one(kind, object));
+        left.map(|((kind, name), _)| format!("{kind} {name}")).collect()
+    }
+
+    /// machine-controller-manager may not run before all machines of a moved shoot are back, or it makes others; and not stop while
+    /// there are machines.
+    fn machine_controller(&mut self, before: Option<&Value>, after: Option<&Value>) {
+        let replicas =
+            |object: Option<&Value>| object.and_then(|object| object["spec"]["replicas"].as_i64()).unwrap_or_default();
+        let missing: Vec<_> = self.moved.iter().filter(|key| !self.now.contains_key(*key)).collect();
+        if replicas(before) == 0 && replicas(after) > 0 && !missing.is_empty() {
+            self.found.push(format!("{} starts before {missing:?} are back", DEPLOYMENT.kind));
+        }
+        let machines = self.of(&MACHINE).count();
+        if replicas(before) > 0 && replicas(after) == 0 && machines > 0 {
+            self.found.push(format!("machine-controller-manager is stopped while there are {machines} machines"));
+        }
+    }
+
+    /// Machine objects come only when the Worker is held, or they would be forgotten with it.
+    fn held(&mut self, what: &str) {
+        let is_held = self.of(&WORKER).any(|worker| has_finalizer(&worker.value, FINALIZER));
+        if !is_held {
+            self.found.push(format!("{what} comes without the Worker's finalizer"));
+        }
+    }
+}
+
+/// What is wrong with what there is when all is said to be done.
+pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
+    let mut rules = Rules {
+        is_alone: true,
+        now: BTreeMap::new(),
+        asked: VecDeque::new(),
+        moved: Vec::new(),
+        edited: Vec::new(),
+        found: Vec::new(),
+    };
+    for change in log {
+        let key = (change.kind.kind, change.name.clone());
+        if change.is_gone {
+            rules.now.remove(&key)
+        } else {
+            rules.now.insert(key, Arc::clone(&change.after))
+        };
+        if [&WORKER, &CLUSTER].contains(&change.kind) {
+            rules.ask(change);
+        }
+    }
+    if rules.of(&WORKER).next().is_none() {
+        return rules
+            .machine_objects()
+            .into_iter()
+            .map(|left| format!("{left} is left, and its Worker is gone"))
+            .collect();
+    }
+    let Some(asked) = rules.asked.back() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, wanted) in asked.wanted.iter() {
+        match rules.get(&MACHINE_DEPLOYMENT, name) {
+            None => found.push(format!("MachineDeployment {name} is missing at the end")),
+            Some(live) if class_of(live) != wanted.class => {
+                found.push(format!(
+                    "MachineDeployment {name} has class {} at the end, not {}",
+                    class_of(live),
+                    wanted.class
+                ));
+            }
+            Some(live) => {
+                let (replicas, machines) =
+                    (live["spec"]["replicas"].as_i64().unwrap_or_default(), machines_of(&rules, name));
+                let is_right = if asked.hibernates {
+                    replicas == 0
+                } else {
+                    (wanted.minimum..=wanted.maximum).contains(&replicas)
+                };
+                if !is_right || machines != replicas {
+                    found.push(format!(
+                        "MachineDeployment {name} has {replicas} replicas and {machines} machines at the end"
+                    ));
+                }
+            }
+        }
+    }
+    let runs = rules.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
+    let classes: Vec<&str> = asked.wanted.values().map(|wanted| wanted.class.as_str()).collect();
+    for ((kind, name), object) in &rules.now {
+        // machine-controller-manager holds it, and does not run.
+        let is_held = is_vanishing(&object.value) && !runs;
+        let is_wanted = is_held
+            || match *kind {
+                "MachineDeployment" => asked.wanted.contains_key(name),
+                "MachineClass" => classes.contains(&name.as_str()),
+                "Secret" if is_of_class(&object.value) => classes.contains(&name.as_str()),
+                _ => true,
+            };
+        if !is_wanted {
+            found.push(format!("{kind} {name} is left, and nobody wants it"));
+        }
+    }
+    found
+}
+
+fn machines_of(rules: &Rules, deployment: &str) -> i64 {
+    let own = rules.of(&MACHINE).filter(|machine| machine.value["metadata"]["labels"]["name"] == deployment);
+    i64::try_from(own.count()).unwrap_or(i64::MAX)
+}
+
+fn begins_to_vanish(before: Option<&Value>, after: Option<&Value>) -> bool {
+    before.is_some_and(|before| !is_vanishing(before)) && after.is_none_or(is_vanishing)
+}
+
+/// The class of a deployment's or set's template.
+fn class_of(object: &Value) -> &str {
+    object["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default()
+}
+
+fn is_of_class(secret: &Value) -> bool {
+    secret["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass"
+}

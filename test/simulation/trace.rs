@@ -1,0 +1,118 @@
+//! What has happened in a life, line by line: kept as it is, and put into words only when somebody wants to read it.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::api_server::store::Change;
+
+/// Most bytes of one line.
+const WIDTH: usize = 240;
+
+/// Something that has happened.
+struct Line {
+    at: Duration,
+    who: &'static str,
+    what: What,
+}
+
+enum What {
+    Request { method: String, path: String, fate: String },
+    Note(String),
+    Wrote(u64),
+}
+
+/// The lines. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Trace {
+    lines: Arc<Mutex<Vec<Line>>>,
+    began: Instant,
+}
+
+impl Trace {
+    pub(crate) fn begin() -> Self {
+        Self { lines: Arc::default(), began: Instant::now() }
+    }
+
+    fn add(&self, who: &'static str, what: What) {
+        let line = Line { at: self.began.elapsed(), who, what };
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    pub(crate) fn request(&self, who: &'static str, method: &str, path: &str, fate: String) {
+        self.add(who, What::Request { method: method.to_owned(), path: path.to_owned(), fate });
+    }
+
+    pub(crate) fn note(&self, who: &'static str, what: impl Into<String>) {
+        self.add(who, What::Note(what.into()));
+    }
+
+    pub(crate) fn wrote(&self, who: &'static str, revision: u64) {
+        self.add(who, What::Wrote(revision));
+    }
+
+    /// How many requests there were.
+    pub(crate) fn requests(&self) -> usize {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().filter(|line| matches!(line.what, What::Request { .. })).count()
+    }
+
+    /// All of it in words, with what each write has changed.
+    pub(crate) fn text(&self, log: &[Change]) -> String {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        for Line { at, who, what } in lines.iter() {
+            let said = match what {
+                What::Request { method, path, fate } => format!("{method} {path} → {fate}"),
+                What::Note(note) => format!("— {note}"),
+                What::Wrote(revision) => {
+                    let change = log.iter().find(|change| change.revision == *revision);
+                    change.map_or_else(String::new, described)
+                }
+            };
+            let said = shortened(&said);
+            // Writing into a text does not fail.
+            let _ = writeln!(text, "{:>9.3} {who:<12} {said}", at.as_secs_f64());
+        }
+        text
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What a write has changed.
+pub(crate) fn described(change: &Change) -> String {
+    let head = format!("  #{} {} {}", change.revision, change.kind.kind, change.name);
+    match (&change.before, change.is_gone) {
+        (_, true) => format!("{head} is gone"),
+        (None, _) => format!("{head} is made: {}", change.after.value["spec"]),
+        (Some(before), _) => {
+            let mut differences = Vec::new();
+            compare("", &before.value, &change.after.value, &mut differences);
+            format!("{head}: {}", differences.join(", "))
+        }
+    }
+}
+
+fn compare(path: &str, before: &Value, after: &Value, into: &mut Vec<String>) {
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+            names.sort_unstable();
+            names.dedup();
+            for name in names.into_iter().filter(|name| *name != "resourceVersion" && *name != "managedFields") {
+                compare(&format!("{path}.{name}"), &before[name.as_str()], &after[name.as_str()], into);
+            }
+        }
+        _ if before == after => {}
+        _ => into.push(format!("{}={after}", path.trim_start_matches('.'))),
+    }
+}
