@@ -1,7 +1,7 @@
 //! What must hold at every moment, checked over everything that was written in a life, in its order. What the controller writes has to
 //! have a cause: a version of the Worker that stood within the last minutes, because a write may have been on its way for so long.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -36,6 +36,8 @@ pub(crate) struct Rules {
     moved: Vec<(&'static str, String)>,
     /// What a person has had a hand in.
     edited: Vec<String>,
+    /// Secrets of classes that a controller has made.
+    made: BTreeSet<String>,
     found: Vec<String>,
 }
 
@@ -47,6 +49,7 @@ pub(crate) fn violations(log: &[Change], is_alone: bool) -> Vec<String> {
         asked: VecDeque::new(),
         moved: Vec::new(),
         edited: Vec::new(),
+        made: BTreeSet::new(),
         found: Vec::new(),
     };
     log.iter().for_each(|change| rules.see(change));
@@ -246,9 +249,14 @@ impl Rules {
 
     fn class_or_secret(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
         let (kind, name) = (change.kind.kind, change.name.as_str());
-        if change.kind == &SECRET && ![before, after].into_iter().flatten().any(is_of_class) {
+        // A person may take the label off a Secret that was made here; it is deleted all the same.
+        let is_ours = self.made.contains(name) || [before, after].into_iter().flatten().any(is_of_class);
+        if change.kind == &SECRET && !is_ours {
             self.found.push(format!("{kind} {name} is written, which is somebody else's"));
             return;
+        }
+        if change.kind == &SECRET && before.is_none() {
+            self.made.insert(name.to_owned());
         }
         if begins_to_vanish(before, after) && !self.is_disputed(name) {
             let runs = self.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
@@ -359,6 +367,7 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
         asked: VecDeque::new(),
         moved: Vec::new(),
         edited: Vec::new(),
+        made: BTreeSet::new(),
         found: Vec::new(),
     };
     for change in log {
