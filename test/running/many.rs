@@ -180,6 +180,7 @@ fn workers() -> Result<usize> {
 }
 
 /// Starts a controller on a seed of that size, until it asks for nothing any more.
+#[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn start(size: Size) -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;

@@ -121,7 +121,8 @@ impl MachineControllerManager {
     fn deployment(&mut self, deployment: &Value) {
         let sets = self.owned(&MACHINE_SET, deployment, "MachineDeployment");
         if is_vanishing(deployment) {
-            let is_empty = sets.iter().map(|set| self.end_set(set)).fold(true, |all, gone| all && gone);
+            let left = sets.iter().filter(|set| !self.end_set(set)).count();
+            let is_empty = left == 0;
             if is_empty {
                 self.hand.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, false);
             }

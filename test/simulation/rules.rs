@@ -211,7 +211,8 @@ impl Rules {
                 _ => replicas == wanted.minimum,
             })
         };
-        if !self.is_asked(is_right) && !(replicas == 0 && self.is_asked(|asked| asked.hibernates)) {
+        let is_hibernated = replicas == 0 && self.is_asked(|asked| asked.hibernates);
+        if !is_hibernated && !self.is_asked(is_right) {
             self.found.push(format!("MachineDeployment {name} begins with {replicas} replicas"));
         }
     }
