@@ -6,8 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use kube::ResourceExt;
-use kube::core::PartialObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::subject::Subject;
@@ -86,6 +86,13 @@ impl UsedPool {
     }
 }
 
+/// A profile of which only the name is read.
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
 /// Adds what happens to the pools of the garden to a verdict that lets a profile through, with the parent of one that has it.
 pub(super) fn warn_of_pools(
     mut verdict: Verdict,
@@ -110,9 +117,9 @@ fn pool_warnings(
     providers: Providers,
     now: Timestamp,
 ) -> Option<Vec<String>> {
-    let edited: PartialObjectMeta = serde_json::from_str(new).ok()?;
-    let name = edited.name_any();
-    let name = edited.namespace().map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
+    let Named { metadata } = serde_json::from_str(new).ok()?;
+    let name = metadata.name.unwrap_or_default();
+    let name = metadata.namespace.map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
     let own: Vec<&UsedPool> = pools.iter().filter(|pool| pool.is_offered_by(&name)).collect();
     if own.is_empty() {
         return None;

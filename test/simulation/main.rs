@@ -8,7 +8,7 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       1,000 lives
+//!     cargo test --test simulation                       800 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 
@@ -45,7 +45,7 @@ use std::time::Instant;
 use life::{Ended, live};
 
 /// Lives when nobody says how many.
-const LIVES: u64 = 1000;
+const LIVES: u64 = 800;
 /// Failing lives that are printed.
 const PRINTED: usize = 3;
 
