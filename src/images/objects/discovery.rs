@@ -227,6 +227,8 @@ fn enriched<'a>(known: &'a ImageRecord, catalogues: &[&Catalogue]) -> Cow<'a, Im
     let Some(listed) = listed else { return Cow::Borrowed(known) };
     let mut merged = known.clone();
     merge(&mut merged, listed);
+    // What somebody has written stays.
+    merged.replicated_to = known.replicated_to.clone().or(merged.replicated_to);
     Wanted::known_or(known, merged)
 }
 

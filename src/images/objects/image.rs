@@ -153,6 +153,7 @@ pub(super) fn spec(record: &ImageRecord, release: &Release) -> MachineImageSpec 
         provider: record.provider.to_owned(),
         realm: Some(record.realm.clone()).filter(|realm| realm != PUBLIC),
         region: record.region.clone(),
+        regions: record.replicated_to.iter().flat_map(|regions| regions.iter().cloned()).collect(),
         reference: BTreeMap::from([(record.reference.member.to_owned(), record.reference.value.clone())]),
         image: release.image.clone(),
         version: release.version.clone(),
@@ -245,7 +246,7 @@ mod tests {
     #[test]
     fn an_object_has_every_member_of_the_image_that_it_was_made_of() {
         let known = image(
-            json!({"name": "n", "owner": "1", "created": "2026-09-22T09:00:00Z", "state": "pending", "realm": "china",
+            json!({"name": "n", "owner": "1", "regions": ["a", "b"], "created": "2026-09-22T09:00:00Z", "state": "pending", "realm": "china",
             "facts": {"architecture": ["amd64"]}, "tags": {"channel": "stable"}, "encrypted": true}),
         );
         let known = known.unwrap();

@@ -101,14 +101,30 @@ fn each<T: DeserializeOwned, Made>(
 ) -> Result<Vec<Made>, SourceError> {
     let items = list.as_array().ok_or_else(|| SourceError::new(path, "a list is expected"))?;
     let one = |(index, item): (usize, &Value)| {
-        let within = |error: SourceError| {
-            let separator = if error.path.is_empty() { "" } else { "." };
-            SourceError::new(format!("{path}[{index}]{separator}{}", error.path), error.problem)
-        };
-        let decoded = decode_value(item).map_err(|error| within(SourceError::new(error.path, error.message)))?;
-        make(decoded).map_err(within)
+        let within = |error| within(path, index, error);
+        // Tools print what an image does not have as null, or leave it out.
+        let decoded = decode_value(item).or_else(|_| decode_value(&without_nulls(item)));
+        make(decoded.map_err(|error| within(SourceError::new(error.path, error.message)))?).map_err(within)
     };
     items.iter().enumerate().map(one).collect()
+}
+
+/// An error in an entry of a list.
+fn within(path: &str, index: usize, error: SourceError) -> SourceError {
+    let separator = if error.path.is_empty() { "" } else { "." };
+    SourceError::new(format!("{path}[{index}]{separator}{}", error.path), error.problem)
+}
+
+/// A document in which no member is null.
+fn without_nulls(document: &Value) -> Value {
+    match document {
+        Value::Object(members) => {
+            let there = members.iter().filter(|(_, value)| !value.is_null());
+            there.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.iter().filter(|item| !item.is_null()).map(without_nulls).collect(),
+        other => other.clone(),
+    }
 }
 
 /// A member of an entry that has to be something: `path` is its name.
