@@ -19,6 +19,7 @@ mod gcloud;
 mod openstack;
 mod own;
 
+pub use ec2::{Ec2Image, ec2_listing};
 pub use own::ImageList;
 
 /// Largest file that is read: every image of a large public cloud fits.
@@ -138,7 +139,9 @@ fn time(path: &str, text: Option<&str>) -> Result<Option<jiff::Timestamp>, Sourc
 }
 
 /// A tag as AWS and AliCloud write it.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all(serialize = "PascalCase"))]
 struct Tag {
     #[serde(alias = "Key", alias = "TagKey", default)]
     key: String,
