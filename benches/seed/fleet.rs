@@ -16,6 +16,7 @@ use crate::figures::{head, memory, processor_seconds, row, spread};
 use crate::load::{self, SIDE_BY_SIDE, Size, namespace, resource, worker_name};
 use crate::workers::Workers;
 use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Faker};
+use test_support::program;
 
 const WORKERS: usize = 100;
 const SIZE: Size = Size { pools: 3, zones: 3 };
@@ -86,7 +87,7 @@ pub(crate) async fn run() -> Result<()> {
     row(&[&"RSS with one Worker", &format!("{idle:.1} MiB")]);
     row(&[&"RSS after the whole run", &format!("{:.1} MiB", memory(pid, "VmRSS")?)]);
     row(&[&"RSS at most", &format!("{:.1} MiB", memory(pid, "VmHWM")?)]);
-    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(controller::binary())?.len() as f64 / 1_048_576.0)]);
+    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(program::measured())?.len() as f64 / 1_048_576.0)]);
 
     head("Requests per Worker", &["phase", "requests"]);
     for (phase, requests) in breakdown {
