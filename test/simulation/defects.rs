@@ -83,7 +83,7 @@ fn lives(tree: &Path, more: &[&str]) -> Result<String> {
 
 #[test]
 fn each_defect_can_be_put_back() -> Result<()> {
-    patches()?.iter().try_for_each(|(_, patch)| apply(&repository(), &["--check"], patch))
+    patches()?.iter().try_for_each(|(_, patch)| apply(repository(), &["--check"], patch))
 }
 
 #[test]
