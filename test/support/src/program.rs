@@ -20,6 +20,12 @@ pub fn binary() -> PathBuf {
     own.ancestors().nth(2).expect("a test lies below the binaries").join(NAME)
 }
 
+/// The controller that is measured: with `CONTROLLER=FILE` that program, such as the one that is shipped; else [`binary`].
+#[must_use]
+pub fn under_test() -> PathBuf {
+    std::env::var_os("CONTROLLER").map_or_else(binary, PathBuf::from)
+}
+
 /// A command of it, for its output.
 #[must_use]
 pub fn command() -> Command {
