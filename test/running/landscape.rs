@@ -34,7 +34,7 @@ const SIDE_BY_SIDE: usize = 16;
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) workers: usize,
-    /// Of each pool; each has a machine deployment with a machine.
+    /// Of each pool; each has a machine deployment with a machine, but for the last pool, which has one in all.
     pub(crate) zones: &'static [&'static str],
 }
 
@@ -151,7 +151,7 @@ fn pool(template: &Value, name: &str, size: Size) -> Value {
     let mut pool = template.clone();
     pool["name"] = json!(name);
     pool["zones"] = json!(size.zones);
-    pool["minimum"] = json!(size.zones.len());
+    pool["minimum"] = json!(if name == POOLS[2] { 1 } else { size.zones.len() });
     pool["maximum"] = json!(3 * size.zones.len());
     pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-1111111111111111"));
     pool

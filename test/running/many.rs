@@ -31,7 +31,7 @@ async fn a_start_with_thousands_of_workers_takes_bounded_memory() -> Result<()> 
 }
 
 #[tokio::test]
-#[ignore = "7,000 Workers (WORKERS has another number) with 63,000 machine deployments and as many machines; runs by name, for the figures of docs/performance.md"]
+#[ignore = "7,000 Workers (WORKERS has another number) with 63,000 machine deployments and 49,000 machines; runs by name, for the figures of docs/performance.md"]
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn a_start_with_the_largest_landscape_takes_bounded_memory() -> Result<()> {
     let landscape = largest().await?;
@@ -122,7 +122,7 @@ async fn nothing_grows_while_the_largest_landscape_is_worked_on() -> Result<()> 
     Ok(())
 }
 
-/// Nine machine deployments and nine machines for each Worker.
+/// Nine machine deployments and seven machines for each Worker.
 async fn largest() -> Result<Landscape> {
     Landscape::new(Size { workers: workers()?, zones: &ZONES }).await
 }
