@@ -60,7 +60,7 @@ pub(crate) async fn run() -> Result<()> {
     let first_status = workers.of(&probe).map_or(Duration::ZERO, |seen| seen.at - started);
     workers.done(std::slice::from_ref(&probe), &Default::default(), LONG).await?;
     tokio::time::sleep(REST).await;
-    let idle = memory(pid, "VmRSS")?;
+    let [idle, of_files] = [memory(pid, "VmRSS")?, memory(pid, "RssFile")?];
 
     head("100 Workers × 3 pools × 3 zones", &PHASES);
     let bench = Bench { control_plane: &control_plane, client: &client, workers: &workers, names: &names, pid };
@@ -84,7 +84,7 @@ pub(crate) async fn run() -> Result<()> {
     );
     head("Start, memory, size", &["what", "figure"]);
     row(&[&"from start to the first status", &format!("{:.2} s", first_status.as_secs_f64())]);
-    row(&[&"RSS with one Worker", &format!("{idle:.1} MiB")]);
+    row(&[&"RSS with one Worker", &format!("{idle:.1} MiB, of it {of_files:.1} pages of the program's file")]);
     row(&[&"RSS after the whole run", &format!("{:.1} MiB", memory(pid, "VmRSS")?)]);
     row(&[&"RSS at most", &format!("{:.1} MiB", memory(pid, "VmHWM")?)]);
     row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(program::measured())?.len() as f64 / 1_048_576.0)]);
