@@ -140,9 +140,7 @@ impl<'a> WorkerWriter<'a> {
                 // Somebody else has written the Worker; what they ask for decides.
                 Err(kube::Error::Api(status)) if status.is_conflict() => {
                     let read = self.api.get_opt(name).await.map_err(ReconcileError::of_worker)?;
-                    // A watch shows that it is gone, if that is so.
-                    let Some(read) = read else { return Ok(()) };
-                    patch = end_patch(&read, operation);
+                    patch = read.and_then(|read| end_anew(&read, self.worker, operation));
                 }
                 Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
                 Err(error) => return Err(ReconcileError::of_worker(error)),
@@ -157,6 +155,13 @@ impl<'a> WorkerWriter<'a> {
     }
 }
 
+/// What is left to be written to let a Worker go that is there now. Another one of its name is not done with: a watch shows that the one
+/// that is meant has gone.
+fn end_anew(read: &Worker, meant: &Identity, operation: Operation) -> Option<Value> {
+    let is_meant = read.metadata.uid.as_deref() == Some(&meant.uid);
+    is_meant.then(|| end_patch(read, operation)).flatten()
+}
+
 fn result(asked: Read<'_, Guarded<Worker>>, answer: kube::Result<Worker>) -> Result<Write, ReconcileError> {
     match answer {
         Ok(written) => Ok(Write::Written(WorkerStore::own_write(asked, written))),
@@ -169,4 +174,26 @@ fn result(asked: Read<'_, Guarded<Worker>>, answer: kube::Result<Worker>) -> Res
 fn of_version(mut patch: Value, version: Option<String>) -> Value {
     patch["metadata"]["resourceVersion"] = json!(version);
     patch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::request::FINALIZER;
+
+    #[test]
+    fn one_that_was_made_anew_under_the_same_name_keeps_its_finalizer() {
+        let worker = |uid: &str| {
+            let metadata = json!({"namespace": "ns", "name": "w", "uid": uid, "resourceVersion": "7",
+                "finalizers": [FINALIZER], "annotations": {"gardener.cloud/operation": "restore"}});
+            serde_json::from_value::<Worker>(json!({"metadata": metadata, "spec": {"type": "azure"}})).unwrap()
+        };
+        let meant = Identity::of(&worker("moved")).unwrap();
+        for operation in [Operation::Migrate, Operation::Delete] {
+            let patch = end_anew(&worker("moved"), &meant, operation).unwrap();
+            assert_eq!(patch["metadata"]["finalizers"], json!([]), "{operation:?}");
+            assert_eq!(end_anew(&worker("restored"), &meant, operation), None, "{operation:?}");
+        }
+        assert_eq!(end_anew(&worker("restored"), &meant, Operation::Restore), None, "its request is another one");
+    }
 }
