@@ -39,9 +39,11 @@ pub(super) fn judge(
     let status = &object.status;
     let by_hand = by_hand(wanted, owned);
     let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, owned, by_hand, hibernation));
-    let since = live
-        .filter(|_| !hibernation.is_wanted() && is_untaken(wanted, object, owned))
-        .and_then(LiveDeployment::class_changed);
+    // Where no machines are wanted, only one that does not even see that is waited for.
+    let is_waited_for =
+        !hibernation.is_wanted() || hibernation == Hibernation::InProgress && phase == Phase::Unobserved;
+    let since =
+        live.filter(|_| is_waited_for && is_untaken(wanted, object, owned)).and_then(LiveDeployment::class_changed);
     DeploymentProgress {
         pool: wanted.pool_name.clone(),
         deployment: wanted.name.0.clone(),
@@ -135,12 +137,15 @@ fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
     }
 }
 
+/// Type of the condition by which a person selects a machine.
+pub(crate) const SELECTION: &str = "InPlaceUpdate";
+
 /// Whether a person has selected a machine to be updated where it is. It is done when the machine has left its old machine
 /// set.
 #[must_use]
 pub fn is_selected(machine: &Machine) -> bool {
     let mut conditions = machine.status.conditions.iter();
-    conditions.any(|condition| condition.condition_type == "InPlaceUpdate" && condition.reason != "CandidateForUpdate")
+    conditions.any(|condition| condition.condition_type == SELECTION && condition.reason != "CandidateForUpdate")
 }
 
 /// What machine-controller-manager reports as wrong with a deployment: generation and conditions, not machines.
@@ -340,6 +345,9 @@ mod tests {
         let taken = [set("new", "shoot--p--s-a-4f8a0-z1", 0)];
         assert_eq!(judged(&plain, &taken, Hibernation::NotWanted), None);
         assert_eq!(judged(&plain, &old, Hibernation::InProgress), None);
+        let unseen = document(|document| document["metadata"]["generation"] = json!(9));
+        assert_eq!(judged(&unseen, &old, Hibernation::InProgress), since, "not even seen that no machines are wanted");
+        assert_eq!(judged(&unseen, &old, Hibernation::Done), None, "who does not run can't be stuck");
         for left_alone in [
             document(|document| document["spec"]["paused"] = json!(true)),
             document(|document| document["metadata"]["finalizers"] = json!([])),
