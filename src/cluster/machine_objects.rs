@@ -19,7 +19,8 @@ use crate::cluster::error::ReadError;
 use crate::cluster::identity::Identity;
 use crate::cluster::store::Store;
 use crate::provider::{Provider, Providers};
-use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use crate::worker::machine_objects::{Digested, FORCE_DELETION_LABEL, LiveDeployment, MachineObjects};
+use crate::worker::progress::SELECTION;
 
 /// The machine objects of all namespaces.
 pub(crate) struct MachineObjectCache {
@@ -218,6 +219,12 @@ impl Cached for Machine {
     fn read(text: &str, _: Providers) -> Readable<Self> {
         let mut machine: Self = decoded(text)?;
         slim(&mut machine.metadata);
+        // One label is read and one condition; nodes have a dozen of each.
+        let labels = machine.metadata.labels.take();
+        let read = labels.into_iter().flatten().filter(|(label, _)| label == FORCE_DELETION_LABEL.0);
+        machine.metadata.labels = Some(read.collect()).filter(|labels: &BTreeMap<_, _>| !labels.is_empty());
+        machine.status.conditions.retain(|condition| condition.condition_type == SELECTION);
+        machine.status.conditions.shrink_to_fit();
         Ok(machine)
     }
 
@@ -295,6 +302,21 @@ mod tests {
         assert_eq!((owners[0].kind.as_str(), owners[0].name.as_str()), ("MachineDeployment", "d"));
         assert_eq!((set.metadata.name.as_deref(), set.status.replicas), (Some("s"), 3));
         assert!(set.metadata.labels.is_none() && set.metadata.annotations.is_none() && set.metadata.uid.is_none());
+    }
+
+    #[test]
+    fn of_a_machine_what_is_decided_from_is_kept() {
+        let cache = MachineObjectCache::new(Providers::SHIPPED);
+        let conditions =
+            json!([{"type": "Ready", "status": "True"}, {"type": "InPlaceUpdate", "reason": "SelectedForUpdate"}]);
+        let marked = json!({"name": "a", "labels": {"name": "d", "force-deletion": "True"}});
+        put::<Machine>(&cache, json!({"metadata": marked, "status": {"conditions": conditions}}));
+        put::<Machine>(&cache, json!({"metadata": {"name": "b", "labels": {"name": "d"}}}));
+        let machines = cache.of_namespace("ns", &Azure).unwrap().machines;
+        let labels = machines[0].metadata.labels.as_ref().unwrap();
+        assert_eq!(labels.iter().collect::<Vec<_>>(), [(&"force-deletion".to_owned(), &"True".to_owned())]);
+        assert!(crate::worker::progress::is_selected(&machines[0]) && machines[0].status.conditions.len() == 1);
+        assert!(machines[1].metadata.labels.is_none() && !crate::worker::progress::is_selected(&machines[1]));
     }
 
     #[test]

@@ -39,9 +39,8 @@ pub(crate) async fn machine_objects(client: &Client, namespace: &str) -> Result<
     let name = |document: &Value| document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let deployments = deployments.decoded(|text| decode_lenient(text).and_then(LiveDeployment::read_without_codes))?;
     objects.deployments = deployments.into_iter().map(|live| (name(&live.document), live)).collect();
-    for class in classes.decoded(|text| decode_lenient(text).and_then(Digested::class))? {
-        objects.classes.insert(class.metadata.name.clone().unwrap_or_default(), class);
-    }
+    let class = |document: Value| Ok((name(&document), Digested::class(document)?));
+    objects.classes = classes.decoded(|text| decode_lenient(text).and_then(class))?.into_iter().collect();
     let secrets = class_secrets.decoded(decode_lenient::<Secret>)?.into_iter();
     objects.class_secrets = secrets.map(|secret| (secret.name_any(), Digested::secret(secret))).collect();
     objects.machine_sets = machine_sets.decoded(decode_lenient)?;

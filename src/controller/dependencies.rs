@@ -59,7 +59,10 @@ pub(crate) async fn clean_up_cloud(
         context.advance(inputs.worker, ReconcileEvent::WorkFound).await?;
         // What goes does not come back, so it has to be known what classes refer to now.
         let classes = context.shoot.read_machine_objects().await?.classes.into_values();
-        let used = classes.filter(|class| !class.is_being_deleted()).filter_map(|class| class.placed_in).collect();
+        let used = classes
+            .filter(|class| !class.is_being_deleted)
+            .filter_map(|class| class.placed_in.map(String::from))
+            .collect();
         state = cloud.clean_up(inputs, Some(used)).await?;
     }
     let waiting = |text: String| match until(deadline, now) {

@@ -10,9 +10,7 @@ use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::machine_writes::MachineApis;
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::error::ReconcileError;
-
-/// The label that machine-controller-manager reads.
-const LABEL: (&str, &str) = ("force-deletion", "True");
+use crate::worker::machine_objects::FORCE_DELETION_LABEL;
 
 /// Marks all machines that are not marked yet, side by side.
 ///
@@ -22,7 +20,7 @@ pub(crate) async fn mark_machines(shoot: &ShootNamespace, machines: &[Machine]) 
     let apis = shoot.apis();
     let unmarked = machines.iter().filter(|machine| {
         let labels = machine.metadata.labels.as_ref();
-        labels.and_then(|labels| labels.get(LABEL.0)).is_none_or(|value| value != LABEL.1)
+        labels.and_then(|labels| labels.get(FORCE_DELETION_LABEL.0)).is_none_or(|value| value != FORCE_DELETION_LABEL.1)
     });
     let patches: Vec<_> = unmarked.map(|machine| mark(&apis, machine.name_any())).collect();
     let mut results = stream::iter(patches).buffer_unordered(PARALLEL_REQUESTS);
@@ -34,7 +32,7 @@ pub(crate) async fn mark_machines(shoot: &ShootNamespace, machines: &[Machine]) 
 }
 
 async fn mark(apis: &MachineApis, name: String) -> Result<(), ReconcileError> {
-    let patch = json!({"metadata": {"labels": {LABEL.0: LABEL.1}}});
+    let patch = json!({"metadata": {"labels": {FORCE_DELETION_LABEL.0: FORCE_DELETION_LABEL.1}}});
     let written = apis.patch::<Machine>(&name, patch).await;
     written.map_err(|source| ReconcileError::Write { what: format!("Machine {name:?}"), source })
 }

@@ -172,8 +172,8 @@ fn secret_write(machine: &MachinePlan, namespace: &str, live: Option<&Digested<S
     if digest::of_secret(&wanted) == live.digest {
         return None;
     }
-    wanted.metadata.resource_version.clone_from(&live.metadata.resource_version);
-    wanted.metadata.finalizers.clone_from(&live.metadata.finalizers);
+    wanted.metadata.resource_version = live.version.as_deref().map(str::to_owned);
+    wanted.metadata.finalizers = (!live.finalizers.is_empty()).then(|| live.finalizers.to_vec());
     Some(Write::Replace(wanted))
 }
 
@@ -183,11 +183,11 @@ fn class_write(machine: &MachinePlan, live: Option<&Digested<Value>>) -> Option<
     if digest::of_document(&wanted) == live.digest {
         return None;
     }
-    if let Some(version) = &live.metadata.resource_version {
+    if let Some(version) = &live.version {
         wanted["metadata"]["resourceVersion"] = json!(version);
     }
-    if let Some(finalizers) = &live.metadata.finalizers {
-        wanted["metadata"]["finalizers"] = json!(finalizers);
+    if !live.finalizers.is_empty() {
+        wanted["metadata"]["finalizers"] = json!(live.finalizers);
     }
     Some(Write::Replace(wanted))
 }

@@ -31,7 +31,7 @@ pub fn repairs<'a>(plan: &'a Plan, namespace: &str, live: &MachineObjects) -> Ve
     let used = live.used_classes();
     let is_meant = |machine: &&MachinePlan| {
         let name = machine.deployment.class_name.0.as_str();
-        used.contains(name) || live.classes.get(name).is_some_and(|class| !class.is_being_deleted())
+        used.contains(name) || live.classes.get(name).is_some_and(|class| !class.is_being_deleted)
     };
     let changes = plan.machines().filter(is_meant).map(|machine| MachineChanges::of_class(machine, namespace, live));
     changes.filter(MachineChanges::is_to_write).collect()

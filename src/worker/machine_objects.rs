@@ -16,6 +16,8 @@ use crate::worker::digest::{self, Digest};
 
 /// Label on a MachineDeployment: name of its pool.
 pub const POOL_LABEL: &str = "worker.gardener.cloud/pool";
+/// Label on a Machine that machine-controller-manager deletes without draining.
+pub const FORCE_DELETION_LABEL: (&str, &str) = ("force-deletion", "True");
 /// Label on classes and their Secrets.
 pub const PURPOSE_LABEL: (&str, &str) = ("gardener.cloud/purpose", "machineclass");
 
@@ -78,15 +80,22 @@ impl LiveDeployment {
     }
 }
 
-/// An object that is only compared: who it is, and what it says as a digest.
+/// An object that is only compared: which one it is, who holds it, and what it says as a digest. A seed has two of them for each machine
+/// deployment, so of its metadata nothing else is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digested<T> {
-    /// Name, uid, resource version, finalizers, time of deletion; labels and annotations are left out.
-    pub metadata: ObjectMeta,
+    /// Its uid; none in a file.
+    pub uid: Option<Box<str>>,
+    /// Its resource version; none in a file.
+    pub version: Option<Box<str>>,
+    /// Its finalizers.
+    pub finalizers: Box<[String]>,
+    /// Whether somebody has asked for its deletion.
+    pub is_being_deleted: bool,
     /// What it says.
     pub digest: Digest,
     /// Id of what a class places machines in at the cloud, such as a scale set, where a provider has read it.
-    pub placed_in: Option<String>,
+    pub placed_in: Option<Box<str>>,
     /// The object itself, where it was kept.
     pub whole: Option<Box<T>>,
 }
@@ -98,20 +107,14 @@ impl Digested<Value> {
     /// When its metadata can't be read.
     pub fn class(document: Value) -> Result<Self, DecodeError> {
         let metadata = decode_value(&document["metadata"]).map_err(|error| error.within("metadata"))?;
-        Ok(Self {
-            metadata: identity(metadata),
-            digest: digest::of_document(&document),
-            placed_in: None,
-            whole: Some(Box::new(document)),
-        })
+        Ok(Self::of(metadata, digest::of_document(&document), document))
     }
 
     /// The same with what it places machines in at the cloud, as one of these providers reads it.
     #[must_use]
     pub fn with_dependency(self, providers: Providers) -> Self {
         let class = self.whole.as_deref();
-        let placed_in =
-            class.and_then(|class| providers.dependency_of_class(&class["providerSpec"])).map(str::to_owned);
+        let placed_in = class.and_then(|class| providers.dependency_of_class(&class["providerSpec"])).map(Box::from);
         Self { placed_in, ..self }
     }
 }
@@ -120,27 +123,29 @@ impl Digested<Secret> {
     /// Of the Secret of a machine class.
     #[must_use]
     pub fn secret(secret: Secret) -> Self {
-        let metadata = identity(secret.metadata.clone());
-        Self { metadata, digest: digest::of_secret(&secret), placed_in: None, whole: Some(Box::new(secret)) }
+        Self::of(secret.metadata.clone(), digest::of_secret(&secret), secret)
     }
 }
 
 impl<T> Digested<T> {
+    fn of(metadata: ObjectMeta, digest: Digest, whole: T) -> Self {
+        let ObjectMeta { uid, resource_version, finalizers, deletion_timestamp, .. } = metadata;
+        Self {
+            uid: uid.map(Into::into),
+            version: resource_version.map(Into::into),
+            finalizers: finalizers.unwrap_or_default().into(),
+            is_being_deleted: deletion_timestamp.is_some(),
+            digest,
+            placed_in: None,
+            whole: Some(Box::new(whole)),
+        }
+    }
+
     /// Without the object itself.
     #[must_use]
     pub fn digest_only(self) -> Self {
         Self { whole: None, ..self }
     }
-
-    /// Whether somebody has asked for its deletion.
-    #[must_use]
-    pub fn is_being_deleted(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
-    }
-}
-
-fn identity(metadata: ObjectMeta) -> ObjectMeta {
-    ObjectMeta { managed_fields: None, labels: None, annotations: None, ..metadata }
 }
 
 /// The machine objects in the namespace of one Worker, by name. The namespace belongs to the Worker as a whole.

@@ -88,8 +88,8 @@ impl<'a> Deletions<'a> {
 }
 
 fn still_to_delete<T>(objects: &BTreeMap<String, Digested<T>>, is_meant: impl Fn(&String) -> bool) -> Vec<Seen<'_>> {
-    let objects = objects.iter().filter(|(name, object)| is_meant(name) && !object.is_being_deleted());
-    objects.map(|(name, object)| (name.as_str(), object.metadata.uid.as_deref())).collect()
+    let objects = objects.iter().filter(|(name, object)| is_meant(name) && !object.is_being_deleted);
+    objects.map(|(name, object)| (name.as_str(), object.uid.as_deref())).collect()
 }
 
 /// Whether machine sets that vanish are waited for. Without a running machine-controller-manager they never do.

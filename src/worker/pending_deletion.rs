@@ -41,7 +41,7 @@ pub fn pending_deletion_text(live: &MachineObjects, why: bool) -> String {
 /// The objects of the kind that goes next, with what holds each.
 fn held(live: &MachineObjects, why: bool) -> Vec<String> {
     let of_machine = |machine: &Machine| {
-        let mut text = holder("Machine", &machine.metadata)?;
+        let mut text = holder("Machine", name_of(&machine.metadata), finalizers_of(&machine.metadata))?;
         let answer = &machine.status.last_operation.description;
         if why && !answer.is_empty() {
             text.push_str(&format!(" ({})", beginning(answer, LONGEST_DESCRIPTION)));
@@ -52,19 +52,27 @@ fn held(live: &MachineObjects, why: bool) -> Vec<String> {
     if !machines.is_empty() {
         return machines;
     }
-    let sets = live.machine_sets.iter().map(|set| ("MachineSet", &set.metadata));
-    let deployments = live.deployments.values().map(|live| ("MachineDeployment", &live.object.metadata));
-    let classes = live.classes.values().map(|class| ("MachineClass", &class.metadata));
-    let secrets = live.class_secrets.values().map(|secret| ("Secret", &secret.metadata));
-    let all: Vec<(&str, &ObjectMeta)> = sets.chain(deployments).chain(classes).chain(secrets).collect();
-    let next = all.iter().find_map(|(kind, metadata)| holder(kind, metadata).map(|_| *kind));
-    all.into_iter().filter(|(kind, _)| Some(*kind) == next).filter_map(|(kind, object)| holder(kind, object)).collect()
+    let whole = |kind, metadata| (kind, name_of(metadata), finalizers_of(metadata));
+    let sets = live.machine_sets.iter().map(|set| whole("MachineSet", &set.metadata));
+    let deployments = live.deployments.values().map(|live| whole("MachineDeployment", &live.object.metadata));
+    let classes = live.classes.iter().map(|(name, class)| ("MachineClass", name.as_str(), &*class.finalizers));
+    let secrets = live.class_secrets.iter().map(|(name, secret)| ("Secret", name.as_str(), &*secret.finalizers));
+    let mut held = sets.chain(deployments).chain(classes).chain(secrets).filter(|(.., by)| !by.is_empty()).peekable();
+    let next = held.peek().map(|(kind, ..)| *kind);
+    held.take_while(|(kind, ..)| Some(*kind) == next).filter_map(|(kind, name, by)| holder(kind, name, by)).collect()
 }
 
-fn holder(kind: &str, metadata: &ObjectMeta) -> Option<String> {
-    let finalizers = metadata.finalizers.as_deref().filter(|finalizers| !finalizers.is_empty())?;
-    let name = metadata.name.as_deref().unwrap_or_default();
-    Some(format!("{kind} {name} is held by {}", named(finalizers, MOST_FINALIZERS)))
+fn holder(kind: &str, name: &str, finalizers: &[String]) -> Option<String> {
+    let by = (!finalizers.is_empty()).then(|| named(finalizers, MOST_FINALIZERS))?;
+    Some(format!("{kind} {name} is held by {by}"))
+}
+
+fn name_of(metadata: &ObjectMeta) -> &str {
+    metadata.name.as_deref().unwrap_or_default()
+}
+
+fn finalizers_of(metadata: &ObjectMeta) -> &[String] {
+    metadata.finalizers.as_deref().unwrap_or_default()
 }
 
 /// `lastOperation.progress`, by the kind that goes next.

@@ -22,6 +22,7 @@ use crate::worker::plan::Plan;
 mod phase;
 mod text;
 
+pub(crate) use phase::SELECTION;
 pub use phase::{fault, is_selected};
 pub(crate) use text::LONGEST_DESCRIPTION;
 pub use text::{failed_deletions_text, failed_machines_text};

@@ -191,5 +191,5 @@ impl Dependency for AzureScaleSets {
 fn scale_sets_of_machines(pool: &str, live: &MachineObjects) -> Vec<String> {
     let of_pool = live.deployments.values().filter(|live| live.pool() == Some(pool));
     let classes = of_pool.filter_map(|deployment| live.classes.get(&deployment.object.spec.template.spec.class.name));
-    classes.filter_map(|class| class.placed_in.clone()).collect()
+    classes.filter_map(|class| class.placed_in.as_deref().map(str::to_owned)).collect()
 }
