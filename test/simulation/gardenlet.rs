@@ -96,6 +96,15 @@ impl Gardenlet {
         self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "migrate"));
     }
 
+    /// Whether a migration is what was done last, and nobody holds the Worker.
+    pub(crate) fn has_migrated(&self) -> bool {
+        self.actor.get(&WORKER, WORKER_NAME).is_some_and(|worker| {
+            let last = &worker.value["status"]["lastOperation"];
+            let is_held = worker.value["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+            last["type"] == "Migrate" && last["state"] == "Succeeded" && !is_held
+        })
+    }
+
     fn scale_machine_controller(&self, replicas: u32) {
         self.actor.change(&DEPLOYMENT, machines::NAME, |deployment| deployment["spec"]["replicas"] = json!(replicas));
     }

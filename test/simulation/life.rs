@@ -20,7 +20,7 @@ use crate::gardenlet::Gardenlet;
 use crate::machines::MachineControllerManager;
 use crate::network::{Faults, Network};
 use crate::random::Random;
-use crate::rules::{leftovers, violations};
+use crate::rules::{ON_ITS_WAY, leftovers, violations};
 use crate::trace::Trace;
 use crate::{machines, people};
 
@@ -325,20 +325,39 @@ impl Life {
 
     async fn move_over(&mut self) {
         self.steps.push("migrate");
-        self.gardenlet.migrate();
-        let missing = self.gardenlet.wait(OPERATION_TIMEOUT).await;
-        if missing.is_none() {
-            // Where gardenlet takes them away, nobody else may still work for the shoot.
-            let mut moved = false;
-            for _ in 0..20 {
-                moved = self.gardenlet.move_over();
-                if moved {
-                    break;
-                }
-                sleep(Duration::from_secs(1)).await;
-            }
-            self.steps.push(if moved { "restore" } else { "stays" });
+        if !self.migrated().await {
+            return;
         }
+        // Where gardenlet takes them away, nobody else may still work for the shoot.
+        let mut moved = false;
+        for _ in 0..20 {
+            moved = self.gardenlet.move_over();
+            if moved {
+                break;
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
+        self.steps.push(if moved { "restore" } else { "stays" });
+    }
+
+    /// Whether the Worker is let go for a migration, for good.
+    async fn migrated(&self) -> bool {
+        for _ in 0..5 {
+            self.gardenlet.migrate();
+            if self.gardenlet.wait(OPERATION_TIMEOUT).await.is_some() {
+                return false;
+            }
+            if self.kind != Controllers::Two {
+                return true;
+            }
+            // Another seed has another API server, where nothing comes that the other controller has begun for an older request. Here
+            // it may take the Worker up again, which only the write fence prevents.
+            sleep(ON_ITS_WAY.unsigned_abs()).await;
+            if self.gardenlet.has_migrated() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Nothing goes wrong from now on.

@@ -8,7 +8,7 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       800 lives
+//!     cargo test --test simulation                       2,000 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 //!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
@@ -48,7 +48,7 @@ use std::time::{Duration, Instant};
 use life::{Ended, live};
 
 /// Lives when nobody says how many.
-const LIVES: u64 = 800;
+const LIVES: u64 = 2_000;
 /// What the report says of a seed and its rules.
 const BREAKS: &str = "breaks:";
 /// Failing lives that are printed.

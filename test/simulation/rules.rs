@@ -14,7 +14,7 @@ use crate::api_server::store::{Change, Object};
 use crate::wanted::{Wanted, wanted};
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
-const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
+pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
 const FINALIZER: &str = "extensions.gardener.cloud/worker";
 
 /// What a Worker and its Cluster asked for from a moment on.
