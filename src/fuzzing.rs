@@ -98,7 +98,7 @@ pub fn watched(text: &str) -> Option<[bool; 2]> {
 
 /// What a store keeps of it.
 fn kept<T: Cached>(text: &str) -> Option<T> {
-    let trimmed: Trimmed<T::Kind> = serde_json::from_str(text).ok()?;
+    let trimmed: Trimmed = serde_json::from_str(text).ok()?;
     T::read(trimmed.text.get(), Providers::SHIPPED).ok()
 }
 

@@ -16,6 +16,7 @@ use crate::figures::{head, memory, processor_seconds, row, spread};
 use crate::load::{self, SIDE_BY_SIDE, Size, namespace, resource, worker_name};
 use crate::workers::Workers;
 use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Faker};
+use test_support::program;
 
 const WORKERS: usize = 100;
 const SIZE: Size = Size { pools: 3, zones: 3 };
@@ -59,7 +60,7 @@ pub(crate) async fn run() -> Result<()> {
     let first_status = workers.of(&probe).map_or(Duration::ZERO, |seen| seen.at - started);
     workers.done(std::slice::from_ref(&probe), &Default::default(), LONG).await?;
     tokio::time::sleep(REST).await;
-    let idle = memory(pid, "VmRSS")?;
+    let [idle, of_files] = [memory(pid, "VmRSS")?, memory(pid, "RssFile")?];
 
     head("100 Workers × 3 pools × 3 zones", &PHASES);
     let bench = Bench { control_plane: &control_plane, client: &client, workers: &workers, names: &names, pid };
@@ -83,10 +84,10 @@ pub(crate) async fn run() -> Result<()> {
     );
     head("Start, memory, size", &["what", "figure"]);
     row(&[&"from start to the first status", &format!("{:.2} s", first_status.as_secs_f64())]);
-    row(&[&"RSS with one Worker", &format!("{idle:.1} MiB")]);
+    row(&[&"RSS with one Worker", &format!("{idle:.1} MiB, of it {of_files:.1} pages of the program's file")]);
     row(&[&"RSS after the whole run", &format!("{:.1} MiB", memory(pid, "VmRSS")?)]);
     row(&[&"RSS at most", &format!("{:.1} MiB", memory(pid, "VmHWM")?)]);
-    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(controller::binary())?.len() as f64 / 1_048_576.0)]);
+    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(program::measured())?.len() as f64 / 1_048_576.0)]);
 
     head("Requests per Worker", &["phase", "requests"]);
     for (phase, requests) in breakdown {

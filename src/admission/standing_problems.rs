@@ -102,7 +102,7 @@ mod tests {
     }
 
     /// Problems, and warnings, of the edit of a Shoot.
-    fn judged(old: &Value, new: &Value) -> [Vec<String>; 2] {
+    fn reviewed(old: &Value, new: &Value) -> [Vec<String>; 2] {
         let (object, old) = (new.to_string(), old.to_string());
         match validate(Subject { object: &object, old: Some(&old) }, "Shoot a/b", Providers::SHIPPED) {
             Ok(ToCompare { errors, warnings, .. }) => [errors.0.iter().map(ToString::to_string).collect(), warnings],
@@ -120,14 +120,14 @@ mod tests {
         updated["kubernetes"]["version"] = "1.33.2".into();
         let old = shoot(&[broken.clone(), pool("batch", "1")]);
         for new in [shoot(&[broken.clone(), pool("batch", "2")]), shoot(&[updated.clone(), pool("batch", "1")])] {
-            let [problems, warnings] = judged(&old, &new);
+            let [problems, warnings] = reviewed(&old, &new);
             assert!(problems.is_empty(), "{problems:?}");
             let [warning] = &warnings[..] else { panic!("{warnings:?}") };
             assert!(warning.starts_with("spec.provider.workers[0].volume.type: Required value"), "{warning}");
             assert!(warning.contains("It was so before"), "{warning}");
         }
         let moved = shoot(&[pool("batch", "2"), updated]);
-        assert_eq!(judged(&old, &moved)[0], [""; 0], "another place in the list is the same pool");
+        assert_eq!(reviewed(&old, &moved)[0], [""; 0], "another place in the list is the same pool");
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         broken["volume"] = json!({"size": "50Gi"});
         let old = shoot(&[broken.clone(), pool("batch", "1")]);
         let refused = |new: &Value, field: &str| {
-            let [problems, _] = judged(&old, new);
+            let [problems, _] = reviewed(&old, new);
             assert!(problems.iter().any(|problem| problem.contains(field)), "{field}: {problems:?}");
         };
         let mut larger = broken.clone();

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::api::gotext::json::decode_large;
+use crate::api::gotext::json::decode_lenient;
 use crate::webhook::{Denial, Verdict};
 
 /// An object with its spec unread.
@@ -94,7 +94,7 @@ fn both<'a, T: Deserialize<'a>>(one: &'a RawValue, other: &'a RawValue) -> Optio
 
 /// Reads an object with the path of what is wrong.
 pub(super) fn read<T: DeserializeOwned>(object: &str) -> Result<T, Verdict> {
-    decode_large(object).map_err(|error| unreadable(&error.to_string()))
+    decode_lenient(object).map_err(|error| unreadable(&error.to_string()))
 }
 
 fn parse<'a, T: Deserialize<'a>>(object: &'a str) -> Result<T, Verdict> {

@@ -83,6 +83,9 @@ pub struct MachineImageSpec {
     /// The region; absent where the image has one name everywhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
+    /// Where it is to be had, if it has one name everywhere and is not everywhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<String>,
     /// How machines name it: one member, as in a CloudProfile, such as ami.
     #[cfg_attr(test, schemars(extend("minProperties" = 1, "maxProperties" = 1)))]
     pub reference: BTreeMap<String, String>,

@@ -142,11 +142,6 @@ impl<T> Store<T> {
         self.state().is_fresh
     }
 
-    /// This process has written the object. One that may be gone before the answer comes is for [`Read::of_write`].
-    pub(crate) fn own_write(&self, identity: Identity, object: T) {
-        self.state().put(identity, object, Source::Write);
-    }
-
     /// This process has deleted the object, and the answer says that it is gone.
     pub(crate) fn own_deletion(&self, namespace: &str, name: &str, uid: &str, now: Instant) {
         let mut state = self.state();
@@ -280,12 +275,12 @@ mod tests {
     #[test]
     fn the_newer_version_wins_wherever_it_comes_from() {
         let store = Store::default();
-        store.own_write(object("a", "u", 5), 5);
+        store.read().of_write(object("a", "u", 5), 5);
         assert!(!store.event(object("a", "u", 5), 5), "the echo of a write is no a change");
         assert_eq!(names(&store), [("a".to_owned(), 5)]);
         assert!(store.event(object("a", "u", 6), 6));
         assert!(!store.event(object("a", "u", 6), 6), "shown before");
-        store.own_write(object("a", "u", 5), 5);
+        store.read().of_write(object("a", "u", 5), 5);
         assert_eq!(names(&store), [("a".to_owned(), 6)], "an answer that comes late");
     }
 
@@ -293,7 +288,7 @@ mod tests {
     fn what_others_did_before_a_write_is_a_change_although_it_is_known() {
         let store = Store::default();
         store.event(object("a", "u", 3), 3);
-        store.own_write(object("a", "u", 5), 5);
+        store.read().of_write(object("a", "u", 5), 5);
         assert!(store.event(object("a", "u", 4), 4), "whoever wrote had read 3");
         assert!(!store.event(object("a", "u", 5), 5));
         store.read().of_namespace("ns", 8, vec![(object("a", "u", 8), 8)]);
@@ -305,12 +300,12 @@ mod tests {
     fn each_of_several_own_writes_is_an_echo() {
         let store = Store::default();
         assert!(store.event(object("a", "u", 3), 3));
-        store.own_write(object("a", "u", 5), 5);
-        store.own_write(object("a", "u", 4), 4);
+        store.read().of_write(object("a", "u", 5), 5);
+        store.read().of_write(object("a", "u", 4), 4);
         assert_eq!(store.get("ns", "a").as_deref(), Some(&5), "an answer that came late changes nothing");
         assert!(!store.event(object("a", "u", 4), 4) && !store.event(object("a", "u", 5), 5), "both own writes");
         assert!(store.event(object("a", "u", 6), 6), "somebody else's");
-        store.own_write(object("a", "u", 8), 8);
+        store.read().of_write(object("a", "u", 8), 8);
         assert!(store.event(object("a", "u", 7), 7), "what came before the write was not read by whoever wrote");
         assert_eq!(store.get("ns", "a").as_deref(), Some(&8), "and is read together with what was written");
     }
@@ -378,7 +373,7 @@ mod tests {
         assert!(!store.is_fresh(), "not before the list is complete");
         assert!(!store.relist(object("a", "a", 1), 1), "no a change");
         assert!(store.relist(object("b", "b", 9), 9));
-        store.own_write(object("d", "d", 10), 10);
+        store.read().of_write(object("d", "d", 10), 10);
         assert_eq!(store.end_relist().reduced, ["ns"], "it has lost c");
         assert!(store.is_fresh());
         let expected = [("a", 1), ("b", 9), ("d", 10)].map(|(name, version)| (name.to_owned(), version));
@@ -441,7 +436,7 @@ mod tests {
         let remembering = || {
             let store = Store::default();
             store.event(object("a", "a", 100), 100);
-            store.own_write(object("a", "a", 110), 110);
+            store.read().of_write(object("a", "a", 110), 110);
             store.event(object("b", "b", 105), 105);
             store
         };

@@ -2,42 +2,32 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
+use kube::core::{ApiResource, DynamicResourceScope};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::cluster::identity::Identity;
 
-/// An object as text, until what is kept of it is read.
-pub(crate) struct Trimmed<K> {
+/// An object of any kind as text, until what is kept of it is read. One type for all kinds: a watch of each would be code of its
+/// own.
+#[derive(Clone)]
+pub(crate) struct Trimmed {
     metadata: ObjectMeta,
     pub(crate) identity: Identity,
     pub(crate) text: Arc<RawValue>,
-    kind: PhantomData<fn() -> K>,
 }
 
-impl<K> Clone for Trimmed<K> {
-    fn clone(&self) -> Self {
-        Self {
-            metadata: self.metadata.clone(),
-            identity: self.identity.clone(),
-            text: Arc::clone(&self.text),
-            kind: PhantomData,
-        }
-    }
-}
-
-impl<K> fmt::Debug for Trimmed<K> {
+impl fmt::Debug for Trimmed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.identity, formatter)
     }
 }
 
-impl<'de, K> Deserialize<'de> for Trimmed<K> {
+impl<'de> Deserialize<'de> for Trimmed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let identity = Identity::read(raw.get()).map_err(serde::de::Error::custom)?;
@@ -48,28 +38,28 @@ impl<'de, K> Deserialize<'de> for Trimmed<K> {
             resource_version: Some(identity.version.to_string()),
             ..ObjectMeta::default()
         };
-        Ok(Self { metadata, identity, text: raw.into(), kind: PhantomData })
+        Ok(Self { metadata, identity, text: raw.into() })
     }
 }
 
-impl<K: Resource<DynamicType = ()>> Resource for Trimmed<K> {
-    type DynamicType = ();
-    type Scope = K::Scope;
+impl Resource for Trimmed {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
 
-    fn kind((): &()) -> Cow<'_, str> {
-        K::kind(&())
+    fn kind(of: &ApiResource) -> Cow<'_, str> {
+        of.kind.as_str().into()
     }
 
-    fn group((): &()) -> Cow<'_, str> {
-        K::group(&())
+    fn group(of: &ApiResource) -> Cow<'_, str> {
+        of.group.as_str().into()
     }
 
-    fn version((): &()) -> Cow<'_, str> {
-        K::version(&())
+    fn version(of: &ApiResource) -> Cow<'_, str> {
+        of.version.as_str().into()
     }
 
-    fn plural((): &()) -> Cow<'_, str> {
-        K::plural(&())
+    fn plural(of: &ApiResource) -> Cow<'_, str> {
+        of.plural.as_str().into()
     }
 
     fn meta(&self) -> &ObjectMeta {

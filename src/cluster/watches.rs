@@ -21,7 +21,7 @@ use futures::stream::{self, BoxStream};
 use futures::{FutureExt, Stream, StreamExt};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
-use kube::core::PartialObjectMeta;
+use kube::core::{ApiResource, PartialObjectMeta};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -107,18 +107,19 @@ pub(crate) async fn follow_all<K, T>(
     kept: impl Fn(&Identity, &str) -> Option<T>,
     changed: impl Fn(),
 ) where
-    K: Resource<DynamicType = ()> + Send + 'static,
+    K: Resource<DynamicType = ()>,
     T: Send + Sync + 'static,
 {
     let (resumed, doubted) = (Arc::clone(&store), Arc::clone(&store));
-    let api = Api::<Trimmed<K>>::all(telling(client, move || resumed.mark_resumed()));
+    let kind = ApiResource::erase::<K>(&());
+    let api = Api::<Trimmed>::all_with(telling(client, move || resumed.mark_resumed()), &kind);
     let is_in_doubt = move || doubted.doubts_a_deletion(Instant::now());
     let mut events =
         pin!(listing_anew(watching(api, watcher::Config::default()), is_in_doubt).backoff(Pause::default()));
     while let Some(event) = events.next().await {
         let event = event.inspect_err(|error| debug!(%error, "a watch has failed")).ok();
         let is_complete = matches!(event, Some(Event::InitDone));
-        let read = |object: Trimmed<K>| Some((object.identity.clone(), kept(&object.identity, object.text.get())?));
+        let read = |object: Trimmed| Some((object.identity.clone(), kept(&object.identity, object.text.get())?));
         put(&store, event, read, |_| changed());
         if is_complete {
             changed();
@@ -168,7 +169,7 @@ struct Start<'a> {
 impl Start<'_> {
     fn workers(&mut self) {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
-        let events = self.events::<Guarded<Worker>, _>(watcher::Config::default(), |cache| &cache.workers.0);
+        let events = self.events::<Guarded<Worker>, _>(&(), watcher::Config::default(), |cache| &cache.workers.0);
         self.follow("Worker", events, move |event| {
             if let Some(Event::Delete(worker)) = &event {
                 changes.send(Change::WorkerGone(Arc::new(worker.clone())));
@@ -184,7 +185,7 @@ impl Start<'_> {
     fn clusters(&mut self) {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
         let config = watcher::Config::default();
-        let events = self.events::<PartialObjectMeta<Cluster>, _>(config, |cache| &cache.clusters.versions);
+        let events = self.events::<PartialObjectMeta<Cluster>, _>(&(), config, |cache| &cache.clusters.versions);
         self.follow("Cluster", events, move |event| {
             let read = |cluster: PartialObjectMeta<Cluster>| Some((Identity::of(&cluster)?, ()));
             let change = |identity: &Identity| changes.of_namespace(identity.name.clone());
@@ -195,7 +196,7 @@ impl Start<'_> {
     /// That they changed is passed on, and that machine-controller-manager has released them; nothing of them is kept.
     fn credentials(&mut self) {
         let config = watcher::Config::default().fields(&format!("metadata.name={CREDENTIALS}"));
-        let events = self.watch::<PartialObjectMeta<Secret>>(config, || {}, || false);
+        let events = self.watch::<PartialObjectMeta<Secret>>(&(), config, || {}, || false);
         let changes = self.changes.clone();
         self.follow("Secret of credentials", events, move |event| match event {
             Some(Event::InitApply(secret) | Event::Apply(secret) | Event::Delete(secret)) => {
@@ -208,10 +209,10 @@ impl Start<'_> {
     fn machine_objects<T: Cached + Clone>(&mut self) {
         let config = watcher::Config { label_selector: T::SELECTOR.map(str::to_owned), ..Default::default() };
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
-        let events = self.events::<Trimmed<T::Kind>, _>(config, |cache| T::store(&cache.machine_objects));
+        let kind = ApiResource::erase::<T::Kind>(&());
+        let events = self.events::<Trimmed, _>(&kind, config, |cache| T::store(&cache.machine_objects));
         self.follow(<T::Kind as k8s_openapi::Resource>::KIND, events, move |event| {
-            let read =
-                |trimmed: Trimmed<T::Kind>| Some((trimmed.identity, cache.machine_objects.kept(trimmed.text.get())));
+            let read = |trimmed: Trimmed| Some((trimmed.identity, cache.machine_objects.kept(trimmed.text.get())));
             let change = |identity: &Identity| changes.of_namespace(identity.namespace.clone());
             let Relisted { reduced, gone: _, undone } = put(T::store(&cache.machine_objects), event, read, change);
             reduced.into_iter().for_each(|namespace| changes.of_namespace(namespace));
@@ -222,29 +223,31 @@ impl Start<'_> {
     /// What a watch shows for ever, of which a store is kept.
     fn events<K, T>(
         &self,
+        kind: &K::DynamicType,
         config: watcher::Config,
         store: impl Fn(&SeedCache) -> &Store<T> + Copy + Send + 'static,
     ) -> BoxStream<'static, watcher::Result<Event<K>>>
     where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+        K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
         T: Send + Sync + 'static,
     {
         let (resumed, doubted) = (Arc::clone(self.cache), Arc::clone(self.cache));
         let is_in_doubt = move || store(&doubted).doubts_a_deletion(Instant::now());
-        self.watch(config, move || store(&resumed).mark_resumed(), is_in_doubt)
+        self.watch(kind, config, move || store(&resumed).mark_resumed(), is_in_doubt)
     }
 
     /// What a watch shows for ever. `resumed` is called whenever it has begun; it lists everything anew when that is in doubt.
     fn watch<K>(
         &self,
+        kind: &K::DynamicType,
         config: watcher::Config,
         resumed: impl Fn() + Clone + Send + 'static,
         is_in_doubt: impl Fn() -> bool + Send + 'static,
     ) -> BoxStream<'static, watcher::Result<Event<K>>>
     where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+        K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
     {
-        let api = Api::<K>::all(telling(self.client, resumed));
+        let api = Api::<K>::all_with(telling(self.client, resumed), kind);
         listing_anew(watching(api, config), is_in_doubt).backoff(Pause::default()).boxed()
     }
 
@@ -296,7 +299,7 @@ fn watching<K>(
     config: watcher::Config,
 ) -> impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let paged = config.page_size(PAGE).timeout(WATCH);
     move |initial_list| {

@@ -21,11 +21,16 @@ pub(crate) async fn clean_up(
     hibernation: Hibernation,
     now: Timestamp,
 ) -> Result<PendingDeletion, ReconcileError> {
-    if !progress.is_ready() || orphans(plan, live, MachineController::Running).is_empty() {
+    let mut found = orphans(plan, live, MachineController::Running);
+    if !progress.is_ready() || found.is_empty() {
         return Ok(PendingDeletion::default());
     }
-    let machine_controller = shoot.machine_controller().await?;
-    let mut found = orphans(plan, live, machine_controller);
+    // Whether it runs decides only over what is still used, or will be until it has gone.
+    let machine_controller = match found.deployments.is_empty() && found.classes_in_use.is_empty() {
+        true => MachineController::Running,
+        false => shoot.machine_controller().await?,
+    };
+    found = orphans(plan, live, machine_controller);
     if !found.deletions(live).is_empty() {
         // What is deleted is gone for good: it is judged by what is there now, not by what watches have shown.
         *live = shoot.read_users_of_classes().await?;
@@ -51,4 +56,77 @@ fn pending_deletion(found: Orphans, live: &MachineObjects, now: Timestamp) -> Pe
         PendingDeployment { name, since: deleted_at.unwrap_or(now), failed_machines }
     });
     PendingDeletion { deployments: deployments.collect(), classes: found.classes_in_use.into_iter().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use axum::http::{Request, Response};
+    use futures::future;
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tower::service_fn;
+
+    use super::*;
+    use crate::cluster::cache::SeedCache;
+    use crate::provider::azure::Azure;
+    use crate::provider::{PoolPlan, Providers};
+
+    /// What is asked to clean up after a plan that wants nothing, where these objects are there, by the plural of their kind.
+    async fn asked(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let seen = Arc::clone(&asked);
+        let service = service_fn(move |request: Request<Body>| {
+            let path: Vec<&str> = request.uri().path().rsplit('/').collect();
+            let plural = if path[0] == "web-z1" || path[1] == "deployments" { path[1] } else { path[0] };
+            seen.lock().unwrap().push(format!("{} {plural}", request.method()));
+            let items: Vec<Value> = there.iter().filter(|kind| **kind == plural).map(|_| object()).collect();
+            let answer = match request.method().as_str() {
+                "DELETE" => json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}}),
+                _ if plural == "deployments" => {
+                    json!({"metadata": {}, "spec": {"replicas": 1, "selector": {}, "template": {}}})
+                }
+                _ => json!({"metadata": {"resourceVersion": "7"}, "items": items}),
+            };
+            future::ok::<_, kube::Error>(Response::new(Body::from(answer.to_string().into_bytes())))
+        });
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
+        let shoot = ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure);
+        let mut live = shoot.read_machine_objects().await.unwrap();
+        asked.lock().unwrap().clear();
+        let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
+        let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}) };
+        let (mut progress, now) = (Progress::default(), Timestamp::UNIX_EPOCH);
+        let pending = clean_up(&shoot, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
+        let asked = asked.lock().unwrap().clone();
+        (asked, pending)
+    }
+
+    /// An object of any kind: a class, or what uses it.
+    fn object() -> Value {
+        let class = json!({"kind": "MachineClass", "name": "web-z1"});
+        json!({
+            "metadata": {"name": "web-z1", "namespace": "shoot--p--s", "uid": "u", "resourceVersion": "5",
+                "labels": {"gardener.cloud/purpose": "machineclass"}},
+            "spec": {"class": class, "template": {"spec": {"class": class}}},
+        })
+    }
+
+    #[tokio::test]
+    async fn what_nothing_uses_is_deleted_whether_or_not_machine_controller_manager_runs() {
+        let (asked, pending) = asked(&["machineclasses", "secrets"]).await;
+        let expected =
+            ["GET machinedeployments", "GET machinesets", "GET machines", "DELETE machineclasses", "DELETE secrets"];
+        assert_eq!(asked, expected);
+        assert!(pending.classes.is_empty() && pending.deployments.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_a_machine_uses_waits_for_a_machine_controller_manager_that_runs() {
+        let (asked, pending) = asked(&["machineclasses", "secrets", "machines"]).await;
+        assert_eq!(asked, ["GET deployments"]);
+        assert_eq!(pending.classes, ["web-z1"]);
+    }
 }

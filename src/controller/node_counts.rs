@@ -22,7 +22,7 @@ const UNSETTLED: Duration = Duration::from_secs(15);
 const PARALLEL: usize = 16;
 const PARALLEL_FAILING: usize = 2;
 
-/// What was found last. An error is told as it is.
+/// What was found last. An error is published as it is.
 pub(crate) type Counted = Result<NodeCount, String>;
 
 /// What is known of the nodes of all shoots.

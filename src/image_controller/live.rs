@@ -16,6 +16,7 @@ use tracing::{info, warn};
 use crate::api::image_objects::ImageLookup;
 use crate::images::catalogue::Catalogue;
 use crate::images::objects::discovery::Answers;
+use crate::images::objects::numbers::ImageNumbers;
 
 /// Lookups that are under way at a time.
 const PARALLEL: usize = 4;
@@ -98,14 +99,15 @@ impl Live {
         let answer = |lookup: &Arc<ImageLookup>| {
             let asked = known.get(lookup.metadata.name.as_ref()?)?;
             let is_current = asked.generation == lookup.metadata.generation;
-            is_current.then(|| (lookup.name_any(), Arc::clone(&asked.answer)))
+            is_current.then(|| (lookup.name_any(), (Arc::clone(&asked.answer), asked.at.1)))
         };
         lookups.iter().filter_map(answer).collect()
     }
 
-    /// When a lookup was answered last.
-    pub(super) fn checked(&self, lookup: &str) -> Option<Timestamp> {
-        self.known().get(lookup).map(|asked| asked.at.1)
+    /// When a lookup that asks a cloud was answered last; what was answered before the process started, its status says.
+    pub(super) fn last_success(&self, lookup: &str, numbers: &ImageNumbers) -> Option<Timestamp> {
+        let answered = self.known().get(lookup).filter(|asked| asked.answer.is_ok()).map(|asked| asked.at.1);
+        answered.or_else(|| numbers.live.get(lookup).copied())
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, Asked>> {
@@ -135,4 +137,27 @@ async fn answer(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogu
 #[cfg(not(feature = "live-images"))]
 async fn answer(_: &ImageLookup, _: Option<&str>) -> Result<Catalogue, String> {
     Err("spec.ec2: the controller was built without the feature live-images".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_last_success_of_a_live_lookup_outlives_a_restart_and_failures() {
+        let at = Timestamp::constant;
+        let numbers = ImageNumbers { live: BTreeMap::from([("live".to_owned(), at(5, 0))]), ..ImageNumbers::default() };
+        let live = Live::default();
+        assert_eq!(live.last_success("live", &numbers), Some(at(5, 0)));
+        assert_eq!(live.last_success("of files", &numbers), None, "this is when the files were checked");
+        let lookup: ImageLookup = serde_json::from_value(json!({"metadata": {"name": "live"}, "spec": {
+            "provider": "aws", "lookupFormat": "x", "arch": [], "versions": ">=1", "owners": []}}))
+        .unwrap();
+        live.keep(&lookup, Err("refused".to_owned()));
+        assert_eq!(live.last_success("live", &numbers), Some(at(5, 0)));
+        live.keep(&lookup, Ok(Catalogue::default()));
+        assert!(live.last_success("live", &numbers) > Some(at(5, 0)));
+    }
 }

@@ -22,8 +22,8 @@ use crate::images::objects::write::Write;
 /// Writes that are under way at a time.
 const PARALLEL_WRITES: usize = 16;
 
-/// What the files said when they were read last.
-pub(super) type SourcesRead = Arc<Result<Catalogue, String>>;
+/// What the files said when they were read last, and when they were checked.
+pub(super) type SourcesRead = (Arc<Result<Catalogue, String>>, Timestamp);
 
 /// How a round ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +51,11 @@ pub(super) async fn round(
     client: &Client,
     stores: &Stores,
     events: &EventRecorder,
-    (read, live): (&SourcesRead, &Live),
+    ((read, checked), live): (SourcesRead, &Live),
 ) -> (RoundOutcome, Option<Found>) {
-    let (files, live) = (Arc::clone(read), live.clone());
+    let live = live.clone();
     let images = decide(stores, move |objects, now| {
-        objects.images_to_write_with(Sources::from(&*files), &live.answers(&objects.lookups), now)
+        objects.images_to_write_with((Sources::from(&*read), checked), &live.answers(&objects.lookups), now)
     });
     let images = write_all(images.await, client, stores, events).await;
     if images == RoundOutcome::Written {

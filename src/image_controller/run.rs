@@ -15,7 +15,7 @@ use tracing::{debug, info, warn};
 use super::arguments::ImageArguments;
 use super::live::Live;
 use super::metrics::ImageMetrics;
-use super::round::{Found, RoundOutcome, SourcesRead, round};
+use super::round::{Found, RoundOutcome, round};
 use super::sources::{Versions, read_all, versions};
 use super::stores::Stores;
 use crate::cluster::connection::Access;
@@ -50,7 +50,7 @@ pub(crate) async fn run(
     let interval = Duration::from_secs(arguments.image_interval_seconds.into());
     tokio::join!(
         stores.follow(client, &changed),
-        live.ask(arguments.ec2_endpoint(), interval, || stores.fresh_lookups(), &changed),
+        live.ask(arguments.ec2_endpoint(), interval, || stores.known_lookups(), &changed),
         work(arguments, (client, metrics), (&stores, &live), &changed)
     )
     .2
@@ -76,9 +76,9 @@ async fn work(
             sleep(STALE).await;
             continue;
         }
-        let (outcome, found) = round(client, stores, &events, (&read.content, live)).await;
+        let (outcome, found) = round(client, stores, &events, ((Arc::clone(&read.content), read.checked), live)).await;
         if let Some(Found { numbers, problems }) = found {
-            metrics.set(&numbers, |lookup| live.checked(lookup).unwrap_or(read.checked));
+            metrics.set(&numbers, |lookup| live.last_success(lookup, &numbers).unwrap_or(read.checked));
             report(&problems, &mut reported);
         }
         failures = if outcome == RoundOutcome::Failed { failures + 1 } else { 0 };
@@ -115,7 +115,7 @@ fn report(problems: &[String], reported: &mut Vec<String>) {
 struct Listed {
     /// The files that were read; nothing where something was wrong with them.
     versions: Option<Versions>,
-    content: SourcesRead,
+    content: Arc<Result<Catalogue, String>>,
     /// When they were checked last.
     checked: Timestamp,
 }

@@ -62,7 +62,7 @@ impl Stores {
     }
 
     /// The lookups, if all of them are known.
-    pub(super) fn fresh_lookups(&self) -> Option<Vec<Arc<ImageLookup>>> {
+    pub(super) fn known_lookups(&self) -> Option<Vec<Arc<ImageLookup>>> {
         self.lookups.is_fresh().then(|| decoded(&self.lookups))
     }
 
@@ -78,12 +78,15 @@ impl Stores {
         }
     }
 
-    /// What this process has written is known before a watch shows it.
-    pub(super) fn own_image(&self, written: &MachineImage) {
+    /// Waits for the answer to the write of an image. What was written is known before a watch shows it.
+    pub(super) async fn own_image(&self, answer: impl Future<Output = kube::Result<MachineImage>>) -> kube::Result<()> {
+        let asked = self.images.read();
+        let written = answer.await?;
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(identity) = Identity::of(written) {
-            self.images.own_write(identity, ImageObject::new(written, &mut shared));
+        if let Some(identity) = Identity::of(&written) {
+            asked.of_write(identity, ImageObject::new(&written, &mut shared));
         }
+        Ok(())
     }
 }
 

@@ -47,39 +47,40 @@ pub(super) async fn write(
         Write::CreateImage(image) => {
             let image = image.object()?;
             info!(image = image.name_any(), "a new image");
-            stores.own_image(&Api::all(client.clone()).create(&parameters, &image).await?);
+            stores.own_image(Api::all(client.clone()).create(&parameters, &image)).await?;
         }
         Write::ReplaceImage(image) => {
             let image = image.object()?;
-            stores.own_image(&Api::all(client.clone()).replace(&image.name_any(), &parameters, &image).await?);
+            stores.own_image(Api::all(client.clone()).replace(&image.name_any(), &parameters, &image)).await?;
         }
         Write::DeleteImage(image) => delete(&image.object()?, client, stores).await?,
         Write::LookupStatus(lookup, event) => {
             publish(events, &lookup, event).await;
-            keep(
-                &stores.lookups,
-                Api::all(client.clone()).replace_status(&lookup.name_any(), &parameters, &lookup).await?,
-            );
+            let api = Api::all(client.clone());
+            keep(&stores.lookups, api.replace_status(&lookup.name_any(), &parameters, &lookup)).await?;
         }
         Write::CreateSelection(selection) => {
-            keep(&stores.selections, selections(&selection, client).create(&parameters, &selection).await?);
+            let api = selections(&selection, client);
+            keep(&stores.selections, api.create(&parameters, &selection)).await?;
         }
         Write::ReplaceSelection(selection) => {
             let api = selections(&selection, client);
-            keep(&stores.selections, api.replace(&selection.name_any(), &parameters, &selection).await?);
+            keep(&stores.selections, api.replace(&selection.name_any(), &parameters, &selection)).await?;
         }
         Write::SelectionStatus(selection, event) => {
             publish(events, &selection, event).await;
             let api = selections(&selection, client);
-            keep(&stores.selections, api.replace_status(&selection.name_any(), &parameters, &selection).await?);
+            keep(&stores.selections, api.replace_status(&selection.name_any(), &parameters, &selection)).await?;
         }
         Write::TemplateLabels(template, labels) => {
             let version = template.resource_version();
             let patch = json!({"metadata": {"resourceVersion": version, "labels": labels}});
             let api: Api<AwsMachineTemplate> =
                 Api::namespaced(client.clone(), &template.namespace().unwrap_or_default());
-            let written = api.patch(&template.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
-            stores.templates.iter().for_each(|templates| keep(templates, written.clone()));
+            let (name, parameters, patch) = (template.name_any(), PatchParams::default(), Patch::Merge(patch));
+            if let Some(templates) = &stores.templates {
+                keep(templates, api.patch(&name, &parameters, &patch)).await?;
+            }
         }
     }
     Ok(())
@@ -109,8 +110,15 @@ async fn delete(image: &MachineImage, client: &Client, stores: &Stores) -> Resul
     Ok(())
 }
 
-fn keep<K: Resource<DynamicType = ()> + Clone + Debug>(store: &Kind<K>, written: K) {
+/// Waits for the answer to a write, and keeps what was written.
+async fn keep<K>(store: &Kind<K>, answer: impl Future<Output = kube::Result<K>>) -> kube::Result<()>
+where
+    K: Resource<DynamicType = ()>,
+{
+    let asked = store.read();
+    let written = answer.await?;
     if let Some(identity) = Identity::of(&written) {
-        store.own_write(identity, Guarded::decoded(Arc::new(written)));
+        asked.of_write(identity, Guarded::decoded(Arc::new(written)));
     }
+    Ok(())
 }

@@ -125,6 +125,12 @@ pub(super) fn merge(known: &mut ImageRecord, other: &ImageRecord) {
             text.clone_from(more);
         }
     }
+    // Each listing knows the regions that it was asked for.
+    match (&mut known.replicated_to, &other.replicated_to) {
+        (Some(regions), Some(more)) if !more.is_subset(regions) => Arc::make_mut(regions).extend(more.iter().cloned()),
+        (Some(_), _) => {}
+        (regions @ None, more) => regions.clone_from(more),
+    }
     known.created = known.created.or(other.created);
     known.deprecated = [known.deprecated, other.deprecated].into_iter().flatten().min();
     known.encrypted |= other.encrypted;

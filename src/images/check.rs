@@ -120,6 +120,7 @@ pub struct ImageCheck {
 }
 
 /// Where an image stands in a profile, and what the profile claims of it.
+#[derive(Clone, Copy)]
 struct Listed<'a> {
     image: &'a str,
     version: &'a str,
@@ -248,6 +249,20 @@ impl Checker<'_> {
         }
         if !self.policy.owners.is_empty() && !self.policy.owners.contains(&record.owner) {
             self.find(ImageRule::Owner, listed, id, format!("its owner {:?} is not allowed", record.owner));
+        }
+        if listed.region.is_none() {
+            let lacks = |region: &&str| !record.is_in(region);
+            let regions: Vec<&str> =
+                self.profile.spec.regions.iter().map(|region| region.name.as_str()).filter(lacks).collect();
+            for region in regions {
+                let there = Listed { region: Some(region), ..*listed };
+                self.find(
+                    ImageRule::Region,
+                    &there,
+                    id,
+                    "no source says that it is replicated to this region".to_owned(),
+                );
+            }
         }
         // Without definitions only the architecture is claimed.
         let architecture = [crate::capabilities::architecture_definition()];

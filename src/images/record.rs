@@ -1,6 +1,6 @@
 //! An image at a cloud, with what is known about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -39,8 +39,10 @@ pub struct ImageRecord {
     pub provider: &'static str,
     /// Which of the provider's clouds: `public`, `china`.
     pub realm: String,
-    /// The region; `None` means every one.
+    /// The region; `None` means every one, by the same name.
     pub region: Option<String>,
+    /// Where it is to be had by its one name, as far as a source says; `None` means everywhere.
+    pub replicated_to: Option<Arc<BTreeSet<String>>>,
     /// How machines name it.
     pub reference: ImageReference,
     /// Its name, escaped and bounded.
@@ -97,6 +99,7 @@ impl ImageRecord {
             provider,
             realm: PUBLIC.to_owned(),
             region: None,
+            replicated_to: None,
             reference,
             name: text(name),
             owner: String::new(),
@@ -124,6 +127,21 @@ impl ImageRecord {
     #[must_use]
     pub fn is_deprecated(&self, now: Timestamp) -> bool {
         self.deprecated.is_some_and(|deprecated| deprecated <= now)
+    }
+
+    /// Limits an image with one name everywhere to these regions, if there are any.
+    #[must_use]
+    pub fn with_regions(mut self, regions: impl IntoIterator<Item = String>) -> Self {
+        let regions: BTreeSet<String> = regions.into_iter().filter(|region| !region.is_empty()).collect();
+        self.replicated_to = (!regions.is_empty()).then(|| Arc::new(regions));
+        self
+    }
+
+    /// Whether machines of a region can start from it.
+    #[must_use]
+    pub fn is_in(&self, region: &str) -> bool {
+        self.region.as_deref().is_none_or(|own| own == region)
+            && self.replicated_to.as_ref().is_none_or(|regions| regions.contains(region))
     }
 
     /// Where it is.

@@ -74,8 +74,11 @@ const FORMS: [Form; 8] = [
     Form {
         provider: "alicloud",
         member: "id",
-        form: "m-… of letters and digits",
-        is_one: |value| value.strip_prefix("m-").is_some_and(|rest| !rest.is_empty() && is_alphanumeric(rest)),
+        form: "m-… of letters and digits, or the name of a public image, ….vhd",
+        is_one: |value| {
+            let own = value.strip_prefix("m-").is_some_and(|rest| !rest.is_empty() && is_alphanumeric(rest));
+            own || value.strip_suffix(".vhd").is_some_and(|name| !name.is_empty() && is_plain(name))
+        },
     },
 ];
 
@@ -156,6 +159,7 @@ mod tests {
             ("gcp", "image", "projects/p/global/images/i", "projects/p/i"),
             ("openstack", "id", "6f0c4e0e-9b1a-4c44-8a3c-000000000001", "6f0c4e0e"),
             ("alicloud", "id", "m-gw8example1", "gw8example1"),
+            ("alicloud", "id", "os_3_x64_20G_alibase_20261118.vhd", "os 3.vhd"),
         ] {
             assert!(ImageReference::new(provider, member, good).is_ok(), "{good}");
             assert!(ImageReference::new(provider, member, bad).is_err(), "{bad}");

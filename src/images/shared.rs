@@ -1,6 +1,6 @@
 //! What many images have in common, each once in memory: thousands of images have a few flavors.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ pub struct Shared {
     facts: Values<Capabilities>,
     tags: Values<BTreeMap<String, String>>,
     releases: Values<Release>,
+    regions: Values<BTreeSet<String>>,
 }
 
 impl Shared {
@@ -24,6 +25,7 @@ impl Shared {
         self.facts.share(&mut image.facts);
         self.tags.share(&mut image.tags);
         image.release.iter_mut().for_each(|release| self.releases.share(release));
+        image.replicated_to.iter_mut().for_each(|regions| self.regions.share(regions));
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::cause::Cause;
 use super::difference::{Change, ChangedObject, apply, difference};
 use crate::api::gardener::{CloudProfile, ProfileObject, ProfileSpec};
-use crate::api::gotext::json::{DecodeError, decode_large, decode_lenient, to_go_json};
+use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::provider::Providers;
 use crate::worker::class_images::ImagePolicy;
@@ -41,7 +41,7 @@ impl SharedCloudProfile {
     /// When a member has the wrong type.
     pub(super) fn complete(&self) -> Result<&ProfileSpec, DecodeError> {
         let complete = self.complete.get_or_init(|| {
-            let mut profile: ProfileObject = decode_large(&to_go_json(&self.document))?;
+            let mut profile: ProfileObject = decode_lenient(&to_go_json(&self.document))?;
             apply_defaults(&mut profile.spec);
             Ok(profile.spec)
         });

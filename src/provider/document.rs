@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 
-use crate::api::gotext::json::{DecodeError, decode_large, decode_lenient, refuse_duplicates};
+use crate::api::gotext::json::{DecodeError, decode_lenient, refuse_duplicates};
 
 /// A document of a provider.
 pub trait Document: DeserializeOwned + Default {
@@ -16,8 +16,6 @@ pub trait Document: DeserializeOwned + Default {
     const API_VERSION: &'static str;
     /// Whether unknown and duplicate members are errors.
     const STRICT: bool;
-    /// Whether it may have a megabyte.
-    const LARGE: bool = false;
 }
 
 /// Declares types of documents: members are in camel case, and one that is absent or null has its default. `strict` ones
@@ -43,12 +41,11 @@ pub(in crate::provider) use documents;
 
 /// Says that types are documents, each of the kind that it is called after.
 macro_rules! kinds {
-    ($($name:ident of $version:path: strict $strict:literal, large $large:literal;)*) => {$(
+    ($($name:ident of $version:path: strict $strict:literal;)*) => {$(
         impl $crate::provider::document::Document for $name {
             const KIND: &'static str = stringify!($name);
             const API_VERSION: &'static str = $version;
             const STRICT: bool = $strict;
-            const LARGE: bool = $large;
         }
     )*};
 }
@@ -104,7 +101,7 @@ pub fn decode_document<T: Document>(raw: &RawValue) -> Result<T, DocumentError> 
     if T::STRICT {
         refuse_duplicates(text)?;
     }
-    Ok(if T::LARGE { decode_large(text)? } else { decode_lenient(text)? })
+    Ok(decode_lenient(text)?)
 }
 
 fn has_no_member_but_kind(text: &str) -> Result<bool, DecodeError> {

@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn nodes_are_compared_with_the_machines_that_are_wanted() {
-        let said = |nodes, desired, live| mismatch(nodes, wanted(desired), live).map(|(message, _)| message);
-        assert_eq!(said(nodes(3, 3), 3, live(3, 0)), None);
-        assert_eq!(said(nodes(0, 0), 0, live(0, 0)), None);
+        let message = |nodes, desired, live| mismatch(nodes, wanted(desired), live).map(|(message, _)| message);
+        assert_eq!(message(nodes(3, 3), 3, live(3, 0)), None);
+        assert_eq!(message(nodes(0, 0), 0, live(0, 0)), None);
         for (nodes, live, begins, numbers) in [
             (nodes(2, 2), live(2, 0), NOT_MADE, "(2/3)"),
             (nodes(2, 2), live(3, 0), NOT_READY, "(2/3)"),
@@ -153,7 +153,7 @@ mod tests {
             (nodes(4, 4), live(3, 0), TOO_MANY, "(4/3)"),
             (nodes(4, 3), live(3, 1), DRAINING, "(1 beyond 3)"),
         ] {
-            let message = said(nodes, 3, live).unwrap();
+            let message = message(nodes, 3, live).unwrap();
             assert!(message.starts_with(begins) && message.contains(numbers) && is_about_nodes(&message), "{message}");
         }
     }
@@ -172,19 +172,19 @@ mod tests {
             let since = Timestamp::UNIX_EPOCH - jiff::SignedDuration::from_mins(minutes);
             [json!({"type": "EveryNodeReady", "status": status, "lastTransitionTime": since.to_string()})]
         };
-        let judged = |present: &[Value], number: usize| {
+        let result = |present: &[Value], number: usize| {
             let mismatch = nodes_mismatch(nodes(number, number), wanted(3), live(3, 0), present, Timestamp::UNIX_EPOCH);
             let condition = mismatch.unwrap();
             (condition.status, condition.reason)
         };
         let (progressing, failed) = ((ConditionStatus::Progressing, PROGRESSING), (ConditionStatus::False, UNHEALTHY));
-        assert_eq!(judged(&[], 2), progressing);
-        assert_eq!(judged(&recorded("True", 600), 2), progressing);
-        assert_eq!(judged(&recorded("Progressing", 2), 2), progressing);
-        assert_eq!(judged(&recorded("Progressing", 6), 2), failed);
-        assert_eq!(judged(&recorded("Progressing", 6), 4), progressing, "draining takes longer");
-        assert_eq!(judged(&recorded("Progressing", 16), 4), failed);
-        assert_eq!(judged(&recorded("False", 1), 2), failed, "once failed, it stays");
-        assert_eq!(judged(&recorded("Unknown", 1), 2), progressing);
+        assert_eq!(result(&[], 2), progressing);
+        assert_eq!(result(&recorded("True", 600), 2), progressing);
+        assert_eq!(result(&recorded("Progressing", 2), 2), progressing);
+        assert_eq!(result(&recorded("Progressing", 6), 2), failed);
+        assert_eq!(result(&recorded("Progressing", 6), 4), progressing, "draining takes longer");
+        assert_eq!(result(&recorded("Progressing", 16), 4), failed);
+        assert_eq!(result(&recorded("False", 1), 2), failed, "once failed, it stays");
+        assert_eq!(result(&recorded("Unknown", 1), 2), progressing);
     }
 }

@@ -234,17 +234,17 @@ mod tests {
         let deployments = [("a-z1".to_owned(), LiveDeployment::read_without_codes(document).unwrap())].into();
         let machines = LiveMachines { staying: 2, deleting: 0 };
         let counted = |ready| KnownNodes::Counted(Ok(NodeCount { registered: ready, ready }), machines);
-        let judged = |status: &str, nodes, is_hibernated| {
+        let next_status = |status: &str, nodes, is_hibernated| {
             let (worker, now) = (worker(&recorded(status, "Not enough ready")), Timestamp::UNIX_EPOCH);
             written(judge_steady(&worker, Ok(&deployments), None, nodes, is_hibernated, HealthCheck::Ours, now))
         };
-        assert_eq!(judged("True", counted(1), false), Some("Progressing".into()));
-        assert_eq!(judged("False", counted(1), false), Some("False".into()), "it has failed, and still does");
-        assert_eq!(judged("False", counted(2), false), Some("True".into()));
-        assert_eq!(judged("False", KnownNodes::Awaited, false), None, "nobody knows yet");
-        assert_eq!(judged("False", KnownNodes::NotCounted, false), Some("True".into()));
-        assert_eq!(judged("True", KnownNodes::Counted(Err("silence"), machines), false), Some("Unknown".into()));
-        assert_eq!(judged("False", counted(1), true), Some("True".into()), "a hibernated shoot has no nodes");
+        assert_eq!(next_status("True", counted(1), false), Some("Progressing".into()));
+        assert_eq!(next_status("False", counted(1), false), Some("False".into()), "it has failed, and still does");
+        assert_eq!(next_status("False", counted(2), false), Some("True".into()));
+        assert_eq!(next_status("False", KnownNodes::Awaited, false), None, "nobody knows yet");
+        assert_eq!(next_status("False", KnownNodes::NotCounted, false), Some("True".into()));
+        assert_eq!(next_status("True", KnownNodes::Counted(Err("silence"), machines), false), Some("Unknown".into()));
+        assert_eq!(next_status("False", counted(1), true), Some("True".into()), "a hibernated shoot has no nodes");
     }
 
     #[test]

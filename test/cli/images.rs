@@ -277,6 +277,20 @@ fn question_only_images_of_versions_that_a_profile_lists_are_resolved_on_request
 }
 
 #[test]
+fn templates_for_machines_with_and_without_secure_boot_have_different_names() {
+    let folder = folder();
+    let image = |id: &str, secure_boot: &str| {
+        json!({"provider": "aws", "region": "eu-1", "reference": {"ami": id}, "image": "os",
+        "version": "1.0.0", "facts": {"architecture": ["amd64"], "secureBoot": [secure_boot]}})
+    };
+    let list = json!({"kind": "ImageList", "images": [image("ami-00000001", "true"), image("ami-00000002", "false")]});
+    std::fs::write(folder.path().join("list.json"), list.to_string()).unwrap();
+    let printed = images(&folder, &["resolve", "--source", "list.json", "-o", "capa"], "");
+    let names: Vec<&str> = printed.stdout.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
+    assert_eq!(names, ["os-amd64-1.0.0-eu-1", "os-amd64-secure-boot-1.0.0-eu-1"], "{printed:?}");
+}
+
+#[test]
 fn check_names_the_lines_of_errors_for_code_scanning() {
     let folder = folder();
     let check = |more: &[&str]| {

@@ -1,4 +1,5 @@
-//! Lookups that ask EC2 themselves: a stand-in that checks signatures and answers in pages.
+//! Lookups that ask EC2 themselves: a stand-in that checks signatures and answers in pages, and moto, which decides itself what
+//! owners and names mean.
 
 use anyhow::{Result, ensure};
 use gardener_extension_worker::api::image_objects::ImageLookup;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use test_support::cluster::{CONTROLLER, Process, eventually};
 use test_support::ec2::{ACCESS_KEY, Ec2, error};
 use test_support::image_objects::{OURS, SOON, Stage, V1, ami};
+use test_support::moto::{self, Moto};
 
 /// The members of an image in EC2's XML.
 fn item(id: u32, name: &str) -> String {
@@ -61,6 +63,47 @@ async fn a_lookup_that_asks_ec2_finds_images_and_its_failures_disturb_no_other()
     let wrong = Patch::Merge(json!({"spec": {"ec2": {"regions": ["evil.example.com/"]}}}));
     Api::<ImageLookup>::all(stage.client.clone()).patch("live", &PatchParams::default(), &wrong).await?;
     status(&stage, "live", 0, "is no region").await
+}
+
+#[tokio::test]
+async fn a_lookup_that_asks_moto_finds_the_owners_images_and_keeps_them_when_it_is_gone() -> Result<()> {
+    let images = json!([
+        moto::ami(1, "capa-ami-flatcar-stable-v1.34.2-1", &json!({"owner_id": OURS})),
+        moto::ami(
+            2,
+            "capa-ami-flatcar-stable-1.34.2-2",
+            &json!({"owner_id": OURS, "creation_date": "2026-11-18T09:00:00.000Z"})
+        ),
+        moto::ami(3, "capa-ami-flatcar-stable-v1.34.2-9", &json!({"owner_id": "333333333333"})),
+        moto::ami(4, "capa-ami-flatcar-stable-v1.36.0-1", &json!({"owner_id": OURS})),
+        moto::ami(5, "something-else-v1.34.2-1", &json!({"owner_id": OURS})),
+        moto::ami(6, "capa-ami-flatcar-stable-v1.35.1-1", &json!({"owner_id": OURS, "state": "pending"})),
+        moto::ami(7, "capa-ami-flatcar-stable-v1.35.0-1", &json!({"owner_id": OURS, "architecture": "arm64"})),
+    ]);
+    let Some(moto) = Moto::start(&images).await? else { return Ok(()) };
+    let stage = Stage::new().await?;
+    let mut lookup = live_lookup();
+    lookup["spec"]["ec2"]["regions"] = json!(["eu-central-1"]);
+    stage.make::<ImageLookup>(lookup).await?;
+    let start = |name: &str| {
+        let program = stage.program(name, CONTROLLER)?.env("AWS_ACCESS_KEY_ID", "a").env("AWS_SECRET_ACCESS_KEY", "b");
+        let program = program.env("AWS_EC2_METADATA_DISABLED", "true").env("AWS_ENDPOINT_URL_EC2", moto.url());
+        Process::start(program, stage.control_plane.folder())
+    };
+    let controller = start("controller")?;
+    stage.images_become(&["ami-00000001", "ami-00000002*"]).await?;
+    status(&stage, "live", 2, "").await?;
+    stage.is_quiet(&controller).await?;
+    controller.stop(SOON).await?;
+    // After a restart the status says nothing new until EC2 has answered, and then what it said before.
+    let before = Api::<ImageLookup>::all(stage.client.clone()).get("live").await?;
+    let controller = start("another")?;
+    stage.is_quiet(&controller).await?;
+    ensure!(Api::<ImageLookup>::all(stage.client.clone()).get("live").await? == before, "{before:?}");
+    drop(moto);
+    status(&stage, "live", 0, "EC2 in eu-central-1: ").await?;
+    stage.images_become(&["ami-00000001", "ami-00000002*"]).await?;
+    controller.ensure_running()
 }
 
 /// Waits until the status of a lookup says so.

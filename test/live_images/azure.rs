@@ -61,6 +61,7 @@ fn the_images_of_community_galleries_become_a_file_that_other_commands_read() {
     let person = person(&arm);
     let fetched = fetch(&person, &["--location", "westeurope,northeurope", "--community-gallery", "os-0123"]);
     assert_eq!((fetched.code, fetched.stderr.as_str()), (0, "azure.yaml: 3 images written.\n"), "{fetched:?}");
+    assert_eq!(["northeurope", "westeurope"].map(|region| person.read("azure.yaml").matches(region).count()), [3, 3]);
     let of = |image: &str, version: &str| format!("/CommunityGalleries/os-0123/Images/{image}/Versions/{version}");
     assert_eq!(
         person.resolved(&["--source", "azure.yaml", "--lookups", "lookups.yaml"]),

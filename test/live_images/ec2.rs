@@ -1,8 +1,8 @@
 //! EC2, as `images fetch ec2` asks it.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use test_support::ec2::{ACCESS_KEY, Ec2, error};
-use test_support::moto::Moto;
+use test_support::moto::{Moto, ami};
 
 use crate::person::{Outcome, Person};
 
@@ -185,23 +185,13 @@ fn nothing_found_and_nothing_asked_are_told_apart() {
 
 #[tokio::test]
 async fn moto_gives_the_owners_images_of_both_spellings() {
-    let ami = |id: &str, name: &str, members: Value| {
-        let mut ami = json!({
-            "ami_id": format!("ami-{id:0>8}"), "name": name, "description": "d", "owner_id": "222222222222", "public": true,
-            "virtualization_type": "hvm", "architecture": "x86_64", "state": "available", "platform": null, "image_type": "machine",
-            "hypervisor": "xen", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "sriov": "simple",
-            "creation_date": "2026-09-22T09:00:00.000Z",
-        });
-        ami.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        ami
-    };
     let images = json!([
-        ami("1", "capa-ami-ubuntu-24.04-v1.35.1-1", json!({})),
-        ami("2", "capa-ami-ubuntu-24.04-1.35.1-2", json!({"creation_date": "2026-11-18T09:00:00.000Z"})),
-        ami("3", "capa-ami-ubuntu-24.04-v1.34.9-1", json!({})),
-        ami("4", "capa-ami-ubuntu-24.04-v1.35.1-9", json!({"owner_id": "333333333333"})),
-        ami("5", "something-else-v1.35.1-1", json!({})),
-        ami("6", "capa-ami-ubuntu-24.04-v1.35.2-1", json!({"state": "pending"})),
+        ami(1, "capa-ami-ubuntu-24.04-v1.35.1-1", &json!({})),
+        ami(2, "capa-ami-ubuntu-24.04-1.35.1-2", &json!({"creation_date": "2026-11-18T09:00:00.000Z"})),
+        ami(3, "capa-ami-ubuntu-24.04-v1.34.9-1", &json!({})),
+        ami(4, "capa-ami-ubuntu-24.04-v1.35.1-9", &json!({"owner_id": "333333333333"})),
+        ami(5, "something-else-v1.35.1-1", &json!({})),
+        ami(6, "capa-ami-ubuntu-24.04-v1.35.2-1", &json!({"state": "pending"})),
     ]);
     let Some(moto) = Moto::start(&images).await.unwrap() else { return };
     let person = person(moto.url());

@@ -101,6 +101,91 @@ fn az_sig_image_version_list_with_its_definitions() {
     );
 }
 
+/// The regions of the only image of listings.
+fn regions(listings: &[&Value]) -> Vec<String> {
+    let listings = listings.iter().map(|listing| read(listing, None).unwrap());
+    let catalogue = Catalogue::new(listings.collect()).unwrap();
+    let [image] = catalogue.images() else { panic!("{:?}", catalogue.images()) };
+    image.replicated_to.iter().flat_map(|regions| regions.iter().cloned()).collect()
+}
+
+#[test]
+fn azure_images_are_where_they_are_replicated_to() {
+    let own = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/images/providers/Microsoft.Compute/galleries/ours/images/os/versions/1.0.0";
+    let version =
+        |profile: Value| json!([{"id": own, "name": "1.0.0", "location": "northeurope", "publishingProfile": profile}]);
+    let target = |name: &str| json!({"name": name, "regionalReplicaCount": 1, "storageAccountType": "Standard_LRS", "encryption": null});
+    let replicated = version(json!({"targetRegions": [target("West US 3"), target("westeurope")]}));
+    assert_eq!(regions(&[&replicated]), ["westeurope", "westus3"]);
+    // Where the gallery itself is says nothing of its images.
+    assert!(regions(&[&version(json!({"targetRegions": null}))]).is_empty());
+    let asked = |region: Value| json!([{"name": "1.0.0", "location": region, "uniqueId": "/CommunityGalleries/os-0123/Images/os/Versions/1.0.0"}]);
+    assert_eq!(regions(&[&asked(json!("westeurope")), &asked(json!("northeurope"))]), ["northeurope", "westeurope"]);
+    assert!(regions(&[&asked(Value::Null)]).is_empty());
+}
+
+#[test]
+fn members_that_a_tool_prints_as_null_are_unknown() {
+    let region = Some("eu-1");
+    let gallery = json!([{"id": null, "uniqueId": "/SharedGalleries/g/Images/i/Versions/1.0.0", "provisioningState": null,
+        "publishedDate": null, "endOfLifeDate": null, "publishingProfile": null, "architecture": null, "tags": null}]);
+    let google = json!([{"name": "os-1", "selfLink": "https://www.googleapis.com/compute/v1/projects/p/global/images/os-1", "status": "READY",
+        "architecture": null, "deprecated": null, "guestOsFeatures": null, "labels": null, "creationTimestamp": null}]);
+    let openstack = json!([{"ID": "3b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f", "Name": null, "Disk Format": null, "Container Format": null,
+        "Size": null, "Checksum": null, "Status": "active", "Visibility": "private", "Protected": false, "Project": null,
+        "Hash Algorithm": null, "Hash Value": null, "Tags": []}]);
+    let alibaba = json!({"RegionId": "cn-hangzhou", "Images": {"Image": [{"ImageId": "m-1", "ImageName": null, "ImageOwnerId": null,
+        "ImageOwnerAlias": "self", "Status": "Available", "BootMode": null, "CreationTime": null, "Tags": null}]}});
+    let amazon = json!({"Images": [{"ImageId": "ami-00000001", "Name": null, "OwnerId": null, "State": "available", "BootMode": null,
+        "DeprecationTime": null, "Tags": null, "BlockDeviceMappings": [{"Ebs": null}, {"Ebs": {"Encrypted": null}}]}]});
+    for (listing, line) in [
+        (gallery, "/SharedGalleries/g/Images/i/Versions/1.0.0 | every region | g |  |  | "),
+        (google, "projects/p/global/images/os-1 | every region | p |  | bootMode=legacy-bios network=virtio | "),
+        (openstack, "3b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f | eu-1 |  |  |  | "),
+        (alibaba, "m-1 | eu-1 | self |  |  | "),
+        (amazon, "ami-00000001 | eu-1 |  |  |  | "),
+    ] {
+        assert_eq!(lines(vec![read(&listing, region).unwrap()]), [line]);
+    }
+    let error = read(&json!([{"ID": null, "Status": "active"}]), region).unwrap_err().to_string();
+    assert!(error.starts_with("[0]") && error.contains("id"), "{error}");
+}
+
+#[test]
+fn public_images_of_alibaba_cloud_have_names_as_ids() {
+    let image = |id: &str| {
+        json!({"ImageId": id, "ImageName": id, "ImageOwnerAlias": "system", "Status": "Available", "Architecture": "x86_64",
+        "IsSelfShared": "", "Usage": "instance", "ImageVersion": "", "CreationTime": "2026-09-07T07:22:40Z", "Tags": {"Tag": []}})
+    };
+    let listing = json!({"TotalCount": 1, "PageSize": 10, "RegionId": "cn-beijing", "Images": {"Image": [image("os_3_x64_20G_alibase_20260907.vhd")]}});
+    assert_eq!(
+        lines(vec![read(&listing, None).unwrap()]),
+        ["os_3_x64_20G_alibase_20260907.vhd | cn-beijing | system | 2026-09-07 | architecture=amd64 | "]
+    );
+}
+
+#[test]
+fn google_images_without_an_architecture_and_with_an_announced_end() {
+    let image = |name: &str, architecture: &str, deprecated: Value| {
+        json!({"name": name, "selfLink": format!("https://www.googleapis.com/compute/v1/projects/p/global/images/{name}"), "status": "READY",
+            "architecture": architecture, "deprecated": deprecated, "creationTimestamp": "2026-07-11T16:20:27.045-07:00"})
+    };
+    let listing = json!([
+        image("a", "ARCHITECTURE_UNSPECIFIED", json!({"state": "ACTIVE"})),
+        image("b", "X86_64", json!({"state": "ACTIVE", "deprecated": "2027-01-01T00:00:00Z"})),
+    ]);
+    let place = "projects/p/global/images";
+    assert_eq!(
+        lines(vec![read(&listing, None).unwrap()]),
+        [
+            format!("{place}/a | every region | p | 2026-07-11 | bootMode=legacy-bios network=virtio | "),
+            format!(
+                "{place}/b | every region | p | 2026-07-11 | architecture=amd64 bootMode=legacy-bios network=virtio | deprecated 2027-01-01"
+            ),
+        ]
+    );
+}
+
 #[test]
 fn openstack_image_list() {
     let listed = json!([

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gardener_extension_worker::api::capa::AwsMachineTemplate;
 use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
 use gardener_extension_worker::images::objects::Objects;
-use gardener_extension_worker::images::objects::discovery::Sources;
+use gardener_extension_worker::images::objects::discovery::{Answers, Sources};
 use gardener_extension_worker::images::objects::image::ImageObject;
 use gardener_extension_worker::images::objects::write::{ImageEvent, Write};
 use gardener_extension_worker::images::shared::Shared;
@@ -241,6 +241,45 @@ fn images_are_counted_by_state() {
     let counts = numbers.images.map(|(state, count)| format!("{} {count}", state.as_str()));
     assert_eq!(counts, ["available 1", "deprecated 1", "unavailable 1", "gone 1", "invalid 1"]);
     assert_eq!((numbers.upgrades, numbers.lookups), (1, vec![("capi".to_owned(), None)]));
+}
+
+#[test]
+fn the_status_of_a_live_lookup_says_when_its_cloud_answered() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.0.lookups[0].spec.ec2 = Some(serde_json::from_value(json!({"regions": ["eu-central-1"]})).unwrap());
+    let files = || (Sources::Unknown("no source is named"), at("2026-11-22"));
+    let decided = |cluster: &Cluster, answers: &Answers| {
+        cluster.0.objects().images_to_write_with(files(), answers, at("2026-11-22"))
+    };
+    // After a start nothing is known until the cloud has answered, whatever the files say.
+    assert!(decided(&cluster, &Answers::default()).is_empty());
+    let answer = Ok(catalogue(&[ami("1", V1, "2026-09-22")]));
+    let answers = Answers::from([("capi".to_owned(), (Arc::new(answer), at("2026-11-20")))]);
+    decided(&cluster, &answers).into_iter().for_each(|write| cluster.write(write));
+    assert_eq!(cluster.lookup().status.last_run.as_deref(), Some("2026-11-20T00:00:00Z"));
+    assert!(decided(&cluster, &answers).is_empty(), "a round is no answer");
+    assert_eq!(cluster.0.objects().numbers(at("2026-11-22")).live["capi"], at("2026-11-20"));
+    cluster.0.lookups[0].spec.ec2 = None;
+    assert!(cluster.0.objects().numbers(at("2026-11-22")).live.is_empty());
+}
+
+#[test]
+fn a_selection_uses_only_images_that_are_replicated_to_its_region() {
+    let mut cluster = Cluster::default();
+    cluster.select(
+        json!({"provider": "azure", "region": "northeurope", "image": "os", "versions": ">=1.0", "owners": ["g"]}),
+    );
+    let image = |name: &str, regions: Value| {
+        let reference = format!("/CommunityGalleries/g/Images/{name}/Versions/1.0.0");
+        json!({"provider": "azure", "region": null, "regions": regions, "image": "os", "version": "1.0.0", "owner": "g",
+            "reference": {"communityGalleryImageID": reference}, "facts": {"architecture": ["amd64"]}})
+    };
+    cluster.make("there", image("there", json!(["westeurope"])));
+    cluster.listed(&[]);
+    assert!(cluster.condition("Resolved").starts_with("False NoImage"), "{}", cluster.condition("Resolved"));
+    cluster.make("here", image("here", json!(["westeurope", "northeurope"])));
+    cluster.listed(&[]);
+    assert_eq!(cluster.used(), ["1.0.0 here"]);
 }
 
 #[test]
@@ -482,6 +521,63 @@ fn a_template_reports_its_missing_label() {
     assert_eq!(problem(&cluster), "AWSMachineTemplate default/nodes: its imageLookupOrg 9 is no owner of the lookup");
     cluster.0.lookups.clear();
     assert_eq!(problem(&cluster), "AWSMachineTemplate default/nodes: there is no such ImageLookup");
+}
+
+#[test]
+fn lookups_with_long_names_keep_their_own_images() {
+    let mut cluster = Cluster::with_lookup();
+    let long = |end: &str| format!("{}{end}", "capi.".repeat(40));
+    let mut other = cluster.0.lookups[0].clone();
+    other.spec.os = vec!["flatcar-stable".to_owned()];
+    (cluster.0.lookups[0].metadata.name, other.metadata.name) = (Some(long("ubuntu")), Some(long("flatcar")));
+    cluster.0.lookups.push(other);
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", "capa-ami-flatcar-stable-v1.34.2-1", "2026-09-22")]);
+    let labels: Vec<&str> = cluster.0.images.iter().map(|image| label(image, "lookup").unwrap()).collect();
+    assert!(labels[0] != labels[1] && labels.iter().all(|label| label.len() <= 63), "{labels:?}");
+    // What an API server takes, and no other lookup can be called.
+    let letters = |label: &&str| label.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    assert!(labels.iter().all(letters) && labels.iter().all(|label| label.contains('_')), "{labels:?}");
+    // A source that can't be read takes nothing away, and nor does another lookup that is gone.
+    assert_eq!(
+        cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early")),
+        1,
+        "only the status is written"
+    );
+    assert_eq!(cluster.images(), ["1*", "2*"]);
+    cluster.0.lookups.pop();
+    cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early"));
+    assert_eq!(cluster.images(), ["1*"]);
+    // A template names it as the images do.
+    let name = label(&cluster.0.images[0], "lookup").unwrap().to_owned();
+    cluster.template(
+        json!({"images.gardener-extension-worker/lookup": name, "topology.kubernetes.io/region": "eu-central-1"}),
+    );
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    assert_eq!(versions(&cluster.0.templates[0]), ["1.34.2 ami-00000001"]);
+}
+
+#[test]
+fn a_template_reports_what_can_be_no_label_and_keeps_the_rest() {
+    let long = format!("{}image", "hand-made.".repeat(7));
+    let mut cluster = Cluster::with_lookup();
+    cluster.template(
+        json!({"images.gardener-extension-worker/lookup": "capi", "topology.kubernetes.io/region": "eu-central-1"}),
+    );
+    let known = json!({"owner": OURS, "facts": {"architecture": ["amd64"]}});
+    cluster.make("ami-00000001", known.clone());
+    for (name, version) in [(long.as_str(), "1.34.3"), ("ami-00000003", "1.34.4+one"), ("ami-00000004", "1.35.0")] {
+        let reference = format!("ami-0000000{}", cluster.0.images.len() + 1);
+        cluster.make(name, with(known.clone(), json!({"version": version, "reference": {"ami": reference}})));
+    }
+    cluster.listed(&[]);
+    assert_eq!(versions(&cluster.0.templates[0]), ["1.34.2 ami-00000001", "1.35.0 ami-00000004"]);
+    assert_eq!(cluster.used().len(), 4, "the selection has all of them");
+    assert_eq!(
+        cluster.0.objects().selections_to_write(at("2026-11-22")).1,
+        [format!(
+            "AWSMachineTemplate default/nodes: no label can say this: version-ami-1.34.3={long}, version-ami-1.34.4+one=ami-00000003"
+        )]
+    );
 }
 
 /// Versions with the images that labels of a template name.

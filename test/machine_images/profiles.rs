@@ -149,6 +149,36 @@ fn a_region_without_an_image_and_an_image_that_is_not_locked_are_found() {
 }
 
 #[test]
+fn a_region_to_which_an_azure_image_is_not_replicated_is_found() {
+    let mut document = document("profiles/azure.yaml");
+    document["spec"]["regions"].as_array_mut().unwrap().push(json!({"name": "northeurope"}));
+    let names = document["spec"]["regions"].as_array().unwrap().iter().map(|region| region["name"].as_str().unwrap());
+    let regions: Vec<&str> = names.collect();
+    let profile = Profile::read(document.clone(), Providers::SHIPPED).unwrap();
+    let found = |replicated: &[&str]| {
+        let mut images = json!({"kind": "ImageList", "images": []});
+        for record in release("2001.2").images().iter().filter(|image| image.provider == "azure") {
+            let reference = json!({record.reference.member: record.reference.value});
+            let image =
+                json!({"provider": "azure", "realm": record.realm, "regions": replicated, "reference": reference});
+            images["images"].as_array_mut().unwrap().push(image);
+        }
+        let catalogue = Catalogue::new(vec![read(&images, None).unwrap()]).unwrap();
+        let check = check(&profile, &catalogue, None, &policy());
+        let found = check.findings.into_iter();
+        let mut found: Vec<String> =
+            found.map(|finding| format!("{} {}: {}", finding.rule.id(), finding.subject, finding.reason)).collect();
+        found.dedup();
+        found
+    };
+    assert!(found(&[]).is_empty() && found(&regions).is_empty());
+    let without = "no source says that it is replicated to this region";
+    let last = regions[regions.len() - 1];
+    let expected = [format!("region gardenlinux 2001.2.0 in {last}: {without}")];
+    assert_eq!(found(&regions[..regions.len() - 1]), expected);
+}
+
+#[test]
 fn a_locked_image_changes_only_on_request() {
     let lock = lock(&release("2001.2"));
     for name in PROFILES {

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gardener_extension_worker::api::gardener::{CloudProfile, Cluster, Shoot, Worker};
-use gardener_extension_worker::api::gotext::json::{decode_large, decode_lenient};
+use gardener_extension_worker::api::gotext::json::decode_lenient;
 use gardener_extension_worker::api::machine::{Machine, MachineDeployment};
 use gardener_extension_worker::worker::machine_state::MachineState;
 use peak_alloc::PeakAlloc;
@@ -80,14 +80,14 @@ fn decoders() -> Vec<Decoder> {
         of(
             "Cluster",
             &[&["spec", "shoot", "spec"], &["spec", "cloudProfile", "spec", "machineTypes"]],
-            |text| drop(black_box(decode_large::<Cluster>(text))),
+            |text| drop(black_box(decode_lenient::<Cluster>(text))),
             100,
         ),
         of("Shoot", &[&["spec", "provider", "workers"]], |text| drop(black_box(decode_lenient::<Shoot>(text))), 100),
         of(
             "CloudProfile",
             &[&["spec", "machineTypes"], &["spec", "machineImages"], &["spec", "providerConfig"]],
-            |text| drop(black_box(decode_large::<CloudProfile>(text))),
+            |text| drop(black_box(decode_lenient::<CloudProfile>(text))),
             100,
         ),
         of(

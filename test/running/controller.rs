@@ -33,7 +33,7 @@ impl Controller {
         change: impl FnOnce(Program) -> Program,
     ) -> Result<Self> {
         let [health, metrics] = free_ports()?;
-        let program = program::controller(name, program::binary(), kubeconfig)
+        let program = program::controller(name, program::measured(), kubeconfig)
             .flag("health-port", health.to_string())
             .flag("metrics-port", metrics.to_string());
         let process = Process::start(change(program), control_plane.folder())?;
@@ -55,10 +55,15 @@ impl Controller {
 
     /// The most memory that it has used so far in MiB, as Linux records it.
     pub(crate) async fn peak_memory(&self) -> Result<f64> {
+        self.memory("VmHWM").await
+    }
+
+    /// A figure of its memory in MiB: `VmHWM` at most, `VmRSS` now, `RssAnon` without pages of files.
+    pub(crate) async fn memory(&self, figure: &str) -> Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id().await?))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
         let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        Ok(kibibytes.context("no VmHWM")? / 1024.0)
+        Ok(kibibytes.with_context(|| format!("no {figure}"))? / 1024.0)
     }
 
     /// Waits until `/readyz` says so with a text.

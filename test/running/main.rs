@@ -10,7 +10,9 @@
 //! takeover     what the Go extension has left: compared by a dry run and by `takeover check`, then taken over
 //! traces       what a collector of OpenTelemetry gets
 //! nodes        with --health-check, nodes are counted at the API servers of shoots
-//! many         a seed with thousands of Workers
+//! landscape    how a seed with thousands of Workers is made
+//! many         what that costs: start, no-op, roll, growth
+//! returns      memory returns when Workers go
 //! departures   a Worker that is gone leaves no metrics
 //! operations   health, readiness, metrics, log level, heartbeat, configuration
 //! ```
@@ -20,9 +22,11 @@
 mod controller;
 mod departures;
 mod election;
+mod landscape;
 mod many;
 mod nodes;
 mod operations;
+mod returns;
 mod slots;
 mod stalls;
 mod takeover;

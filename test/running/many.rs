@@ -1,214 +1,216 @@
-//! A seed with many Workers: what the controller holds in memory once it has listed them.
+//! A seed with thousands of Workers: how soon the controller knows them, what it holds in memory, how soon a status tells what
+//! has changed, and that nothing grows.
 
-use std::cell::Cell;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
-use kube::{Client, ResourceExt};
+use kube::ResourceExt as _;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::controller::Controller;
-use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, eventually};
+use crate::landscape::{Landscape, POOLS, Size, Statuses, is_done, percentile, request, requests, settled};
+use test_support::cluster::{FAKER, Faker};
 use test_support::shoot::Kind;
 
-/// Pools of each Worker.
-const POOLS: [&str; 3] = ["bow", "mast", "stern"];
-/// A controller without a request for so long has done what there is.
-const QUIET: Duration = Duration::from_secs(3);
-/// Until then it has, on a busy machine too.
-const LATEST: Duration = Duration::from_secs(300);
-
-/// How large a seed is.
-#[derive(Clone, Copy)]
-struct Size {
-    workers: usize,
-    /// Of each pool; each has a machine deployment.
-    zones: &'static [&'static str],
-    /// Of each Worker.
-    machines: usize,
-    /// Most MiB from the start on.
-    most_memory: f64,
-}
-
-/// A Worker of which nothing is requested, with its machine deployments and machines, in a namespace of its own.
-async fn create(client: &Client, number: usize, size: Size) -> Result<()> {
-    let namespace = format!("shoot--many--{number}");
-    let document = serde_json::from_value(json!({"metadata": {"name": namespace}}))?;
-    Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &document).await.context("a namespace")?;
-    let api = |kind: Kind| -> Api<DynamicObject> { Api::namespaced_with(client.clone(), &namespace, &kind.resource()) };
-    let deployments: Vec<(&str, String)> = POOLS
-        .iter()
-        .flat_map(|pool| {
-            size.zones.iter().map(|zone| (*pool, format!("{namespace}-{pool}-z{zone}"))).collect::<Vec<_>>()
-        })
-        .collect();
-    let pools = POOLS.map(|pool| {
-        json!({
-            "name": pool, "machineType": "Standard_F4s_v2", "minimum": 1, "maximum": 3, "maxSurge": 1, "maxUnavailable": 0,
-            "machineImage": {"name": "harborlinux", "version": "12.1.0"}, "architecture": "amd64", "zones": size.zones,
-            "userDataSecretRef": {"name": format!("gardener-node-agent-{pool}"), "key": "cloud_config"},
-            "labels": labels(pool), "volume": {"type": "Premium_LRS", "size": "50Gi"},
-        })
-    });
-    let spec = json!({
-        "type": "azure", "region": "swedencentral", "secretRef": {"name": "cloudprovider", "namespace": namespace},
-        "pools": pools,
-    });
-    let metadata = json!({"name": "fleet", "finalizers": ["extensions.gardener.cloud/worker"]});
-    let condition = |name: &str, message: &str| {
-        let time = "2026-01-01T00:00:00Z";
-        json!({
-            "type": name, "status": "True", "reason": "AllPoolsReady", "message": message,
-            "lastTransitionTime": time, "lastUpdateTime": time,
-        })
-    };
-    let status = json!({"status": {
-        "observedGeneration": 1,
-        "lastOperation": {
-            "type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "Successfully reconciled Worker",
-            "lastUpdateTime": "2026-01-01T00:00:00Z",
-        },
-        "conditions": [
-            condition("PoolsDeployed", "All 3 pools are deployed."), condition("ImageResolved", "All 3 pools have an image."),
-            condition("PoolsReady", "All 3 pools are ready."), condition("EveryNodeReady", "All machine deployments are healthy."),
-        ],
-        "machineDeployments": deployments.iter().map(|(_, name)| json!({"name": name, "minimum": 1, "maximum": 3})).collect::<Vec<_>>(),
-    }});
-    let document = json!({
-        "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker", "metadata": metadata, "spec": spec,
-    });
-    api(Kind::Worker).create(&PostParams::default(), &serde_json::from_value(document)?).await.context("a Worker")?;
-    api(Kind::Worker)
-        .patch_status("fleet", &PatchParams::default(), &Patch::Merge(status))
-        .await
-        .context("its status")?;
-    for (pool, name) in &deployments {
-        let document = serde_json::from_value(deployment(pool, name))?;
-        let created = api(Kind::MachineDeployment).create(&PostParams::default(), &document).await;
-        created.context("a machine deployment")?;
-    }
-    for (number, (pool, name)) in deployments.iter().cycle().take(size.machines).enumerate() {
-        let (document, status) = machine(pool, name, &format!("{name}-5d4c8-{number}"));
-        let machine = api(Kind::Machine).create(&PostParams::default(), &serde_json::from_value(document)?).await;
-        let machine = machine.context("a machine")?.name_any();
-        let written = api(Kind::Machine).patch_status(&machine, &PatchParams::default(), &Patch::Merge(status)).await;
-        written.context("its status")?;
-    }
-    Ok(())
-}
-
-fn deployment(pool: &str, name: &str) -> Value {
-    let template = json!({
-        "metadata": {"labels": {"name": name}},
-        "spec": {
-            "class": {"kind": "MachineClass", "name": format!("{name}-0a1b2")},
-            "nodeTemplate": {"metadata": {"labels": labels(pool)}, "spec": {}},
-        },
-    });
-    json!({
-        "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineDeployment",
-        "metadata": {
-            "name": name, "labels": {"worker.gardener.cloud/pool": pool, "worker.gardener.cloud/name": "fleet"},
-            "annotations": {"gardener-extension-worker/class-inputs": "0123456789abcdef".repeat(96)},
-        },
-        "spec": {
-            "replicas": 1, "minReadySeconds": 500, "selector": {"matchLabels": {"name": name}}, "template": template,
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-        },
-    })
-}
-
-/// A machine that runs, and its status.
-fn machine(pool: &str, deployment: &str, name: &str) -> (Value, Value) {
-    let time = "2026-01-01T00:00:00Z";
-    let document = json!({
-        "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine",
-        "metadata": {
-            "name": name, "labels": {"name": deployment, "node": format!("{name}-node")}, "finalizers": ["machine.sapcloud.io/machine-controller"],
-        },
-        "spec": {
-            "class": {"kind": "MachineClass", "name": format!("{deployment}-0a1b2")}, "providerID": format!("azure:///{name}"),
-            "nodeTemplate": {"metadata": {"labels": labels(pool)}, "spec": {}},
-        },
-    });
-    let condition = |name: &str| {
-        json!({
-            "type": name, "status": "False", "reason": "KubeletIsFine", "message": "nothing is wrong with the node",
-            "lastHeartbeatTime": time, "lastTransitionTime": time,
-        })
-    };
-    let conditions = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"].map(condition);
-    let status = json!({"status": {
-        "currentStatus": {"phase": "Running", "lastUpdateTime": time},
-        "lastOperation": {"type": "HealthCheck", "state": "Successful", "description": "the node is healthy", "lastUpdateTime": time},
-        "conditions": conditions,
-    }});
-    (document, status)
-}
-
-/// Requests of the controller whose series has that label.
-fn requests(metrics: &str, label: &str) -> f64 {
-    let series = metrics.lines().filter(|line| line.contains("requests_total") && line.contains(label));
-    series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).fold(0.0, |all, count| all + count)
-}
-
-fn labels(pool: &str) -> Value {
-    json!({
-        "networking.gardener.cloud/node-local-dns-enabled": "true", "node.kubernetes.io/role": "node",
-        "worker.garden.sapcloud.io/group": pool, "worker.gardener.cloud/cri-name": "containerd",
-        "worker.gardener.cloud/pool": pool, "worker.gardener.cloud/system-components": "true",
-    })
-}
+const ZONES: [&str; 3] = ["1", "2", "3"];
+/// Of a hundred changes, 99 are in the status after that time.
+const LONGEST_LAG: Duration = Duration::from_secs(2);
+/// One Worker of so many is worked on at a time.
+const SHARE: usize = 100;
+/// What may come on top of the memory that was there after the first third of the time.
+const GROWTH: f64 = 1.05;
 
 #[tokio::test]
 #[ignore = "7,000 Workers (WORKERS has another number); runs by name, for the figures of docs/performance.md"]
 async fn a_start_with_thousands_of_workers_takes_bounded_memory() -> Result<()> {
-    start(Size { workers: workers()?, zones: &["1"], machines: 0, most_memory: 250.0 }).await
+    let landscape = Landscape::new(Size { workers: workers()?, zones: &["1"] }).await?;
+    start(&landscape, 250.0).await.map(drop)
 }
 
 #[tokio::test]
 #[ignore = "7,000 Workers (WORKERS has another number) with 63,000 machine deployments and 49,000 machines; runs by name, for the figures of docs/performance.md"]
+#[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn a_start_with_the_largest_landscape_takes_bounded_memory() -> Result<()> {
-    start(Size { workers: workers()?, zones: &["1", "2", "3"], machines: 7, most_memory: 500.0 }).await
+    let landscape = largest().await?;
+    let controller = start(&landscape, 500.0).await?;
+    let (began, before) = (Instant::now(), requests(&controller.metrics().await?, ""));
+    landscape.patch(&landscape.namespaces, &request()).await?;
+    let took = settled(&controller).await?.duration_since(began);
+    let asked = requests(&controller.metrics().await?, "") - before;
+    let memory = controller.peak_memory().await?;
+    println!("a no-op for all: {took:.1?}, {asked} requests, {memory:.1} MiB at most");
+    ensure!(memory <= 500.0, "{memory:.1} MiB");
+    all_succeeded(&landscape).await
+}
+
+#[tokio::test]
+#[ignore = "1 % of 7,000 Workers (WORKERS has another number) roll at once; runs by name, for the figures of docs/performance.md"]
+#[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
+async fn while_one_percent_rolls_each_status_tells_within_two_seconds_what_has_changed() -> Result<()> {
+    let landscape = largest().await?;
+    let controller = start(&landscape, 500.0).await?;
+    let statuses = Statuses::follow(&landscape.client).await?;
+    let rolling = &landscape.namespaces[..landscape.namespaces.len().div_ceil(SHARE)];
+    let machines = fakers(&landscape, rolling, Duration::from_secs(3600)).await?;
+    let began = Instant::now();
+    landscape.patch(rolling, &roll(&landscape, 1).await?).await?;
+    let waits = |_: &str, status: &Value| {
+        let description = status["last"]["description"].as_str().unwrap_or_default();
+        description.starts_with("Waiting until machines")
+    };
+    let waiting = statuses.until(rolling, began, waits).await?;
+    let took = waiting.values().max().map_or(Duration::ZERO, |last| last.duration_since(began));
+    println!("{} Workers roll at once: all wait for machines after {took:.1?}", rolling.len());
+    settled(&controller).await?;
+    drop(machines);
+    let mut lags = Vec::new();
+    for pool in POOLS {
+        for zone in ZONES {
+            lags.extend(changes(&landscape, &statuses, rolling, &format!("{pool}-z{zone}")).await?);
+        }
+    }
+    let [median, of_hundred, longest] = [50, 99, 100].map(|percent| percentile(&mut lags, percent));
+    let memory = controller.peak_memory().await?;
+    println!(
+        "{} changes, {} at once: in the status after {median:.2?} (median), {of_hundred:.2?} (p99), {longest:.2?} (longest); {memory:.1} MiB at most",
+        lags.len(),
+        rolling.len()
+    );
+    ensure!(of_hundred <= LONGEST_LAG, "{of_hundred:?}");
+    ensure!(memory <= 500.0, "{memory:.1} MiB");
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "7,000 Workers (WORKERS has another number) for 30 minutes (MINUTES has another number); runs by name, for the figures of docs/performance.md"]
+#[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
+async fn nothing_grows_while_the_largest_landscape_is_worked_on() -> Result<()> {
+    let landscape = largest().await?;
+    let controller = start(&landscape, 500.0).await?;
+    let statuses = Statuses::follow(&landscape.client).await?;
+    let minutes = number("MINUTES", 30)?;
+    let shares: Vec<&[String]> = landscape.namespaces.chunks(landscape.namespaces.len().div_ceil(SHARE)).collect();
+    let mut samples = Vec::new();
+    for (minute, (rolling, asked)) in (0..minutes).zip(shares.iter().zip(shares.iter().cycle().skip(1)).cycle()) {
+        let began = Instant::now();
+        let machines = fakers(&landscape, rolling, Duration::ZERO).await?;
+        landscape.patch(rolling, &roll(&landscape, minute + 1).await?).await?;
+        landscape.patch(asked, &request()).await?;
+        statuses.until(rolling, began, is_done).await?;
+        statuses.until(asked, began, is_done).await?;
+        drop(machines);
+        let took = began.elapsed();
+        settled(&controller).await?;
+        samples.push(controller.memory("RssAnon").await?);
+        println!(
+            "minute {minute}: {} Workers rolled, {} no-ops in {took:.1?}, {samples:.1?} MiB",
+            rolling.len(),
+            asked.len()
+        );
+        tokio::time::sleep(Duration::from_secs(60).saturating_sub(began.elapsed())).await;
+    }
+    let third = samples.len().div_ceil(3);
+    let most = |samples: &[f64]| samples.iter().copied().fold(0.0, f64::max);
+    let (before, after) = (most(&samples[..third]), most(&samples[third..]));
+    println!(
+        "anonymous memory: {before:.1} MiB at most in the first third of {minutes} minutes, {after:.1} after that"
+    );
+    ensure!(after <= before * GROWTH, "{before:.1} MiB have become {after:.1}");
+    Ok(())
+}
+
+/// Nine machine deployments and seven machines for each Worker.
+async fn largest() -> Result<Landscape> {
+    Landscape::new(Size { workers: workers()?, zones: &ZONES }).await
 }
 
 fn workers() -> Result<usize> {
-    Ok(std::env::var("WORKERS").map_or(Ok(7000), |count| count.parse())?)
+    number("WORKERS", 7000)
 }
 
-/// Starts a controller on a seed of that size, until it asks for nothing any more.
+fn number(variable: &str, default: usize) -> Result<usize> {
+    std::env::var(variable).map_or(Ok(default), |text| text.parse().with_context(|| variable.to_owned()))
+}
+
+/// Starts a controller, and waits until it asks for nothing any more: each Worker is reconciled once.
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
-async fn start(size: Size) -> Result<()> {
-    let control_plane = ControlPlane::start().await?;
-    let client = control_plane.client(ADMIN).await?;
-    let created = (0..size.workers).map(|number| create(&client, number, size));
-    stream::iter(created).buffer_unordered(16).try_collect::<Vec<_>>().await?;
+async fn start(landscape: &Landscape, most_memory: f64) -> Result<Controller> {
     let began = Instant::now();
-    let controller = Controller::start(&control_plane, "many", CONTROLLER, |program| program)?;
-    controller.ready("ready\n").await?;
-    // Each Worker is reconciled once; then nothing is asked for any more.
-    let last = Cell::new((0.0, Instant::now()));
-    eventually(LATEST, "the controller asks for nothing", async || {
-        let asked = requests(&controller.metrics().await?, "");
-        if asked != last.get().0 {
-            last.set((asked, Instant::now()));
-        }
-        ensure!(last.get().1.elapsed() > QUIET, "{asked} requests, the last of them just now");
-        Ok(())
-    })
-    .await?;
-    let known = last.get().1.duration_since(began);
+    let controller = landscape.start().await?;
+    let known = settled(&controller).await?.duration_since(began);
     let memory = controller.peak_memory().await?;
-    let lists = requests(&controller.metrics().await?, "verb=\"list\"");
-    let Size { workers, zones, machines, most_memory } = size;
+    let metrics = controller.metrics().await?;
+    let [lists, writes] = [&["list"][..], &["create", "patch", "update", "delete"]].map(|verbs| {
+        verbs.iter().map(|verb| requests(&metrics, &format!("verb=\"{verb}\""))).fold(0.0, |all, count| all + count)
+    });
     println!(
-        "{workers} Workers with {} machine deployments and {machines} machines each: all known after {known:.1?}, {memory:.1} MiB at most, \
-         {lists} lists",
-        POOLS.len() * zones.len()
+        "{} Workers: all known after {known:.1?}, {memory:.1} MiB at most, {lists} lists, {writes} writes",
+        landscape.namespaces.len()
     );
     ensure!(memory <= most_memory, "{memory:.1} MiB");
+    ensure!(writes == 0.0, "{writes} writes although everything is as wanted");
+    Ok(controller)
+}
+
+async fn all_succeeded(landscape: &Landscape) -> Result<()> {
+    let workers: Api<DynamicObject> = Api::all_with(landscape.client.clone(), &Kind::Worker.resource());
+    let all = workers.list(&ListParams::default()).await?.items;
+    ensure!(all.len() == landscape.namespaces.len(), "{} Workers", all.len());
+    for worker in all {
+        let (asked, last) =
+            (worker.annotations().get("gardener.cloud/timestamp"), &worker.data["status"]["lastOperation"]);
+        let is_asked = worker.annotations().contains_key("gardener.cloud/operation");
+        let is_answered =
+            last["lastUpdateTime"].as_str().zip(asked).is_some_and(|(told, asked)| told[..19] >= asked[..19]);
+        ensure!(!is_asked && is_answered && last["state"] == "Succeeded", "{:?}: {last}", worker.metadata.annotations);
+    }
     Ok(())
+}
+
+/// Stand-ins for machine-controller-manager in these namespaces.
+async fn fakers(landscape: &Landscape, namespaces: &[String], after: Duration) -> Result<Vec<Faker>> {
+    let client = landscape.control_plane.client(FAKER).await?;
+    let namespaces = namespaces.iter();
+    Ok(namespaces.map(|namespace| Faker::start_with_machines(client.clone(), Some(namespace), after)).collect())
+}
+
+/// A request with another configuration of the node agent in every pool: all machines roll.
+async fn roll(landscape: &Landscape, number: usize) -> Result<Value> {
+    let first = landscape.api(Kind::Worker, &landscape.namespaces[0]).get("fleet").await?;
+    let mut pools = first.data["spec"]["pools"].clone();
+    for pool in pools.as_array_mut().into_iter().flatten() {
+        pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{number:016}"));
+    }
+    let mut patch = request();
+    patch["spec"] = json!({ "pools": pools });
+    Ok(patch)
+}
+
+/// What machine-controller-manager writes when the first new machine of a deployment is there, in all of these namespaces at
+/// once. Returns how long each status took to tell it.
+async fn changes(
+    landscape: &Landscape,
+    statuses: &Statuses,
+    namespaces: &[String],
+    deployment: &str,
+) -> Result<Vec<Duration>> {
+    let before: HashMap<String, String> =
+        namespaces.iter().map(|namespace| (namespace.clone(), statuses.description(namespace))).collect();
+    let status = json!({"status": {"replicas": 2, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}});
+    let began = Instant::now();
+    let changed = namespaces.iter().map(async |namespace| {
+        let now = Instant::now();
+        let deployments = landscape.api(Kind::MachineDeployment, namespace);
+        let name = format!("{namespace}-{deployment}");
+        deployments.patch_status(&name, &PatchParams::default(), &Patch::Merge(&status)).await?;
+        anyhow::Ok((namespace.clone(), now))
+    });
+    let changed: Vec<(String, Instant)> =
+        stream::iter(changed.collect::<Vec<_>>()).buffer_unordered(namespaces.len()).try_collect().await?;
+    let told = |namespace: &str, status: &Value| status["last"]["description"].to_string() != before[namespace];
+    let seen = statuses.until(namespaces, began, told).await?;
+    Ok(changed.iter().map(|(namespace, since)| seen[namespace].saturating_duration_since(*since)).collect())
 }

@@ -14,7 +14,7 @@ use test_support::shoot::{Kind, Shoot};
 
 use crate::controller::Controller;
 
-/// Bad news is told once it has lasted half a minute, and nodes are counted every quarter of one.
+/// Bad news is published once it has lasted half a minute, and nodes are counted every quarter of one.
 const LATER: Duration = Duration::from_secs(120);
 const PLANTED: &str = "planted-token-of-a-shoot";
 
@@ -48,13 +48,13 @@ async fn join(client: &Client, name: &str, annotations: Value) -> Result<()> {
 }
 
 /// Waits until the condition has a status and a message with these words.
-async fn is_told(shoot: &Shoot, status: &str, words: &str) -> Result<()> {
+async fn condition_is(shoot: &Shoot, status: &str, words: &str) -> Result<()> {
     eventually(LATER, &format!("EveryNodeReady of {} is {status} {words:?}", shoot.namespace), async || {
         let worker = shoot.worker().await?;
         let mut conditions = worker["status"]["conditions"].as_array().into_iter().flatten();
-        let told = conditions.find(|one| one["type"] == "EveryNodeReady").context("no condition")?;
-        let message = told["message"].as_str().unwrap_or_default();
-        ensure!(told["status"] == status && message.contains(words), "{told}");
+        let condition = conditions.find(|one| one["type"] == "EveryNodeReady").context("no condition")?;
+        let message = condition["message"].as_str().unwrap_or_default();
+        ensure!(condition["status"] == status && message.contains(words), "{condition}");
         Ok(())
     })
     .await
@@ -71,17 +71,17 @@ async fn missing_nodes_are_reported_until_they_are_ready() -> Result<()> {
     shoot.succeeded().await?;
     let wanted: i64 =
         shoot.list(Kind::MachineDeployment).await?.iter().filter_map(|one| one["spec"]["replicas"].as_i64()).sum();
-    is_told(&shoot, "False", &format!("(0/{wanted})")).await?;
+    condition_is(&shoot, "False", &format!("(0/{wanted})")).await?;
     let client = of_shoot.client(ADMIN).await?;
     join(&client, "by-hand", json!({"node.machine.sapcloud.io/not-managed-by-mcm": "1"})).await?;
     for number in 0..wanted {
         join(&client, &format!("node-{number}"), json!({})).await?;
     }
-    is_told(&shoot, "True", "All machine deployments are healthy").await?;
+    condition_is(&shoot, "True", "All machine deployments are healthy").await?;
     let nodes: Api<Node> = Api::all(client);
     let cordoned = json!({"spec": {"unschedulable": true}});
     nodes.patch("node-0", &PatchParams::default(), &Patch::Merge(&cordoned)).await?;
-    is_told(&shoot, "Progressing", &format!("({}/{wanted})", wanted - 1)).await?;
+    condition_is(&shoot, "Progressing", &format!("({}/{wanted})", wanted - 1)).await?;
     ensure!(nodes.list(&ListParams::default()).await?.items.len() as i64 == wanted + 1, "a count changes nothing");
     Ok(())
 }
@@ -106,17 +106,17 @@ async fn shoots_whose_api_server_does_not_answer_disturb_no_other() -> Result<()
     keep_kubeconfig(&well, "gardener-internal", &std::fs::read_to_string(of_shoot.kubeconfig_file(ADMIN)?)?).await?;
     well.create(|_| {}).await?;
     well.succeeded().await?;
-    is_told(&well, "False", "(0/").await?;
-    is_told(&shoots[0], "Unknown", "failed to list shoot nodes: no answer within 5 s").await?;
+    condition_is(&well, "False", "(0/").await?;
+    condition_is(&shoots[0], "Unknown", "failed to list shoot nodes: no answer within 5 s").await?;
     let bare = Shoot::new(&seed, "bare").await?;
     bare.create(|_| {}).await?;
     bare.succeeded().await?;
-    is_told(&bare, "Unknown", "neither Secret \"gardener-internal\" nor \"gardener\"").await?;
-    ensure_told_nowhere(&controller.process, &shoots).await
+    condition_is(&bare, "Unknown", "neither Secret \"gardener-internal\" nor \"gardener\"").await?;
+    ensure_unpublished(&controller.process, &shoots).await
 }
 
 /// Nothing of a kubeconfig stands in logs or in a status.
-async fn ensure_told_nowhere(process: &Process, shoots: &[Shoot]) -> Result<()> {
+async fn ensure_unpublished(process: &Process, shoots: &[Shoot]) -> Result<()> {
     let log = std::fs::read_to_string(process.log())?;
     ensure!(!log.contains(PLANTED), "the token of a shoot is logged");
     for shoot in shoots {

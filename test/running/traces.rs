@@ -125,8 +125,8 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
         ensure!(!request.parent_span_id.is_empty(), "a request of no reconcile, such as a watch: {request:?}");
     }
     for secret in SECRETS {
-        let is_told = |body: &Bytes| body.windows(secret.len()).any(|part| part == secret.as_bytes());
-        ensure!(!collector.bodies(|bodies| bodies.iter().any(is_told)), "{secret} was sent");
+        let contains_it = |body: &Bytes| body.windows(secret.len()).any(|part| part == secret.as_bytes());
+        ensure!(!collector.bodies(|bodies| bodies.iter().any(contains_it)), "{secret} was sent");
     }
 
     // The last spans are sent when the process ends, even if the next batch were far away.

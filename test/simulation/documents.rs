@@ -29,6 +29,17 @@ impl Documents {
         ALL[cloud].clone()
     }
 
+    /// Four pools, two of them like the others, each with at most so many zones, and a machine in each.
+    pub(crate) fn pools(cloud: &str, most_zones: usize) -> Vec<Value> {
+        let mut pools = ALL[cloud].worker["spec"]["pools"].as_array().cloned().unwrap_or_default();
+        for pool in &mut pools {
+            let zones: Vec<Value> = pool["zones"].as_array().into_iter().flatten().take(most_zones).cloned().collect();
+            [pool["minimum"], pool["maximum"]] = [zones.len(), zones.len() * 2].map(|number| json!(number));
+            pool["zones"] = json!(zones);
+        }
+        pools
+    }
+
     /// The versions of the image that the first pool may have.
     pub(crate) fn images(cloud: &str) -> [&'static str; 2] {
         if cloud == "azure" { ["1992.3.0", "1992.6.0"] } else { ["1877.3.0", "1877.9.0"] }
@@ -47,11 +58,10 @@ fn read(cloud: &str) -> Documents {
     };
     let mut worker = moved(&of_kind("Worker"));
     worker["metadata"] = json!({"name": WORKER_NAME, "namespace": NAMESPACE});
-    for pool in worker["spec"]["pools"].as_array_mut().into_iter().flatten() {
-        let zones = pool["zones"].as_array().cloned().unwrap_or_default();
-        pool["zones"] = json!(zones.into_iter().take(1).collect::<Vec<_>>());
-        let zones = pool["zones"].as_array().map_or(1, Vec::len);
-        [pool["minimum"], pool["maximum"]] = [zones, zones * 2].map(|number| json!(number));
+    let twins = worker["spec"]["pools"].as_array().cloned().unwrap_or_default();
+    for mut twin in twins {
+        twin["name"] = json!(format!("{}-too", twin["name"].as_str().unwrap_or_default()));
+        worker["spec"]["pools"].as_array_mut().expect("there are pools").push(twin);
     }
     let secrets =
         documents.iter().filter(|document| document["kind"] == "Secret").map(|secret| with_secrets(moved(secret)));

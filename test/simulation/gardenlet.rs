@@ -1,6 +1,7 @@
 //! gardenlet, as far as a Worker's controller can tell: it makes the Worker and what lies around it, asks for operations, waits for
 //! their ends, and moves the shoot to another seed.
 
+use std::cell::Cell;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +14,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::actor::{Actor, name_of};
 use crate::api_server::kinds::{
     CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, WORKER,
 };
 use crate::documents::{Documents, NAMESPACE, WORKER_NAME};
-use crate::hand::{Hand, name_of};
 use crate::machines;
 
 /// What the annotation of a request is called, and that with its time.
@@ -26,27 +27,30 @@ const TIMESTAMP: &str = "gardener.cloud/timestamp";
 
 /// gardenlet at work.
 pub(crate) struct Gardenlet {
-    hand: Hand,
+    actor: Actor,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// When the bounds of machine deployments were published before the last request: they have to be published later.
+    published: Cell<Option<i64>>,
+    ignores_publication: Cell<bool>,
 }
 
 impl Gardenlet {
-    pub(crate) fn new(hand: Hand, now: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
-        Self { hand, now }
+    pub(crate) fn new(actor: Actor, now: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
+        Self { actor, now, published: Cell::default(), ignores_publication: Cell::default() }
     }
 
     /// Makes the shoot; the Worker last.
     pub(crate) fn create(&self, documents: &Documents) {
-        self.hand.note("creates the shoot");
+        self.actor.note("creates the shoot");
         let spec = json!({"replicas": 1});
         let deployment =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": machines::NAME}, "spec": spec});
-        self.hand.create(&DEPLOYMENT, deployment);
-        self.hand.create(&CLUSTER, documents.cluster.clone());
-        documents.secrets.iter().for_each(|secret| self.hand.create(&SECRET, secret.clone()));
+        self.actor.create(&DEPLOYMENT, deployment);
+        self.actor.create(&CLUSTER, documents.cluster.clone());
+        documents.secrets.iter().for_each(|secret| self.actor.create(&SECRET, secret.clone()));
         let mut worker = documents.worker.clone();
         self.asked(&mut worker, "reconcile");
-        self.hand.create(&WORKER, worker);
+        self.actor.create(&WORKER, worker);
     }
 
     fn asked(&self, worker: &mut Value, operation: &str) {
@@ -56,82 +60,83 @@ impl Gardenlet {
 
     /// Asks for a reconcile of the Worker as `change` makes it.
     pub(crate) fn request(&self, why: &str, change: impl FnOnce(&mut Value)) {
-        self.hand.note(format!("asks: {why}"));
-        if !self.sleeps() {
+        self.actor.note(format!("asks: {why}"));
+        if !self.is_hibernated() {
             self.scale_machine_controller(1);
         }
-        self.hand.change(&WORKER, WORKER_NAME, |worker| {
+        self.actor.change(&WORKER, WORKER_NAME, |worker| {
+            self.published.set(published(worker));
             change(worker);
             self.asked(worker, "reconcile");
         });
     }
 
-    /// Puts the shoot to sleep, or wakes it.
+    /// Hibernates the shoot, or wakes it up.
     pub(crate) fn hibernate(&self, is_wanted: bool) {
-        self.hand.change(&CLUSTER, NAMESPACE, |cluster| {
+        self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
             cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": is_wanted });
         });
         self.request(if is_wanted { "hibernate" } else { "wake up" }, |_| {});
     }
 
-    fn sleeps(&self) -> bool {
-        let cluster = self.hand.get(&CLUSTER, NAMESPACE);
+    fn is_hibernated(&self) -> bool {
+        let cluster = self.actor.get(&CLUSTER, NAMESPACE);
         cluster.is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true)
     }
 
     pub(crate) fn delete(&self) {
-        // Whoever is to delete machines has to run, also where the shoot sleeps.
+        // Whoever is to delete machines has to run, also where the shoot is hibernated.
         self.scale_machine_controller(1);
         self.request("delete", |_| {});
-        self.hand.delete(&WORKER, WORKER_NAME);
+        self.actor.delete(&WORKER, WORKER_NAME);
     }
 
     pub(crate) fn migrate(&self) {
-        self.hand.note("asks: migrate");
-        self.hand.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "migrate"));
+        self.actor.note("asks: migrate");
+        self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "migrate"));
     }
 
     fn scale_machine_controller(&self, replicas: u32) {
-        self.hand.change(&DEPLOYMENT, machines::NAME, |deployment| deployment["spec"]["replicas"] = json!(replicas));
+        self.actor.change(&DEPLOYMENT, machines::NAME, |deployment| deployment["spec"]["replicas"] = json!(replicas));
     }
 
     /// Takes everything away after a migration and makes it anew, as on another seed, with what was kept of the machines. Nothing
     /// where the Worker is held by somebody.
     pub(crate) fn move_over(&self) -> bool {
-        let Some(moved) = self.hand.get(&WORKER, WORKER_NAME) else { return false };
+        let Some(moved) = self.actor.get(&WORKER, WORKER_NAME) else { return false };
         let kept = self.kept_machines();
         self.scale_machine_controller(0);
         for kind in [&MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE, &MACHINE_CLASS] {
-            self.hand.list(kind).iter().for_each(|object| self.take_away(kind, &object.value));
+            self.actor.list(kind).iter().for_each(|object| self.take_away(kind, &object.value));
         }
-        for secret in self.hand.list(&SECRET) {
+        for secret in self.actor.list(&SECRET) {
             if secret.value["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass" {
                 self.take_away(&SECRET, &secret.value);
             } else {
-                self.hand
+                self.actor
                     .change(&SECRET, name_of(&secret.value), |secret| secret["metadata"]["finalizers"] = Value::Null);
             }
         }
-        self.hand.delete(&WORKER, WORKER_NAME);
-        if self.hand.get(&WORKER, WORKER_NAME).is_some() {
+        self.actor.delete(&WORKER, WORKER_NAME);
+        if self.actor.get(&WORKER, WORKER_NAME).is_some() {
             return false;
         }
-        self.hand.note("moves the shoot to another seed");
+        self.actor.note("moves the shoot to another seed");
         let moved = &moved.value;
         let metadata = json!({"name": WORKER_NAME, "annotations": {OPERATION: "wait-for-state"}});
         let worker =
             json!({"apiVersion": moved["apiVersion"], "kind": "Worker", "spec": moved["spec"], "metadata": metadata});
-        self.hand.create(&WORKER, worker);
-        self.hand.change_status(&WORKER, WORKER_NAME, |worker| {
+        self.actor.create(&WORKER, worker);
+        self.actor.change_status(&WORKER, WORKER_NAME, |worker| {
             worker["status"] = json!({"state": kept, "providerStatus": moved["status"]["providerStatus"]});
         });
-        self.hand.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "restore"));
+        self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "restore"));
         true
     }
 
     fn take_away(&self, kind: &'static Kind, object: &Value) {
-        self.hand.change(kind, name_of(object), |object| object["metadata"]["finalizers"] = Value::Null);
-        self.hand.delete(kind, name_of(object));
+        self.actor.change(kind, name_of(object), |object| object["metadata"]["finalizers"] = Value::Null);
+        self.actor.delete(kind, name_of(object));
     }
 
     /// What is kept of the machines, in the form of `status.state`.
@@ -142,12 +147,12 @@ impl Gardenlet {
                                 "annotations": metadata["annotations"]}, "spec": object["spec"]})
         };
         let of = |kind: &'static Kind, deployment: &str| -> Vec<Value> {
-            let objects = self.hand.list(kind);
+            let objects = self.actor.list(kind);
             let own = objects.iter().filter(|object| object.value["metadata"]["labels"]["name"] == deployment);
             own.map(|object| kept(&object.value)).collect()
         };
         let mut deployments = json!({});
-        for deployment in self.hand.list(&MACHINE_DEPLOYMENT) {
+        for deployment in self.actor.list(&MACHINE_DEPLOYMENT) {
             let name = name_of(&deployment.value);
             deployments[name] = json!({"replicas": deployment.value["spec"]["replicas"],
                                        "machineSets": of(&MACHINE_SET, name), "machines": of(&MACHINE, name)});
@@ -158,10 +163,19 @@ impl Gardenlet {
         json!({"state": STANDARD.encode(gzip.finish().expect("it is written into memory"))})
     }
 
+    /// Does not wait for bounds that are published after its request any more: a controller's clock is wrong, and one whose time of the
+    /// last publication is after the request does not publish anew when its first reconcile has failed.
+    pub(crate) fn ignore_publication(&self) {
+        self.ignores_publication.set(true);
+    }
+
     /// What is missing until the last request is answered well; nothing when it is.
     pub(crate) fn missing(&self) -> Option<String> {
-        let worker = self.hand.get(&WORKER, WORKER_NAME);
-        missing(worker.as_ref().map(|worker| &worker.value))
+        let worker = self.actor.get(&WORKER, WORKER_NAME);
+        missing(
+            worker.as_ref().map(|worker| &worker.value),
+            self.published.get().filter(|_| !self.ignores_publication.get()),
+        )
     }
 
     /// Waits until nothing is missing, at most so long. Returns what is missing then.
@@ -176,10 +190,25 @@ impl Gardenlet {
         }
     }
 
+    /// Waits until `EveryNodeReady` has a status, at most so long; whether it has.
+    pub(crate) async fn wait_for_nodes(&self, status: &str, most: Duration) -> bool {
+        let end = Instant::now() + most;
+        let has = |condition: &Value| condition["type"] == "EveryNodeReady" && condition["status"] == status;
+        let conditions =
+            || self.actor.get(&WORKER, WORKER_NAME).map(|worker| worker.value["status"]["conditions"].clone());
+        while !conditions().as_ref().and_then(Value::as_array).is_some_and(|all| all.iter().any(has)) {
+            if Instant::now() >= end {
+                return false;
+            }
+            sleep(Duration::from_millis(500)).await;
+        }
+        true
+    }
+
     /// Waits until the Worker is gone, at most so long; whether it is.
     pub(crate) async fn wait_until_gone(&self, most: Duration) -> bool {
         let end = Instant::now() + most;
-        while self.hand.get(&WORKER, WORKER_NAME).is_some() {
+        while self.actor.get(&WORKER, WORKER_NAME).is_some() {
             if Instant::now() >= end {
                 return false;
             }
@@ -190,7 +219,7 @@ impl Gardenlet {
 }
 
 /// What gardenlet misses in a Worker.
-fn missing(worker: Option<&Value>) -> Option<String> {
+fn missing(worker: Option<&Value>, published_before: Option<i64>) -> Option<String> {
     let Some(worker) = worker else { return Some("there is no Worker".to_owned()) };
     let (metadata, status) = (&worker["metadata"], &worker["status"]);
     let last = &status["lastOperation"];
@@ -204,8 +233,16 @@ fn missing(worker: Option<&Value>) -> Option<String> {
     if seconds(&last["lastUpdateTime"]) < requested {
         return Some(format!("the answer is older than the request: {last}"));
     }
+    if last["type"] == "Reconcile" && published_before.is_some() && published(worker) <= published_before {
+        let time = &status["machineDeploymentsLastUpdateTime"];
+        return Some(format!("the machine deployments are not published anew, but at {time}"));
+    }
     (status["observedGeneration"] != metadata["generation"])
         .then(|| format!("generation {} is observed of {}", status["observedGeneration"], metadata["generation"]))
+}
+
+fn published(worker: &Value) -> Option<i64> {
+    seconds(&worker["status"]["machineDeploymentsLastUpdateTime"])
 }
 
 fn seconds(time: &Value) -> Option<i64> {

@@ -10,12 +10,13 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use crate::actor::{Actor, is_vanishing, name_of};
 use crate::api_server::ApiServer;
+use crate::api_server::kinds::MACHINE;
 use crate::cloud::Cloud;
 use crate::controllers::Controller;
 use crate::documents::{CLOUDS, Documents, NAMESPACE};
 use crate::gardenlet::Gardenlet;
-use crate::hand::Hand;
 use crate::machines::MachineControllerManager;
 use crate::network::{Faults, Network};
 use crate::random::Random;
@@ -26,10 +27,13 @@ use crate::{machines, people};
 /// When each life begins.
 const BEGIN: i64 = 1_790_000_000;
 /// gardenlet waits for an operation so long while things go wrong.
-const PATIENCE: Duration = Duration::from_secs(240);
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(240);
 /// After everything works again, what was asked for is done within this time: what waits for nothing that it would hear of is
 /// looked at again after ten minutes, and a machine takes a minute.
 const CALM: Duration = Duration::from_secs(900);
+
+/// Within this time the Worker tells that a machine has failed, and that another is there: that one takes up to 40 s.
+const TOLD: Duration = Duration::from_secs(100);
 
 /// Arguments of controllers, with and without election.
 const ALONE: &[&str] = &[];
@@ -43,6 +47,8 @@ pub(crate) struct Ended {
     /// What has happened, if that is wanted.
     pub(crate) trace: String,
     pub(crate) requests: usize,
+    /// Seconds until what was asked for last was done in the calm.
+    pub(crate) calmed_after: u64,
 }
 
 /// Lives one. The trace is put into words where something was found, or when it is wanted.
@@ -75,6 +81,7 @@ struct Life {
     gardenlet: Gardenlet,
     cloud: Cloud,
     provider: &'static str,
+    most_zones: usize,
     faults: Faults,
     kind: Controllers,
     controllers: Vec<Controller>,
@@ -84,10 +91,11 @@ struct Life {
     surroundings: JoinSet<()>,
     steps: Vec<&'static str>,
     image: usize,
-    sleeps: bool,
+    is_hibernated: bool,
     /// What was asked for has to be asked for again: somebody has edited it, or was too fast.
     is_edited: bool,
     found: Vec<String>,
+    calmed_after: u64,
 }
 
 impl Life {
@@ -112,8 +120,9 @@ impl Life {
             Controllers::Two => (&["controller-a", "controller-b"], ALONE),
         };
         let controllers = names.iter().map(|name| Controller::new(&network, name, arguments, &now)).collect();
-        let gardenlet = Gardenlet::new(Hand::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
+        let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
+        let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
             cloud: Cloud::new(random.clone()),
             faults: faults(&random),
@@ -122,20 +131,22 @@ impl Life {
             now,
             gardenlet,
             provider,
+            most_zones,
             kind,
             controllers,
             disturbances: JoinSet::new(),
             surroundings: JoinSet::new(),
             steps: Vec::new(),
             image: 0,
-            sleeps: false,
+            is_hibernated: false,
             is_edited: false,
             found: Vec::new(),
+            calmed_after: 0,
         }
     }
 
-    fn hand(&self, author: &'static str) -> Hand {
-        Hand::new(&self.network, author, NAMESPACE)
+    fn actor(&self, author: &'static str) -> Actor {
+        Actor::new(&self.network, author, NAMESPACE)
     }
 
     async fn run(&mut self) {
@@ -146,42 +157,42 @@ impl Life {
             self.disturb();
         }
         let mut documents = Documents::of(self.provider);
-        if let Some(pools) = documents.worker["spec"]["pools"].as_array_mut() {
-            pools.truncate(if self.random.happens(700) { 1 } else { 2 });
-        }
+        let mut pools = Documents::pools(self.provider, self.most_zones);
+        pools.truncate(*self.random.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 4]).unwrap_or(&1));
+        documents.worker["spec"]["pools"] = Value::Array(pools);
         self.gardenlet.create(&documents);
         self.steps.push("create");
         self.controllers.iter_mut().for_each(Controller::start);
         for _ in 0..=self.random.below(3) {
             self.misfortune().await;
-            self.step(&documents).await;
+            self.step().await;
         }
         self.misfortune().await;
         self.calm();
-        self.end(&documents).await;
+        self.end().await;
     }
 
     /// Who is always there.
     fn surround(&mut self) {
         let manager = MachineControllerManager::new(
-            self.hand(machines::NAME),
+            self.actor(machines::NAME),
             self.cloud.clone(),
             self.random.clone(),
             *self.random.one_of(&[50, 400, 3000]).unwrap_or(&50),
             Arc::clone(&self.now),
         );
         self.surroundings.spawn(manager.run());
-        self.surroundings.spawn(people::collect_garbage(self.hand("garbage"), self.random.clone()));
+        self.surroundings.spawn(people::collect_garbage(self.actor("garbage"), self.random.clone()));
     }
 
     /// Who is there for a while.
     fn disturb(&mut self) {
         if self.random.happens(400) {
-            self.disturbances.spawn(people::autoscale(self.hand("autoscaler"), self.random.clone()));
+            self.disturbances.spawn(people::autoscale(self.actor("autoscaler"), self.random.clone()));
         }
         if self.random.happens(200) {
             self.is_edited = true;
-            self.disturbances.spawn(people::edit(self.hand("person"), self.random.clone()));
+            self.disturbances.spawn(people::edit(self.actor("person"), self.random.clone()));
         }
         let (network, cloud, random) = (self.network.clone(), self.cloud.clone(), self.random.clone());
         let overlooks = if random.happens(200) { 200 } else { 0 };
@@ -226,6 +237,7 @@ impl Life {
             2 => {
                 let ahead = i64::try_from(self.random.below(60)).unwrap_or_default() - 30;
                 controller.set_ahead(ahead * 1000);
+                self.gardenlet.ignore_publication();
                 self.network.trace.note(controller.author, format!("its clock is {ahead} s ahead"));
             }
             _ => {
@@ -239,11 +251,11 @@ impl Life {
     }
 
     /// gardenlet asks for something, and waits or does not.
-    async fn step(&mut self, documents: &Documents) {
-        let wait = if self.random.happens(850) { PATIENCE } else { self.random.millis(0, 5_000) };
+    async fn step(&mut self) {
+        let wait = if self.random.happens(850) { OPERATION_TIMEOUT } else { self.random.millis(0, 5_000) };
         let missing = self.gardenlet.wait(wait).await;
         let is_settled = missing.is_none();
-        let step = self.random.below(if self.sleeps { 6 } else { 9 });
+        let step = self.random.below(if self.is_hibernated { 6 } else { 9 });
         match step {
             0 => {
                 self.steps.push("confirm");
@@ -258,13 +270,13 @@ impl Life {
             4 | 5 => {
                 // What the operation before has sent may still stop machine-controller-manager; gardenlet asks again then.
                 self.is_edited |= !is_settled;
-                self.sleeps = !self.sleeps;
-                self.steps.push(if self.sleeps { "hibernate" } else { "wake" });
-                self.gardenlet.hibernate(self.sleeps);
+                self.is_hibernated = !self.is_hibernated;
+                self.steps.push(if self.is_hibernated { "hibernate" } else { "wake up" });
+                self.gardenlet.hibernate(self.is_hibernated);
             }
             6 => {
                 self.steps.push("pools");
-                self.change_pools(documents);
+                self.change_pools();
             }
             7 => {
                 self.steps.push("labels");
@@ -291,15 +303,15 @@ impl Life {
     }
 
     /// A pool goes, or comes.
-    fn change_pools(&self, documents: &Documents) {
-        let all = Documents::of(self.provider).worker["spec"]["pools"].as_array().cloned().unwrap_or_default();
-        let _ = documents;
+    fn change_pools(&self) {
+        let all = Documents::pools(self.provider, self.most_zones);
+        let more = usize::try_from(1 + self.random.below(all.len() as u64 - 1)).unwrap_or(1);
         self.gardenlet.request("pools come or go", |worker| {
             let Some(pools) = worker["spec"]["pools"].as_array_mut() else { return };
             if pools.len() > 1 {
                 pools.truncate(1);
             } else {
-                pools.extend(all.get(1).cloned());
+                pools.extend(all.into_iter().skip(1).take(more));
             }
         });
     }
@@ -307,7 +319,7 @@ impl Life {
     async fn move_over(&mut self) {
         self.steps.push("migrate");
         self.gardenlet.migrate();
-        let missing = self.gardenlet.wait(PATIENCE).await;
+        let missing = self.gardenlet.wait(OPERATION_TIMEOUT).await;
         if missing.is_none() {
             // Where gardenlet takes them away, nobody else may still work for the shoot.
             let mut moved = false;
@@ -335,14 +347,17 @@ impl Life {
     }
 
     /// What was asked for ends well; then the shoot is deleted, as a rule.
-    async fn end(&mut self, _: &Documents) {
+    async fn end(&mut self) {
         // Of two that both believe that they are alone, one may say that an older request was done over the answer to a newer one:
         // only the write fence keeps that from happening. gardenlet then waits in vain, and asks again.
         if self.is_edited || self.kind == Controllers::Two || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});
         }
-        if let Some(missing) = self.gardenlet.wait(CALM).await {
+        let began = Instant::now();
+        let missing = self.gardenlet.wait(CALM).await;
+        self.calmed_after = began.elapsed().as_secs();
+        if let Some(missing) = missing {
             self.found
                 .push(format!("what was asked for is not done {} s after all is calm: {missing}", CALM.as_secs()));
             return;
@@ -351,6 +366,9 @@ impl Life {
         sleep(Duration::from_secs(30)).await;
         self.check_leftovers();
         self.no_op().await;
+        if self.random.happens(300) {
+            self.failing_machine().await;
+        }
         if self.random.happens(700) {
             self.steps.push("delete");
             self.gardenlet.delete();
@@ -384,13 +402,33 @@ impl Life {
         }
     }
 
+    /// A machine fails and comes back: the Worker tells so, although nobody asks for anything and watches have just been cut.
+    async fn failing_machine(&mut self) {
+        let machines = self.actor(machines::NAME);
+        let Some(machine) = machines.list(&MACHINE).into_iter().find(|machine| !is_vanishing(&machine.value)) else {
+            return;
+        };
+        self.steps.push("failing machine");
+        self.network.cut_watches();
+        sleep(Duration::from_secs(10)).await;
+        self.cloud.set(true, false, 0);
+        MachineControllerManager::fail(&machines, name_of(&machine.value), (self.now)());
+        for (status, what) in [("False", "has failed"), ("True", "is back")] {
+            if !self.gardenlet.wait_for_nodes(status, TOLD).await {
+                let found = format!("EveryNodeReady is not {status} {} s after a machine {what}", TOLD.as_secs());
+                self.found.push(found);
+            }
+            self.cloud.set(false, false, 0);
+        }
+    }
+
     fn ended(self, wants_trace: bool) -> Ended {
         let store = self.network.server.store();
         let mut found = violations(&store.log, self.kind != Controllers::Two);
         found.extend(self.found.iter().cloned());
         let plan = format!("{} {:?}: {}; {:?}", self.provider, self.kind, self.steps.join(", "), self.faults);
         let trace = if wants_trace || !found.is_empty() { self.network.trace.text(&store.log) } else { String::new() };
-        Ended { plan, found, trace, requests: self.network.trace.requests() }
+        Ended { plan, found, trace, requests: self.network.trace.requests(), calmed_after: self.calmed_after }
     }
 }
 

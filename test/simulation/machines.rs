@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::actor::{Actor, is_vanishing, name_of};
 use crate::api_server::kinds::{
     DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, POD, SECRET,
 };
 use crate::api_server::store::Object;
 use crate::cloud::Cloud;
-use crate::hand::{Hand, is_vanishing, name_of};
 use crate::random::Random;
 
 /// How it is called, also in the seed.
@@ -27,11 +27,11 @@ const OF_DRIVER: &str = "machine.sapcloud.io/machine-controller";
 
 /// The program at work.
 pub(crate) struct MachineControllerManager {
-    hand: Hand,
+    actor: Actor,
     cloud: Cloud,
     random: Random,
     /// Milliseconds that it takes to see something at most.
-    pace: u64,
+    delay: u64,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     made: u64,
     /// When VMs are there, and when they are gone.
@@ -42,18 +42,18 @@ pub(crate) struct MachineControllerManager {
 
 impl MachineControllerManager {
     pub(crate) fn new(
-        hand: Hand,
+        actor: Actor,
         cloud: Cloud,
         random: Random,
-        pace: u64,
+        delay: u64,
         now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
-        Self { hand, cloud, random, pace, now, made: 0, due: BTreeMap::new(), overlooked: BTreeSet::new() }
+        Self { actor, cloud, random, delay, now, made: 0, due: BTreeMap::new(), overlooked: BTreeSet::new() }
     }
 
     /// Works until it is dropped.
     pub(crate) async fn run(mut self) {
-        let mut writes = self.hand.writes();
+        let mut writes = self.actor.writes();
         loop {
             self.keep_pod();
             if self.is_running() {
@@ -63,19 +63,19 @@ impl MachineControllerManager {
             writes.mark_seen();
             // Whether something has changed or a VM is due.
             let _ = timeout(self.until_due(), writes.changed()).await;
-            sleep(self.random.millis(20, 20 + self.pace)).await;
+            sleep(self.random.millis(20, 20 + self.delay)).await;
         }
     }
 
     fn is_running(&self) -> bool {
-        self.hand.get(&DEPLOYMENT, NAME).is_some_and(|deployment| deployment.value["spec"]["replicas"] != 0)
+        self.actor.get(&DEPLOYMENT, NAME).is_some_and(|deployment| deployment.value["spec"]["replicas"] != 0)
     }
 
     /// Its pod comes back after somebody has deleted it.
     fn keep_pod(&self) {
-        if self.is_running() && self.hand.list(&POD).is_empty() {
+        if self.is_running() && self.actor.list(&POD).is_empty() {
             let metadata = json!({"name": NAME, "labels": {"role": NAME}});
-            self.hand.create(&POD, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}));
+            self.actor.create(&POD, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}));
         }
     }
 
@@ -87,33 +87,33 @@ impl MachineControllerManager {
 
     fn step(&mut self) {
         self.hold_classes();
-        for deployment in self.hand.list(&MACHINE_DEPLOYMENT) {
+        for deployment in self.actor.list(&MACHINE_DEPLOYMENT) {
             self.deployment(&deployment.value);
         }
-        for machine in self.hand.list(&MACHINE) {
+        for machine in self.actor.list(&MACHINE) {
             self.machine(&machine.value);
         }
     }
 
     /// Classes are held while machines use them, and Secrets while classes do.
     fn hold_classes(&self) {
-        let (machines, classes) = (self.hand.list(&MACHINE), self.hand.list(&MACHINE_CLASS));
+        let (machines, classes) = (self.actor.list(&MACHINE), self.actor.list(&MACHINE_CLASS));
         for class in classes.iter().map(|class| &class.value) {
             let is_used = machines.iter().any(|machine| class_of_machine(&machine.value) == name_of(class));
             if !is_vanishing(class) || !is_used {
-                self.hand.set_finalizer(&MACHINE_CLASS, class, OF_DRIVER, !is_vanishing(class));
+                self.actor.set_finalizer(&MACHINE_CLASS, class, OF_DRIVER, !is_vanishing(class));
             }
         }
-        let classes = self.hand.list(&MACHINE_CLASS);
+        let classes = self.actor.list(&MACHINE_CLASS);
         let references = |class: &Arc<Object>| {
             ["secretRef", "credentialsSecretRef"]
                 .map(|member| class.value[member]["name"].as_str().unwrap_or_default().to_owned())
         };
         let needed: BTreeSet<String> = classes.iter().flat_map(references).collect();
-        for secret in self.hand.list(&SECRET) {
+        for secret in self.actor.list(&SECRET) {
             let is_needed = needed.contains(name_of(&secret.value));
             if !is_needed || !is_vanishing(&secret.value) {
-                self.hand.set_finalizer(&SECRET, &secret.value, OF_DRIVER, is_needed);
+                self.actor.set_finalizer(&SECRET, &secret.value, OF_DRIVER, is_needed);
             }
         }
     }
@@ -121,22 +121,23 @@ impl MachineControllerManager {
     fn deployment(&mut self, deployment: &Value) {
         let sets = self.owned(&MACHINE_SET, deployment, "MachineDeployment");
         if is_vanishing(deployment) {
-            let left = sets.iter().filter(|set| !self.end_set(set)).count();
+            let left = sets.iter().filter(|set| !self.end_set(&set.value)).count();
             let is_empty = left == 0;
             if is_empty {
-                self.hand.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, false);
+                self.actor.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, false);
             }
             return;
         }
-        self.hand.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, true);
+        self.actor.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, true);
         let Some(wanted) = self.wanted_set(deployment, &sets) else { return };
         let replicas = deployment["spec"]["replicas"].as_u64().unwrap_or_default();
-        let machines = self.scale_set(&wanted, replicas);
-        let ready = machines.iter().filter(|machine| is_ready(machine)).count();
+        let wanted = &wanted.value;
+        let machines = self.scale_set(wanted, replicas);
+        let ready = machines.iter().filter(|machine| is_ready(&machine.value)).count();
         // Machines count until they are gone.
-        let present = self.owned(&MACHINE, &wanted, "MachineSet").len();
+        let present = self.owned(&MACHINE, wanted, "MachineSet").len();
         let mut old = 0;
-        for set in sets.iter().filter(|set| name_of(set) != name_of(&wanted)) {
+        for set in sets.iter().map(|set| &set.value).filter(|set| name_of(set) != name_of(wanted)) {
             let machines = self.owned(&MACHINE, set, "MachineSet").len();
             let is_gone = ready as u64 >= replicas && self.end_set(set);
             old += if is_gone { 0 } else { machines };
@@ -145,18 +146,18 @@ impl MachineControllerManager {
     }
 
     /// The machine set of a deployment's template, made where there is none.
-    fn wanted_set(&mut self, deployment: &Value, sets: &[Value]) -> Option<Value> {
+    fn wanted_set(&mut self, deployment: &Value, sets: &[Arc<Object>]) -> Option<Arc<Object>> {
         let template = &deployment["spec"]["template"];
-        let found = sets.iter().find(|set| !is_vanishing(set) && same_template(&set["spec"]["template"], template));
-        if let Some(set) = found {
-            return Some(set.clone());
+        let is_same = |set: &Value| !is_vanishing(set) && same_template(&set["spec"]["template"], template);
+        if let Some(set) = sets.iter().find(|set| is_same(&set.value)) {
+            return Some(Arc::clone(set));
         }
         let class = template["spec"]["class"]["name"].as_str().unwrap_or_default();
-        self.hand.get(&MACHINE_CLASS, class)?;
-        let pod = self.hand.list(&POD).first().map(|pod| pod.value["metadata"]["uid"].to_string()).unwrap_or_default();
+        self.actor.get(&MACHINE_CLASS, class)?;
+        let pod = self.actor.list(&POD).first().map(|pod| pod.value["metadata"]["uid"].to_string()).unwrap_or_default();
         let sight = format!("{pod} {} {class}", name_of(deployment));
         if self.cloud.overlooks() && !self.overlooked.iter().any(|seen| seen.ends_with(class)) {
-            self.hand.note(format!("overlooks the new class of {}", name_of(deployment)));
+            self.actor.note(format!("overlooks the new class of {}", name_of(deployment)));
             self.overlooked.insert(sight.clone());
         }
         if self.overlooked.contains(&sight) {
@@ -170,17 +171,17 @@ impl MachineControllerManager {
                          "ownerReferences": [owner(deployment)]},
             "spec": {"replicas": deployment["spec"]["replicas"], "selector": deployment["spec"]["selector"], "template": template},
         });
-        self.hand.create(&MACHINE_SET, set);
-        self.hand.get(&MACHINE_SET, &name).map(|set| set.value.clone())
+        self.actor.create(&MACHINE_SET, set);
+        self.actor.get(&MACHINE_SET, &name)
     }
 
     /// Sees to it that a set has so many machines. Returns them.
-    fn scale_set(&mut self, set: &Value, replicas: u64) -> Vec<Value> {
+    fn scale_set(&mut self, set: &Value, replicas: u64) -> Vec<Arc<Object>> {
         if set["spec"]["replicas"] != replicas {
-            self.hand.change(&MACHINE_SET, name_of(set), |set| set["spec"]["replicas"] = json!(replicas));
+            self.actor.change(&MACHINE_SET, name_of(set), |set| set["spec"]["replicas"] = json!(replicas));
         }
         let mut machines = self.owned(&MACHINE, set, "MachineSet");
-        machines.retain(|machine| !is_vanishing(machine));
+        machines.retain(|machine| !is_vanishing(&machine.value));
         while (machines.len() as u64) < replicas {
             self.made += 1;
             let name = format!("{}-{:05}", name_of(set), self.made);
@@ -190,20 +191,20 @@ impl MachineControllerManager {
                              "ownerReferences": [owner(set)]},
                 "spec": set["spec"]["template"]["spec"],
             });
-            self.hand.create(&MACHINE, machine);
-            let Some(made) = self.hand.get(&MACHINE, &name) else { break };
-            machines.push(made.value.clone());
+            self.actor.create(&MACHINE, machine);
+            let Some(made) = self.actor.get(&MACHINE, &name) else { break };
+            machines.push(made);
         }
         while machines.len() as u64 > replicas {
             if let Some(surplus) = machines.pop() {
-                self.hand.delete(&MACHINE, name_of(&surplus));
+                self.actor.delete(&MACHINE, name_of(&surplus.value));
             }
         }
         let present = self.owned(&MACHINE, set, "MachineSet").len();
-        if let Some(set) = self.hand.get(&MACHINE_SET, name_of(set)) {
+        if let Some(set) = self.actor.get(&MACHINE_SET, name_of(set)) {
             let status = json!({"observedGeneration": set.value["metadata"]["generation"], "replicas": present});
             if set.value["status"] != status {
-                self.hand.change_status(&MACHINE_SET, name_of(&set.value), |set| set["status"] = status);
+                self.actor.change_status(&MACHINE_SET, name_of(&set.value), |set| set["status"] = status);
             }
         }
         machines
@@ -212,18 +213,18 @@ impl MachineControllerManager {
     /// Deletes a set with its machines; whether it is gone.
     fn end_set(&self, set: &Value) -> bool {
         let machines = self.owned(&MACHINE, set, "MachineSet");
-        for machine in machines.iter().filter(|machine| !is_vanishing(machine)) {
-            self.hand.delete(&MACHINE, name_of(machine));
+        for machine in machines.iter().map(|machine| &machine.value).filter(|machine| !is_vanishing(machine)) {
+            self.actor.delete(&MACHINE, name_of(machine));
         }
-        if self.hand.get(&MACHINE_SET, name_of(set)).is_some_and(|set| !is_vanishing(&set.value)) {
-            self.hand.delete(&MACHINE_SET, name_of(set));
+        if self.actor.get(&MACHINE_SET, name_of(set)).is_some_and(|set| !is_vanishing(&set.value)) {
+            self.actor.delete(&MACHINE_SET, name_of(set));
         }
         if machines.is_empty()
-            && let Some(set) = self.hand.get(&MACHINE_SET, name_of(set))
+            && let Some(set) = self.actor.get(&MACHINE_SET, name_of(set))
         {
-            self.hand.set_finalizer(&MACHINE_SET, &set.value, OF_MANAGER, false);
+            self.actor.set_finalizer(&MACHINE_SET, &set.value, OF_MANAGER, false);
         }
-        self.hand.get(&MACHINE_SET, name_of(set)).is_none()
+        self.actor.get(&MACHINE_SET, name_of(set)).is_none()
     }
 
     /// The VM of a machine comes and goes. Both need its class, what the class refers to, and the cloud.
@@ -242,40 +243,41 @@ impl MachineControllerManager {
             if machine["status"]["lastOperation"]["state"] != "Failed" {
                 let last = json!({"description": error, "state": "Failed", "type": operation, "errorCode": "ResourceExhausted",
                                   "lastUpdateTime": self.seconds()});
-                self.hand.change_status(&MACHINE, &name, |machine| machine["status"]["lastOperation"] = last);
+                self.actor.change_status(&MACHINE, &name, |machine| machine["status"]["lastOperation"] = last);
             }
             self.due.insert((vanishes, name), Instant::now() + Duration::from_secs(10));
             return;
         }
         if vanishes {
-            self.hand.set_finalizer(&MACHINE, machine, OF_DRIVER, false);
+            self.actor.set_finalizer(&MACHINE, machine, OF_DRIVER, false);
             self.due.remove(&(vanishes, name));
         } else {
             let last =
                 json!({"description": "", "state": "Successful", "type": "Create", "lastUpdateTime": self.seconds()});
             let status =
                 json!({"lastOperation": last, "currentStatus": {"phase": "Running", "lastUpdateTime": self.seconds()}});
-            self.hand.change_status(&MACHINE, &name, |machine| machine["status"] = status);
+            self.actor.change_status(&MACHINE, &name, |machine| machine["status"] = status);
         }
     }
 
     fn has_what_it_needs(&self, class: &str) -> bool {
-        let Some(class) = self.hand.get(&MACHINE_CLASS, class) else { return false };
+        let Some(class) = self.actor.get(&MACHINE_CLASS, class) else { return false };
         ["secretRef", "credentialsSecretRef"].into_iter().all(|member| {
             let name = class.value[member]["name"].as_str().unwrap_or_default();
-            name.is_empty() || self.hand.get(&SECRET, name).is_some()
+            name.is_empty() || self.actor.get(&SECRET, name).is_some()
         })
     }
 
     /// Writes the status of a deployment where it differs.
     fn report(&self, deployment: &Value, updated: usize, ready: usize, old: usize) {
-        let Some(deployment) = self.hand.get(&MACHINE_DEPLOYMENT, name_of(deployment)) else { return };
+        let Some(deployment) = self.actor.get(&MACHINE_DEPLOYMENT, name_of(deployment)) else { return };
         let deployment = &deployment.value;
         let wanted = usize::try_from(deployment["spec"]["replicas"].as_u64().unwrap_or_default()).unwrap_or_default();
         let (replicas, available) = (updated + old, (ready + old).min(updated + old));
         let failed: Vec<Value> = self
             .owned_by_deployment(deployment)
             .iter()
+            .map(|machine| &machine.value)
             .filter(|machine| machine["status"]["lastOperation"]["state"] == "Failed")
             .map(|machine| json!({"name": name_of(machine), "ownerRef": name_of(deployment), "lastOperation": machine["status"]["lastOperation"]}))
             .collect();
@@ -303,32 +305,41 @@ impl MachineControllerManager {
             status["failedMachines"] = json!(failed);
         }
         if deployment["status"] != status {
-            self.hand
+            self.actor
                 .change_status(&MACHINE_DEPLOYMENT, name_of(deployment), |deployment| deployment["status"] = status);
         }
     }
 
-    fn owned_by_deployment(&self, deployment: &Value) -> Vec<Value> {
+    fn owned_by_deployment(&self, deployment: &Value) -> Vec<Arc<Object>> {
         let sets = self.owned(&MACHINE_SET, deployment, "MachineDeployment");
-        sets.iter().flat_map(|set| self.owned(&MACHINE, set, "MachineSet")).collect()
+        sets.iter().flat_map(|set| self.owned(&MACHINE, &set.value, "MachineSet")).collect()
     }
 
     /// What an object owns. What has no owner, as after a move, becomes its own by its labels.
-    fn owned(&self, kind: &'static Kind, of: &Value, of_kind: &str) -> Vec<Value> {
+    fn owned(&self, kind: &'static Kind, of: &Value, of_kind: &str) -> Vec<Arc<Object>> {
         let mut owned = Vec::new();
-        for object in self.hand.list(kind) {
-            let owners = object.value["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        for object in self.actor.list(kind) {
+            let owners = object.value["metadata"]["ownerReferences"].as_array().map_or(&[][..], Vec::as_slice);
             if owners.is_empty() && is_for(&object.value, of, of_kind) {
                 let owner = owner(of);
-                self.hand.change(kind, name_of(&object.value), |object| {
+                self.actor.change(kind, name_of(&object.value), |object| {
                     object["metadata"]["ownerReferences"] = json!([owner]);
                 });
-                owned.extend(self.hand.get(kind, name_of(&object.value)).map(|object| object.value.clone()));
+                owned.extend(self.actor.get(kind, name_of(&object.value)));
             } else if owners.iter().any(|owner| owner["uid"] == of["metadata"]["uid"]) {
-                owned.push(object.value.clone());
+                owned.push(object);
             }
         }
         owned
+    }
+
+    /// A VM fails, and stays so as long as the cloud has no room for another.
+    pub(crate) fn fail(actor: &Actor, machine: &str, now: Timestamp) {
+        actor.note(format!("machine {machine} fails"));
+        let last = json!({"description": "the VM has failed", "state": "Failed", "type": "HealthCheck", "lastUpdateTime": now.to_string()});
+        let status =
+            json!({"lastOperation": last, "currentStatus": {"phase": "Failed", "lastUpdateTime": now.to_string()}});
+        actor.change_status(&MACHINE, machine, |machine| machine["status"] = status);
     }
 
     fn seconds(&self) -> String {

@@ -3,7 +3,7 @@
 //! decides everything, so a life that breaks a rule can be lived again (docs/reliability.md#simulation).
 //!
 //! ```text
-//! life ─► gardenlet, people, machines ─► hand ─┐
+//! life ─► gardenlet, people, machines ─► actor ┐
 //!   │                                          ▼
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
@@ -11,6 +11,7 @@
 //!     cargo test --test simulation                       800 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
+//!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
 
 #![allow(
     clippy::unwrap_used,
@@ -20,12 +21,14 @@
 )]
 #![allow(clippy::print_stdout, reason = "the report of a test is its output")]
 
+mod actor;
 mod api_server;
 mod cloud;
+mod compared_with_real;
 mod controllers;
+mod defects;
 mod documents;
 mod gardenlet;
-mod hand;
 mod life;
 mod machines;
 mod network;
@@ -40,23 +43,32 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use life::{Ended, live};
 
 /// Lives when nobody says how many.
 const LIVES: u64 = 800;
+/// What the report says of a seed and its rules.
+const BREAKS: &str = "breaks:";
 /// Failing lives that are printed.
 const PRINTED: usize = 3;
 
 /// Which seeds are asked for.
 fn seeds() -> Range<u64> {
-    let Ok(asked) = std::env::var("SEEDS") else { return 0..LIVES };
+    let most = if until_violation().is_some() { u64::MAX } else { LIVES };
+    let Ok(asked) = std::env::var("SEEDS") else { return 0..most };
     let number = |text: &str| text.trim().parse::<u64>().expect("SEEDS is a number or a range");
     match asked.split_once("..") {
         Some((first, end)) => number(first)..number(end),
         None => 0..number(&asked),
     }
+}
+
+/// How long lives may go on until one breaks a rule, if that is to be their end.
+fn until_violation() -> Option<Duration> {
+    let seconds = std::env::var("UNTIL_VIOLATION").ok()?;
+    Some(Duration::from_secs(seconds.parse().expect("UNTIL_VIOLATION is a number of seconds")))
 }
 
 #[test]
@@ -69,19 +81,26 @@ fn lives_keep_the_rules() {
         return;
     }
     let (seeds, began) = (seeds(), Instant::now());
-    let (next, requests) = (AtomicU64::new(seeds.start), AtomicU64::new(0));
-    let failed = Mutex::new(Vec::new());
+    let (next, requests, lives) = (AtomicU64::new(seeds.start), AtomicU64::new(0), AtomicU64::new(0));
+    let (failed, slowest) = (Mutex::new(Vec::new()), Mutex::new((0, 0)));
+    let is_over = || {
+        let has_failed = || !failed.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        until_violation().is_some_and(|most| has_failed() || began.elapsed() >= most)
+    };
     let workers = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if !seeds.contains(&seed) {
+                    if !seeds.contains(&seed) || is_over() {
                         return;
                     }
                     let ended = live(seed, false);
+                    lives.fetch_add(1, Ordering::Relaxed);
                     requests.fetch_add(ended.requests as u64, Ordering::Relaxed);
+                    let mut slowest = slowest.lock().unwrap_or_else(PoisonError::into_inner);
+                    *slowest = (*slowest).max((ended.calmed_after, seed));
                     if !ended.found.is_empty() {
                         failed.lock().unwrap_or_else(PoisonError::into_inner).push((seed, ended));
                     }
@@ -91,18 +110,19 @@ fn lives_keep_the_rules() {
     });
     let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     failed.sort_by_key(|(seed, _)| *seed);
-    let lives = seeds.end - seeds.start;
+    let (longest, slowest) = slowest.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!(
-        "{lives} lives, {} requests, {:.0} s, {} failed",
+        "{} lives, {} requests, {:.0} s, {} failed; done in the calm after {longest} s at most (seed {slowest})",
+        lives.into_inner(),
         requests.into_inner(),
         began.elapsed().as_secs_f64(),
         failed.len()
     );
-    for (seed, Ended { plan, found, .. }) in failed.iter().skip(PRINTED) {
-        println!("seed {seed}: {plan}\n  {}", found.join("\n  "));
+    for (seed, Ended { plan, trace, .. }) in failed.iter().take(PRINTED) {
+        println!("\nseed {seed}: {plan}\n{trace}");
     }
-    for (seed, Ended { plan, found, trace, .. }) in failed.iter().take(PRINTED) {
-        println!("\nseed {seed}: {plan}\n{trace}\n  {}", found.join("\n  "));
+    for (seed, Ended { plan, found, .. }) in &failed {
+        println!("seed {seed} {BREAKS} {}\n  {plan}", found.join("; "));
     }
     let numbers: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
     assert!(numbers.is_empty(), "lives that break rules; SEED=… lives one again: {numbers:?}");

@@ -3,84 +3,84 @@
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::actor::{Actor, name_of};
 use crate::api_server::kinds::{CLUSTER, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET, WORKER};
 use crate::documents::{NAMESPACE, WORKER_NAME};
-use crate::hand::{Hand, name_of};
 use crate::random::Random;
 
 /// Writes replicas within the bounds that the Worker publishes, until it is dropped.
-pub(crate) async fn autoscale(hand: Hand, random: Random) {
+pub(crate) async fn autoscale(actor: Actor, random: Random) {
     loop {
         sleep(random.millis(500, 40_000)).await;
-        let hibernates = hand
+        let hibernates = actor
             .get(&CLUSTER, NAMESPACE)
             .is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true);
-        let Some(worker) = hand.get(&WORKER, WORKER_NAME).filter(|_| !hibernates) else { continue };
+        let Some(worker) = actor.get(&WORKER, WORKER_NAME).filter(|_| !hibernates) else { continue };
         let deployments = worker.value["status"]["machineDeployments"].as_array().cloned().unwrap_or_default();
         let Some(bounds) = random.one_of(&deployments) else { continue };
         let [minimum, maximum] = ["minimum", "maximum"].map(|member| bounds[member].as_u64().unwrap_or_default());
         let replicas = minimum + random.below(maximum.saturating_sub(minimum) + 1);
         let name = bounds["name"].as_str().unwrap_or_default();
         // It leaves alone what has none, as after a hibernation.
-        let is_awake = hand.get(&MACHINE_DEPLOYMENT, name).is_some_and(|it| it.value["spec"]["replicas"] != 0);
+        let is_awake = actor.get(&MACHINE_DEPLOYMENT, name).is_some_and(|it| it.value["spec"]["replicas"] != 0);
         if is_awake {
-            hand.change(&MACHINE_DEPLOYMENT, name, |deployment| deployment["spec"]["replicas"] = json!(replicas));
+            actor.change(&MACHINE_DEPLOYMENT, name, |deployment| deployment["spec"]["replicas"] = json!(replicas));
         }
     }
 }
 
 /// Edits and deletes what belongs to the controller, a few times.
-pub(crate) async fn edit(hand: Hand, random: Random) {
+pub(crate) async fn edit(actor: Actor, random: Random) {
     for _ in 0..random.below(4) {
         sleep(random.millis(5_000, 120_000)).await;
-        let [deployments, classes] = [&MACHINE_DEPLOYMENT, &MACHINE_CLASS].map(|kind| hand.list(kind));
+        let [deployments, classes] = [&MACHINE_DEPLOYMENT, &MACHINE_CLASS].map(|kind| actor.list(kind));
         let any = |objects: &[std::sync::Arc<crate::api_server::store::Object>]| {
             random.one_of(objects).map(|object| name_of(&object.value).to_owned())
         };
         let (Some(deployment), Some(class)) = (any(&deployments), any(&classes)) else { continue };
         match random.below(5) {
             0 => {
-                hand.note(format!("labels the template of {deployment}"));
-                hand.change(&MACHINE_DEPLOYMENT, &deployment, |it| {
+                actor.note(format!("labels the template of {deployment}"));
+                actor.change(&MACHINE_DEPLOYMENT, &deployment, |it| {
                     it["spec"]["template"]["spec"]["nodeTemplate"]["metadata"]["labels"]["edited"] = json!("true");
                 });
             }
             1 => {
-                hand.note(format!("edits class {class}"));
-                hand.change(&MACHINE_CLASS, &class, |it| it["providerSpec"]["edited"] = json!(true));
+                actor.note(format!("edits class {class}"));
+                actor.change(&MACHINE_CLASS, &class, |it| it["providerSpec"]["edited"] = json!(true));
             }
             2 => {
-                hand.note(format!("takes the label off Secret {class}"));
-                hand.change(&SECRET, &class, |it| it["metadata"]["labels"] = Value::Null);
+                actor.note(format!("takes the label off Secret {class}"));
+                actor.change(&SECRET, &class, |it| it["metadata"]["labels"] = Value::Null);
             }
             3 => {
-                hand.note(format!("deletes MachineDeployment {deployment}"));
-                hand.delete(&MACHINE_DEPLOYMENT, &deployment);
+                actor.note(format!("deletes MachineDeployment {deployment}"));
+                actor.delete(&MACHINE_DEPLOYMENT, &deployment);
             }
             _ => {
-                hand.note("touches the Worker");
-                hand.change(&WORKER, WORKER_NAME, |it| it["metadata"]["labels"]["touched"] = json!("true"));
+                actor.note("touches the Worker");
+                actor.change(&WORKER, WORKER_NAME, |it| it["metadata"]["labels"]["touched"] = json!("true"));
             }
         }
     }
 }
 
 /// Deletes what has lost its owners, until it is dropped: the garbage collector.
-pub(crate) async fn collect_garbage(hand: Hand, random: Random) {
+pub(crate) async fn collect_garbage(actor: Actor, random: Random) {
     use crate::api_server::kinds::{MACHINE, MACHINE_SET};
     loop {
         sleep(random.millis(2_000, 10_000)).await;
         let uids: Vec<Value> = [&MACHINE_DEPLOYMENT, &MACHINE_SET]
             .into_iter()
-            .flat_map(|kind| hand.list(kind))
+            .flat_map(|kind| actor.list(kind))
             .map(|object| object.value["metadata"]["uid"].clone())
             .collect();
         for kind in [&MACHINE_SET, &MACHINE] {
-            for object in hand.list(kind) {
+            for object in actor.list(kind) {
                 let owners = object.value["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
                 let has_lost_them = !owners.is_empty() && owners.iter().all(|owner| !uids.contains(&owner["uid"]));
                 if has_lost_them && object.value["metadata"]["deletionTimestamp"].is_null() {
-                    hand.delete(kind, name_of(&object.value));
+                    actor.delete(kind, name_of(&object.value));
                 }
             }
         }

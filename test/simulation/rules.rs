@@ -8,9 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use test_support::leaks;
 
+use crate::actor::{has_finalizer, is_vanishing};
 use crate::api_server::kinds::{CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET, WORKER};
 use crate::api_server::store::{Change, Object};
-use crate::hand::{has_finalizer, is_vanishing};
 use crate::wanted::{Wanted, wanted};
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
@@ -26,15 +26,15 @@ struct Asked {
     moves: bool,
 }
 
-/// Judges a life.
-pub(crate) struct Rules {
+/// What has been written until now, what was asked for, and which rules were broken.
+struct Rules {
     /// Whether only one controller believes that it leads.
     is_alone: bool,
     now: BTreeMap<(&'static str, String), Arc<Object>>,
     asked: VecDeque<Asked>,
     /// Machines that were there when the shoot moved away.
     moved: Vec<(&'static str, String)>,
-    /// What a person has had a hand in.
+    /// Names of what a person has written.
     edited: Vec<String>,
     /// Secrets of classes that a controller has made.
     made: BTreeSet<String>,
@@ -43,16 +43,8 @@ pub(crate) struct Rules {
 
 /// Every way in which a rule was broken. `is_alone`: only one controller believes that it leads.
 pub(crate) fn violations(log: &[Change], is_alone: bool) -> Vec<String> {
-    let mut rules = Rules {
-        is_alone,
-        now: BTreeMap::new(),
-        asked: VecDeque::new(),
-        moved: Vec::new(),
-        edited: Vec::new(),
-        made: BTreeSet::new(),
-        found: Vec::new(),
-    };
-    log.iter().for_each(|change| rules.see(change));
+    let mut rules = Rules::new(is_alone);
+    log.iter().for_each(|change| rules.follow(change));
     rules.found
 }
 
@@ -61,7 +53,20 @@ fn is_controller(author: &str) -> bool {
 }
 
 impl Rules {
-    fn see(&mut self, change: &Change) {
+    fn new(is_alone: bool) -> Self {
+        Self {
+            is_alone,
+            now: BTreeMap::new(),
+            asked: VecDeque::new(),
+            moved: Vec::new(),
+            edited: Vec::new(),
+            made: BTreeSet::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Checks a write of a controller, and keeps every write.
+    fn follow(&mut self, change: &Change) {
         if change.author == "person" {
             self.edited.push(change.name.clone());
         }
@@ -69,15 +74,20 @@ impl Rules {
         let after = (!change.is_gone).then_some(&change.after.value);
         if is_controller(change.author) {
             let count = self.found.len();
-            self.judge(change, before, after);
+            self.check(change, before, after);
             for found in &mut self.found[count..] {
                 *found = format!("#{} by {}: {found}", change.revision, change.author);
             }
         }
-        let key = (change.kind.kind, change.name.clone());
         if change.author == "gardenlet" && change.kind == &MACHINE && change.is_gone {
-            self.moved.push(key.clone());
+            self.moved.push((change.kind.kind, change.name.clone()));
         }
+        self.keep(change);
+    }
+
+    /// Keeps what stands from now on, and what is asked for.
+    fn keep(&mut self, change: &Change) {
+        let key = (change.kind.kind, change.name.clone());
         if change.is_gone {
             self.now.remove(&key)
         } else {
@@ -123,7 +133,7 @@ impl Rules {
         self.now.get(&(kind.kind, name.to_owned())).map(|object| &object.value)
     }
 
-    fn judge(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
+    fn check(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
         while self.asked.front().is_some_and(|first| first.until.is_some_and(|until| until + ON_ITS_WAY < change.at)) {
             self.asked.pop_front();
         }
@@ -362,26 +372,8 @@ impl Rules {
 
 /// What is wrong with what there is when all is said to be done.
 pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
-    let mut rules = Rules {
-        is_alone: true,
-        now: BTreeMap::new(),
-        asked: VecDeque::new(),
-        moved: Vec::new(),
-        edited: Vec::new(),
-        made: BTreeSet::new(),
-        found: Vec::new(),
-    };
-    for change in log {
-        let key = (change.kind.kind, change.name.clone());
-        if change.is_gone {
-            rules.now.remove(&key)
-        } else {
-            rules.now.insert(key, Arc::clone(&change.after))
-        };
-        if [&WORKER, &CLUSTER].contains(&change.kind) {
-            rules.ask(change);
-        }
-    }
+    let mut rules = Rules::new(true);
+    log.iter().for_each(|change| rules.keep(change));
     if rules.of(&WORKER).next().is_none() {
         return rules
             .machine_objects()
@@ -392,6 +384,10 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
     let Some(asked) = rules.asked.back() else { return Vec::new() };
     let mut found = Vec::new();
     for (name, wanted) in asked.wanted.iter() {
+        let secret = rules.get(&MACHINE_CLASS, &wanted.class).map(|class| &class["secretRef"]["name"]);
+        if !secret.and_then(Value::as_str).and_then(|name| rules.get(&SECRET, name)).is_some_and(is_of_class) {
+            found.push(format!("MachineClass {} or its Secret is missing at the end", wanted.class));
+        }
         match rules.get(&MACHINE_DEPLOYMENT, name) {
             None => found.push(format!("MachineDeployment {name} is missing at the end")),
             Some(live) if class_of(live) != wanted.class => {

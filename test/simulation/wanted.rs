@@ -31,11 +31,12 @@ thread_local! {
 
 /// What a version of a Worker wants beside these objects.
 pub(crate) fn wanted<'a>(worker: &Value, cluster: &Value, secrets: impl Iterator<Item = &'a Value>) -> Arc<Wanted> {
-    let mut bare = worker.clone();
-    bare["metadata"] =
+    let metadata =
         serde_json::json!({"name": worker["metadata"]["name"], "namespace": worker["metadata"]["namespace"]});
-    bare["status"] = serde_json::json!({"providerStatus": worker["status"]["providerStatus"]});
-    let text = bare.to_string();
+    let text = format!(
+        r#"{{"apiVersion":{},"kind":"Worker","metadata":{metadata},"spec":{},"status":{{"providerStatus":{}}}}}"#,
+        worker["apiVersion"], worker["spec"], worker["status"]["providerStatus"]
+    );
     if let Some(known) = KNOWN.with_borrow(|known| known.get(&text).cloned()) {
         return known;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserializer, Error as _};
+use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 const MICROSECOND: u64 = 1_000;
@@ -204,8 +204,21 @@ impl Serialize for Duration {
 
 impl<'de> Deserialize<'de> for Duration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        Self::parse(&text).map_err(D::Error::custom)
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Duration;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
+                Duration::parse(text).map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Text)
     }
 }
 

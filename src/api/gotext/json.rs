@@ -135,19 +135,8 @@ impl DecodeError {
 /// # Errors
 /// With the path of the first member that is wrong.
 pub fn decode_lenient<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
-    let mut deserializer = serde_json::Deserializer::from_str(raw);
-    let decoded = serde_path_to_error::deserialize(&mut deserializer).map_err(decode_error)?;
-    deserializer.end().map_err(|error| DecodeError { path: String::new(), message: without_values(&error) })?;
-    Ok(decoded)
-}
-
-/// The same for documents of a megabyte: to follow the path costs an allocation for each member, so only what is wrong is
-/// read like that. It is twice as much code, hence not the way for every document.
-///
-/// # Errors
-/// With the path of the first member that is wrong.
-pub fn decode_large<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
-    serde_json::from_str(raw).or_else(|_| decode_lenient(raw))
+    serde_json::from_str(raw)
+        .map_err(|error| DecodeError { path: path_of(&error, raw), message: without_values(&error) })
 }
 
 /// Reads a typed view of a document that is decoded already.
@@ -155,15 +144,32 @@ pub fn decode_large<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
 /// # Errors
 /// With the path of the first member that is wrong.
 pub fn decode_value<T: DeserializeOwned>(document: &Value) -> Result<T, DecodeError> {
-    serde_path_to_error::deserialize(document).map_err(decode_error)
+    // Only a text has positions.
+    T::deserialize(document).or_else(|_| decode_lenient(&document.to_string()))
 }
 
-fn decode_error(error: serde_path_to_error::Error<serde_json::Error>) -> DecodeError {
-    let path = error.path().to_string();
-    DecodeError {
-        // The library's word for the document itself.
-        path: if path == "." { String::new() } else { path },
-        message: without_values(&error.into_inner()),
+/// Where an error is: the path to the value that was read last before it. Nothing is to be followed while all is well.
+fn path_of(error: &serde_json::Error, raw: &str) -> String {
+    let line_start = match error.line().checked_sub(2) {
+        Some(before) => raw.match_indices('\n').nth(before).map_or(0, |(position, _)| position + 1),
+        None => 0,
+    };
+    let mut end = line_start + error.column();
+    // What is no object or list is read before it is refused; of what is one, not even the bracket.
+    let opens = match error.to_string() {
+        text if text.starts_with("invalid type: map") => Some(b'{'),
+        text if text.starts_with("invalid type: sequence") => Some(b'['),
+        _ => None,
+    };
+    if opens.is_some() && raw.as_bytes().get(end) == opens.as_ref() {
+        end += 1;
+    }
+    let mut walk = Walk { allows_duplicates: true, ..Walk::default() };
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get(..end).unwrap_or(raw));
+    // The text ends where the error is, so the walk stops there.
+    match (Members { walk: &mut walk }).deserialize(&mut deserializer) {
+        Ok(()) => String::new(),
+        Err(_) => walk.path(),
     }
 }
 
@@ -245,7 +251,7 @@ fn words_of_found(found: &str) -> &str {
 pub fn refuse_duplicates(raw: &str) -> Result<(), DecodeError> {
     let mut walk = Walk::default();
     let mut deserializer = serde_json::Deserializer::from_str(raw);
-    let walked = UniqueMembers { walk: &mut walk }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    let walked = Members { walk: &mut walk }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     walked.map_err(|error| DecodeError { path: walk.path(), message: without_values(&error) })
 }
 
@@ -254,8 +260,10 @@ pub fn refuse_duplicates(raw: &str) -> Result<(), DecodeError> {
 struct Walk<'de> {
     /// The members that were met of every object that is open, the innermost last.
     names: Vec<Cow<'de, str>>,
-    /// From the outermost to the innermost value.
+    /// From the outermost to the innermost value; the last one of an object or list stays until the next begins.
     steps: Vec<Step>,
+    /// Whether a member may appear twice.
+    allows_duplicates: bool,
 }
 
 enum Step {
@@ -288,11 +296,11 @@ impl Walk<'_> {
 const FEW_MEMBERS: usize = 32;
 
 /// Reads a value and forgets it; while it fails, the walk stays where the error is.
-struct UniqueMembers<'walk, 'de> {
+struct Members<'walk, 'de> {
     walk: &'walk mut Walk<'de>,
 }
 
-impl<'de> DeserializeSeed<'de> for UniqueMembers<'_, 'de> {
+impl<'de> DeserializeSeed<'de> for Members<'_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -300,7 +308,24 @@ impl<'de> DeserializeSeed<'de> for UniqueMembers<'_, 'de> {
     }
 }
 
-impl<'de> Visitor<'de> for UniqueMembers<'_, 'de> {
+/// The same for an item of a list that stands at a depth.
+struct Item<'walk, 'de> {
+    walk: &'walk mut Walk<'de>,
+    depth: usize,
+    index: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Item<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.walk.steps.truncate(self.depth);
+        self.walk.steps.push(Step::Item(self.index));
+        deserializer.deserialize_any(Members { walk: self.walk })
+    }
+}
+
+impl<'de> Visitor<'de> for Members<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -332,24 +357,26 @@ impl<'de> Visitor<'de> for UniqueMembers<'_, 'de> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        let Self { walk } = self;
+        let depth = walk.steps.len();
         for index in 0.. {
-            self.walk.steps.push(Step::Item(index));
-            let item = sequence.next_element_seed(UniqueMembers { walk: self.walk })?;
-            self.walk.steps.pop();
-            if item.is_none() {
+            if sequence.next_element_seed(Item { walk, depth, index })?.is_none() {
                 break;
             }
         }
+        walk.steps.truncate(depth);
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let walk = self.walk;
-        let first = walk.names.len();
+        let Self { walk } = self;
+        let (first, depth) = (walk.names.len(), walk.steps.len());
         let mut many: HashSet<Cow<'de, str>> = HashSet::new();
         while let Some(Name(name)) = map.next_key()? {
             let met = walk.names.get(first..).unwrap_or_default();
-            let is_known = if met.len() < FEW_MEMBERS {
+            let is_duplicate = if walk.allows_duplicates {
+                false
+            } else if met.len() < FEW_MEMBERS {
                 met.contains(&name)
             } else {
                 if many.is_empty() {
@@ -357,14 +384,15 @@ impl<'de> Visitor<'de> for UniqueMembers<'_, 'de> {
                 }
                 !many.insert(name.clone())
             };
+            walk.steps.truncate(depth);
             walk.steps.push(Step::Member(walk.names.len()));
             walk.names.push(name);
-            if is_known {
+            if is_duplicate {
                 return Err(A::Error::custom("duplicate field"));
             }
-            map.next_value_seed(UniqueMembers { walk })?;
-            walk.steps.pop();
+            map.next_value_seed(Members { walk })?;
         }
+        walk.steps.truncate(depth);
         walk.names.truncate(first);
         Ok(())
     }
@@ -400,6 +428,7 @@ impl<'de> Deserialize<'de> for Name<'de> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use serde_json::value::RawValue;
     use std::collections::BTreeMap;
 
@@ -422,9 +451,7 @@ mod tests {
 
     fn decode_strict<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
         refuse_duplicates(raw)?;
-        let decoded = decode_lenient(raw);
-        assert_eq!(decode_large::<T>(raw).err(), decoded.as_ref().err().cloned());
-        decoded
+        decode_lenient(raw)
     }
 
     fn refusal(raw: &str) -> String {
@@ -500,5 +527,63 @@ mod tests {
         }
         let pool: Pool = decode_strict(r#"{"config":{"b": 1,  "a":"\u0026"}}"#).unwrap();
         assert_eq!(pool.config.get(), r#"{"b": 1,  "a":"\u0026"}"#);
+    }
+
+    /// Calls with each place of a document, and with the document in which another value stands there.
+    fn with_each_place(document: &Value, wrong: &Value, check: &mut impl FnMut(&str, &Value)) {
+        fn visit(document: &mut Value, place: &str, path: &str, wrong: &Value, check: &mut impl FnMut(&str, &Value)) {
+            let children: Vec<(String, String)> = match document.pointer(place).unwrap() {
+                Value::Object(members) => {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    let of = |name: &String| {
+                        let escaped = name.replace('~', "~0").replace('/', "~1");
+                        (format!("{place}/{escaped}"), format!("{path}{dot}{name}"))
+                    };
+                    members.keys().map(of).collect()
+                }
+                Value::Array(items) => {
+                    (0..items.len()).map(|index| (format!("{place}/{index}"), format!("{path}[{index}]"))).collect()
+                }
+                _ => Vec::new(),
+            };
+            let before = std::mem::replace(document.pointer_mut(place).unwrap(), wrong.clone());
+            check(path, document);
+            *document.pointer_mut(place).unwrap() = before;
+            for (place, path) in children {
+                visit(document, &place, &path, wrong, check);
+            }
+        }
+        visit(&mut document.clone(), "", "", wrong, check);
+    }
+
+    #[test]
+    fn an_error_names_the_place_that_is_wrong() {
+        let worker = include_str!("../../../test/cli/azure.yaml");
+        let worker: Value = crate::api::gotext::yaml::documents(worker).unwrap().remove(0);
+        let mut found = 0;
+        for wrong in [
+            json!(null),
+            json!(true),
+            json!(7),
+            json!(-1.5),
+            json!("\u{e9} x"),
+            json!([]),
+            json!([{"a": "\n"}, 1]),
+            json!({}),
+            json!({"a": {"b": []}}),
+        ] {
+            with_each_place(&worker, &wrong, &mut |path, document| {
+                for text in [document.to_string(), serde_json::to_string_pretty(document).unwrap()] {
+                    let Err(error) = decode_lenient::<crate::api::gardener::Worker>(&text) else { continue };
+                    found += 1;
+                    let inside = error.path.strip_prefix(path);
+                    assert!(
+                        inside.is_some_and(|rest| rest.is_empty() || path.is_empty() || rest.starts_with(['.', '['])),
+                        "{error} is at {path}: {wrong}"
+                    );
+                }
+            });
+        }
+        assert!(found > 500, "{found}");
     }
 }

@@ -14,6 +14,7 @@ use crate::cli::exit::{self, Exit};
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width, yaml};
 use crate::images::lock::{Change, Lock};
+use crate::images::record::fact;
 use crate::images::resolution::{FlavorKey, Resolved, Verdict};
 use crate::offer::profile::Profile;
 use crate::provider::Providers;
@@ -135,7 +136,10 @@ fn templates(resolved: &[Resolved<'_>], lock: &Lock) -> anyhow::Result<String> {
         let Some(id) = locked.or_else(|| resolved.chosen().map(|image| image.reference.value.as_str())) else {
             continue;
         };
-        let name = format!("{} {} {} {}", key.image, key.flavor_text(), key.version, key.place()).to_lowercase();
+        // The text of a flavor leaves that out.
+        let secure = key.flavor.values(fact::SECURE_BOOT).is_some_and(|known| known == ["true"]);
+        let flavor = format!("{}{}", key.flavor_text(), if secure { " secure-boot" } else { "" });
+        let name = format!("{} {flavor} {} {}", key.image, key.version, key.place()).to_lowercase();
         let name: String = name
             .chars()
             .map(|letter| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' })

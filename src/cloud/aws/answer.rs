@@ -1,9 +1,9 @@
-//! What EC2 answers, in XML; as JSON it is what `aws ec2 describe-images` prints.
+//! What EC2 answers, in XML.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Deserialize;
 
 use crate::api::bounded_text::beginning;
+use crate::images::sources::Ec2Image;
 
 /// Most characters of an error in a message.
 const MOST_OF_ERROR: usize = 300;
@@ -11,8 +11,7 @@ const MOST_OF_ERROR: usize = 300;
 /// A page of images.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// As the command-line tool prints them.
-    pub(super) images: Vec<Value>,
+    pub(super) images: Vec<Ec2Image>,
     /// What asks for the next page.
     pub(super) next: Option<String>,
 }
@@ -42,75 +41,14 @@ impl Refusal {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
-    images_set: Items<Image>,
+    images_set: Images,
     next_token: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Items<T> {
-    #[serde(default = "Vec::new")]
-    item: Vec<T>,
-}
-
-impl<T> Default for Items<T> {
-    fn default() -> Self {
-        Self { item: Vec::new() }
-    }
-}
-
-/// An image under its names in XML, and in JSON.
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all(deserialize = "camelCase", serialize = "PascalCase"))]
-struct Image {
-    image_id: String,
+struct Images {
     #[serde(default)]
-    name: String,
-    #[serde(default, rename(deserialize = "imageOwnerId"))]
-    owner_id: String,
-    #[serde(default, rename(deserialize = "imageState"))]
-    state: String,
-    #[serde(default)]
-    image_type: String,
-    #[serde(default)]
-    architecture: String,
-    #[serde(default)]
-    boot_mode: String,
-    creation_date: Option<String>,
-    deprecation_time: Option<String>,
-    #[serde(default, rename(deserialize = "tagSet", serialize = "Tags"), serialize_with = "items")]
-    tags: Items<Tag>,
-    #[serde(
-        default,
-        rename(deserialize = "blockDeviceMapping", serialize = "BlockDeviceMappings"),
-        serialize_with = "items"
-    )]
-    block_devices: Items<BlockDevice>,
-}
-
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all(serialize = "PascalCase"))]
-struct Tag {
-    #[serde(default)]
-    key: String,
-    #[serde(default)]
-    value: String,
-}
-
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all(serialize = "PascalCase"))]
-struct BlockDevice {
-    ebs: Option<Ebs>,
-}
-
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all(serialize = "PascalCase"))]
-struct Ebs {
-    #[serde(default)]
-    encrypted: bool,
-}
-
-fn items<T: Serialize, S: serde::Serializer>(items: &Items<T>, serializer: S) -> Result<S::Ok, S::Error> {
-    items.item.serialize(serializer)
+    item: Vec<Ec2Image>,
 }
 
 /// Reads a page.
@@ -119,8 +57,7 @@ fn items<T: Serialize, S: serde::Serializer>(items: &Items<T>, serializer: S) ->
 /// When it is none; no word of it is repeated, for it may be anything.
 pub(super) fn page(xml: &[u8]) -> Result<Page, String> {
     let answer: Answer = read(xml).map_err(|problem| format!("the answer can't be read: {problem}"))?;
-    let images = answer.images_set.item.iter().map(|image| json!(image)).collect();
-    Ok(Page { images, next: answer.next_token.filter(|token| !token.is_empty()) })
+    Ok(Page { images: answer.images_set.item, next: answer.next_token.filter(|token| !token.is_empty()) })
 }
 
 /// Reads an error; what is none has no code.
@@ -145,6 +82,8 @@ fn read<T: serde::de::DeserializeOwned>(xml: &[u8]) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const ANSWER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -171,7 +110,7 @@ mod tests {
         let page = page(ANSWER.as_bytes()).unwrap();
         assert_eq!(page.next.as_deref(), Some("abc="));
         assert_eq!(
-            page.images[0],
+            json!(page.images[0]),
             json!({
                 "ImageId": "ami-0123456789abcdef0", "Name": "a & b", "OwnerId": "111111111111", "State": "available",
                 "ImageType": "machine", "Architecture": "arm64", "BootMode": "uefi", "CreationDate": "2026-11-18T09:00:00.000Z",
@@ -179,7 +118,7 @@ mod tests {
                 "BlockDeviceMappings": [{"Ebs": {"Encrypted": true}}, {"Ebs": null}],
             })
         );
-        assert_eq!(page.images[1]["Tags"], json!([]));
+        assert_eq!(json!(page.images[1])["Tags"], json!([]));
     }
 
     #[test]

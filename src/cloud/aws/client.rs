@@ -8,14 +8,13 @@ use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, si
 use aws_sigv4::sign::v4::SigningParams;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
-use serde_json::{Value, json};
 
 use super::answer::{Page, page, refusal};
 use super::credentials::KeptCredentials;
 use super::request::{calls, form};
 use crate::cloud::image_source::{ImageSource, ImageSourceError};
 use crate::images::query::ImageQuery;
-use crate::images::sources::{Listing, read};
+use crate::images::sources::{Ec2Image, Listing, ec2_listing};
 
 /// How long an answer may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -84,7 +83,7 @@ impl Ec2 {
     }
 
     /// All pages of a call.
-    async fn pages(&self, call: &[(String, String)], images: &mut Vec<Value>) -> Result<(), ImageSourceError> {
+    async fn pages(&self, call: &[(String, String)], images: &mut Vec<Ec2Image>) -> Result<(), ImageSourceError> {
         let mut next: Option<String> = None;
         for _ in 0..MOST_PAGES {
             let page = self.page(&form(call, next.as_deref(), &self.endpoint)).await?;
@@ -165,7 +164,7 @@ impl ImageSource for Ec2 {
         for call in calls(query) {
             self.pages(&call, &mut images).await?;
         }
-        read(&json!({"Images": images}), Some(&self.region)).map_err(|error| self.error(error))
+        ec2_listing(images, &self.region).map_err(|error| self.error(error))
     }
 }
 

@@ -3,7 +3,7 @@
 //! * `client`: who asks, and how often;
 //! * `credentials`: with what AWS's own configuration says;
 //! * `request`: the call as EC2's Query API wants it;
-//! * `answer`: what comes back, as `aws ec2 describe-images` prints it.
+//! * `answer`: what comes back; its images are read as those that `aws ec2 describe-images` prints.
 //!
 //! One call needs no SDK of 800 (docs/dependencies.md).
 

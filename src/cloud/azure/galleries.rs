@@ -82,8 +82,9 @@ impl Galleries {
         let mut entries = Vec::new();
         for image in self.list(gallery, &["images"]).await? {
             let name = image["name"].as_str().unwrap_or_default().to_owned();
-            entries.push(flattened(image));
-            entries.extend(self.list(gallery, &["images", &name, "versions"]).await?.into_iter().map(flattened));
+            entries.push(flattened(image, &self.location));
+            let versions = self.list(gallery, &["images", &name, "versions"]).await?;
+            entries.extend(versions.into_iter().map(|version| flattened(version, &self.location)));
         }
         Ok(entries)
     }
@@ -103,13 +104,14 @@ impl ImageSource for Galleries {
     }
 }
 
-/// A resource as the command-line tool prints it: its properties beside its names.
-fn flattened(mut resource: Value) -> Value {
+/// A resource as the command-line tool prints it: its properties beside its names, and the region that was asked.
+fn flattened(mut resource: Value, location: &str) -> Value {
     let mut entry = resource["properties"].take();
     if !entry.is_object() {
         entry = Value::Object(Default::default());
     }
     entry["name"] = resource["name"].take();
+    entry["location"] = location.into();
     entry["uniqueId"] = resource["identifier"]["uniqueId"].take();
     entry
 }

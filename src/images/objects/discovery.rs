@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::image::{GONE, ImageObject, ImageToWrite, Place, object_name, place};
+use super::image::{GONE, ImageObject, ImageToWrite, Place, lookup_label, object_name, place};
 use super::write::{ImageEvent, Write};
 use crate::api::image_objects::{ImageLookup, ImageLookupStatus};
 use crate::images::catalogue::{Catalogue, merge};
@@ -32,8 +32,8 @@ pub enum Sources<'a> {
     Unknown(&'a str),
 }
 
-/// What clouds have answered, by the names of the lookups that ask them.
-pub type Answers = BTreeMap<String, Arc<Result<Catalogue, String>>>;
+/// What clouds have answered, and when, by the names of the lookups that ask them.
+pub type Answers = BTreeMap<String, (Arc<Result<Catalogue, String>>, Timestamp)>;
 
 impl<'a> From<&'a Result<Catalogue, String>> for Sources<'a> {
     fn from(read: &'a Result<Catalogue, String>) -> Self {
@@ -59,6 +59,8 @@ struct Found<'a> {
     images: BTreeMap<String, FoundImage<'a>>,
     errors: Vec<String>,
     source: SourceState,
+    /// When the source said so.
+    read: Timestamp,
 }
 
 /// What is known of the source of a lookup.
@@ -93,7 +95,7 @@ impl FoundImage<'_> {
 
 impl Found<'_> {
     fn nothing(error: &str, source: SourceState) -> Self {
-        Self { images: BTreeMap::new(), errors: vec![text(error)], source }
+        Self { errors: vec![text(error)], source, ..Self::default() }
     }
 
     /// Whether what it does not find is gone. A lookup, or a source, with a mistake in it deletes nothing.
@@ -116,31 +118,32 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What is to be written of images and lookups. `used` are the names of images that somebody uses.
+/// What is to be written of images and lookups. `used` are the names of images that somebody uses; files come with the time at which
+/// they were checked.
 #[must_use]
 pub fn discover(
     images: &[Arc<ImageObject>],
     lookups: &[Arc<ImageLookup>],
-    (files, answers): (Sources<'_>, &Answers),
+    ((files, checked), answers): ((Sources<'_>, Timestamp), &Answers),
     used: &BTreeSet<&str>,
     now: Timestamp,
 ) -> Vec<Write> {
     let policy = Policy { now, owners: Vec::new(), filters: Vec::new() };
     let of_files = by_name(files);
     let found = lookups.iter().map(|lookup| {
-        let name = name_of(&lookup.metadata);
-        let found = match (&lookup.spec.ec2, answers.get(name)) {
-            (None, _) => find(lookup, files, &of_files, &policy),
+        let found = match (&lookup.spec.ec2, answers.get(name_of(&lookup.metadata))) {
+            (None, _) => Found { read: checked, ..find(lookup, files, &of_files, &policy) },
             (Some(_), None) => Found::default(),
-            (Some(_), Some(answer)) => {
+            (Some(_), Some((answer, read))) => {
                 let answer = Sources::from(&**answer);
-                find(lookup, answer, &by_name(answer), &policy)
+                Found { read: *read, ..find(lookup, answer, &by_name(answer), &policy) }
             }
         };
-        (name, found)
+        (lookup_label(lookup), found)
     });
-    let found: BTreeMap<&str, Found<'_>> = found.collect();
-    let answered = answers.values().map(|answer| Sources::from(&**answer));
+    let found: Vec<(String, Found<'_>)> = found.collect();
+    let found: BTreeMap<&str, &Found<'_>> = found.iter().map(|(lookup, found)| (lookup.as_str(), found)).collect();
+    let answered = answers.values().map(|(answer, _)| Sources::from(&**answer));
     let catalogues: Vec<&Catalogue> = [files].into_iter().chain(answered).filter_map(Sources::catalogue).collect();
     let mut writes = Vec::new();
     let (mut wanted, mut shared) = (BTreeMap::new(), Shared::default());
@@ -167,7 +170,7 @@ pub fn discover(
         wanted.entry(name).or_insert(Wanted { record, lookup: Some(lookup), existing: None });
     }
     writes.extend(changes(&wanted, &policy));
-    writes.extend(lookups.iter().filter_map(|lookup| status(lookup, found.get(name_of(&lookup.metadata))?, now)));
+    writes.extend(lookups.iter().filter_map(|lookup| status(lookup, found.get(lookup_label(lookup).as_str())?, now)));
     writes
 }
 
@@ -227,6 +230,8 @@ fn enriched<'a>(known: &'a ImageRecord, catalogues: &[&Catalogue]) -> Cow<'a, Im
     let Some(listed) = listed else { return Cow::Borrowed(known) };
     let mut merged = known.clone();
     merge(&mut merged, listed);
+    // What somebody has written stays.
+    merged.replicated_to = known.replicated_to.clone().or(merged.replicated_to);
     Wanted::known_or(known, merged)
 }
 
@@ -235,12 +240,12 @@ fn followed<'a>(
     name: &str,
     lookup: &'a str,
     known: &'a ImageRecord,
-    found: &BTreeMap<&'a str, Found<'_>>,
+    found: &BTreeMap<&'a str, &Found<'_>>,
     used: &BTreeSet<&str>,
     shared: &mut Shared,
 ) -> (Option<&'a str>, Option<Cow<'a, ImageRecord>>) {
     let own = found.get_key_value(lookup);
-    let finds = |(_, found): &(&&'a str, &Found<'_>)| found.images.contains_key(name);
+    let finds = |(_, found): &(&&'a str, &&Found<'_>)| found.images.contains_key(name);
     if let Some((finder, by)) = own.into_iter().chain(found).find(finds) {
         let record = by.images.get(name).map(|image| image.record(shared));
         return (Some(finder), record.map(|record| Wanted::known_or(known, record)));
@@ -258,7 +263,7 @@ fn followed<'a>(
 fn new_images<'a, 'f>(
     wanted: &BTreeMap<&'f str, Wanted<'_>>,
     unreadable: &BTreeSet<&str>,
-    found: &'f BTreeMap<&'a str, Found<'f>>,
+    found: &BTreeMap<&'a str, &'f Found<'f>>,
 ) -> Vec<(&'f str, &'a str, &'f FoundImage<'f>)> {
     let known: BTreeSet<Place<'_>> = wanted.values().map(|wanted| place(&wanted.record)).collect();
     let mut new = Vec::new();
@@ -331,6 +336,11 @@ fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
     wanted.iter().filter_map(change).collect()
 }
 
+/// When the sources of a lookup were read last, as its status says.
+pub(super) fn last_run(status: &ImageLookupStatus) -> Option<Timestamp> {
+    status.last_run.as_ref().and_then(|time| time.parse().ok())
+}
+
 fn status(lookup: &ImageLookup, found: &Found<'_>, now: Timestamp) -> Option<Write> {
     if found.source == SourceState::Pending {
         return None;
@@ -347,13 +357,14 @@ fn status(lookup: &ImageLookup, found: &Found<'_>, now: Timestamp) -> Option<Wri
         after.failing_since = Some(now.to_string());
     }
     let is_known = found.source == SourceState::Listed;
-    let last = before.last_run.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
-    let is_old = last.is_none_or(|last| now.as_second() - last.as_second() >= RENEWAL_SECONDS);
+    // Fractions of a second only make objects longer.
+    let read = Timestamp::from_second(found.read.as_second()).unwrap_or(found.read);
+    let is_old = last_run(before).is_none_or(|last| read.as_second() - last.as_second() >= RENEWAL_SECONDS);
     if after == *before && !(is_known && is_old) {
         return None;
     }
     if is_known {
-        after.last_run = Some(now.to_string());
+        after.last_run = Some(read.to_string());
     }
     let is_news = !after.errors.is_empty() && after.errors != before.errors;
     let event = is_news.then(|| ImageEvent::LookupFailed(after.errors.clone()));

@@ -9,7 +9,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::api::gotext::json::decode_lenient;
-use crate::api::image_objects::{MachineImage, MachineImageSpec};
+use crate::api::image_objects::{ImageLookup, MachineImage, MachineImageSpec};
 use crate::api::packed_text::PackedText;
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, fact};
 use crate::images::shared::Shared;
@@ -17,7 +17,7 @@ use crate::images::sources;
 
 /// What labels of ours begin with.
 pub const LABELS: &str = "images.gardener-extension-worker/";
-/// Label of an image that a lookup has made: its name.
+/// Label of an image that a lookup has made: the lookup's name, shortened where it is too long for a label.
 pub const LOOKUP_LABEL: &str = "images.gardener-extension-worker/lookup";
 /// State of an image that no source lists any more.
 pub const GONE: &str = "gone";
@@ -40,7 +40,7 @@ pub struct ImageObject {
     pub name: String,
     /// The image that it describes, or what is wrong with it.
     pub record: Result<ImageRecord, String>,
-    /// The lookup that has made it; `None` where a person has.
+    /// The lookup that has made it, as labels name it; `None` where a person has.
     pub lookup: Option<Box<str>>,
     pub(super) is_being_deleted: bool,
     pub(super) is_latest: bool,
@@ -153,6 +153,7 @@ pub(super) fn spec(record: &ImageRecord, release: &Release) -> MachineImageSpec 
         provider: record.provider.to_owned(),
         realm: Some(record.realm.clone()).filter(|realm| realm != PUBLIC),
         region: record.region.clone(),
+        regions: record.replicated_to.iter().flat_map(|regions| regions.iter().cloned()).collect(),
         reference: BTreeMap::from([(record.reference.member.to_owned(), record.reference.value.clone())]),
         image: release.image.clone(),
         version: release.version.clone(),
@@ -209,16 +210,32 @@ pub(super) fn labels(record: &ImageRecord, is_latest: bool, lookup: Option<&str>
     values.into_iter().map(label).collect()
 }
 
-/// A text as the value of a label: what can't be in one becomes a dash. Nothing where nothing is left.
+/// A text as the value of a label: what can't be in one becomes a dash, and one that is too long ends with its digest. Nothing where
+/// nothing is left.
 pub(super) fn label_value(text: &str) -> Option<String> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let value: String =
-        text.chars().take(LONGEST_LABEL).map(|letter| if allowed(letter) { letter } else { '-' }).collect();
+    let value: String = text.chars().map(|letter| if allowed(letter) { letter } else { '-' }).collect();
     let value = value.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
-    (!value.is_empty()).then(|| value.to_owned())
+    if value.len() <= LONGEST_LABEL {
+        return (!value.is_empty()).then(|| value.to_owned());
+    }
+    // No name of an object has an underscore, so this is the value of no other one.
+    let digest = hex::encode(Sha256::digest(text));
+    let beginning = value.get(..LONGEST_LABEL - DIGEST - 1).unwrap_or_default();
+    Some(format!("{beginning}_{}", digest.get(..DIGEST).unwrap_or_default()))
 }
 
-/// The lookup that has made an object; `None` where a person has.
+/// Whether a text is the value of a label as it is. What stands behind the prefix of a label's name has the same form.
+pub(super) fn is_label(text: &str) -> bool {
+    label_value(text).is_some_and(|value| value == text)
+}
+
+/// The value of the label by which images and templates name a lookup.
+pub(super) fn lookup_label(lookup: &ImageLookup) -> String {
+    label_value(lookup.metadata.name.as_deref().unwrap_or_default()).unwrap_or_default()
+}
+
+/// The lookup that has made an object, as labels name it; `None` where a person has.
 #[must_use]
 pub fn made_by(image: &MachineImage) -> Option<&str> {
     label(image, "lookup")
@@ -245,7 +262,7 @@ mod tests {
     #[test]
     fn an_object_has_every_member_of_the_image_that_it_was_made_of() {
         let known = image(
-            json!({"name": "n", "owner": "1", "created": "2026-09-22T09:00:00Z", "state": "pending", "realm": "china",
+            json!({"name": "n", "owner": "1", "regions": ["a", "b"], "created": "2026-09-22T09:00:00Z", "state": "pending", "realm": "china",
             "facts": {"architecture": ["amd64"]}, "tags": {"channel": "stable"}, "encrypted": true}),
         );
         let known = known.unwrap();
@@ -274,6 +291,8 @@ mod tests {
         assert_eq!(label_value("ubuntu 24.04+x"), Some("ubuntu-24.04-x".to_owned()));
         assert_eq!(label_value("/subscriptions/s"), Some("subscriptions-s".to_owned()));
         assert_eq!(label_value("…"), None);
+        assert_ne!(label_value(&"a".repeat(80)), label_value(&"a".repeat(81)));
+        assert_eq!(label_value(&format!("{}é", "a".repeat(63))), Some("a".repeat(63)));
         assert_eq!(label_value(&"a".repeat(80)).unwrap().len(), 63);
     }
 }

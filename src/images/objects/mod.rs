@@ -26,7 +26,7 @@ pub mod template;
 pub mod write;
 
 use discovery::{Answers, Sources, discover};
-use image::ImageObject;
+use image::{ImageObject, lookup_label};
 use selection::{KnownImages, select};
 use template::{follow, lookup_of, recorded};
 use write::Write;
@@ -51,12 +51,17 @@ impl Objects {
     /// What is to be written of images and lookups, where no lookup asks a cloud.
     #[must_use]
     pub fn images_to_write(&self, files: Sources<'_>, now: Timestamp) -> Vec<Write> {
-        self.images_to_write_with(files, &Answers::default(), now)
+        self.images_to_write_with((files, now), &Answers::default(), now)
     }
 
-    /// The same with what clouds have answered.
+    /// The same with what clouds have answered, and with the time at which the files were checked.
     #[must_use]
-    pub fn images_to_write_with(&self, files: Sources<'_>, answers: &Answers, now: Timestamp) -> Vec<Write> {
+    pub fn images_to_write_with(
+        &self,
+        files: (Sources<'_>, Timestamp),
+        answers: &Answers,
+        now: Timestamp,
+    ) -> Vec<Write> {
         discover(&self.images, &self.lookups, (files, answers), &self.used(), now)
     }
 
@@ -72,7 +77,7 @@ impl Objects {
         for template in &self.templates {
             let Some(lookup) = lookup_of(template) else { continue };
             let place = (&template.metadata.namespace, &template.metadata.name);
-            let lookup = self.lookups.iter().find(|known| known.metadata.name.as_deref() == Some(lookup));
+            let lookup = self.lookups.iter().find(|known| lookup_label(known) == lookup);
             let selection =
                 self.selections.iter().find(|known| (&known.metadata.namespace, &known.metadata.name) == place);
             match follow(template, lookup.map(Arc::as_ref), selection.map(Arc::as_ref)) {

@@ -1,10 +1,12 @@
 //! How images, lookups and selections stand, as numbers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::Objects;
+use super::discovery::last_run;
 use super::image::{GONE, ImageObject};
 use crate::api::image_objects::ImageLookup;
 use crate::images::record::ImageState;
@@ -18,6 +20,8 @@ pub struct ImageNumbers {
     pub upgrades: i64,
     /// Lookups that were run as they are, by name; since when they fail, if they do.
     pub lookups: Vec<(String, Option<Timestamp>)>,
+    /// When lookups that ask a cloud were answered last, as their status says.
+    pub live: BTreeMap<String, Timestamp>,
 }
 
 /// What can be done with an image.
@@ -82,8 +86,11 @@ impl Objects {
             let since = lookup.status.failing_since.as_ref().and_then(|since| since.parse().ok());
             (lookup.metadata.name.clone().unwrap_or_default(), since)
         };
+        let live = self.lookups.iter().filter(|lookup| lookup.spec.ec2.is_some());
+        let answered = |lookup: &Arc<ImageLookup>| Some((lookup.metadata.name.clone()?, last_run(&lookup.status)?));
         ImageNumbers {
             images,
+            live: live.filter_map(answered).collect(),
             upgrades: i64::try_from(upgrades).unwrap_or(i64::MAX),
             lookups: self.lookups.iter().filter(was_run).map(lookup).collect(),
         }

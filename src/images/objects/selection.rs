@@ -111,7 +111,7 @@ impl<'a> Requirements<'a> {
         let version = release.version.trim_start_matches('v');
         let is_meant = image.provider == self.provider
             && image.realm == self.realm
-            && (image.region.is_none() || image.region == self.spec.region)
+            && self.spec.region.as_deref().map_or(image.region.is_none(), |region| image.is_in(region))
             && image.encrypted == self.spec.encrypted
             && image.facts.values(fact::ARCHITECTURE).is_some_and(|known| known.contains(&self.architecture))
             && self.spec.filters.iter().all(|filter| filter.holds(image))

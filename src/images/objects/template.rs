@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::image::LOOKUP_LABEL;
+use super::image::{LOOKUP_LABEL, is_label};
 use super::write::Write;
 use crate::api::capa::AwsMachineTemplate;
 use crate::api::image_objects::{
@@ -56,10 +56,26 @@ pub fn follow(
     if spec != selection.spec {
         return Ok(Some(Write::ReplaceSelection(ImageSelection { spec, ..selection.clone() })));
     }
-    let new = selection.spec.images.iter().filter(|(version, _)| !recorded.contains_key(*version));
-    let new: BTreeMap<String, String> =
-        new.map(|(version, name)| (format!("{VERSION_LABEL}{version}"), name.clone())).collect();
-    Ok((!new.is_empty()).then(|| Write::TemplateLabels(Box::new(template.clone()), new)))
+    labels_to_write(template, selection.spec.images.iter().filter(|(version, _)| !recorded.contains_key(*version)))
+}
+
+/// The write for versions of which a template says nothing yet.
+///
+/// # Errors
+/// When all that is left is what no label can say.
+fn labels_to_write<'a>(
+    template: &AwsMachineTemplate,
+    new: impl Iterator<Item = (&'a String, &'a String)>,
+) -> Result<Option<Write>, String> {
+    let label = |(version, name): (&String, &String)| (format!("{VERSION_LABEL}{version}"), name.clone());
+    let bare = |label: &str| label.split_once('/').map_or(label, |(_, bare)| bare).to_owned();
+    let (new, impossible): (BTreeMap<String, String>, BTreeMap<String, String>) =
+        new.map(label).partition(|(label, name)| is_label(&bare(label)) && is_label(name));
+    if !new.is_empty() {
+        return Ok(Some(Write::TemplateLabels(Box::new(template.clone()), new)));
+    }
+    let impossible: Vec<String> = impossible.iter().map(|(label, name)| format!("{}={name}", bare(label))).collect();
+    if impossible.is_empty() { Ok(None) } else { Err(format!("no label can say this: {}", impossible.join(", "))) }
 }
 
 /// The lookup that a template has opted in for. One with a fixed image needs none, and one that goes neither.

@@ -32,6 +32,8 @@ struct Entry {
     end_of_life_date: Option<String>,
     #[serde(default)]
     publishing_profile: PublishingProfile,
+    /// Of a version that others share, the region that was asked.
+    location: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -39,6 +41,15 @@ struct Entry {
 struct PublishingProfile {
     published_date: Option<String>,
     end_of_life_date: Option<String>,
+    #[serde(default)]
+    target_regions: Vec<TargetRegion>,
+}
+
+/// A region to which an owner replicates a version.
+#[derive(Deserialize)]
+struct TargetRegion {
+    #[serde(default)]
+    name: String,
 }
 
 /// Which member names an image, by the beginning of its path.
@@ -57,6 +68,11 @@ fn read(document: &Value, _region: Option<&str>) -> Result<Listing, SourceError>
         }
     }
     Ok(listing)
+}
+
+/// `westeurope` of `West Europe`.
+fn region_name(name: &str) -> String {
+    text(&name.to_lowercase().replace(' ', ""))
 }
 
 enum Parsed {
@@ -88,6 +104,10 @@ fn parsed(entry: &Entry) -> Result<Parsed, SourceError> {
         record = record.with_fact(name, &[value.as_deref().unwrap_or_default()]);
     }
     let profile = &entry.publishing_profile;
+    // The owner's listing says to which regions a version goes, that of others is asked for in a region.
+    let asked = entry.location.as_deref().filter(|_| *of_kind != "id");
+    let regions = profile.target_regions.iter().map(|region| region.name.as_str()).chain(asked);
+    let record = record.with_regions(regions.map(region_name));
     let published = entry.published_date.as_deref().or(profile.published_date.as_deref());
     let end = entry.end_of_life_date.as_deref().or(profile.end_of_life_date.as_deref());
     Ok(Parsed::Version(Box::new(ImageRecord {

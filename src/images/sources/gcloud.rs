@@ -15,6 +15,9 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
+/// The architecture of an image whose owner has not said it.
+const UNSPECIFIED: &str = "ARCHITECTURE_UNSPECIFIED";
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Image {
@@ -54,17 +57,16 @@ fn image(image: Image) -> Result<ImageRecord, SourceError> {
     let reference = member("selfLink", ImageReference::new("gcp", "image", path))?;
     let has = |feature: &str| image.guest_os_features.iter().any(|known| known.name == feature);
     let boot_modes: &[&str] = if has("UEFI_COMPATIBLE") { &["uefi", "legacy-bios"] } else { &["legacy-bios"] };
+    let architecture = if image.architecture == UNSPECIFIED { "" } else { &image.architecture };
     let record = ImageRecord::new("gcp", reference, &image.name)
-        .with_fact(fact::ARCHITECTURE, &[&image.architecture])
+        .with_fact(fact::ARCHITECTURE, &[architecture])
         .with_fact(fact::BOOT_MODE, if image.architecture == "ARM64" { &["uefi"] } else { boot_modes })
         .with_fact(fact::NETWORK, if has("GVNIC") { &["gvnic", "virtio"] } else { &["virtio"] });
-    // An image is deprecated by its state; the time is that of the change, and need not be there.
+    // An image is deprecated by its state; the time is that of the change, past or announced, and need not be there.
+    let since = time("deprecated.deprecated", image.deprecated.deprecated.as_deref())?;
     let deprecated = match image.deprecated.state.as_deref() {
-        None | Some("ACTIVE") => None,
-        Some(_) => {
-            let since = time("deprecated.deprecated", image.deprecated.deprecated.as_deref())?;
-            since.or(Some(jiff::Timestamp::UNIX_EPOCH))
-        }
+        None | Some("ACTIVE") => since,
+        Some(_) => since.or(Some(jiff::Timestamp::UNIX_EPOCH)),
     };
     let gone = image.deprecated.state.as_deref().is_some_and(|state| ["OBSOLETE", "DELETED"].contains(&state));
     Ok(ImageRecord {

@@ -19,6 +19,7 @@ mod gcloud;
 mod openstack;
 mod own;
 
+pub use ec2::{Ec2Image, ec2_listing};
 pub use own::ImageList;
 
 /// Largest file that is read: every image of a large public cloud fits.
@@ -101,14 +102,30 @@ fn each<T: DeserializeOwned, Made>(
 ) -> Result<Vec<Made>, SourceError> {
     let items = list.as_array().ok_or_else(|| SourceError::new(path, "a list is expected"))?;
     let one = |(index, item): (usize, &Value)| {
-        let within = |error: SourceError| {
-            let separator = if error.path.is_empty() { "" } else { "." };
-            SourceError::new(format!("{path}[{index}]{separator}{}", error.path), error.problem)
-        };
-        let decoded = decode_value(item).map_err(|error| within(SourceError::new(error.path, error.message)))?;
-        make(decoded).map_err(within)
+        let within = |error| within(path, index, error);
+        // Tools print what an image does not have as null, or leave it out.
+        let decoded = decode_value(item).or_else(|_| decode_value(&without_nulls(item)));
+        make(decoded.map_err(|error| within(SourceError::new(error.path, error.message)))?).map_err(within)
     };
     items.iter().enumerate().map(one).collect()
+}
+
+/// An error in an entry of a list.
+fn within(path: &str, index: usize, error: SourceError) -> SourceError {
+    let separator = if error.path.is_empty() { "" } else { "." };
+    SourceError::new(format!("{path}[{index}]{separator}{}", error.path), error.problem)
+}
+
+/// A document in which no member is null.
+fn without_nulls(document: &Value) -> Value {
+    match document {
+        Value::Object(members) => {
+            let there = members.iter().filter(|(_, value)| !value.is_null());
+            there.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.iter().filter(|item| !item.is_null()).map(without_nulls).collect(),
+        other => other.clone(),
+    }
 }
 
 /// A member of an entry that has to be something: `path` is its name.
@@ -122,7 +139,9 @@ fn time(path: &str, text: Option<&str>) -> Result<Option<jiff::Timestamp>, Sourc
 }
 
 /// A tag as AWS and AliCloud write it.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all(serialize = "PascalCase"))]
 struct Tag {
     #[serde(alias = "Key", alias = "TagKey", default)]
     key: String,

@@ -34,6 +34,8 @@ struct Image {
     realm: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    regions: Vec<String>,
     reference: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     name: String,
@@ -78,6 +80,7 @@ impl From<&ImageRecord> for Image {
             provider: record.provider.to_owned(),
             realm: Some(record.realm.clone()).filter(|realm| realm != PUBLIC),
             region: record.region.clone(),
+            regions: record.replicated_to.iter().flat_map(|regions| regions.iter().cloned()).collect(),
             reference: BTreeMap::from([(record.reference.member.to_owned(), record.reference.value.clone())]),
             name: record.name.clone(),
             image,
@@ -109,6 +112,7 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
             let values: Vec<&str> = values.iter().map(String::as_str).collect();
             record = record.with_fact(&text(name), &values);
         }
+        let record = record.with_regions(image.regions.iter().map(|region| text(region)));
         let release = image.image.zip(image.version);
         Ok(ImageRecord {
             realm: image.realm.map_or_else(|| PUBLIC.to_owned(), |realm| text(&realm)),
@@ -128,6 +132,8 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -137,6 +143,7 @@ mod tests {
         let full = ImageRecord {
             realm: "china".to_owned(),
             region: Some("cn-north-1".to_owned()),
+            replicated_to: Some(BTreeSet::from(["a".to_owned(), "b".to_owned()]).into()),
             owner: "111111111111".to_owned(),
             created: Some("2026-11-20T08:00:00Z".parse().unwrap()),
             deprecated: Some("2027-11-20T08:00:00Z".parse().unwrap()),

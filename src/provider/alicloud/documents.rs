@@ -91,6 +91,6 @@ documents! { strict
 }
 
 kinds! {
-    InfrastructureStatus of API_VERSION: strict true, large false;
-    WorkerStatus of API_VERSION: strict true, large false;
+    InfrastructureStatus of API_VERSION: strict true;
+    WorkerStatus of API_VERSION: strict true;
 }

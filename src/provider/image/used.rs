@@ -51,7 +51,7 @@ macro_rules! used_images_status {
             }
         }
 
-        $crate::provider::document::kinds! { WorkerStatus of $api_version: strict true, large false; }
+        $crate::provider::document::kinds! { WorkerStatus of $api_version: strict true; }
 
         impl WorkerStatus {
             /// The images that it records.

@@ -240,8 +240,8 @@ documents! { strict
 }
 
 kinds! {
-    CloudProfileConfig of API_VERSION: strict true, large true;
-    InfrastructureStatus of API_VERSION: strict true, large false;
-    WorkerConfig of API_VERSION: strict true, large false;
-    WorkerStatus of API_VERSION: strict true, large false;
+    CloudProfileConfig of API_VERSION: strict true;
+    InfrastructureStatus of API_VERSION: strict true;
+    WorkerConfig of API_VERSION: strict true;
+    WorkerStatus of API_VERSION: strict true;
 }

@@ -30,7 +30,6 @@ impl<Version: ListedIn + DeserializeOwned + Default> Document for ImagesOnly<Ver
     const KIND: &'static str = "CloudProfileConfig";
     const API_VERSION: &'static str = Version::API_VERSION;
     const STRICT: bool = true;
-    const LARGE: bool = true;
 }
 
 impl<Version: VersionEntry> ImageDocument for ImagesOnly<Version> {

@@ -275,12 +275,12 @@ async fn an_edit_is_answered_with_the_pools_that_get_other_nodes() -> Result<()>
         let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
         let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
         let warnings = response["warnings"].as_array().cloned().unwrap_or_default();
-        let is_told = match warnings.as_slice() {
+        let is_as_wanted = match warnings.as_slice() {
             [] => wanted.is_empty(),
             [only] => !wanted.is_empty() && only.as_str().is_some_and(|warning| warning.starts_with(wanted)),
             _ => false,
         };
-        ensure!(response["allowed"] == true && is_told, "{wanted:?}: {response}");
+        ensure!(response["allowed"] == true && is_as_wanted, "{wanted:?}: {response}");
     }
     refused.stop().await?;
     asking.stop().await

@@ -5,6 +5,8 @@
 pub(crate) enum Counted {
     Nothing,
     AllButStatus,
+    /// And annotations, although they are metadata.
+    AllButStatusAndAnnotations,
     All,
 }
 
@@ -21,6 +23,8 @@ pub(crate) struct Kind {
     pub(crate) counted: Counted,
     /// Whether it may be replaced without the version that is replaced.
     pub(crate) is_replaced_blindly: bool,
+    /// Whether a replacement of what is not there makes it.
+    pub(crate) is_made_by_replacement: bool,
 }
 
 impl Kind {
@@ -45,6 +49,7 @@ const fn kind(group: &'static str, version: &'static str, kind: &'static str, pl
         has_status: true,
         counted: Counted::AllButStatus,
         is_replaced_blindly: false,
+        is_made_by_replacement: false,
     }
 }
 
@@ -66,16 +71,24 @@ pub(crate) static SECRET: Kind = Kind {
 };
 pub(crate) static POD: Kind =
     Kind { counted: Counted::Nothing, is_replaced_blindly: true, ..kind("", "v1", "Pod", "pods") };
-pub(crate) static DEPLOYMENT: Kind =
-    Kind { is_replaced_blindly: true, ..kind("apps", "v1", "Deployment", "deployments") };
+pub(crate) static DEPLOYMENT: Kind = Kind {
+    is_replaced_blindly: true,
+    counted: Counted::AllButStatusAndAnnotations,
+    ..kind("apps", "v1", "Deployment", "deployments")
+};
 pub(crate) static EVENT: Kind = Kind {
     has_status: false,
     counted: Counted::Nothing,
     is_replaced_blindly: true,
+    is_made_by_replacement: true,
     ..kind("events.k8s.io", "v1", "Event", "events")
 };
-pub(crate) static LEASE: Kind =
-    Kind { has_status: false, counted: Counted::Nothing, ..kind("coordination.k8s.io", "v1", "Lease", "leases") };
+pub(crate) static LEASE: Kind = Kind {
+    has_status: false,
+    counted: Counted::Nothing,
+    is_made_by_replacement: true,
+    ..kind("coordination.k8s.io", "v1", "Lease", "leases")
+};
 
 /// All of them.
 pub(crate) static KINDS: [&Kind; 11] = [

@@ -1,4 +1,5 @@
-//! An API server in the same process: as strict as the real one where the controller could notice. It knows no time but the one that it is told, and does one request after the other.
+//! An API server in the same process: as strict as the real one where the controller could notice, and held to it by
+//! `compared_with_real`. It knows no time but the one that it is told, and does one request after the other.
 //!
 //! ```text
 //! request  ─► path, query ─► store: versions, conflicts, finalizers, generations ─► object, list, Status
@@ -131,11 +132,12 @@ impl ApiServer {
             false => (path.kind.kind, path.kind.api_version()),
         };
         let items: Vec<String> = objects.iter().map(|object| shown(object, only_metadata)).collect();
-        let items = items.join(",");
+        let items =
+            if only_metadata && items.is_empty() { "null".to_owned() } else { format!("[{}]", items.join(",")) };
         Ok((
             200,
             format!(
-                "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":[{items}]}}"
+                "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":{items}}}"
             ),
         ))
     }
@@ -145,6 +147,10 @@ impl ApiServer {
         let asked = query.get("resourceVersion");
         let from: u64 =
             if asked.is_empty() { 0 } else { asked.parse().map_err(|_| Refusal::bad_request("resourceVersion"))? };
+        // The real one says that before the watch begins or as its first event.
+        if 0 < from && from < store.compacted && from.is_multiple_of(2) {
+            return Err(Refusal::expired(from, store.compacted));
+        }
         if from > store.revision {
             return Err(Refusal::ahead(from, store.revision));
         }
@@ -167,9 +173,12 @@ impl ApiServer {
 
     fn replace(&self, author: &'static str, path: &Path, name: &str, body: &[u8]) -> Outcome {
         let new = decoded(body)?;
-        let (object, part) = ((path.kind, path.namespace(), name), path.part()?);
-        let object = self.store().update(author, object, (part, true), |_| Ok(new))?;
-        Ok((200, object.text().to_owned()))
+        let (object, part, mut store) = ((path.kind, path.namespace(), name), path.part()?, self.store());
+        let (code, object) = match store.get(path.kind, path.namespace(), name) {
+            Ok(_) => (200, store.update(author, object, (part, true), |_| Ok(new))?),
+            Err(_) => (201, store.create_by_replacement(author, object, new)?),
+        };
+        Ok((code, object.text().to_owned()))
     }
 
     fn patch(&self, author: &'static str, path: &Path, name: &str, request: &Request) -> Outcome {
@@ -251,10 +260,11 @@ fn scale_of(deployment: &Value) -> Value {
     let metadata = &deployment["metadata"];
     let [name, namespace, uid, version] =
         ["name", "namespace", "uid", "resourceVersion"].map(|member| &metadata[member]);
+    let replicas = &deployment["spec"]["replicas"];
     json!({
         "kind": "Scale", "apiVersion": "autoscaling/v1",
         "metadata": {"name": name, "namespace": namespace, "uid": uid, "resourceVersion": version},
-        "spec": {"replicas": deployment["spec"]["replicas"]},
+        "spec": if *replicas == 0 { json!({}) } else { json!({ "replicas": replicas }) },
         "status": {"replicas": deployment["status"]["replicas"].as_i64().unwrap_or_default()},
     })
 }

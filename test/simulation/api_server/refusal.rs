@@ -63,7 +63,7 @@ impl Refusal {
     }
 
     pub(crate) fn internal(why: &str) -> Self {
-        Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
+        Self::new(500, "", why.to_owned())
     }
 
     pub(crate) fn expired(asked: u64, compacted: u64) -> Self {
@@ -81,9 +81,10 @@ impl Refusal {
 
     /// As the body of an answer.
     pub(crate) fn status(&self) -> Value {
+        let reason = if self.reason.is_empty() { Value::Null } else { json!(self.reason) };
         json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
-            "reason": self.reason, "details": self.details, "code": self.code,
+            "reason": reason, "details": self.details, "code": self.code,
         })
     }
 }

@@ -156,6 +156,22 @@ impl Store {
         Ok(self.put(author, kind, namespace, &name, None, object))
     }
 
+    /// Puts an object where there is none, for kinds that allow it.
+    pub(crate) fn create_by_replacement(
+        &mut self,
+        author: &'static str,
+        (kind, namespace, name): (&'static Kind, &str, &str),
+        mut object: Value,
+    ) -> Result<Arc<Object>, Refusal> {
+        check_name(name, &object)?;
+        if !kind.is_made_by_replacement {
+            return Err(Refusal::not_found(kind, name));
+        }
+        check_uid(kind, name, &Value::Null, &object)?;
+        set(&mut object["metadata"], "resourceVersion", Value::Null);
+        self.create(author, kind, namespace, object)
+    }
+
     /// Writes what `change` makes of an object. `is_whole`: it replaces the object.
     pub(crate) fn update(
         &mut self,
@@ -166,10 +182,11 @@ impl Store {
     ) -> Result<Arc<Object>, Refusal> {
         let before = self.get(kind, namespace, name)?;
         let mut after = change(&before.value)?;
-        if after["metadata"]["name"] != name {
-            return Err(Refusal::bad_request("the name of the object does not match the name on the URL"));
-        }
+        check_name(name, &after)?;
         check_namespace(kind, namespace, &mut after)?;
+        if is_whole {
+            check_uid(kind, name, &before.value, &after)?;
+        }
         let version = after["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         if version.is_empty() {
             if is_whole && !kind.is_replaced_blindly {
@@ -196,14 +213,6 @@ impl Store {
     /// The object with what nobody can change, and with its generation.
     fn completed(&self, kind: &'static Kind, part: Part, before: &Value, mut after: Value) -> Result<Value, Refusal> {
         let name = before["metadata"]["name"].as_str().unwrap_or_default();
-        let uid = &after["metadata"]["uid"];
-        if !uid.is_null() && *uid != before["metadata"]["uid"] {
-            let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                before["metadata"]["uid"]
-            );
-            return Err(Refusal::conflict(kind, name, &why));
-        }
         let (mut whole, status) = match part {
             Part::Status => {
                 let mut whole = before.clone();
@@ -213,6 +222,9 @@ impl Store {
             }
             Part::All => (after, before["status"].clone()),
         };
+        if check_uid(kind, name, before, &whole).is_err() {
+            return Err(Refusal::invalid(kind, name, "metadata.uid: Invalid value: field is immutable"));
+        }
         if kind.has_status {
             set(&mut whole, "status", status);
         }
@@ -239,7 +251,7 @@ impl Store {
         }
         check_finalizers(kind, name, before, &whole)?;
         defaulted(kind, &mut whole);
-        if kind.counted != Counted::Nothing && without_metadata(kind, before) != without_metadata(kind, &whole) {
+        if is_counted(kind, before, &whole) {
             let generation = before["metadata"]["generation"].as_i64().unwrap_or_default();
             whole["metadata"]["generation"] = json!(generation + 1);
         }
@@ -336,6 +348,13 @@ impl Store {
     }
 }
 
+fn check_name(name: &str, object: &Value) -> Result<(), Refusal> {
+    let is_same = object["metadata"]["name"] == name;
+    is_same
+        .then_some(())
+        .ok_or_else(|| Refusal::bad_request("the name of the object does not match the name on the URL"))
+}
+
 fn check_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Refusal> {
     if !kind.is_namespaced {
         return Ok(());
@@ -347,6 +366,16 @@ fn check_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(
     }
     object["metadata"]["namespace"] = json!(namespace);
     Ok(())
+}
+
+/// Whoever names a uid means the object that has it.
+fn check_uid(kind: &Kind, name: &str, before: &Value, after: &Value) -> Result<(), Refusal> {
+    let [known, named] = [before, after].map(|object| &object["metadata"]["uid"]);
+    if named.is_null() || named == known {
+        return Ok(());
+    }
+    let why = format!("Precondition failed: UID in precondition: {named}, UID in object meta: {known}");
+    Err(Refusal::conflict(kind, name, &why))
 }
 
 fn check_finalizers(kind: &Kind, name: &str, before: &Value, after: &Value) -> Result<(), Refusal> {
@@ -392,11 +421,15 @@ fn set(object: &mut Value, member: &str, value: Value) {
     }
 }
 
-fn without_metadata(kind: &Kind, object: &Value) -> Value {
-    let mut rest = object.clone();
-    set(&mut rest, "metadata", Value::Null);
-    if kind.counted == Counted::AllButStatus {
-        set(&mut rest, "status", Value::Null);
-    }
-    rest
+/// Whether a change counts a generation.
+fn is_counted(kind: &Kind, before: &Value, after: &Value) -> bool {
+    let counts = |member: &str| match kind.counted {
+        Counted::Nothing => false,
+        Counted::AllButStatus | Counted::AllButStatusAndAnnotations => member != "metadata" && member != "status",
+        Counted::All => member != "metadata",
+    };
+    let mut members = [before, after].into_iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
+    members.any(|member| counts(member) && before[member] != after[member])
+        || kind.counted == Counted::AllButStatusAndAnnotations
+            && before["metadata"]["annotations"] != after["metadata"]["annotations"]
 }

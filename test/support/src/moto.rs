@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cluster::{Process, Program, cache, eventually, free_ports};
@@ -59,6 +59,21 @@ impl Moto {
     pub fn url(&self) -> &str {
         &self.url
     }
+}
+
+/// An image in moto's file, with other members.
+#[must_use]
+pub fn ami(id: u32, name: &str, members: &Value) -> Value {
+    let mut ami = json!({
+        "ami_id": format!("ami-{id:08}"), "name": name, "description": "d", "owner_id": "222222222222", "public": true,
+        "virtualization_type": "hvm", "architecture": "x86_64", "state": "available", "platform": null, "image_type": "machine",
+        "hypervisor": "xen", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "sriov": "simple",
+        "creation_date": "2026-09-22T09:00:00.000Z",
+    });
+    for (name, value) in members.as_object().into_iter().flatten() {
+        ami[name] = value.clone();
+    }
+    ami
 }
 
 /// The server's program. Of several processes one installs and the others wait for it.

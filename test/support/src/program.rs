@@ -20,6 +20,12 @@ pub fn binary() -> PathBuf {
     own.ancestors().nth(2).expect("a test lies below the binaries").join(NAME)
 }
 
+/// What is measured: another build of it, if `CONTROLLER` names one.
+#[must_use]
+pub fn measured() -> PathBuf {
+    std::env::var_os("CONTROLLER").map_or_else(binary, PathBuf::from)
+}
+
 /// A command of it, for its output.
 #[must_use]
 pub fn command() -> Command {

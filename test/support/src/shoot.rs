@@ -80,6 +80,13 @@ impl Documents {
         let found = self.0.iter_mut().find(|document| document["kind"] == kind);
         found.unwrap_or_else(|| panic!("the shoot has no {kind}"))
     }
+
+    /// Takes the first document of a kind out, for somebody else to create it.
+    pub fn take(&mut self, kind: &str) -> Value {
+        let taken = self.of_kind(kind).clone();
+        self.0.retain(|document| *document != taken);
+        taken
+    }
 }
 
 /// The pool of that name.

@@ -23,7 +23,8 @@ Examples:
   gardener-extension-worker images fetch azure --location westeurope --community-gallery gardenlinux-13e998fe --to images/azure.yaml
   gardener-extension-worker images fetch azure --location westeurope,northeurope --shared-gallery 0000-ours
 
-The client secret is read from AZURE_CLIENT_SECRET. An image counts as being everywhere, whichever region lists it."))]
+The client secret is read from AZURE_CLIENT_SECRET. An image is in the regions that list it: name all regions of the
+CloudProfile, or `images check` misses it in the others."))]
 pub(super) struct AzureArguments {
     /// Regions to ask; they decide which of Azure's clouds is meant.
     #[arg(long = "location", value_name = "REGION", value_delimiter = ',', required = true)]

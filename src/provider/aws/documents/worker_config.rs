@@ -150,7 +150,7 @@ documents! { strict
     }
 }
 
-kinds! { WorkerConfig of super::API_VERSION: strict true, large false; }
+kinds! { WorkerConfig of super::API_VERSION: strict true; }
 
 impl NetworkInterfaceConfig {
     /// The type; `interface` where none is given.

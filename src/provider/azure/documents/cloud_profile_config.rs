@@ -87,7 +87,7 @@ documents! { strict
     }
 }
 
-kinds! { CloudProfileConfig of super::API_VERSION: strict true, large true; }
+kinds! { CloudProfileConfig of super::API_VERSION: strict true; }
 
 documents! { lenient
     /// The same document for whoever asks only for the cloud; nothing else in it has to be right. Lenient.
@@ -101,7 +101,6 @@ impl Document for ConfiguredCloud {
     const KIND: &'static str = CloudProfileConfig::KIND;
     const API_VERSION: &'static str = super::API_VERSION;
     const STRICT: bool = false;
-    const LARGE: bool = true;
 }
 
 names_an_image!(ImageVersion);

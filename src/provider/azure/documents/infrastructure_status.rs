@@ -61,7 +61,7 @@ documents! { lenient
     }
 }
 
-kinds! { InfrastructureStatus of super::API_VERSION: strict false, large false; }
+kinds! { InfrastructureStatus of super::API_VERSION: strict false; }
 
 /// Whether zones share a subnet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -66,6 +66,6 @@ documents! { strict
     }
 }
 
-kinds! { WorkerConfig of super::API_VERSION: strict true, large false; }
+kinds! { WorkerConfig of super::API_VERSION: strict true; }
 
 names_an_image!(DataVolumeImage);

@@ -57,6 +57,6 @@ documents! { strict
     }
 }
 
-kinds! { WorkerStatus of super::API_VERSION: strict true, large false; }
+kinds! { WorkerStatus of super::API_VERSION: strict true; }
 
 names_an_image!(StatusImage);

@@ -51,4 +51,4 @@ documents! { strict
     }
 }
 
-kinds! { InfrastructureStatus of super::API_VERSION: strict true, large false; }
+kinds! { InfrastructureStatus of super::API_VERSION: strict true; }

@@ -81,4 +81,4 @@ documents! { strict
     }
 }
 
-kinds! { WorkerConfig of super::API_VERSION: strict true, large false; }
+kinds! { WorkerConfig of super::API_VERSION: strict true; }

@@ -278,6 +278,8 @@ fn start_etcd(binary: &Path, folder: &Path, client_port: u16, peer_port: u16) ->
         .flag("name", "test")
         .flag("data-dir", &data)
         .flag("unsafe-no-fsync", "true")
+        // A landscape of thousands of shoots is larger than what etcd takes by default.
+        .flag("quota-backend-bytes", (8_u64 << 30).to_string())
         .flag("log-level", "warn")
         .flag("listen-client-urls", &client)
         .flag("advertise-client-urls", &client)

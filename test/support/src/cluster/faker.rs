@@ -54,12 +54,16 @@ impl Faker {
                 None => Api::all_with(client.clone(), resource),
             }
         };
+        let scaled = match namespace {
+            Some(namespace) => Api::namespaced(client.clone(), namespace),
+            None => Api::all(client.clone()),
+        };
         let controller = Controller::new_with(api(&deployments), watcher::Config::default(), deployments.clone())
             .with_config(Config::default().concurrency(32))
             .trigger_backoff(Soon)
             .owns_with(api(&sets), sets.clone(), watcher::Config::default());
         let scaled_down = Arc::<ScaledDown>::default();
-        let controller = if makes_machines { follow_scaling(controller, &client, &scaled_down) } else { controller };
+        let controller = if makes_machines { follow_scaling(controller, scaled, &scaled_down) } else { controller };
         let context = Context {
             client: client.clone(),
             deployments,
@@ -165,11 +169,10 @@ impl ScaledDown {
 /// Lets a controller follow the replicas of machine-controller-manager: when they change, all of a namespace is reconciled.
 fn follow_scaling(
     controller: Controller<DynamicObject>,
-    client: &Client,
+    deployments: Api<Deployment>,
     scaled_down: &Arc<ScaledDown>,
 ) -> Controller<DynamicObject> {
     let (store, scaled_down) = (controller.store(), Arc::clone(scaled_down));
-    let deployments: Api<Deployment> = Api::all(client.clone());
     let only = watcher::Config::default().fields("metadata.name=machine-controller-manager");
     controller.watches(deployments, only, move |deployment: Deployment| {
         let namespace = deployment.namespace().unwrap_or_default();

@@ -5,6 +5,7 @@
 //!    │
 //! control_plane       etcd + kube-apiserver on loopback: users, clients, kubeconfigs, namespaces
 //!    ├── crds         Gardener's and machine-controller-manager's, from Gardener's Go module
+//!    ├── copies       one namespace, copied into thousands
 //!    ├── audit        which requests a user made
 //!    ├── garden_servers   Gardener's API server behind it (by front_proxy), and its controller-manager
 //!    │
@@ -21,6 +22,7 @@
 mod audit;
 mod binaries;
 mod control_plane;
+mod copies;
 mod crds;
 mod eventually;
 mod faked_machines;

@@ -12,13 +12,13 @@ use crate::signal::Listener;
 
 /// Somebody who reads and writes in one namespace.
 #[derive(Clone)]
-pub(crate) struct Hand {
+pub(crate) struct Actor {
     network: Network,
     author: &'static str,
     namespace: &'static str,
 }
 
-impl Hand {
+impl Actor {
     pub(crate) fn new(network: &Network, author: &'static str, namespace: &'static str) -> Self {
         Self { network: network.clone(), author, namespace }
     }
@@ -45,7 +45,7 @@ impl Hand {
 
     /// Creates an object; nothing where there is one.
     pub(crate) fn create(&self, kind: &'static Kind, object: Value) {
-        self.written(|hand| drop(hand.network.server.store().create(hand.author, kind, hand.within(kind), object)));
+        self.written(|actor| drop(actor.network.server.store().create(actor.author, kind, actor.within(kind), object)));
     }
 
     /// Changes an object; nothing where there is none.
@@ -63,9 +63,9 @@ impl Hand {
             change(&mut after);
             Ok(after)
         };
-        self.written(|hand| {
-            let object = (kind, hand.within(kind), name);
-            drop(hand.network.server.store().update(hand.author, object, (part, false), changed));
+        self.written(|actor| {
+            let object = (kind, actor.within(kind), name);
+            drop(actor.network.server.store().update(actor.author, object, (part, false), changed));
         });
     }
 
@@ -87,9 +87,9 @@ impl Hand {
     }
 
     pub(crate) fn delete(&self, kind: &'static Kind, name: &str) {
-        self.written(|hand| {
-            let object = (kind, hand.within(kind), name);
-            drop(hand.network.server.store().delete(hand.author, object, [&Value::Null; 2]));
+        self.written(|actor| {
+            let object = (kind, actor.within(kind), name);
+            drop(actor.network.server.store().delete(actor.author, object, [&Value::Null; 2]));
         });
     }
 

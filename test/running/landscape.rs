@@ -1,0 +1,261 @@
+//! A seed with thousands of Workers: one is made as in life, the others are copies of it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::controller::Controller;
+use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, eventually};
+use test_support::shoot::{Kind, Shoot};
+
+/// Pools of each Worker.
+pub(crate) const POOLS: [&str; 3] = ["bow", "mast", "stern"];
+/// The part of a namespace that tells shoots apart.
+const FIRST: &str = "shoot--many--0000";
+/// A controller without a request for so long has done what there is.
+const QUIET: Duration = Duration::from_secs(3);
+/// Until then it has, on a busy machine too.
+const LATEST: Duration = Duration::from_secs(900);
+/// Between two looks at all statuses.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Requests of gardenlets that are under way at a time.
+const SIDE_BY_SIDE: usize = 16;
+
+/// How large a seed is.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) workers: usize,
+    /// Of each pool; each has a machine deployment with a machine, but for the last pool, which has one in all.
+    pub(crate) zones: &'static [&'static str],
+}
+
+impl Size {
+    pub(crate) fn deployments(self) -> usize {
+        POOLS.len() * self.zones.len()
+    }
+}
+
+/// A seed in which all Workers have succeeded.
+pub(crate) struct Landscape {
+    pub(crate) control_plane: ControlPlane,
+    pub(crate) client: Client,
+    pub(crate) namespaces: Vec<String>,
+}
+
+impl Landscape {
+    /// Makes it. What etcd holds of it is kept in the folder that `LANDSCAPE` names, and taken from there when it is there.
+    pub(crate) async fn new(size: Size) -> Result<Self> {
+        let control_plane = ControlPlane::start().await?;
+        let client = control_plane.client(ADMIN).await?;
+        let kept = std::env::var_os("LANDSCAPE").map(PathBuf::from);
+        let folder = kept.map(|folder| folder.join(format!("{}x{}", size.workers, size.deployments())));
+        if let Some(folder) = folder.as_ref().filter(|folder| folder.exists()) {
+            control_plane.restore(folder).await?;
+        } else {
+            make(&control_plane, size).await?;
+            if let Some(folder) = &folder {
+                control_plane.back_up(folder)?;
+            }
+        }
+        let namespaces = namespaces(&first(&client).await?, size.workers);
+        let landscape = Self { control_plane, client, namespaces };
+        landscape.is_known().await?;
+        Ok(landscape)
+    }
+
+    /// Waits until the API server has everything in memory: it reads that from etcd once.
+    async fn is_known(&self) -> Result<()> {
+        let any = ListParams { limit: Some(1), resource_version: Some("0".to_owned()), ..ListParams::default() };
+        for kind in Kind::OF_MACHINES.into_iter().chain([Kind::Worker, Kind::Secret]) {
+            let api = self.api(kind, &self.namespaces[0]);
+            eventually(LATEST, &format!("the API server lists {kind:?}"), async || {
+                ensure!(!api.list_metadata(&any).await?.items.is_empty(), "there is none");
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn start(&self) -> Result<Controller> {
+        let controller = Controller::start(&self.control_plane, "many", CONTROLLER, |program| program)?;
+        eventually(LATEST, "the controller is ready", async || {
+            let (status, text) = controller.ask("GET", "/readyz", "").await?;
+            ensure!(status == 200, "{text}");
+            Ok(())
+        })
+        .await?;
+        Ok(controller)
+    }
+
+    pub(crate) fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), namespace, &kind.resource())
+    }
+
+    /// Patches the Workers of these namespaces side by side.
+    pub(crate) async fn patch(&self, namespaces: &[String], patch: &Value) -> Result<()> {
+        let patched = namespaces.iter().map(async |namespace| {
+            let workers = self.api(Kind::Worker, namespace);
+            workers.patch("fleet", &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
+        });
+        Ok(stream::iter(patched.collect::<Vec<_>>()).buffer_unordered(SIDE_BY_SIDE).try_collect().await?)
+    }
+}
+
+/// What gardenlet asks with.
+pub(crate) fn request() -> Value {
+    let now = jiff::Timestamp::now().to_string();
+    json!({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile", "gardener.cloud/timestamp": now}}})
+}
+
+/// The namespace of the Worker that was made as in life.
+async fn first(client: &Client) -> Result<String> {
+    let workers: Api<DynamicObject> = Api::all_with(client.clone(), &Kind::Worker.resource());
+    let found = workers.list_metadata(&ListParams::default().limit(1)).await?.items;
+    found.first().and_then(|worker| worker.namespace()).context("there is no Worker")
+}
+
+/// Namespaces of that many Workers, beginning with the first.
+fn namespaces(first: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| first.replace(FIRST, &format!("shoot--many--{number:04}"))).collect()
+}
+
+async fn make(control_plane: &ControlPlane, size: Size) -> Result<()> {
+    let shoot = Shoot::new(control_plane, FIRST).await?;
+    let controller = Controller::start(control_plane, "first", CONTROLLER, |program| program)?;
+    let _machines = Faker::start_with_machines(control_plane.client(FAKER).await?, None, Duration::ZERO);
+    shoot
+        .create(|documents| {
+            let pools = documents.of_kind("Worker")["spec"]["pools"].take();
+            documents.of_kind("Worker")["spec"]["pools"] =
+                POOLS.iter().map(|name| pool(&pools[0], name, size)).collect();
+        })
+        .await?;
+    shoot.succeeded().await?;
+    settled(&controller).await?;
+    controller.process.stop(Duration::from_secs(5)).await?;
+    let namespaces = namespaces(&shoot.namespace, size.workers);
+    control_plane.copy_namespace(&shoot.namespace, &namespaces[1..]).await
+}
+
+fn pool(template: &Value, name: &str, size: Size) -> Value {
+    let mut pool = template.clone();
+    pool["name"] = json!(name);
+    pool["zones"] = json!(size.zones);
+    pool["minimum"] = json!(if name == POOLS[2] { 1 } else { size.zones.len() });
+    pool["maximum"] = json!(3 * size.zones.len());
+    pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-1111111111111111"));
+    pool
+}
+
+/// Waits until the controller asks for nothing any more. Returns when it has asked for the last time.
+pub(crate) async fn settled(controller: &Controller) -> Result<Instant> {
+    let last = std::cell::Cell::new((0.0, Instant::now()));
+    eventually(LATEST, "the controller asks for nothing", async || {
+        let asked = requests(&controller.metrics().await?, "");
+        if asked != last.get().0 {
+            last.set((asked, Instant::now()));
+        }
+        ensure!(last.get().1.elapsed() > QUIET, "{asked} requests, the last of them just now");
+        Ok(())
+    })
+    .await?;
+    Ok(last.get().1)
+}
+
+/// Requests of the controller whose series has that label; those that it repeats for ever, of its lease, are not among them.
+pub(crate) fn requests(metrics: &str, label: &str) -> f64 {
+    let series = metrics.lines().filter(|line| line.contains("requests_total") && line.contains(label));
+    series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).fold(0.0, |all, count| all + count)
+}
+
+type Known = HashMap<String, (Arc<Value>, Instant)>;
+
+/// The status of each Worker that has changed since, and when that was seen.
+pub(crate) struct Statuses {
+    known: watch::Receiver<Known>,
+    task: JoinHandle<Result<()>>,
+}
+
+impl Statuses {
+    /// Begins now.
+    pub(crate) async fn follow(client: &Client) -> Result<Self> {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &Kind::Worker.resource());
+        let now = api.list_metadata(&ListParams::default().limit(1)).await?;
+        let mut version = now.metadata.resource_version.context("a list has a version")?;
+        let (sender, known) = watch::channel(Known::new());
+        let task = tokio::spawn(async move {
+            loop {
+                let mut events = api.watch(&WatchParams::default(), &version).await?.boxed();
+                while let Some(event) = events.try_next().await? {
+                    let (WatchEvent::Added(worker) | WatchEvent::Modified(worker)) = event else { continue };
+                    version = worker.resource_version().unwrap_or_default();
+                    let (namespace, seen) = (worker.namespace().unwrap_or_default(), Instant::now());
+                    let is_asked = worker.annotations().contains_key("gardener.cloud/operation");
+                    let status = Arc::new(json!({"asked": is_asked, "last": worker.data["status"]["lastOperation"]}));
+                    sender.send_modify(|known| drop(known.insert(namespace, (status, seen))));
+                }
+            }
+        });
+        Ok(Self { known, task })
+    }
+
+    /// What the last operation of a Worker says.
+    pub(crate) fn description(&self, namespace: &str) -> String {
+        let known = self.known.borrow();
+        known.get(namespace).map(|(status, _)| status["last"]["description"].to_string()).unwrap_or_default()
+    }
+
+    /// Waits until a status of each of these Workers passes that was seen `since` then; when each has.
+    pub(crate) async fn until(
+        &self,
+        namespaces: &[String],
+        since: Instant,
+        passes: impl Fn(&str, &Value) -> bool,
+    ) -> Result<HashMap<String, Instant>> {
+        let (end, mut passed, mut known) = (Instant::now() + LATEST, HashMap::new(), self.known.clone());
+        loop {
+            let now = known.borrow_and_update().clone();
+            for namespace in namespaces {
+                let status = now.get(namespace).filter(|(status, seen)| *seen >= since && passes(namespace, status));
+                if let Some((_, seen)) = status {
+                    passed.entry(namespace.clone()).or_insert(*seen);
+                }
+            }
+            let Some(missing) = namespaces.iter().find(|namespace| !passed.contains_key(*namespace)) else {
+                return Ok(passed);
+            };
+            let so_far = format!("{} of {}; {missing}: {:?}", passed.len(), namespaces.len(), now.get(missing));
+            ensure!(!self.task.is_finished(), "nobody follows the Workers any more");
+            tokio::time::timeout_at(end.into(), known.changed()).await.context(so_far)??;
+            // There is more to come, and each time all of it is looked through.
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+impl Drop for Statuses {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The status of a Worker that gardenlet takes for done.
+pub(crate) fn is_done(_: &str, status: &Value) -> bool {
+    status["asked"] == false && status["last"]["state"] == "Succeeded"
+}
+
+/// The share of times that are at most so long.
+pub(crate) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
+    times.sort();
+    times.get((times.len() * percent).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default()
+}

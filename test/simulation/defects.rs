@@ -1,0 +1,107 @@
+//! Faults that were found and mended, put back one at a time (`defects/*.patch`): seeds have to find each of them again.
+//!
+//!     cargo test --test simulation each_defect_is_found -- --ignored --nocapture
+//!     DEFECT=late_answer cargo test --test simulation each_defect_is_found -- --ignored --nocapture
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+use std::{env, fs};
+
+use anyhow::{Context as _, Result, ensure};
+use test_support::repository;
+
+use crate::BREAKS;
+
+/// Seconds within which seeds have to find a defect.
+fn most() -> String {
+    env::var("UNTIL_VIOLATION").unwrap_or_else(|_| "600".to_owned())
+}
+
+/// The patches, in the order of their names; only that of `DEFECT` where it is set.
+fn patches() -> Result<Vec<(String, PathBuf)>> {
+    let wanted = env::var("DEFECT").ok();
+    let mut patches = Vec::new();
+    for entry in fs::read_dir(repository().join("test/simulation/defects"))? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if wanted.as_ref().is_none_or(|wanted| *wanted == name) {
+            patches.push((name, path));
+        }
+    }
+    patches.sort();
+    ensure!(!patches.is_empty(), "there is no such patch");
+    Ok(patches)
+}
+
+fn apply(folder: &Path, arguments: &[&str], patch: &Path) -> Result<()> {
+    // A copy inside of the repository is no part of it, or git would leave out everything.
+    let applied = Command::new("git")
+        .arg("apply")
+        .args(arguments)
+        .arg(patch)
+        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder))
+        .current_dir(folder)
+        .output()?;
+    ensure!(applied.status.success(), "{}: {}", patch.display(), String::from_utf8_lossy(&applied.stderr));
+    Ok(())
+}
+
+/// A copy of what is in the repository; what is the same already stays, so that little is built anew.
+fn copy(to: &Path) -> Result<()> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(repository())
+        .output()?;
+    for file in String::from_utf8(listed.stdout)?.split_terminator('\0') {
+        let (from, to) = (repository().join(file), to.join(file));
+        // A file may be listed that was deleted since.
+        let Ok(content) = fs::read(&from) else { continue };
+        if fs::read(&to).ok().is_none_or(|there| there != content) {
+            fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
+            fs::write(&to, content)?;
+        }
+    }
+    Ok(())
+}
+
+/// What lives of the copy print.
+fn lives(tree: &Path, more: &[&str]) -> Result<String> {
+    let cargo = Command::new(env!("CARGO"))
+        .args(["test", "--locked", "-p", "gardener-extension-worker", "--test", "simulation"])
+        .args(more)
+        .env("UNTIL_VIOLATION", most())
+        // Not that of the repository: cargo would take what was built here for what is built there.
+        .env("CARGO_TARGET_DIR", tree.with_file_name("target"))
+        .current_dir(tree)
+        .output()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let printed = text(&cargo.stdout);
+    ensure!(cargo.status.success() || printed.contains(BREAKS), "{printed}{}", text(&cargo.stderr));
+    Ok(printed)
+}
+
+#[test]
+fn each_defect_can_be_put_back() -> Result<()> {
+    patches()?.iter().try_for_each(|(_, patch)| apply(repository(), &["--check"], patch))
+}
+
+#[test]
+#[ignore = "builds the controller once for each defect"]
+fn each_defect_is_found() -> Result<()> {
+    let tree = Path::new(env!("CARGO_TARGET_TMPDIR")).join("defects/tree");
+    let mut missed = Vec::new();
+    for (name, patch) in patches()? {
+        copy(&tree)?;
+        apply(&tree, &[], &patch)?;
+        lives(&tree, &["--no-run"])?;
+        let began = Instant::now();
+        let printed = lives(&tree, &["lives", "--", "--nocapture"])?;
+        match printed.lines().find(|line| line.contains(BREAKS)) {
+            Some(found) => println!("{name}: {:.0} s: {found}", began.elapsed().as_secs_f64()),
+            None => missed.push(name),
+        }
+    }
+    ensure!(missed.is_empty(), "not found within {} s: {missed:?}", most());
+    Ok(())
+}
