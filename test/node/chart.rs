@@ -14,7 +14,7 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use test_support::cluster::{self, ADMIN, ControlPlane, eventually};
 
-use crate::images::REPOSITORY;
+use crate::images::{REPOSITORY, image_name};
 use crate::node;
 
 /// Release and chart.
@@ -70,8 +70,7 @@ impl Chart {
         self.helm(&["upgrade", "--install", NAME, chart, "--values", file, "--wait", "--timeout", "2m"])?;
         eventually(SOON, "two pods are ready", async || {
             let pods = self.ready().await?;
-            let image = format!("{REPOSITORY}:{tag}");
-            ensure!(pods.len() == 2 && pods.iter().all(|pod| pod.image == image), "{pods:?}");
+            ensure!(pods.len() == 2 && pods.iter().all(|pod| pod.image == image_name(tag)), "{pods:?}");
             Ok(pods)
         })
         .await

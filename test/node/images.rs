@@ -16,13 +16,19 @@ pub(crate) const TAGS: [&str; 2] = ["0.1.0", "0.1.1"];
 /// What holds the namespaces of a pod.
 pub(crate) const PAUSE: &str = "registry.example.org/pause:1";
 
+/// The whole name of the program's image.
+pub(crate) fn image_name(tag: &str) -> String {
+    format!("{REPOSITORY}:{tag}")
+}
+
 /// Writes all of them into a folder.
 pub(crate) async fn write(folder: &Path) -> Result<()> {
-    let binary = std::fs::read(binary()?)?;
+    let file = binary()?;
+    let binary = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
     for (created, tag) in (0..).zip(TAGS) {
         // Made a second later: another digest.
-        let name = format!("{REPOSITORY}:{tag}");
-        std::fs::write(archive(folder, tag), Image { binary: &binary, name: &name, created }.archive()?)?;
+        let image = Image { binary: &binary, name: &image_name(tag), created };
+        std::fs::write(archive(folder, tag), image.archive().with_context(|| file.display().to_string())?)?;
     }
     let pause = std::fs::read(pause(folder).await?)?;
     std::fs::write(archive(folder, "pause"), Image { binary: &pause, name: PAUSE, created: 0 }.archive()?)?;

@@ -13,7 +13,7 @@ use test_support::cluster::{ADMIN, ControlPlane, Deletion, MachineControllerMana
 use test_support::shoot::{Kind, Shoot, set_image};
 
 use crate::chart::{Chart, Running};
-use crate::images::{self, TAGS};
+use crate::images::{self, TAGS, image_name};
 use crate::node::Node;
 
 /// A lease lasts for 15 s; the kubelet needs a few more to start a container anew.
@@ -56,7 +56,7 @@ async fn steps(control_plane: &ControlPlane, figures: &mut Figures) -> Result<()
     leads(&chart, |_| true).await?;
 
     let (shoot, machines) = shoot_with_machines(control_plane).await?;
-    figures.step("machine-controller-manager runs");
+    figures.step("machine-controller-manager started");
     shoot.create(|documents| documents.of_kind("Deployment")["spec"]["paused"] = json!(true)).await?;
     shoot.succeeded().await?;
     nodes(&shoot, 3).await?;
@@ -140,7 +140,7 @@ async fn leads(chart: &Chart, is_meant: impl Fn(&Running) -> bool) -> Result<Run
 async fn upgrade(chart: &Chart, shoot: &Shoot) -> Result<()> {
     let before = machine_objects(shoot).await?;
     chart.with_image(TAGS[1]).await?;
-    leads(chart, |_| true).await?;
+    leads(chart, |now| now.image == image_name(TAGS[1])).await?;
     shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
     let after = machine_objects(shoot).await?;

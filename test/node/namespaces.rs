@@ -1,11 +1,12 @@
 //! The test again, with mounts, processes and a network of its own: whatever is started, mounted or configured in there ends with
 //! it, however it ends. What namespaces don't hold are cgroups; these are below one folder, which is removed afterwards.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use test_support::cluster::{self, Process, Program, SERVICE, eventually};
+use test_support::cluster::{self, Process, Program, RunFolder, SERVICE, eventually};
 
 use crate::images;
 
@@ -55,7 +56,7 @@ pub(crate) async fn run(test: &str) -> Result<()> {
     // In there is no network.
     cluster::build_for_pods().await?;
     cluster::helm().await?;
-    let folder = tempfile::tempdir()?;
+    let folder = RunFolder::new()?;
     images::write(folder.path()).await?;
     remove_cgroups()?;
     let namespaces = ["mount", "net", "ipc", "uts", "pid", "fork", "kill-child", "mount-proc"];
@@ -75,6 +76,10 @@ pub(crate) async fn run(test: &str) -> Result<()> {
 }
 
 fn ensure_installed() -> Result<()> {
+    ensure!(
+        std::fs::metadata("/proc/self")?.uid() == 0,
+        "only root may make namespaces and cgroups as a node has them"
+    );
     let needed =
         ["/usr/bin/containerd", "/usr/bin/ctr", "/usr/sbin/runc", "/usr/lib/cni/bridge", "/usr/lib/cni/loopback"];
     let missing: Vec<_> = needed.into_iter().filter(|file| !Path::new(file).is_file()).collect();
@@ -98,17 +103,17 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Removes what this run and killed ones before it have left; cgroups with processes stay.
+/// Removes what this run and killed ones before it have left.
 fn remove_cgroups() -> Result<()> {
     let own = own_cgroup();
     for hierarchy in hierarchies()? {
         for entry in std::fs::read_dir(&hierarchy)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with(CGROUP) {
-                let removed = remove(&entry.path());
-                // Another one may be of a run that goes on.
-                ensure!(name != own || removed.is_ok(), "{}: {removed:?}", entry.path().display());
+            let cgroup = entry?.path();
+            let name = cgroup.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Some(run) = name.strip_prefix(CGROUP) else { continue };
+            // Another run may go on.
+            if name == own || !Path::new("/proc").join(run).exists() {
+                remove(&cgroup).with_context(|| format!("removing {}", cgroup.display()))?;
             }
         }
     }

@@ -88,7 +88,9 @@ impl Node {
             flags.iter().fold(program, |program, flag| program.flag(flag, &kubeconfig))
         };
         let controllers = of_control_plane("kube-controller-manager", &programs.kube_controller_manager)
-            .flag("root-ca-file", control_plane.authority());
+            .flag("root-ca-file", control_plane.authority())
+            // Nodes of a shoot's machines are objects: no kubelet renews their leases.
+            .flag("node-monitor-grace-period", "1h");
         let kubelet = Program::new("kubelet", &programs.kubelet)
             .flag("kubeconfig", &kubeconfig)
             .flag("config", config)

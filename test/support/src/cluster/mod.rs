@@ -46,6 +46,7 @@ pub use garden_servers::GardenServers;
 pub use gardener_part::GardenerPart;
 pub use machine_controller_manager::{Deletion, MachineControllerManager};
 pub use process::{Process, Program};
+pub use run_folder::RunFolder;
 pub use users::{ADMIN, CONTROLLER, FAKER, GARDENER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED};
 
 /// Builds and downloads all that a control plane with pods and machines needs, for a run that has no network.
