@@ -39,6 +39,14 @@ pub(crate) struct Running {
     container: String,
 }
 
+/// Who leads, as the lease says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Leader {
+    /// Of its process: a container that is started anew has another one.
+    pub(crate) identity: String,
+    pub(crate) running: Running,
+}
+
 impl Chart {
     /// A release that is not there yet, in a namespace of its own.
     pub(crate) async fn new(control_plane: &ControlPlane) -> Result<Self> {
@@ -111,14 +119,16 @@ impl Chart {
         Ok(pods.iter().filter_map(|pod| running(pod, |container| container.ready)).collect())
     }
 
-    /// The pod that leads, as its lease says.
-    pub(crate) async fn leader(&self) -> Result<Running> {
+    /// The process that leads, in a pod that exists.
+    pub(crate) async fn leader(&self) -> Result<Leader> {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let lease = leases.get("gardener-extension-worker-leader-election").await?;
-        let holder = lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default();
+        let identity = lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default();
         let pods = self.pods().await?;
-        let leader = pods.iter().find(|pod| holder.starts_with(&format!("{}_", pod.name_any())));
-        leader.and_then(|pod| running(pod, |_| true)).with_context(|| format!("the lease is held by {holder:?}"))
+        let leader = pods.iter().find(|pod| identity.starts_with(&format!("{}_", pod.name_any())));
+        let running = leader.and_then(|pod| running(pod, |_| true));
+        let running = running.with_context(|| format!("the lease is held by {identity:?}"))?;
+        Ok(Leader { identity, running })
     }
 }
 

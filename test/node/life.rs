@@ -12,7 +12,7 @@ use serde_json::json;
 use test_support::cluster::{ADMIN, ControlPlane, Deletion, MachineControllerManager, Mark, eventually};
 use test_support::shoot::{Kind, Shoot, set_image};
 
-use crate::chart::{Chart, Running};
+use crate::chart::{Chart, Leader, Running};
 use crate::images::{self, TAGS, image_name};
 use crate::node::Node;
 
@@ -127,11 +127,11 @@ fn has_no_rights(pod: &Running) -> Result<()> {
     Ok(())
 }
 
-/// Waits until such a pod leads.
-async fn leads(chart: &Chart, is_meant: impl Fn(&Running) -> bool) -> Result<Running> {
-    eventually(TAKEN_OVER, "a pod leads", async || {
+/// Waits until such a process leads.
+async fn leads(chart: &Chart, is_meant: impl Fn(&Leader) -> bool) -> Result<Leader> {
+    eventually(TAKEN_OVER, "the leader is the one that is meant", async || {
         let leader = chart.leader().await?;
-        ensure!(is_meant(&leader), "it is still {leader:?}");
+        ensure!(is_meant(&leader), "it is {leader:?}");
         Ok(leader)
     })
     .await
@@ -140,7 +140,7 @@ async fn leads(chart: &Chart, is_meant: impl Fn(&Running) -> bool) -> Result<Run
 async fn upgrade(chart: &Chart, shoot: &Shoot) -> Result<()> {
     let before = machine_objects(shoot).await?;
     chart.with_image(TAGS[1]).await?;
-    leads(chart, |now| now.image == image_name(TAGS[1])).await?;
+    leads(chart, |now| now.running.image == image_name(TAGS[1])).await?;
     shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
     let after = machine_objects(shoot).await?;
@@ -153,7 +153,8 @@ async fn machine_objects(shoot: &Shoot) -> Result<impl PartialEq + std::fmt::Deb
     Ok((shoot.versions(Kind::MachineClass).await?, shoot.names(Kind::Machine).await?))
 }
 
-/// Once killed, once deleted: the other pod goes on with what is asked for.
+/// Once killed, once deleted: another process goes on with what is asked for. After a kill that may be the one in the same pod: its
+/// container is started anew before the lease ends.
 async fn loses_its_leader(
     control_plane: &ControlPlane,
     chart: &Chart,
@@ -161,16 +162,16 @@ async fn loses_its_leader(
     figures: &mut Figures,
 ) -> Result<()> {
     let leader = leads(chart, |_| true).await?;
-    let killed = Command::new("kill").args(["-KILL", &leader.process()?.to_string()]).status()?;
+    let killed = Command::new("kill").args(["-KILL", &leader.running.process()?.to_string()]).status()?;
     ensure!(killed.success(), "{killed}");
     shoot.change_worker(|_| {}).await?;
-    leads(chart, |now| now.pod != leader.pod).await?;
-    figures.step("process of the leader killed: the other pod leads");
+    leads(chart, |now| now.identity != leader.identity).await?;
+    figures.step("process of the leader killed: another process leads");
     shoot.succeeded().await?;
     eventually(TAKEN_OVER, "the container runs again", async || {
         let pods = chart.ready().await?;
-        let again = pods.iter().find(|pod| pod.pod == leader.pod).context("it is not ready")?;
-        ensure!(again.restarts == leader.restarts + 1, "{again:?}");
+        let again = pods.iter().find(|pod| pod.pod == leader.running.pod).context("it is not ready")?;
+        ensure!(again.restarts == leader.running.restarts + 1, "{again:?}");
         Ok(())
     })
     .await?;
@@ -178,9 +179,9 @@ async fn loses_its_leader(
 
     let leader = leads(chart, |_| true).await?;
     let pods: Api<Pod> = Api::namespaced(control_plane.client(ADMIN).await?, &chart.namespace);
-    pods.delete(&leader.pod, &DeleteParams::default()).await?;
+    pods.delete(&leader.running.pod, &DeleteParams::default()).await?;
     shoot.change_worker(|_| {}).await?;
-    leads(chart, |now| now.pod != leader.pod).await?;
+    leads(chart, |now| now.running.pod != leader.running.pod).await?;
     figures.step("pod of the leader deleted: another pod leads");
     shoot.succeeded().await?;
     eventually(TAKEN_OVER, "there are two pods again", async || {

@@ -12,7 +12,7 @@ use crate::images;
 
 /// Names the folder with the images to the inner test.
 const IMAGES: &str = "NODE_IMAGES";
-/// All steps took less than 3 minutes on two busy cores.
+/// All steps took less than a minute on two busy cores.
 const AT_MOST: Duration = Duration::from_secs(20 * 60);
 /// Where cgroups are, and what folders of ours begin with.
 const CGROUPS: &str = "/sys/fs/cgroup";
