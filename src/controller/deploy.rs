@@ -84,7 +84,9 @@ pub(crate) async fn deploy(
         dependencies: &dependencies,
         has_moved,
         is_hibernated: inputs.shoot.is_hibernation_wanted(),
-        publishes_anew: context.state.is_beginning() || is_publication_due(worker, now),
+        publishes_anew: context.state.is_beginning()
+            || context.memory(|memory| memory.publication_due)
+            || is_publication_due(worker, now),
         health_check: context.controller.health_check,
         now,
     };

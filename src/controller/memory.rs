@@ -22,6 +22,9 @@ pub(crate) struct WorkerMemory {
     pub(crate) comparison: Option<Comparison>,
     /// Something is still there that was deleted: an operation has to delete it again, although nobody asks for one.
     pub(crate) deletion_undone: bool,
+    /// An operation has begun whose bounds were not published yet. The status tells that only where the clocks of gardenlet and
+    /// controller agree, and not within one second.
+    pub(crate) publication_due: bool,
     unready_since: Option<Instant>,
 }
 

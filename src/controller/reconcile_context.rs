@@ -90,7 +90,10 @@ impl<'a> ReconcileContext<'a> {
         }
         self.state = self.state.next(ReconcileEvent::Marked);
         info!(operation = self.operation.as_str(), "operation started");
-        self.memory(|memory| memory.backoff.reset());
+        self.memory(|memory| {
+            memory.backoff.reset();
+            memory.publication_due = true;
+        });
         Ok(())
     }
 }

@@ -35,6 +35,7 @@ pub(crate) async fn report(
     took: Duration,
 ) -> Result<Requeue, ReconcileError> {
     let (controller, operation, now) = (context.controller, context.operation, context.controller.clock.now());
+    let is_published = result.published.is_some();
     let is_repeated = result.is_outdated && context.memory(|memory| memory.backoff.is_conflict_repeated());
     let status = match is_repeated {
         true => StatusReport::keep_processing(worker, operation, now),
@@ -70,7 +71,10 @@ pub(crate) async fn report(
     if is_repeated {
         return Ok(Requeue::After(RECONCILES));
     }
-    context.memory(|memory| memory.rate_limit.text_written());
+    context.memory(|memory| {
+        memory.rate_limit.text_written();
+        memory.publication_due &= !is_published;
+    });
     if result.outcome == ReconcileOutcome::Succeeded {
         info!(operation = operation.as_str(), "operation succeeded");
         secrets.iter().for_each(|secrets| context.shoot.pack_secrets(secrets));

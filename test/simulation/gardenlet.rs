@@ -163,8 +163,9 @@ impl Gardenlet {
         json!({"state": STANDARD.encode(gzip.finish().expect("it is written into memory"))})
     }
 
-    /// Does not wait for bounds that are published after its request any more: a controller's clock is wrong, and one whose time of the
-    /// last publication is after the request does not publish anew when its first reconcile has failed.
+    /// Does not wait for bounds that are published after its request any more: a controller's clock is wrong, and another one goes on
+    /// with its work. Where the last publication seems to be later than the request, only the one whose first reconcile has failed
+    /// knows that it has to publish anew.
     pub(crate) fn ignore_publication(&self) {
         self.ignores_publication.set(true);
     }

@@ -92,6 +92,8 @@ struct Life {
     steps: Vec<&'static str>,
     image: usize,
     is_hibernated: bool,
+    /// Some controller's clock is, or was.
+    is_clock_wrong: bool,
     /// What was asked for has to be asked for again: somebody has edited it, or was too fast.
     is_edited: bool,
     found: Vec<String>,
@@ -139,6 +141,7 @@ impl Life {
             steps: Vec::new(),
             image: 0,
             is_hibernated: false,
+            is_clock_wrong: false,
             is_edited: false,
             found: Vec::new(),
             calmed_after: 0,
@@ -222,7 +225,11 @@ impl Life {
         sleep(self.random.millis(0, 4_000)).await;
         let index = usize::try_from(self.random.below(self.controllers.len() as u64)).unwrap_or_default();
         let Some(controller) = self.controllers.get_mut(index) else { return };
-        match self.random.below(4) {
+        let misfortune = self.random.below(4);
+        if self.is_clock_wrong || (misfortune == 2 && self.kind != Controllers::One) {
+            self.gardenlet.ignore_publication();
+        }
+        match misfortune {
             0 | 1 => {
                 // In the middle of a few writes.
                 for _ in 0..self.random.below(6) {
@@ -237,7 +244,7 @@ impl Life {
             2 => {
                 let ahead = i64::try_from(self.random.below(60)).unwrap_or_default() - 30;
                 controller.set_ahead(ahead * 1000);
-                self.gardenlet.ignore_publication();
+                self.is_clock_wrong = true;
                 self.network.trace.note(controller.author, format!("its clock is {ahead} s ahead"));
             }
             _ => {

@@ -14,6 +14,7 @@ mod move_seed;
 mod nothing_differs;
 mod one_cloud;
 mod planned_rolls;
+mod publication;
 mod reconcile_on_change;
 mod remove_pool;
 mod restart;
