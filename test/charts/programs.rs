@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
+pub(crate) use test_support::cluster::helm;
 use test_support::cluster::{cache, go_program};
 
 /// The schemas of Kubernetes' own kinds, and who compares with them: a Python package.
@@ -13,11 +14,6 @@ const KUBERNETES_VALIDATE: &str = "kubernetes-validate==1.37.0";
 
 fn module(name: &str) -> PathBuf {
     test_support::repository().join("test/charts/programs").join(name)
-}
-
-/// Helm.
-pub(crate) async fn helm() -> Result<PathBuf> {
-    go_program(&module("helm"), "helm", "helm.sh/helm/v4/cmd/helm", "", "4 minutes on two cores").await
 }
 
 /// promtool, without the discovery of targets at clouds.

@@ -41,6 +41,38 @@ pub async fn control_plane() -> Result<Binaries> {
     Ok(binaries)
 }
 
+/// What makes pods run, beside the control plane.
+pub struct PodPrograms {
+    pub kube_controller_manager: PathBuf,
+    pub kube_scheduler: PathBuf,
+    pub kubelet: PathBuf,
+}
+
+/// From the Go module of kube-apiserver, in the same version.
+pub async fn pod_programs() -> Result<PodPrograms> {
+    let module = control_plane_sources().join("kubernetes");
+    let version = required_version(&module, "k8s.io/kubernetes")?;
+    let target = |binary, package| Target { binary, package, link: link_version(&version) };
+    let targets = vec![
+        target("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+        target("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+        target("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
+    ];
+    let folder = built(&module, targets, "8 minutes on two cores").await?;
+    let binary = |name| folder.join(name);
+    Ok(PodPrograms {
+        kube_controller_manager: binary("kube-controller-manager"),
+        kube_scheduler: binary("kube-scheduler"),
+        kubelet: binary("kubelet"),
+    })
+}
+
+/// Helm.
+pub async fn helm() -> Result<PathBuf> {
+    let module = crate::repository().join("test/charts/programs/helm");
+    go_program(&module, "helm", "helm.sh/helm/v4/cmd/helm", "", "4 minutes on two cores").await
+}
+
 /// machine-controller-manager with the cloud of `test/control-plane/machine-controller-manager/cloud.go`.
 pub async fn machine_controller_manager() -> Result<PathBuf> {
     let module = control_plane_sources().join("machine-controller-manager");

@@ -26,6 +26,18 @@ const ATTEMPTS: u32 = 3;
 /// etcd and kube-apiserver take about 5 s together on two idle cores; a busy machine gets more time.
 const START: Duration = Duration::from_secs(120);
 
+/// The address of the Service by which pods reach kube-apiserver.
+pub const SERVICE: &str = "10.0.0.1";
+
+/// What kube-apiserver is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Objects that tests and controllers write; nobody makes service accounts.
+    Objects,
+    /// Pods as well: it listens on every address of this machine, at the port of its Service.
+    Pods,
+}
+
 /// A running control plane. Dropping it kills its processes and removes its folder; [`ControlPlane::stop`] is the orderly way.
 pub struct ControlPlane {
     // In the order in which they are dropped: kube-apiserver goes before etcd, the folder last.
@@ -43,10 +55,19 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Starts a control plane of its own and waits until it serves everything. Tests share one, see [`super::shared`].
     pub async fn start() -> Result<Self> {
+        Self::start_for(Purpose::Objects).await
+    }
+
+    /// The same for pods of a kubelet. It needs a network of its own, in which [`SERVICE`] is an address of this machine.
+    pub async fn start_for_pods() -> Result<Self> {
+        Self::start_for(Purpose::Pods).await
+    }
+
+    async fn start_for(purpose: Purpose) -> Result<Self> {
         let binaries = binaries::control_plane().await?;
         let mut attempt = 1;
         let control_plane = loop {
-            match Self::start_processes(&binaries).await {
+            match Self::start_processes(&binaries, purpose).await {
                 Err(error) if attempt < ATTEMPTS && format!("{error:#}").contains("address already in use") => {
                     attempt += 1
                 }
@@ -59,14 +80,22 @@ impl ControlPlane {
         Ok(control_plane)
     }
 
-    async fn start_processes(binaries: &Binaries) -> Result<Self> {
+    async fn start_processes(binaries: &Binaries, purpose: Purpose) -> Result<Self> {
         let folder = RunFolder::new()?;
         let credentials = Credentials::generate()?;
-        let [client_port, peer_port, port] = free_ports()?;
+        let [client_port, peer_port, free] = free_ports()?;
+        let port = if purpose == Purpose::Pods { 443 } else { free };
         let etcd = start_etcd(&binaries.etcd, folder.path(), client_port, peer_port)?;
         let etcd_server = format!("http://127.0.0.1:{client_port}");
         let front_proxy = FrontProxy::generate()?;
         let program = apiserver(&binaries.kube_apiserver, folder.path(), &credentials, &etcd_server, port)?;
+        let program = match purpose {
+            // Nobody makes service accounts here; pods are not what is tested.
+            Purpose::Objects => {
+                program.flag("bind-address", "127.0.0.1").flag("disable-admission-plugins", "ServiceAccount")
+            }
+            Purpose::Pods => program.flag("bind-address", "0.0.0.0"),
+        };
         let apiserver = Process::start(aggregating(program, folder.path(), &front_proxy)?, folder.path())?;
         let mut control_plane = Self {
             apiserver,
@@ -85,7 +114,7 @@ impl ControlPlane {
 
     /// Waits for `/readyz`, and for the namespaces that kube-apiserver makes only after that. Returns its certificates.
     async fn wait_until_ready(&self) -> Result<Vec<u8>> {
-        let file = self.folder.path().join("certificates/apiserver.crt");
+        let file = self.authority();
         let ready = eventually(START, "kube-apiserver is ready", async || {
             // Waiting for what has ended is in vain: this is an error of its own, not something still missing.
             if let Err(ended) = self.etcd.ensure_running().and_then(|()| self.apiserver.ensure_running()) {
@@ -213,6 +242,11 @@ impl ControlPlane {
         &self.front_proxy
     }
 
+    /// The file with the certificates of its authority.
+    pub fn authority(&self) -> PathBuf {
+        self.folder.path().join("certificates/apiserver.crt")
+    }
+
     /// The folder with the logs.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -284,7 +318,6 @@ fn apiserver(binary: &Path, folder: &Path, credentials: &Credentials, etcd: &str
     let policy = written(folder, "audit-policy.yaml", AuditLog::POLICY)?;
     Ok(Program::new("kube-apiserver", binary)
         .flag("etcd-servers", etcd)
-        .flag("bind-address", "127.0.0.1")
         .flag("advertise-address", "127.0.0.1")
         .flag("secure-port", port.to_string())
         .flag("cert-dir", folder.join("certificates"))
@@ -296,8 +329,6 @@ fn apiserver(binary: &Path, folder: &Path, credentials: &Credentials, etcd: &str
         .flag("token-auth-file", tokens)
         .flag("anonymous-auth", "false")
         .flag("authorization-mode", "RBAC")
-        // Nobody makes service accounts here; pods are not what is tested.
-        .flag("disable-admission-plugins", "ServiceAccount")
         // Many tests at once must not be slowed down by fairness among them.
         .flag("enable-priority-and-fairness", "false")
         .flag("audit-policy-file", policy)

@@ -91,21 +91,26 @@ async fn folder() -> Result<PathBuf> {
 
 /// The folder of Gardener in Go's module cache, in the version that a module of `test/control-plane` requires, downloaded if need be.
 pub async fn gardener_module(module: &str) -> Result<PathBuf> {
+    module_folder(module, "github.com/gardener/gardener").await
+}
+
+/// The same of another dependency.
+pub async fn module_folder(module: &str, dependency: &str) -> Result<PathBuf> {
     let output = Command::new("go")
-        .args(["mod", "download", "-json", "github.com/gardener/gardener"])
+        .args(["mod", "download", "-json", dependency])
         .current_dir(control_plane_sources().join(module))
         .env("GOWORK", "off")
         .output()
         .await
-        .context("starting go (Go is needed for what Gardener publishes, see test/control-plane/README.md)")?;
+        .context("starting go (Go is needed for what others publish, see test/control-plane/README.md)")?;
     if !output.status.success() {
         bail!(
-            "downloading Gardener's Go module: {}{}",
+            "downloading the Go module {dependency}: {}{}",
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         );
     }
     let module: serde_json::Value = serde_json::from_slice(&output.stdout).context("reading what go wrote")?;
-    let folder = module["Dir"].as_str().context("go names no folder for Gardener's module")?;
+    let folder = module["Dir"].as_str().with_context(|| format!("go names no folder for {dependency}"))?;
     Ok(Path::new(folder).to_owned())
 }

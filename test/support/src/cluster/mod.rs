@@ -37,16 +37,25 @@ mod run_folder;
 mod users;
 
 pub use audit::{AuditLog, Mark, Request};
-pub use binaries::{cache, go_program};
-pub use control_plane::{ControlPlane, free_ports};
-pub use crds::install_files;
+pub use binaries::{PodPrograms, cache, go_program, helm, pod_programs};
+pub use control_plane::{ControlPlane, SERVICE, free_ports};
+pub use crds::{install_files, module_folder};
 pub use eventually::eventually;
 pub use faker::Faker;
 pub use garden_servers::GardenServers;
 pub use gardener_part::GardenerPart;
 pub use machine_controller_manager::{Deletion, MachineControllerManager};
 pub use process::{Process, Program};
+pub use run_folder::RunFolder;
 pub use users::{ADMIN, CONTROLLER, FAKER, GARDENER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED};
+
+/// Builds and downloads all that a control plane with pods and machines needs, for a run that has no network.
+pub async fn build_for_pods() -> anyhow::Result<()> {
+    binaries::control_plane().await?;
+    binaries::machine_controller_manager().await?;
+    binaries::pod_programs().await?;
+    crds::gardener_module("crds").await.map(drop)
+}
 
 /// The control plane that all tests of a binary share: started by the first that asks, ended with the process.
 ///

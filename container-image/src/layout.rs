@@ -1,0 +1,84 @@
+//! Digests, manifest and index around the layers: an OCI image layout.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::{Context as _, Result};
+use oci_spec::image::{
+    ANNOTATION_REF_NAME, Descriptor, DescriptorBuilder, ImageConfiguration, ImageIndexBuilder, ImageManifestBuilder,
+    MediaType, OciLayoutBuilder, PlatformBuilder, SCHEMA_VERSION, Sha256Digest,
+};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use tar::{Builder, EntryType};
+
+use crate::layer::{Layer, Mode, append};
+
+/// The whole name, for containerd; the other annotation has only the tag, as the specification says.
+const CONTAINERD_NAME: &str = "io.containerd.image.name";
+
+/// Files by their path.
+#[derive(Default)]
+pub(crate) struct Layout(BTreeMap<String, Vec<u8>>);
+
+impl Layout {
+    /// Adds an image. A layout has one index, so it is the only one.
+    pub(crate) fn image(mut self, layers: &[Layer], config: &ImageConfiguration, name: &str) -> Result<Self> {
+        let (_, tag) =
+            name.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).context("the name of the image has no tag")?;
+        let platform =
+            PlatformBuilder::default().architecture(config.architecture().clone()).os(config.os().clone()).build()?;
+        let of_layers = layers
+            .iter()
+            .map(|layer| self.blob(MediaType::ImageLayerGzip, layer.compressed.clone()))
+            .collect::<Result<Vec<_>>>()?;
+        let manifest = ImageManifestBuilder::default()
+            .schema_version(SCHEMA_VERSION)
+            .media_type(MediaType::ImageManifest)
+            .config(self.blob(MediaType::ImageConfig, json(config)?)?)
+            .layers(of_layers)
+            .build()?;
+        let mut descriptor = self.blob(MediaType::ImageManifest, json(&manifest)?)?;
+        let names = [(ANNOTATION_REF_NAME, tag), (CONTAINERD_NAME, name)];
+        descriptor.set_annotations(Some(HashMap::from(names.map(|(key, name)| (key.to_owned(), name.to_owned())))));
+        descriptor.set_platform(Some(platform));
+        let index = ImageIndexBuilder::default()
+            .schema_version(SCHEMA_VERSION)
+            .media_type(MediaType::ImageIndex)
+            .manifests([descriptor])
+            .build()?;
+        self.0.insert("index.json".to_owned(), json(&index)?);
+        let version = OciLayoutBuilder::default().image_layout_version("1.0.0").build()?;
+        self.0.insert("oci-layout".to_owned(), json(&version)?);
+        Ok(self)
+    }
+
+    /// All files in one.
+    pub(crate) fn archive(&self, created: i64) -> Result<Vec<u8>> {
+        let mut builder = Builder::new(Vec::new());
+        for (path, content) in &self.0 {
+            append(&mut builder, path, content, EntryType::Regular, (Mode::Read, created))?;
+        }
+        Ok(builder.into_inner()?)
+    }
+
+    fn blob(&mut self, kind: MediaType, content: Vec<u8>) -> Result<Descriptor> {
+        let digest = digest(&content);
+        let descriptor = DescriptorBuilder::default()
+            .media_type(kind)
+            .size(u64::try_from(content.len())?)
+            .digest(digest.parse::<Sha256Digest>()?)
+            .build()?;
+        self.0.insert(format!("blobs/sha256/{digest}"), content);
+        Ok(descriptor)
+    }
+}
+
+/// JSON with sorted members: those of the specification's maps come in any order otherwise.
+fn json(document: &impl Serialize) -> Result<Vec<u8>> {
+    Ok(serde_json::to_vec(&serde_json::to_value(document)?)?)
+}
+
+/// SHA-256.
+pub(crate) fn digest(content: &[u8]) -> String {
+    hex::encode(Sha256::digest(content))
+}
