@@ -28,9 +28,9 @@ use crate::{machines, people};
 const BEGIN: i64 = 1_790_000_000;
 /// gardenlet waits for an operation so long while things go wrong.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(240);
-/// After everything works again, what was asked for is done within this time: what waits for nothing that it would hear of is
-/// looked at again after ten minutes, and a machine takes a minute.
-const CALM: Duration = Duration::from_secs(900);
+/// After everything works again, what was asked for is done within this time: a machine takes a minute, and a machine-controller-manager
+/// that is stuck has two. After ten minutes each Worker that waits is looked at again; what only that mends is a defect.
+const CALM: Duration = Duration::from_secs(540);
 
 /// Within this time the Worker tells that a machine has failed, and that another is there: that one takes up to 40 s.
 const TOLD: Duration = Duration::from_secs(100);

@@ -202,7 +202,10 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
         set_finalizers(&deployments, &deployment, false).await?;
         return Ok(Action::await_change());
     }
-    set_finalizers(&deployments, &deployment, true).await?;
+    if !set_finalizers(&deployments, &deployment, true).await? {
+        // What is made now would stay: nobody collects garbage here.
+        return Ok(Action::await_change());
+    }
 
     let wanted = machine_set(&deployment);
     match owned.iter().find(|set| class(set) == class(&wanted)) {
@@ -349,10 +352,11 @@ fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, present: bool) -> kube::Result<()> {
+/// False when the deployment is gone.
+async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, present: bool) -> kube::Result<bool> {
     let mut finalizers = deployment.finalizers().to_vec();
     if finalizers.iter().any(|finalizer| finalizer == FINALIZER) == present {
-        return Ok(());
+        return Ok(true);
     }
     if present {
         finalizers.push(FINALIZER.to_owned())
@@ -361,7 +365,8 @@ async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, pr
     }
     // With the version it was read in: somebody else's finalizer must not get lost.
     let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": deployment.resource_version()}});
-    gone(api.patch(&deployment.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)
+    found(api.patch(&deployment.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)
+        .map(|deployment| deployment.is_some())
 }
 
 /// What is gone need not be changed.
