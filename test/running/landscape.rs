@@ -210,9 +210,9 @@ impl Statuses {
     }
 
     /// What the last operation of a Worker says.
-    pub(crate) fn description(&self, namespace: &str) -> String {
+    pub(crate) fn description(&self, namespace: &str) -> Value {
         let known = self.known.borrow();
-        known.get(namespace).map(|(status, _)| status["last"]["description"].to_string()).unwrap_or_default()
+        known.get(namespace).map(|(status, _)| status["last"]["description"].clone()).unwrap_or_default()
     }
 
     /// Waits until a status of each of these Workers passes that was seen `since` then; when each has.

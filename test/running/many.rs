@@ -197,7 +197,7 @@ async fn changes(
     namespaces: &[String],
     deployment: &str,
 ) -> Result<Vec<Duration>> {
-    let before: HashMap<String, String> =
+    let before: HashMap<String, Value> =
         namespaces.iter().map(|namespace| (namespace.clone(), statuses.description(namespace))).collect();
     let status = json!({"status": {"replicas": 2, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}});
     let began = Instant::now();
@@ -210,7 +210,7 @@ async fn changes(
     });
     let changed: Vec<(String, Instant)> =
         stream::iter(changed.collect::<Vec<_>>()).buffer_unordered(namespaces.len()).try_collect().await?;
-    let told = |namespace: &str, status: &Value| status["last"]["description"].to_string() != before[namespace];
+    let told = |namespace: &str, status: &Value| status["last"]["description"] != before[namespace];
     let seen = statuses.until(namespaces, began, told).await?;
     Ok(changed.iter().map(|(namespace, since)| seen[namespace].saturating_duration_since(*since)).collect())
 }
