@@ -51,12 +51,19 @@ pub(crate) enum WriteError {
     /// The API server's answer to a deletion says neither that the object is gone nor what holds it.
     #[error("unexpected answer to a deletion: neither the object nor the status \"Success\" of its deletion")]
     NotDeleted,
+    /// What is to be used is being deleted, and is made again once it has gone.
+    #[error("it is being deleted, and made again once it has gone")]
+    Going,
 }
 
 impl WriteError {
     /// Whether the write was computed from what is not so any more: somebody has changed, made or deleted the object.
     #[must_use]
     pub(crate) fn is_outdated(&self) -> bool {
-        matches!(self, Self::Api(kube::Error::Api(status)) if matches!(status.code, 404 | 409))
+        match self {
+            Self::Api(kube::Error::Api(status)) => matches!(status.code, 404 | 409),
+            Self::Going => true,
+            Self::Api(_) | Self::Request(_) | Self::Document(_) | Self::Decode(_) | Self::NotDeleted => false,
+        }
     }
 }

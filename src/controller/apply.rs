@@ -13,6 +13,7 @@ use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::worker::changes::MachineChanges;
 use crate::worker::desired::{DesiredState, Drift};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
+use crate::worker::orphans::MachineController;
 use crate::worker::rolls::{Roll, rolls};
 
 /// How often in one reconcile somebody else's write may come first.
@@ -29,10 +30,10 @@ pub(crate) struct Applied {
 }
 
 impl Applied {
-    /// Whether a write was computed from what is not so any more.
-    #[must_use]
-    pub(crate) fn is_outdated(&self) -> bool {
-        self.errors.iter().any(|error| error.source.is_outdated())
+    /// Whether a write was computed from what is not so any more. A class that still goes by what was just read is none of that.
+    fn is_outdated(&self, was_just_read: bool) -> bool {
+        let mut sources = self.errors.iter().map(|error| &error.source);
+        sources.any(|source| source.is_outdated() && !(was_just_read && matches!(source, WriteError::Going)))
     }
 }
 
@@ -70,7 +71,7 @@ pub(crate) async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, 
     applied
 }
 
-/// Writes what differs from the live objects; again, after they were read anew, where somebody else's write came first.
+/// Writes what differs from the live objects; again, after they were read anew, where somebody else's write came first or a class goes.
 /// Returns besides whose machines are replaced from now on. Without `first`, what differs is found out here.
 ///
 /// # Errors
@@ -85,9 +86,9 @@ pub(crate) async fn apply_to_live<'a>(
     let (apis, moved_replicas) = (shoot.apis(), live.moved_replicas.clone());
     let first = first.unwrap_or_else(|| desired.drift(&live, now)).changes;
     let mut begun = rolls(&first, &live);
-    let mut applied = apply(&apis, first, live).await;
-    for _ in 0..MOST_CONFLICTS {
-        if !applied.is_outdated() {
+    let mut applied = apply(&apis, awaiting_classes(shoot, first).await?, live).await;
+    for tries in 0..MOST_CONFLICTS {
+        if !applied.is_outdated(tries > 0) {
             break;
         }
         let live = MachineObjects { moved_replicas: moved_replicas.clone(), ..shoot.read_machine_objects().await? };
@@ -97,10 +98,23 @@ pub(crate) async fn apply_to_live<'a>(
                 begun.push(roll);
             }
         }
-        applied = apply(&apis, changes, live).await;
+        applied = apply(&apis, awaiting_classes(shoot, changes).await?, live).await;
         applied.writes += writes;
     }
     Ok((applied, begun))
+}
+
+/// The same changes, which wait for classes that go only where somebody lets them go: not without machine-controller-manager.
+async fn awaiting_classes<'a>(
+    shoot: &ShootNamespace,
+    mut changes: Vec<MachineChanges<'a>>,
+) -> Result<Vec<MachineChanges<'a>>, ReadError> {
+    if changes.iter().any(|change| change.is_class_going)
+        && shoot.machine_controller().await? == MachineController::Stopped
+    {
+        changes.iter_mut().for_each(|change| change.is_class_going = false);
+    }
+    Ok(changes)
 }
 
 type WrittenDeployment = Option<(String, LiveDeployment)>;
@@ -110,10 +124,13 @@ async fn apply_machine(
     apis: &MachineApis,
     change: MachineChanges<'_>,
 ) -> (Result<WrittenDeployment, ApplyError>, usize) {
-    let MachineChanges { machine, secret, class, deployment } = change;
+    let MachineChanges { machine, secret, class, deployment, is_class_going } = change;
     let wanted = &machine.deployment;
     let failed =
         |kind, name: &str, source| ApplyError { pool: wanted.pool_name.clone(), kind, name: name.to_owned(), source };
+    if is_class_going {
+        return (Err(failed("MachineClass", &wanted.class_name.0, WriteError::Going)), 0);
+    }
     let mut writes = 0;
     if let Some(write) = secret {
         if let Err(source) = apis.write_secret(&wanted.secret_name.0, write).await {

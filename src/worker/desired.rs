@@ -233,6 +233,8 @@ impl Serialize for Drift<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::api::gardener::{CloudProfile, Shoot};
     use crate::provider::test_support::{NAMESPACE, machine_plan};
@@ -298,6 +300,31 @@ mod tests {
         let objects = Objects::new(&json!({"machineDeployments": bounds, "providerStatus": {"images": ["i"]}}));
         let third = objects.desired(planned());
         assert!(third.drift(&after(&first), Timestamp::now()).writes_nothing());
+    }
+
+    #[test]
+    fn a_deployment_is_not_made_of_a_class_that_goes_at_any_moment() {
+        let objects = Objects::new(&json!({}));
+        let desired = objects.desired(planned());
+        let now = Timestamp::UNIX_EPOCH;
+        let whole = after(&desired.drift(&MachineObjects::default(), now));
+        let is_going = |live: &MachineObjects| desired.drift(live, now).changes[0].is_class_going;
+        let without_deployment = MachineObjects { deployments: BTreeMap::new(), ..whole.clone() };
+        assert!(!is_going(&without_deployment), "nobody has asked for its deletion");
+        for is_secret in [false, true] {
+            let go = |live: &MachineObjects| {
+                let mut live = live.clone();
+                live.classes.values_mut().for_each(|class| class.is_being_deleted = !is_secret);
+                live.class_secrets.values_mut().for_each(|secret| secret.is_being_deleted = is_secret);
+                live
+            };
+            assert!(is_going(&go(&without_deployment)));
+            assert!(!is_going(&go(&whole)), "the deployment is there, and uses it");
+            let class = whole.classes.keys().next().unwrap();
+            let machine = serde_json::from_value(json!({"spec": {"class": {"name": class}}})).unwrap();
+            let used = MachineObjects { machines: vec![machine], ..without_deployment.clone() };
+            assert!(!is_going(&go(&used)), "it stays as long as it is used");
+        }
     }
 
     #[test]

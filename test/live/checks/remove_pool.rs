@@ -1,11 +1,14 @@
-//! A pool less: what it had vanishes, and nobody touches the rest.
+//! A pool less: what it had vanishes, and nobody touches the rest. It may come back.
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
 
 use crate::program;
-use test_support::shoot::{Kind, Shoot};
+use test_support::cluster::eventually;
+use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
 
 #[tokio::test]
 async fn a_removed_pool_vanishes_and_the_others_are_not_touched() -> Result<()> {
@@ -35,5 +38,78 @@ async fn a_removed_pool_vanishes_and_the_others_are_not_touched() -> Result<()> 
     }
     let published = &worker["status"]["machineDeployments"];
     ensure!(published.as_array().is_some_and(|published| published.len() == 2), "published: {published}");
+    Ok(())
+}
+
+/// Its class is used only once it is made anew: machine-controller-manager lets the old one go at any moment.
+#[tokio::test]
+async fn a_pool_that_comes_back_waits_until_its_class_has_gone() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "returns").await?;
+    let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
+    shoot.create(|_| {}).await?;
+    let classes = with_classes_that_go(&shoot).await?;
+    shoot
+        .fails(|worker| ensure_says(&worker["status"]["lastError"]["description"], &["stern", "is being deleted"]))
+        .await?;
+    let made = shoot.names_of_pool(Kind::MachineDeployment, "stern").await?;
+    ensure!(made.is_empty(), "{made:?} are there, and no class");
+    hold(&shoot, &classes, &[]).await?;
+    shoot.succeeded().await?;
+    for class in classes_of_stern(&shoot).await? {
+        ensure!(class["metadata"]["deletionTimestamp"].is_null(), "{} goes", class["metadata"]);
+    }
+    ensure!(classes_of_stern(&shoot).await?.len() == classes.len(), "the classes are there");
+    Ok(())
+}
+
+/// A hibernated shoot has none that would let it go.
+#[tokio::test]
+async fn a_pool_that_comes_back_does_not_wait_without_machine_controller_manager() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "stopped").await?;
+    let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
+    shoot.create(|documents| documents.of_kind("Deployment")["spec"]["replicas"] = json!(0)).await?;
+    with_classes_that_go(&shoot).await?;
+    shoot.succeeded().await?;
+    for class in classes_of_stern(&shoot).await? {
+        ensure!(!class["metadata"]["deletionTimestamp"].is_null(), "{} has gone", class["metadata"]);
+    }
+    Ok(())
+}
+
+/// Takes pool `stern` away and brings it back while its classes, which are returned, go and are held.
+async fn with_classes_that_go(shoot: &Shoot) -> Result<Vec<Value>> {
+    let worker = shoot.succeeded().await?;
+    let pools = &worker["spec"]["pools"];
+    let classes = classes_of_stern(shoot).await?;
+    ensure!(!classes.is_empty(), "pool stern has classes");
+    hold(shoot, &classes, &["example.org/held"]).await?;
+    shoot.change_worker(|worker| worker["spec"]["pools"] = json!([pools[0]])).await?;
+    eventually(SOON, "the classes go", async || {
+        for class in classes_of_stern(shoot).await? {
+            ensure!(!class["metadata"]["deletionTimestamp"].is_null(), "nobody has deleted {}", class["metadata"]);
+        }
+        let left = shoot.names_of_pool(Kind::MachineDeployment, "stern").await?;
+        ensure!(left.is_empty(), "{left:?} are left");
+        Ok(())
+    })
+    .await?;
+    shoot.change_worker(|worker| worker["spec"]["pools"] = pools.clone()).await?;
+    Ok(classes)
+}
+
+async fn classes_of_stern(shoot: &Shoot) -> Result<Vec<Value>> {
+    let mut classes = shoot.list(Kind::MachineClass).await?;
+    classes.retain(|class| class["metadata"]["name"].as_str().is_some_and(|name| name.contains("-stern-")));
+    Ok(classes)
+}
+
+async fn hold(shoot: &Shoot, classes: &[Value], finalizers: &[&str]) -> Result<()> {
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
+    for class in classes {
+        let name = class["metadata"]["name"].as_str().context("a class has a name")?;
+        shoot.api(Kind::MachineClass).patch(name, &PatchParams::default(), &patch).await?;
+    }
     Ok(())
 }
