@@ -1,12 +1,12 @@
-//! How long the webhooks take for a CloudProfile of 1.5 MiB, and for a Shoot of which fifty pools roll: the shipped program, asked over TLS as an API server asks.
-//! `cargo bench --bench admission`; docs/performance.md keeps the figures.
+//! How long the webhooks take for a CloudProfile of 1.5 MiB, and for a Shoot of which fifty pools roll: the program, asked over TLS as an API server asks.
+//! `cargo bench --bench admission`, with `CONTROLLER=FILE` for another build; docs/performance.md keeps the figures.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark of inputs that are written here")]
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -121,7 +121,7 @@ fn start(folder: &Path, port: u16) -> Result<Program> {
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
     });
     std::fs::write(&kubeconfig, nobody.to_string())?;
-    let program = test_support::program::command()
+    let program = Command::new(test_support::program::measured())
         .args([
             "admission",
             "--webhook-config-unmanaged",

@@ -1,12 +1,16 @@
 //! What expires, as warnings that kubectl prints: nothing is refused for it (docs/versions.md#when-a-person-writes).
 
 use jiff::Timestamp;
+use serde::Deserialize;
 
 use super::subject::Subject;
 use crate::api::bounded_text::shortened;
-use crate::api::gardener::{NamespacedCloudProfile, NamespacedProfileSpec, ProfileObject, ProfileSpec, VersionedShoot};
+use crate::api::gardener::{
+    NamespacedCloudProfile, NamespacedProfileSpec, ProfileSpec, ProfileVersions, VersionedShoot,
+};
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cloud_profile::namespaced::merge;
+use crate::versions::expirations::Expirations;
 use crate::versions::notices::{Notice, notices, notices_of_profile};
 use crate::webhook::Verdict;
 
@@ -14,6 +18,13 @@ use crate::webhook::Verdict;
 const MOST_LINES: usize = 10;
 /// Most bytes of a line; an API server cuts longer ones.
 const MOST_BYTES: usize = 256;
+
+/// A CloudProfile as it was. A large one takes as long to be read whole as all that is checked of the new one.
+#[derive(Deserialize)]
+struct OldProfile {
+    #[serde(default)]
+    spec: ProfileVersions,
+}
 
 /// Adds to the verdict about a Shoot which of its versions expire.
 pub(super) fn warn_of_shoot(
@@ -46,8 +57,11 @@ pub(super) fn warn_of_profile(
     profile: &ProfileSpec,
     now: Timestamp,
 ) -> Verdict {
-    let old: Option<ProfileObject> = subject.old.and_then(|old| serde_json::from_str(old).ok());
-    warned(verdict, || notices_of_profile(profile, old.as_ref().map(|old| &old.spec), now, MOST_LINES))
+    warned(verdict, || {
+        let old: Option<OldProfile> = subject.old.and_then(|old| serde_json::from_str(old).ok());
+        let old = old.map(|old| Expirations::from(&old.spec));
+        notices_of_profile(profile, old.as_ref(), now, MOST_LINES)
+    })
 }
 
 /// Adds to the verdict about a NamespacedCloudProfile what newly expires: against before or, where it is made, against its
@@ -66,7 +80,8 @@ pub(super) fn warn_of_namespaced(
     warned(verdict, || {
         let merged_old = old.map(|old| merge(parent.clone(), old.spec));
         let merged = merge(parent.clone(), profile);
-        notices_of_profile(&merged, Some(merged_old.as_ref().unwrap_or(parent)), now, MOST_LINES)
+        let old = Expirations::from(merged_old.as_ref().unwrap_or(parent));
+        notices_of_profile(&merged, Some(&old), now, MOST_LINES)
     })
 }
 

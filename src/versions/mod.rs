@@ -12,7 +12,7 @@
 //! * [`target`]: where an update goes, automatic or forced;
 //! * [`window`]: when; [`maintenance`]: one run; [`run`]: what it did; [`texts`]: what Gardener writes about it; [`history`]: many runs;
 //!   [`forecast`]: what comes of them;
-//! * [`notices`]: what of it people should know in advance;
+//! * [`notices`]: what of it people should know in advance; [`expirations`]: what is new of it when a profile changes;
 //! * [`kubernetes_settings`], [`garden`]: what an update takes out of a Shoot; [`update_rules`]: what is refused;
 //! * [`selectable`]: which versions new pools can select; [`shoot_defaults`]: what a Shoot gets that leaves versions open.
 //!
@@ -20,6 +20,7 @@
 
 pub mod candidates;
 pub mod catalog;
+pub mod expirations;
 pub mod forecast;
 pub mod garden;
 pub mod history;

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::gardener::{AutoUpdate, ProfileSpec, VersionedShoot};
 
 use super::catalog::{ListedVersion, VersionCatalog};
+use super::expirations::Expirations;
 use super::forecast::{Forecast, ForecastStep, Move, Stuck, forecast, remedy};
 use super::garden::Garden;
 use super::maintenance::MaintainedShoot;
@@ -181,15 +182,15 @@ fn of_forecast(forecast: &Forecast, catalog: &VersionCatalog<'_>, now: Timestamp
 }
 
 /// What expires by a change of a profile, and where that forces those who use it, as far as the profile alone tells: for a pool
-/// that all versions fit: the first so many, and how many there are besides. `old` is the profile before. Pure.
+/// that all versions fit: the first so many, and how many there are besides. `old` is what the profile said before. Pure.
 #[must_use]
 pub fn notices_of_profile(
     profile: &ProfileSpec,
-    old: Option<&ProfileSpec>,
+    old: Option<&Expirations>,
     now: Timestamp,
     most: usize,
 ) -> (Vec<Notice>, usize) {
-    let (catalog, old) = (VersionCatalog::new("", profile), old.map(|old| VersionCatalog::new("", old)));
+    let catalog = VersionCatalog::new("", profile);
     let kubernetes = (None, Subject::Kubernetes, catalog.kubernetes.iter().collect());
     let images = catalog.images.iter().map(|image| {
         let (name, versions) = (image.image.name.as_str(), image.versions.iter().map(|version| &version.listed));
@@ -200,7 +201,7 @@ pub fn notices_of_profile(
         let versions: Vec<&ListedVersion<'_>> = versions;
         for listed in &versions {
             let Some(time) = listed.expires() else { continue };
-            if old.as_ref().is_some_and(|old| expires(old, image, listed.text) == Some(time)) {
+            if old.is_some_and(|old| old.of(image, listed.text) == Some(time)) {
                 continue;
             }
             if notices.len() == most {
@@ -414,7 +415,8 @@ mod tests {
     fn a_profile_is_answered_with_versions_that_newly_expire() {
         let now: Timestamp = "2026-02-01T12:00:00Z".parse().unwrap();
         let of_change = |new: &ProfileSpec, old: Option<&ProfileSpec>| -> Vec<String> {
-            notices_of_profile(new, old, now, 9).0.iter().map(ToString::to_string).collect()
+            let old = old.map(Expirations::from);
+            notices_of_profile(new, old.as_ref(), now, 9).0.iter().map(ToString::to_string).collect()
         };
         let (old, mut new) = (profile(), profile());
         assert_eq!(of_change(&new, Some(&old)), [""; 0]);

@@ -15,6 +15,27 @@ pub struct KubernetesSettings {
     pub versions: Vec<ExpirableVersion>,
 }
 
+/// The versions of a CloudProfile's spec with their life, and nothing else of it.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileVersions {
+    /// Kubernetes versions.
+    pub kubernetes: KubernetesSettings,
+    /// Images by name and version.
+    pub machine_images: Vec<ImageVersions>,
+}
+
+/// The versions of an image.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct ImageVersions {
+    /// Name such as `gardenlinux`.
+    pub name: String,
+    /// Its versions.
+    pub versions: Vec<ExpirableVersion>,
+}
+
 /// A version with its life, written in one of two ways.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
