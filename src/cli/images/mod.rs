@@ -11,6 +11,7 @@ mod fill;
 mod input;
 mod list;
 mod lock;
+mod machine_templates;
 mod promote;
 mod resolve;
 mod unused;

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, Selection, lock, profiles};
 use super::list::{created, flavor_json};
+use super::machine_templates::machine_templates;
 use super::written::change_json;
 use crate::cli::exit::{self, Exit};
 use crate::cli::table::{Cell, Table, paragraph};
-use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width, yaml};
-use crate::images::lock::{Change, Lock};
-use crate::images::record::fact;
+use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width};
+use crate::images::lock::Change;
 use crate::images::resolution::{FlavorKey, Resolved, Verdict};
 use crate::offer::profile::Profile;
 use crate::provider::Providers;
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
             let newer: Vec<Value> = newer.iter().map(change_json).collect();
             print(&json(&json!({"schema": "images-resolve/v1", "flavors": flavors, "newer": newer}))?)?;
         }
-        OutputFormat::Capa => print(&templates(&resolved, &lock)?)?,
+        OutputFormat::Capa => print(&machine_templates(&resolved, &lock)?)?,
         _ => print(&text(&resolved, &newer, width()))?,
     }
     let complete = resolved.iter().all(|resolved| resolved.chosen().is_some());
@@ -125,30 +125,4 @@ fn text(resolved: &[Resolved<'_>], newer: &[Change], width: usize) -> String {
         }
     }
     text
-}
-
-/// A machine template of Cluster API's provider for AWS for each flavor.
-fn templates(resolved: &[Resolved<'_>], lock: &Lock) -> anyhow::Result<String> {
-    let mut texts = Vec::new();
-    for resolved in resolved.iter().filter(|resolved| resolved.key.provider == "aws") {
-        let key = &resolved.key;
-        let locked = lock.images.get(key).map(|locked| locked.reference.value.as_str());
-        let Some(id) = locked.or_else(|| resolved.chosen().map(|image| image.reference.value.as_str())) else {
-            continue;
-        };
-        // The text of a flavor leaves that out.
-        let secure = key.flavor.values(fact::SECURE_BOOT).is_some_and(|known| known == ["true"]);
-        let flavor = format!("{}{}", key.flavor_text(), if secure { " secure-boot" } else { "" });
-        let name = format!("{} {flavor} {} {}", key.image, key.version, key.place()).to_lowercase();
-        let name: String = name
-            .chars()
-            .map(|letter| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' })
-            .collect();
-        texts.push(yaml(&json!({
-            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSMachineTemplate",
-            "metadata": {"name": name.trim_matches(['-', '.']), "labels": {"topology.kubernetes.io/region": key.region}},
-            "spec": {"template": {"spec": {"ami": {"id": id}}}},
-        }))?);
-    }
-    Ok(texts.join("---\n"))
 }
