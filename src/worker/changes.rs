@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api::machine::MachineClass;
 use crate::pool::settings::is_autoscaler_used;
-use crate::provider::{MachinePlan, WantedDeployment, WorkerContext};
+use crate::provider::{MachinePlan, WorkerContext};
 use crate::worker::class_images::{self, ClassImages};
 use crate::worker::class_inputs::{annotate, inputs_of, keep_record};
 use crate::worker::deployment::{ReplicaRules, wanted_document, wanted_replicas};
@@ -74,8 +74,8 @@ pub struct MachineChanges<'a> {
     pub class: Option<Write<Value>>,
     /// The machine deployment.
     pub deployment: Option<Write<Value>>,
-    /// Whether the deployment is to be made of a class that goes at any moment: somebody has asked for its deletion, or for its
-    /// Secret's, and nothing uses it.
+    /// Whether the deployment is to get a class that goes at any moment: somebody has asked for its deletion, and nothing uses it. A
+    /// Secret stays as long as its class, whoever has asked for its deletion.
     pub is_class_going: bool,
 }
 
@@ -139,10 +139,8 @@ pub fn changes<'a>(
 }
 
 fn is_class_going(machine: &MachinePlan, live: &MachineObjects) -> bool {
-    let WantedDeployment { name, class_name, secret_name, .. } = &machine.deployment;
-    let is_deleted = live.classes.get(&class_name.0).is_some_and(|class| class.is_being_deleted)
-        || live.class_secrets.get(&secret_name.0).is_some_and(|secret| secret.is_being_deleted);
-    is_deleted && !live.deployments.contains_key(&name.0) && !live.used_classes().contains(class_name.0.as_str())
+    let name = machine.deployment.class_name.0.as_str();
+    live.classes.get(name).is_some_and(|class| class.is_being_deleted) && !live.used_classes().contains(name)
 }
 
 /// What decides over replicas, from the Shoot, the pools and all deployments, live or kept.

@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::machine::{Machine, MachineSet};
 use crate::provider::WantedDeployment;
@@ -118,11 +119,11 @@ pub struct Progress {
 #[must_use]
 pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation: Hibernation) -> Progress {
     let sets = machine_sets_by_deployment(&live.machine_sets);
-    let machines = machines_by_set(&live.machines);
+    let machines = machines_by_deployment(&live.machines, &sets);
     let judge = |wanted: &WantedDeployment| {
         let sets = sets.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let machines = sets.iter().filter_map(|set| machines.get(set.metadata.name.as_deref()?)).flatten().copied();
-        let owned = phase::Owned { sets, machines: machines.collect() };
+        let machines = machines.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let owned = phase::Owned { sets, machines };
         phase::judge(wanted, live.deployments.get(&wanted.name.0), &owned, hibernation)
     };
     Progress {
@@ -132,33 +133,47 @@ pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation
     }
 }
 
-/// Machine sets by the deployment that owns them; without any owner their label says it.
+/// Machine sets by the deployment that owns them.
 fn machine_sets_by_deployment(sets: &[MachineSet]) -> BTreeMap<&str, Vec<&MachineSet>> {
     let mut by_deployment: BTreeMap<&str, Vec<&MachineSet>> = BTreeMap::new();
     for set in sets {
-        let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
-        let owner = if owners.is_empty() {
-            set.metadata.labels.as_ref().and_then(|labels| labels.get("name")).map(String::as_str)
-        } else {
-            owners.iter().find(|owner| owner.kind == "MachineDeployment").map(|owner| owner.name.as_str())
-        };
-        if let Some(owner) = owner {
-            by_deployment.entry(owner).or_default().push(set);
+        if let Some(deployment) = owner(&set.metadata, "MachineDeployment").or_else(|| deployment_label(&set.metadata))
+        {
+            by_deployment.entry(deployment).or_default().push(set);
         }
     }
     by_deployment
 }
 
-/// Machines by the machine set that owns them.
-fn machines_by_set(machines: &[Machine]) -> BTreeMap<&str, Vec<&Machine>> {
-    let mut by_set: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
+/// Machines by the deployment whose machine sets own them.
+fn machines_by_deployment<'a>(
+    machines: &'a [Machine],
+    sets: &BTreeMap<&'a str, Vec<&'a MachineSet>>,
+) -> BTreeMap<&'a str, Vec<&'a Machine>> {
+    let names =
+        sets.iter().flat_map(|(deployment, sets)| sets.iter().map(move |set| (&set.metadata.name, *deployment)));
+    let of_set: BTreeMap<&str, &str> =
+        names.filter_map(|(name, deployment)| Some((name.as_deref()?, deployment))).collect();
+    let mut by_deployment: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
     for machine in machines {
-        let mut owners = machine.metadata.owner_references.as_deref().unwrap_or_default().iter();
-        if let Some(owner) = owners.find(|owner| owner.kind == "MachineSet") {
-            by_set.entry(&owner.name).or_default().push(machine);
+        let owned = owner(&machine.metadata, "MachineSet").and_then(|set| of_set.get(set).copied());
+        if let Some(deployment) = owned.or_else(|| deployment_label(&machine.metadata)) {
+            by_deployment.entry(deployment).or_default().push(machine);
         }
     }
-    by_set
+    by_deployment
+}
+
+/// The owner of this kind.
+fn owner<'a>(metadata: &'a ObjectMeta, kind: &str) -> Option<&'a str> {
+    let owners = metadata.owner_references.as_deref().unwrap_or_default();
+    owners.iter().find(|owner| owner.kind == kind).map(|owner| owner.name.as_str())
+}
+
+/// The deployment of an object without any owner: of a shoot that has moved here, until machine-controller-manager has seen it.
+fn deployment_label(metadata: &ObjectMeta) -> Option<&str> {
+    let is_owned = metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty());
+    metadata.labels.as_ref().filter(|_| !is_owned)?.get("name").map(String::as_str)
 }
 
 impl Progress {
@@ -227,5 +242,37 @@ impl Progress {
             })
             .sum();
         i32::try_from(done * 100 / total).unwrap_or(100).clamp(0, 100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::provider::PoolPlan;
+    use crate::provider::test_support::{NAMESPACE, machine_plan};
+    use crate::worker::machine_objects::LiveDeployment;
+
+    /// A shoot that has moved here, and is hibernated before machine-controller-manager has run.
+    #[test]
+    fn machines_that_are_back_and_have_no_owner_yet_are_waited_for() {
+        let machine = machine_plan();
+        let name = machine.deployment.name.0.clone();
+        let pool =
+            PoolPlan { pool: "a".to_owned(), machines: vec![machine], status_image: json!({}), in_place_hash: None };
+        let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}) };
+        let document = json!({"metadata": {"name": name}, "spec": {"replicas": 0}});
+        let labelled = json!({"metadata": {"name": "m", "labels": {"name": name}}});
+        let is_ready = |machines: Vec<Machine>| {
+            let mut live = MachineObjects { machines, ..MachineObjects::default() };
+            live.machine_sets = vec![serde_json::from_value(labelled.clone()).unwrap()];
+            live.deployments.insert(name.clone(), LiveDeployment::read_without_codes(document.clone()).unwrap());
+            progress(&plan, NAMESPACE, &live, Hibernation::Done).is_ready()
+        };
+        assert!(is_ready(Vec::new()));
+        assert!(!is_ready(vec![serde_json::from_value(labelled.clone()).unwrap()]));
+        let of_another = json!({"metadata": {"name": "m", "labels": {"name": "another"}}});
+        assert!(is_ready(vec![serde_json::from_value(of_another).unwrap()]));
     }
 }

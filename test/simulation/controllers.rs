@@ -59,6 +59,7 @@ impl Controller {
                 let ended = simulation::run(arguments, connect, clock, pending()).await;
                 let why = ended.err().map_or_else(|| "ends".to_owned(), |error| format!("ends: {error:#}"));
                 network.trace.note(author, why);
+                network.forget();
                 sleep(RESTART).await;
             }
         }));
@@ -68,6 +69,7 @@ impl Controller {
     pub(crate) fn kill(&mut self) {
         if let Some(task) = self.task.take() {
             self.network.trace.note(self.author, "is killed");
+            self.network.forget();
             task.abort();
         }
     }

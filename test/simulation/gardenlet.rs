@@ -32,11 +32,13 @@ pub(crate) struct Gardenlet {
     /// When the bounds of machine deployments were published before the last request: they have to be published later.
     published: Cell<Option<i64>>,
     ignores_publication: Cell<bool>,
+    /// Whether the shoot has moved here, and its machines were not back when somebody last looked.
+    restores: Cell<bool>,
 }
 
 impl Gardenlet {
     pub(crate) fn new(actor: Actor, now: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
-        Self { actor, now, published: Cell::default(), ignores_publication: Cell::default() }
+        Self { actor, now, published: Cell::default(), ignores_publication: Cell::default(), restores: Cell::default() }
     }
 
     /// Makes the shoot; the Worker last.
@@ -58,21 +60,36 @@ impl Gardenlet {
         worker["metadata"]["annotations"][TIMESTAMP] = json!((self.now)().to_string());
     }
 
-    /// Asks for a reconcile of the Worker as `change` makes it.
+    /// Asks for a reconcile of the Worker as `change` makes it; once more for its restoration where that has not ended well.
     pub(crate) fn request(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.actor.note(format!("asks: {why}"));
-        if !self.is_hibernated() {
+        let operation = if self.is_restoring() { "restore" } else { "reconcile" };
+        // machine-controller-manager would make machines for those that are not back.
+        if !self.is_hibernated() && operation == "reconcile" {
             self.scale_machine_controller(1);
         }
         self.actor.change(&WORKER, WORKER_NAME, |worker| {
             self.published.set(published(worker));
             change(worker);
-            self.asked(worker, "reconcile");
+            self.asked(worker, operation);
         });
+    }
+
+    fn is_restoring(&self) -> bool {
+        let is_restored = |last: &Value| last["type"] == "Restore" && last["state"] == "Succeeded";
+        let worker = self.actor.get(&WORKER, WORKER_NAME);
+        if worker.is_some_and(|worker| is_restored(&worker.value["status"]["lastOperation"])) {
+            self.restores.set(false);
+        }
+        self.restores.get()
     }
 
     /// Hibernates the shoot, or wakes it up.
     pub(crate) fn hibernate(&self, is_wanted: bool) {
+        // Whoever is to delete machines has to run, whatever else goes on.
+        if is_wanted {
+            self.scale_machine_controller(1);
+        }
         self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
             cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": is_wanted });
         });
@@ -87,6 +104,7 @@ impl Gardenlet {
     pub(crate) fn delete(&self) {
         // Whoever is to delete machines has to run, also where the shoot is hibernated.
         self.scale_machine_controller(1);
+        self.restores.set(false);
         self.request("delete", |_| {});
         self.actor.delete(&WORKER, WORKER_NAME);
     }
@@ -140,6 +158,7 @@ impl Gardenlet {
             worker["status"] = json!({"state": kept, "providerStatus": moved["status"]["providerStatus"]});
         });
         self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "restore"));
+        self.restores.set(true);
         true
     }
 

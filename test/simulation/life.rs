@@ -376,7 +376,8 @@ impl Life {
     async fn end(&mut self) {
         // Of two that both believe that they are alone, one may say that an older request was done over the answer to a newer one:
         // only the write fence keeps that from happening. gardenlet then waits in vain, and asks again.
-        if self.is_edited || self.kind == Controllers::Two || self.random.happens(500) {
+        let is_to_ask = self.is_edited || self.kind == Controllers::Two || self.network.has_forgotten_lies();
+        if is_to_ask || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});
         }

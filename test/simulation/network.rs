@@ -73,12 +73,23 @@ pub(crate) struct Network {
     cut_off: Arc<Mutex<BTreeSet<&'static str>>>,
     /// Counts how often all watches were cut.
     cuts: Signal,
+    lies: Arc<Mutex<Lies>>,
 }
+
+/// Deletions that were answered and not done.
+#[derive(Default)]
+struct Lies {
+    last: Option<Instant>,
+    are_forgotten: bool,
+}
+
+/// Whoever has believed a lie knows better after that time.
+const BELIEVED: Duration = Duration::from_secs(30);
 
 impl Network {
     pub(crate) fn new(server: ApiServer, trace: Trace, random: Random) -> Self {
-        let (faults, cut_off) = Default::default();
-        Self { server, trace, random, faults, cut_off, cuts: Signal::default() }
+        let (faults, cut_off, lies) = Default::default();
+        Self { server, trace, random, faults, cut_off, cuts: Signal::default(), lies }
     }
 
     /// A connection of its own for whoever this is.
@@ -104,6 +115,17 @@ impl Network {
         } else {
             cut_off.remove(author)
         };
+    }
+
+    /// A process ends, and with it the doubt about a deletion that was lately answered and not done.
+    pub(crate) fn forget(&self) {
+        let mut lies = locked(&self.lies);
+        lies.are_forgotten |= lies.last.is_some_and(|last| last.elapsed() < BELIEVED);
+    }
+
+    /// Whether something may be left that nobody doubts any more to be gone: the next operation finds it.
+    pub(crate) fn has_forgotten_lies(&self) -> bool {
+        locked(&self.lies).are_forgotten
     }
 
     fn fate(&self, author: &'static str, is_deletion: bool) -> (Fate, [Duration; 2]) {
@@ -152,6 +174,7 @@ impl Network {
             }
             Fate::Lie => {
                 told("answered and not done".to_owned());
+                locked(&self.lies).last = Some(Instant::now());
                 let text = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}"#;
                 return Ok(json(200, text.to_owned()));
             }

@@ -15,7 +15,7 @@ pub(super) struct Owned<'a> {
     /// Its machine sets.
     pub(super) sets: &'a [&'a MachineSet],
     /// Their machines.
-    pub(super) machines: Vec<&'a Machine>,
+    pub(super) machines: &'a [&'a Machine],
 }
 
 /// How old machines stand that a person updates where they are.
@@ -243,7 +243,8 @@ mod tests {
         hibernation: Hibernation,
     ) -> DeploymentProgress {
         let sets: Vec<&MachineSet> = sets.iter().collect();
-        let owned = Owned { sets: &sets, machines: machines.iter().collect() };
+        let machines: Vec<&Machine> = machines.iter().collect();
+        let owned = Owned { sets: &sets, machines: &machines };
         judge(wanted, Some(&LiveDeployment::read_without_codes(document.clone()).unwrap()), &owned, hibernation)
     }
 
