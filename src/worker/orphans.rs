@@ -141,8 +141,9 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
         .filter(unwanted)
         .cloned()
         .partition::<BTreeSet<_>, _>(|name| used_classes.contains(name.as_str()));
-    let class_secrets =
-        live.class_secrets.keys().filter(unwanted).filter(|name| !classes_in_use.contains(*name)).cloned().collect();
+    // Whatever names the class needs its Secret, also where the class is not there.
+    let is_unused = |name: &&String| !used_classes.contains(name.as_str());
+    let class_secrets = live.class_secrets.keys().filter(unwanted).filter(is_unused).cloned().collect();
     Orphans { deployments, classes, class_secrets, classes_in_use }
 }
 
@@ -222,6 +223,18 @@ mod tests {
         live.deployments.remove("a-z1");
         let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
         assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
+    }
+
+    #[test]
+    fn the_secret_of_a_class_stays_while_a_machine_names_the_class_that_is_not_there() {
+        let secret = serde_json::from_value(json!({"metadata": {"name": "class-lost"}})).unwrap();
+        let mut live = live();
+        live.class_secrets.insert("class-lost".to_owned(), Digested::secret(secret));
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert!(found.class_secrets.contains("class-lost"), "{found:?}");
+        live.machines = vec![serde_json::from_value(json!({"spec": {"class": {"name": "class-lost"}}})).unwrap()];
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        assert!(!found.class_secrets.contains("class-lost"), "{found:?}");
     }
 
     #[test]

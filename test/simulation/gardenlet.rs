@@ -60,7 +60,8 @@ impl Gardenlet {
         worker["metadata"]["annotations"][TIMESTAMP] = json!((self.now)().to_string());
     }
 
-    /// Asks for a reconcile of the Worker as `change` makes it; once more for its restoration where that has not ended well.
+    /// Asks for a reconcile of the Worker as `change` makes it; once more for its restoration where that has not ended well: an API
+    /// server of Gardener takes no change of the shoot until then.
     pub(crate) fn request(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.actor.note(format!("asks: {why}"));
         let operation = if self.is_restoring() { "restore" } else { "reconcile" };
@@ -75,7 +76,7 @@ impl Gardenlet {
         });
     }
 
-    fn is_restoring(&self) -> bool {
+    pub(crate) fn is_restoring(&self) -> bool {
         let is_restored = |last: &Value| last["type"] == "Restore" && last["state"] == "Succeeded";
         let worker = self.actor.get(&WORKER, WORKER_NAME);
         if worker.is_some_and(|worker| is_restored(&worker.value["status"]["lastOperation"])) {
@@ -86,10 +87,6 @@ impl Gardenlet {
 
     /// Hibernates the shoot, or wakes it up.
     pub(crate) fn hibernate(&self, is_wanted: bool) {
-        // Whoever is to delete machines has to run, whatever else goes on.
-        if is_wanted {
-            self.scale_machine_controller(1);
-        }
         self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
             cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": is_wanted });
         });
@@ -104,7 +101,6 @@ impl Gardenlet {
     pub(crate) fn delete(&self) {
         // Whoever is to delete machines has to run, also where the shoot is hibernated.
         self.scale_machine_controller(1);
-        self.restores.set(false);
         self.request("delete", |_| {});
         self.actor.delete(&WORKER, WORKER_NAME);
     }

@@ -264,6 +264,10 @@ impl Life {
         let is_settled = missing.is_none();
         let step = self.random.below(if self.is_hibernated { 6 } else { 9 });
         match step {
+            _ if self.gardenlet.is_restoring() => {
+                self.steps.push("restore again");
+                self.gardenlet.request("the restoration", |_| {});
+            }
             0 => {
                 self.steps.push("confirm");
                 self.gardenlet.request("nothing new", |_| {});
