@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_profile_read_for_its_versions_alone_says_the_same() {
+    fn expirations_are_the_same_whether_all_of_a_profile_is_read_or_its_versions_alone() {
         let profile = json!({
             "kubernetes": {"versions": [{"version": "1.34.3", "expirationDate": "2026-04-01T00:00:00Z"}]},
             "machineImages": [{"name": "OS", "versions": [

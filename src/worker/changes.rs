@@ -1,5 +1,6 @@
 //! Pure step: what has to be written so that the cluster holds what is planned. Empty when nothing differs.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -113,6 +114,11 @@ pub fn changes<'a>(
     let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
     let worker_name = context.worker.metadata.name.as_deref().unwrap_or_default();
     let rules = replica_rules(context, live);
+    // Seldom needed, and then as often as there are placements.
+    let used_classes = LazyCell::new(|| live.used_classes());
+    let is_going = |class: &str| {
+        live.classes.get(class).is_some_and(|class| class.is_being_deleted) && !used_classes.contains(class)
+    };
     plan.machines()
         .map(|machine| MachineChanges {
             deployment: {
@@ -132,15 +138,10 @@ pub fn changes<'a>(
                 }
                 deployment_write(wanted, live.map(|live| &live.document))
             },
-            is_class_going: is_class_going(machine, live),
+            is_class_going: is_going(&machine.deployment.class_name.0),
             ..MachineChanges::of_class(machine, namespace, live)
         })
         .collect()
-}
-
-fn is_class_going(machine: &MachinePlan, live: &MachineObjects) -> bool {
-    let name = machine.deployment.class_name.0.as_str();
-    live.classes.get(name).is_some_and(|class| class.is_being_deleted) && !live.used_classes().contains(name)
 }
 
 /// What decides over replicas, from the Shoot, the pools and all deployments, live or kept.

@@ -33,13 +33,16 @@ pub(super) fn machine_templates(resolved: &[Resolved<'_>], lock: &Lock) -> anyho
     Ok(texts.join("---\n"))
 }
 
-/// The name of a template: what it is for, and a digest of that where it is too long or another one has the name already.
+/// The name of a template: what it is for, with a digest of that where a name can't say it, where it is too long, or where another one has
+/// the name already. Only the last depends on what else there is.
 fn name(key: &FlavorKey, taken: &mut BTreeSet<String>) -> String {
     // The text of a flavor leaves that out.
     let secure = key.flavor.values(fact::SECURE_BOOT).is_some_and(|known| known == ["true"]);
     let flavor = format!("{}{}", key.flavor_text(), if secure { " secure-boot" } else { "" });
-    let name = object_name(&format!("{} {flavor} {} {}", key.image, key.version, key.place()));
-    if name.len() <= LONGEST_NAME && !name.is_empty() && taken.insert(name.clone()) {
+    let text = format!("{} {flavor} {} {}", key.image, key.version, key.place());
+    let name = object_name(&text);
+    let is_whole = name == text.replace([' ', '/'], "-").to_lowercase() && name.len() <= LONGEST_NAME;
+    if is_whole && taken.insert(name.clone()) {
         return name;
     }
     let flavor: Vec<_> = key.flavor.0.iter().collect();
@@ -91,7 +94,9 @@ mod tests {
             key("ö.-.", "1.-.0"),
             key(&format!("{}..", "y".repeat(241)), "1"),
         ];
+        let alone = name(&keys[0], &mut BTreeSet::new());
         let names: BTreeSet<String> = keys.iter().map(|key| name(key, &mut taken)).collect();
+        assert!(names.contains(&alone), "what else there is does not change it");
         assert_eq!(names.len(), keys.len(), "{names:?}");
         for name in names {
             assert!(name.len() <= LONGEST_NAME, "{name}");
