@@ -13,7 +13,6 @@ use crate::api::machine::{Machine, MachineSet};
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_objects::{Cached, DeploymentText, MachineObjectCache};
 use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
-use crate::worker::orphans::MachineController;
 
 /// Name of the Deployment that runs machine-controller-manager, in each shoot namespace.
 pub(crate) const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
@@ -137,17 +136,18 @@ async fn list<T: Cached>(client: &Client, namespace: &str) -> Result<ObjectTexts
     Ok(ObjectTexts { kind, version, items })
 }
 
-/// Whether machine-controller-manager is meant to run.
+/// The version of machine-controller-manager's Deployment; `None` where it is not meant to run.
 ///
 /// # Errors
-/// When its Deployment can't be read.
-pub(crate) async fn machine_controller(client: &Client, namespace: &str) -> Result<MachineController, ReadError> {
+/// When it can't be read.
+pub(crate) async fn running_machine_controller(client: &Client, namespace: &str) -> Result<Option<String>, ReadError> {
     let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let deployment = api
         .get_opt(MACHINE_CONTROLLER_MANAGER)
         .await
         .map_err(api_error(format!("Deployment {MACHINE_CONTROLLER_MANAGER:?}")))?;
     // An absent number means one replica; an absent Deployment none.
-    let replicas = deployment.map_or(0, |deployment| deployment.spec.and_then(|spec| spec.replicas).unwrap_or(1));
-    Ok(if replicas > 0 { MachineController::Running } else { MachineController::Stopped })
+    let replicas = |deployment: &Deployment| deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+    let running = deployment.filter(|deployment| replicas(deployment) > 0);
+    Ok(running.map(|deployment| deployment.metadata.resource_version.unwrap_or_default()))
 }

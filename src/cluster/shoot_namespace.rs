@@ -148,7 +148,18 @@ impl ShootNamespace {
     /// # Errors
     /// When its Deployment can't be read.
     pub(crate) async fn machine_controller(&self) -> Result<MachineController, ReadError> {
-        machine_reads::machine_controller(&self.client, &self.namespace).await
+        Ok(match self.running_machine_controller().await? {
+            Some(_) => MachineController::Running,
+            None => MachineController::Stopped,
+        })
+    }
+
+    /// The version of machine-controller-manager's Deployment; `None` where it is not meant to run.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub(crate) async fn running_machine_controller(&self) -> Result<Option<String>, ReadError> {
+        machine_reads::running_machine_controller(&self.client, &self.namespace).await
     }
 
     /// The APIs that machine objects are written through.

@@ -14,14 +14,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::api::gardener::Worker;
+use crate::api::gardener::{Shoot, Worker};
 use crate::cloud::dependency::{DependencyRequest, DependencyState};
+use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::apply::{Applied, ApplyError, apply_to_live};
 use crate::controller::clean_up::clean_up;
 use crate::controller::dependencies::{clean_up_cloud, keep_records};
 use crate::controller::error::ReconcileError;
 use crate::controller::force_deletion::mark_machines;
-use crate::controller::machine_controller_manager::{self as mcm, restart_if_stuck, start_after_restore};
+use crate::controller::machine_controller_manager::{self, restart_if_stuck, start_after_restore};
 use crate::controller::reconcile_context::{Inputs, ReconcileContext};
 use crate::controller::restore::bring_back;
 use crate::controller::result::{ReconcileResult, StepTimer};
@@ -213,10 +214,29 @@ impl Deploy<'_> {
         };
         let (restarted, requeue_after) = restart_if_stuck(shoot, &progress.untaken(), self.now).await;
         let is_done = progress.is_ready() && pending_deletion.is_empty() && is_written && self.desired.is_complete();
-        if self.is_hibernated && is_done {
-            mcm::scale(shoot, MachineController::Stopped).await?;
+        if hibernation == Hibernation::InProgress && is_done {
+            self.stop_machine_controller(shoot, &mut written.live, &mut progress).await?;
         }
         Ok((written, Followed { progress, pending_deletion, restarted, requeue_after }))
+    }
+
+    /// Stops machine-controller-manager with the shoot. Watches may be late, and it may have been started for a shoot that wakes up:
+    /// this is judged by what is there after the Deployment was read that is scaled. Client.
+    async fn stop_machine_controller(
+        &self,
+        shoot: &ShootNamespace,
+        live: &mut MachineObjects,
+        progress: &mut Progress,
+    ) -> Result<(), ReconcileError> {
+        let Some(version) = shoot.running_machine_controller().await? else { return Ok(()) };
+        let cluster = shoot.cluster(true).await?;
+        *live = shoot.read_users_of_classes().await?;
+        *progress = self::progress(&self.desired.plan, shoot.name(), live, Hibernation::InProgress);
+        let shoot_now = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
+        if progress.is_ready() && shoot_now.is_some_and(Shoot::is_hibernation_wanted) {
+            machine_controller_manager::stop(shoot, &version).await?;
+        }
+        Ok(())
     }
 
     /// What the outcome is decided from.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use crate::api::gardener::Shoot;
@@ -24,22 +24,34 @@ const PODS: &str = "role=machine-controller-manager";
 /// How long it may leave a new machine class without a machine set.
 pub(crate) const MACHINE_SET_DEADLINE: SignedDuration = SignedDuration::from_mins(2);
 
-/// Scales it to one replica, or to none; nothing when it is so already.
+/// Stops it where its Deployment still has this version: whoever started it meanwhile needs it.
+///
+/// # Errors
+/// When its Deployment can't be scaled, also because it has another version.
+pub(crate) async fn stop(shoot: &ShootNamespace, version: &str) -> Result<(), ReconcileError> {
+    scale(shoot, &json!({"metadata": {"resourceVersion": version}, "spec": {"replicas": 0}})).await
+}
+
+/// Starts machine-controller-manager, which gardenlet leaves at zero replicas until the machines are back. Not for a
+/// hibernated shoot, and nothing where it runs already.
 ///
 /// # Errors
 /// When its Deployment can't be read or scaled.
-pub(crate) async fn scale(shoot: &ShootNamespace, wanted: MachineController) -> Result<(), ReconcileError> {
-    if shoot.machine_controller().await? == wanted {
+pub(crate) async fn start_after_restore(namespace: &ShootNamespace, shoot: &Shoot) -> Result<(), ReconcileError> {
+    let is_hibernated = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
+    if is_hibernated || namespace.machine_controller().await? == MachineController::Running {
         return Ok(());
     }
-    let replicas = match wanted {
-        MachineController::Running => 1,
-        MachineController::Stopped => 0,
-    };
+    scale(namespace, &json!({"spec": {"replicas": 1}})).await
+}
+
+async fn scale(shoot: &ShootNamespace, patch: &Value) -> Result<(), ReconcileError> {
     let api: Api<Deployment> = Api::namespaced(shoot.client().clone(), shoot.name());
-    let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-    match api.patch_scale(MACHINE_CONTROLLER_MANAGER, &PatchParams::default(), &patch).await {
-        Ok(_) => info!(replicas, "machine-controller-manager is scaled"),
+    match api.patch_scale(MACHINE_CONTROLLER_MANAGER, &PatchParams::default(), &Patch::Merge(patch)).await {
+        Ok(scaled) => {
+            let replicas = scaled.spec.and_then(|spec| spec.replicas).unwrap_or_default();
+            info!(replicas, "machine-controller-manager is scaled");
+        }
         // Without the Deployment there is nothing to scale.
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(source) => {
@@ -48,16 +60,6 @@ pub(crate) async fn scale(shoot: &ShootNamespace, wanted: MachineController) -> 
         }
     }
     Ok(())
-}
-
-/// Starts machine-controller-manager, which gardenlet leaves at zero replicas until the machines are back. Not for a
-/// hibernated shoot.
-///
-/// # Errors
-/// When its Deployment can't be read or scaled.
-pub(crate) async fn start_after_restore(namespace: &ShootNamespace, shoot: &Shoot) -> Result<(), ReconcileError> {
-    let is_hibernated = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
-    if is_hibernated { Ok(()) } else { scale(namespace, MachineController::Running).await }
 }
 
 /// Starts it anew where a change has had its time and nothing was done about it, once for each change. Returns the change

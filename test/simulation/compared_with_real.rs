@@ -65,7 +65,7 @@ impl Step {
         let which = random.one_of(&[NEWEST, OLD, WRONG]).copied().unwrap_or(NEWEST);
         let only_metadata = random.happens(200);
         let base = Self::read(kind, Some(name), "");
-        match random.below(12) {
+        match random.below(13) {
             0..3 => Self { method: "POST", name: None, body: object(random, kind, name), ..base },
             3 => Self { only_metadata, ..base },
             4..6 => {
@@ -100,6 +100,15 @@ impl Step {
                     body["metadata"]["resourceVersion"] = json!(which);
                 }
                 Self { method: "PATCH", subresource: "status", content_type: MERGE, body, ..base }
+            }
+            11 => {
+                // The same number again would be a write all the same: of managed fields, which the simulation has not.
+                let mut body = json!({"spec": {"replicas": 3 + random.below(1_000_000)}});
+                if random.happens(500) {
+                    body["metadata"]["resourceVersion"] = json!(which);
+                }
+                let base = Self::read(&DEPLOYMENT, Some(name), "");
+                Self { method: "PATCH", subresource: "scale", content_type: MERGE, body, ..base }
             }
             _ => {
                 let member = random.one_of(&["uid", "resourceVersion"]).copied().unwrap_or("uid");

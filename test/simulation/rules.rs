@@ -347,7 +347,7 @@ impl Rules {
     }
 
     /// machine-controller-manager may not run before all machines of a moved shoot are back, or it makes others; and not stop while
-    /// there are machines.
+    /// there are machines, or for a shoot that is not to be hibernated.
     fn machine_controller(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let replicas =
             |object: Option<&Value>| object.and_then(|object| object["spec"]["replicas"].as_i64()).unwrap_or_default();
@@ -356,8 +356,15 @@ impl Rules {
             self.found.push(format!("{} starts before {missing:?} are back", DEPLOYMENT.kind));
         }
         let machines = self.of(&MACHINE).count();
-        if replicas(before) > 0 && replicas(after) == 0 && machines > 0 {
+        if replicas(before) == 0 || replicas(after) > 0 {
+            return;
+        }
+        if machines > 0 {
             self.found.push(format!("machine-controller-manager is stopped while there are {machines} machines"));
+        }
+        if !self.asked.back().is_some_and(|asked| asked.hibernates) {
+            self.found
+                .push("machine-controller-manager is stopped for a shoot that is not to be hibernated".to_owned());
         }
     }
 

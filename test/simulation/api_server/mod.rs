@@ -195,6 +195,7 @@ impl ApiServer {
         let change = |before: &Value| {
             let patched = patched(path.kind, &request.content_type, &request.body, &scale_of(before))?;
             let mut after = before.clone();
+            after["metadata"]["resourceVersion"] = patched["metadata"]["resourceVersion"].clone();
             after["spec"]["replicas"] = patched["spec"]["replicas"].clone();
             Ok(after)
         };
