@@ -20,7 +20,7 @@ pub struct Orphans {
     pub classes: BTreeSet<String>,
     /// Secrets of such classes.
     pub class_secrets: BTreeSet<String>,
-    /// Classes that no deployment uses, but old machine sets or machines still do.
+    /// Classes that no deployment uses, but old machine sets or machines still do: as long as the class is there, or its Secret.
     pub classes_in_use: BTreeSet<String>,
 }
 
@@ -135,15 +135,13 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
         );
     }
     let unwanted = |name: &&String| !kept_classes.contains(name.as_str());
-    let (classes_in_use, classes) = live
-        .classes
-        .keys()
-        .filter(unwanted)
-        .cloned()
-        .partition::<BTreeSet<_>, _>(|name| used_classes.contains(name.as_str()));
+    let is_used = |name: &String| used_classes.contains(name.as_str());
+    let (mut classes_in_use, classes): (BTreeSet<_>, BTreeSet<_>) =
+        live.classes.keys().filter(unwanted).cloned().partition(is_used);
     // Whatever names the class needs its Secret, also where the class is not there.
-    let is_unused = |name: &&String| !used_classes.contains(name.as_str());
-    let class_secrets = live.class_secrets.keys().filter(unwanted).filter(is_unused).cloned().collect();
+    let (secrets_in_use, class_secrets): (BTreeSet<_>, BTreeSet<_>) =
+        live.class_secrets.keys().filter(unwanted).cloned().partition(is_used);
+    classes_in_use.extend(secrets_in_use);
     Orphans { deployments, classes, class_secrets, classes_in_use }
 }
 
@@ -235,6 +233,7 @@ mod tests {
         live.machines = vec![serde_json::from_value(json!({"spec": {"class": {"name": "class-lost"}}})).unwrap()];
         let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
         assert!(!found.class_secrets.contains("class-lost"), "{found:?}");
+        assert!(found.classes_in_use.contains("class-lost"), "it is waited for: {found:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! the seed says so. A request that is on its way arrives although whoever has sent it is gone by then.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -123,9 +124,9 @@ impl Network {
         lies.are_forgotten |= lies.last.is_some_and(|last| last.elapsed() < BELIEVED);
     }
 
-    /// Whether something may be left that nobody doubts any more to be gone: the next operation finds it.
-    pub(crate) fn has_forgotten_lies(&self) -> bool {
-        locked(&self.lies).are_forgotten
+    /// Whether something may be left since it was last asked that nobody doubts any more to be gone: the next operation finds it.
+    pub(crate) fn take_forgotten_lies(&self) -> bool {
+        mem::take(&mut locked(&self.lies).are_forgotten)
     }
 
     fn fate(&self, author: &'static str, is_deletion: bool) -> (Fate, [Duration; 2]) {
