@@ -32,8 +32,13 @@ pub(crate) async fn clean_up(
     };
     found = orphans(plan, live, machine_controller);
     if !found.deletions(live).is_empty() {
-        // What is deleted is gone for good: it is judged by what is there now, not by what watches have shown.
-        *live = shoot.read_users_of_classes().await?;
+        // What is deleted is gone for good: it is judged by what is there now, not by what watches have shown. A class without its
+        // Secret shows that the watch of Secrets is behind.
+        let is_behind = found.classes.iter().any(|class| !live.class_secrets.contains_key(class));
+        *live = match is_behind {
+            true => shoot.read_machine_objects().await?,
+            false => shoot.read_users_of_classes().await?,
+        };
         *progress = self::progress::progress(plan, shoot.name(), live, hibernation);
         if !progress.is_ready() {
             return Ok(PendingDeletion::default());
@@ -76,6 +81,14 @@ mod tests {
 
     /// What is asked to clean up after a plan that wants nothing, where these objects are there, by the plural of their kind.
     async fn asked(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
+        asked_of(there, |_| {}).await
+    }
+
+    /// The same, where watches show something else.
+    async fn asked_of(
+        there: &'static [&'static str],
+        shown: impl FnOnce(&mut MachineObjects),
+    ) -> (Vec<String>, PendingDeletion) {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let seen = Arc::clone(&asked);
         let service = service_fn(move |request: Request<Body>| {
@@ -96,6 +109,7 @@ mod tests {
         let shoot = ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure);
         let mut live = shoot.read_machine_objects().await.unwrap();
         asked.lock().unwrap().clear();
+        shown(&mut live);
         let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
         let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}) };
         let (mut progress, now) = (Progress::default(), Timestamp::UNIX_EPOCH);
@@ -121,6 +135,13 @@ mod tests {
             ["GET machinedeployments", "GET machinesets", "GET machines", "DELETE machineclasses", "DELETE secrets"];
         assert_eq!(asked, expected);
         assert!(pending.classes.is_empty() && pending.deployments.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_no_watch_has_shown_yet_goes_with_its_class() {
+        let (mut asked, _) = asked_of(&["machineclasses", "secrets"], |live| live.class_secrets.clear()).await;
+        let deleted = asked.split_off(asked.len() - 2);
+        assert_eq!(deleted, ["DELETE machineclasses", "DELETE secrets"]);
     }
 
     #[tokio::test]
