@@ -75,8 +75,8 @@ pub struct MachineChanges<'a> {
     pub class: Option<Write<Value>>,
     /// The machine deployment.
     pub deployment: Option<Write<Value>>,
-    /// Whether the deployment is to get a class that goes at any moment: somebody has asked for its deletion, and nothing uses it. A
-    /// Secret stays as long as its class, whoever has asked for its deletion.
+    /// Whether the deployment is to get a class that goes at any moment: somebody has asked for its deletion, and nothing uses it; or
+    /// whose Secret does. A Secret stays as long as its class, whoever has asked for its deletion, and goes after it.
     pub is_class_going: bool,
 }
 
@@ -116,8 +116,9 @@ pub fn changes<'a>(
     let rules = replica_rules(context, live);
     // Seldom needed, and then as often as there are placements.
     let used_classes = LazyCell::new(|| live.used_classes());
-    let is_going = |class: &str| {
-        live.classes.get(class).is_some_and(|class| class.is_being_deleted) && !used_classes.contains(class)
+    let is_going = |class: &str| match live.classes.get(class) {
+        Some(live) => live.is_being_deleted && !used_classes.contains(class),
+        None => live.class_secrets.get(class).is_some_and(|secret| secret.is_being_deleted),
     };
     plan.machines()
         .map(|machine| MachineChanges {
@@ -211,4 +212,47 @@ fn deployment_write(wanted: Value, live: Option<&Value>) -> Option<Write<Value>>
         patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
     }
     Some(Write::Patch { patch, after: wanted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::test_support::{NAMESPACE, machine_plan};
+
+    #[test]
+    fn the_secret_of_a_class_is_opaque_labelled_and_written_only_where_it_differs() {
+        let machine = machine_plan();
+        let secret = class_secret(&machine, NAMESPACE);
+        assert_eq!(
+            secret.type_.as_deref(),
+            Some("Opaque"),
+            "the API server's default is not relied on: it can't be changed"
+        );
+        assert_eq!(secret.metadata.labels.as_ref().unwrap()[PURPOSE_LABEL.0], PURPOSE_LABEL.1);
+        assert_eq!(secret.data.as_ref().unwrap()["userData"].0, machine.user_data.0);
+        assert!(matches!(secret_write(&machine, NAMESPACE, None), Some(Write::Create(_))));
+
+        let live = |change: fn(&mut Secret)| {
+            let mut live = secret.clone();
+            live.metadata.resource_version = Some("7".to_owned());
+            live.metadata.finalizers = Some(vec!["machine.sapcloud.io/machine-controller".to_owned()]);
+            change(&mut live);
+            Digested::secret(live)
+        };
+        assert!(
+            secret_write(&machine, NAMESPACE, Some(&live(|_| {}))).is_none(),
+            "version and finalizers are not ours"
+        );
+        let other = live(|live| drop(live.data.take()));
+        let Some(Write::Replace(written)) = secret_write(&machine, NAMESPACE, Some(&other)) else {
+            panic!("it differs")
+        };
+        assert_eq!(written.metadata.resource_version.as_deref(), Some("7"), "only over what was seen");
+        assert_eq!(written.metadata.finalizers.unwrap(), ["machine.sapcloud.io/machine-controller"], "they stay");
+        let without = live(|live| (live.data, live.metadata.finalizers) = (None, None));
+        let Some(Write::Replace(written)) = secret_write(&machine, NAMESPACE, Some(&without)) else {
+            panic!("it differs")
+        };
+        assert_eq!(written.metadata.finalizers, None, "an empty list would be a difference");
+    }
 }

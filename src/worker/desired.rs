@@ -297,6 +297,7 @@ mod tests {
         let second = desired.drift(&after(&first), Timestamp::now());
         assert!(second.is_settled() && !second.writes_nothing(), "the status lacks the bounds and the images");
         let bounds = desired.machine_deployments(&MachineObjects::default());
+        assert_eq!(json!(bounds), json!([{"name": "shoot--p--s-a-z1", "minimum": 2, "maximum": 5}]));
         let objects = Objects::new(&json!({"machineDeployments": bounds, "providerStatus": {"images": ["i"]}}));
         let third = objects.desired(planned());
         assert!(third.drift(&after(&first), Timestamp::now()).writes_nothing());
@@ -325,6 +326,8 @@ mod tests {
         let mut held = without_deployment;
         held.class_secrets.values_mut().for_each(|secret| secret.is_being_deleted = true);
         assert!(!is_going(&held), "a Secret stays as long as its class");
+        held.classes.clear();
+        assert!(is_going(&held), "it goes after its class");
     }
 
     #[test]

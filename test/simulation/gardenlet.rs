@@ -93,7 +93,7 @@ impl Gardenlet {
         self.request(if is_wanted { "hibernate" } else { "wake up" }, |_| {});
     }
 
-    fn is_hibernated(&self) -> bool {
+    pub(crate) fn is_hibernated(&self) -> bool {
         let cluster = self.actor.get(&CLUSTER, NAMESPACE);
         cluster.is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true)
     }
