@@ -157,3 +157,63 @@ fn text_of(machine: &MachinePlan, policy: ImagePolicy, recorded: &Image, wanted:
     let class = &machine.deployment.class_name.0;
     format!("class {class} was made with {made_with}, the CloudProfile has {profile}; the class {what}")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::provider::PoolPlan;
+    use crate::provider::azure::Azure;
+    use crate::provider::test_support::machine_plan;
+
+    fn plan_with(image: &str) -> Plan {
+        let mut machine = machine_plan();
+        for pointer in Azure.image_pointers(&Value::Null) {
+            machine.class.provider_spec = pointer
+                .split('/')
+                .skip(1)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .rev()
+                .fold(json!(image), |value, member| json!({ member: value }));
+        }
+        let machines = vec![machine];
+        let pool = PoolPlan { pool: "a".to_owned(), machines, status_image: json!({}), in_place_hash: None };
+        Plan { pools: vec![Ok(pool)], provider_status: json!({}) }
+    }
+
+    #[test]
+    fn the_first_image_of_a_class_is_recorded_and_another_one_told() {
+        let name = machine_plan().deployment.name.0;
+        let compare = |image: &str, record: Option<&str>, policy| {
+            let annotations = record.map_or(json!({}), |record| json!({ ANNOTATION: record }));
+            let document = json!({"metadata": {"name": name, "annotations": annotations}});
+            let deployments = [(name.clone(), LiveDeployment::read_without_codes(document).unwrap())].into();
+            let live = MachineObjects { deployments, ..MachineObjects::default() };
+            let mut plan = plan_with(image);
+            let images = ClassImages::of(&Azure, &mut plan, policy, &live);
+            let spec = plan.machines().next().unwrap().class.provider_spec.to_string();
+            (images, spec)
+        };
+        let (images, _) = compare("image-1", None, ImagePolicy::Report);
+        let record = images.to_record(&name).unwrap().to_owned();
+        assert_eq!(images.drifts().count(), 0);
+
+        let (images, _) = compare("image-1", Some(&record), ImagePolicy::Report);
+        assert!(images.to_record(&name).is_none() && images.drifts().count() == 0, "it is recorded and the same");
+
+        for (policy, gets, what) in [
+            (ImagePolicy::Report, "image-2", "gives that to new nodes"),
+            (ImagePolicy::Pin, "image-1", "keeps it until it is replaced"),
+        ] {
+            let (images, spec) = compare("image-2", Some(&record), policy);
+            let (pool, text) = images.drifts().next().unwrap();
+            assert!(pool == "a" && text.contains("was made with image-1, the CloudProfile has image-2"), "{text}");
+            assert!(text.ends_with(what) && spec.contains(gets), "{text}, {spec}");
+            assert!(images.to_record(&name).is_none(), "what the class was made with stays recorded");
+        }
+        let (images, spec) = compare("image-2", Some(&record), ImagePolicy::Follow);
+        assert!(images.drifts().count() == 0 && spec.contains("image-2"));
+    }
+}

@@ -139,3 +139,49 @@ pub(crate) fn digest(name: &str, values: &[&str]) -> String {
     text.truncate(8);
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn inputs(text: &str) -> Inputs {
+        [("machineType".to_owned(), text.to_owned())].into()
+    }
+
+    fn live(class: &str, record: Option<&str>) -> LiveDeployment {
+        let annotations = record.map_or(json!({}), |record| json!({ ANNOTATION: record }));
+        let document = json!({
+            "metadata": {"name": "a-z1", "annotations": annotations},
+            "spec": {"template": {"spec": {"class": {"name": class}}}},
+        });
+        LiveDeployment::read_without_codes(document).unwrap()
+    }
+
+    fn recorded(live: Option<&LiveDeployment>, class: &str, of: &Inputs) -> Option<String> {
+        let mut wanted = json!({});
+        keep_record(&mut wanted, live, class, of, Timestamp::UNIX_EPOCH);
+        wanted["metadata"]["annotations"][ANNOTATION].as_str().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_deployment_that_changes_its_class_is_known_to_have_had_another() {
+        let first = recorded(None, "one", &inputs("a")).unwrap();
+        let one = live("one", Some(&first));
+        assert!(!one.has_had_another_class() && one.class_changed().is_some());
+        let second = recorded(Some(&one), "two", &inputs("b")).unwrap();
+        let two = live("two", Some(&second));
+        assert!(two.has_had_another_class());
+        assert!(live("three", Some(&second)).class_changed().is_none(), "nobody has recorded that class");
+        assert!(!live("one", None).has_had_another_class());
+    }
+
+    #[test]
+    fn a_class_of_another_program_is_recorded_as_found() {
+        let found = recorded(Some(&live("one", None)), "two", &inputs("b")).unwrap();
+        assert!(live("two", Some(&found)).has_had_another_class(), "it had one: {found}");
+        let new = recorded(Some(&live("", None)), "two", &inputs("b")).unwrap();
+        assert!(!live("two", Some(&new)).has_had_another_class(), "it had none: {new}");
+    }
+}

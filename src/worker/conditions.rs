@@ -372,6 +372,7 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::PoolPlan;
 
     const NOW: &str = "2026-11-21T10:00:00Z";
     const BEFORE: &str = "2026-11-20T10:00:00Z";
@@ -397,5 +398,32 @@ mod tests {
         let turned = Condition::unmet(ConditionType::EveryNodeReady, "HealthCheckUnsuccessful", "badly");
         let third = reported(present, &[turned], NOW).unwrap();
         assert_eq!(third[1]["lastTransitionTime"], NOW);
+    }
+
+    #[test]
+    fn an_image_is_unknown_where_the_pool_fails_for_another_reason() {
+        let pool = |name: &str| PoolPlan {
+            pool: name.to_owned(),
+            machines: vec![],
+            status_image: Value::Null,
+            in_place_hash: None,
+        };
+        let said = |pools| {
+            let condition = image_resolved(&Plan { pools, provider_status: Value::Null });
+            (condition.status, condition.reason)
+        };
+        assert_eq!(said(vec![Ok(pool("a"))]), (ConditionStatus::True, "AllImagesResolved"));
+        let without_volume = || Err(PoolProblem::VolumeMissing.of_pool("b"));
+        assert_eq!(said(vec![Ok(pool("a")), without_volume()]), (ConditionStatus::Unknown, "NotAllPoolsPlanned"));
+        let without_architecture =
+            Err(PoolProblem::ImageWithoutArchitecture { image: "i".to_owned(), version: "1".to_owned() }.of_pool("c"));
+        assert_eq!(said(vec![without_volume(), without_architecture]), (ConditionStatus::False, "ImageNotResolved"));
+    }
+
+    #[test]
+    fn pools_without_anything_pending_are_ready() {
+        let plan = Plan { pools: vec![], provider_status: Value::Null };
+        let condition = pools_ready(&plan, &Progress::default());
+        assert_eq!((condition.status, condition.reason), (ConditionStatus::True, "AllPoolsReady"));
     }
 }

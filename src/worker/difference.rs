@@ -67,6 +67,10 @@ mod tests {
         assert!(is_same(&json!({"a": []}), &json!({"a": null})));
         assert!(!is_same(&json!({"a": 0}), &json!({})));
         assert!(!is_same(&json!({"a": [1]}), &json!({"a": [1, 2]})));
+        for [left, right] in [["a", "b"], ["b", "a"]] {
+            assert!(!is_same(&json!({left: 1}), &json!({left: 1, right: 2})), "what only the right one has");
+            assert!(!is_same(&json!({left: 1, right: 2}), &json!({left: 1})), "what only the left one has");
+        }
     }
 
     #[test]

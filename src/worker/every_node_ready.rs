@@ -171,4 +171,15 @@ mod tests {
         }
         assert!(!HealthCheck::OfWriter.leaves(&[json!({"type": "PoolsReady", "message": "theirs"})]), "nobody has it");
     }
+
+    #[test]
+    fn a_condition_of_ours_that_was_not_true_waits_until_nodes_are_counted() {
+        let recorded = |status: &str| [json!({"type": "EveryNodeReady", "status": status, "message": "m"})];
+        let healthy = every_node_ready(&BTreeMap::new(), false);
+        let unhealthy = every_node_ready(&deployment(|document| document["status"]["conditions"] = json!([])), false);
+        assert!(HealthCheck::Ours.waits_for_nodes(&healthy, &recorded("False")));
+        assert!(!HealthCheck::Ours.waits_for_nodes(&healthy, &recorded("True")), "it stays true");
+        assert!(!HealthCheck::Ours.waits_for_nodes(&unhealthy, &recorded("False")), "nodes could say nothing better");
+        assert!(!HealthCheck::OfWriter.waits_for_nodes(&healthy, &recorded("False")), "nobody counts them");
+    }
 }

@@ -121,4 +121,24 @@ mod tests {
         ));
         assert_eq!(percentage(&live), 60);
     }
+
+    #[test]
+    fn the_progress_of_a_deletion_follows_its_order() {
+        let class = Digested::class(json!({"metadata": {"name": "a"}})).unwrap();
+        let secret = Digested::secret(serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap());
+        let mut live = MachineObjects {
+            machines: vec![machine("m")],
+            classes: [("a".to_owned(), class)].into(),
+            class_secrets: [("a".to_owned(), secret)].into(),
+            ..MachineObjects::default()
+        };
+        let mut told = vec![percentage(&live)];
+        live.machines.clear();
+        told.push(percentage(&live));
+        live.classes.clear();
+        told.push(percentage(&live));
+        live.class_secrets.clear();
+        told.push(percentage(&live));
+        assert_eq!(told, [30, 60, 80, 90]);
+    }
 }

@@ -118,3 +118,52 @@ fn kind_of(input: &str) -> RollCause {
         _ => RollCause::Pool,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::provider::test_support::machine_plan;
+    use crate::worker::machine_objects::LiveDeployment;
+
+    #[test]
+    fn a_deployment_rolls_when_machines_of_another_class_are_there() {
+        let machine = machine_plan();
+        let name = machine.deployment.name.0.clone();
+        let rolls_of = |class: &str, replicas: i32| {
+            let document = json!({
+                "metadata": {"name": name}, "status": {"replicas": replicas},
+                "spec": {"template": {"spec": {"class": {"name": class}}}},
+            });
+            let deployments = [(name.clone(), LiveDeployment::read_without_codes(document).unwrap())].into();
+            let live = MachineObjects { deployments, ..MachineObjects::default() };
+            let patch = Write::Patch { patch: Value::Null, after: json!({}) };
+            let change = MachineChanges {
+                machine: &machine,
+                secret: None,
+                class: None,
+                deployment: Some(patch),
+                is_class_going: false,
+            };
+            rolls(&[change], &live)
+        };
+        let rolls = rolls_of("old", 1);
+        assert_eq!((rolls[0].from.as_str(), &rolls[0].to), ("old", &machine.deployment.class_name.0));
+        assert_eq!(rolls[0].cause, RollCause::NotRecorded);
+        assert!(rolls_of("old", 0).is_empty(), "no machine is replaced");
+        assert!(rolls_of(&machine.deployment.class_name.0, 1).is_empty(), "the class is the same");
+        assert!(rolls_of("", 1).is_empty(), "there was no class");
+    }
+
+    #[test]
+    fn a_cause_tells_what_changed_with_it() {
+        let change = |because: &[&str]| InputChange {
+            input: "nodeAgentSecretName".to_owned(),
+            how: "changed".into(),
+            because: because.iter().map(|input| (*input).into()).collect(),
+        };
+        assert_eq!(text_of(&change(&[])), "nodeAgentSecretName changed");
+        assert_eq!(text_of(&change(&["kubernetesVersion"])), "nodeAgentSecretName changed (with it kubernetesVersion)");
+    }
+}

@@ -497,4 +497,32 @@ mod tests {
         assert!(!is_only_text(changed), "somebody acts on it");
         assert!(!is_only_text(Findings { outcome: &ReconcileOutcome::Succeeded, ..findings }), "gardenlet acts on it");
     }
+
+    #[test]
+    fn a_description_begins_with_a_capital() {
+        assert_eq!(sentence("waiting until äpfel ripen"), "Waiting until äpfel ripen");
+        assert_eq!((sentence("über"), sentence("")), ("Über".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn progress_is_between_beginning_and_end() {
+        let progress = |percent| {
+            operation_state(Operation::Reconcile, &ReconcileOutcome::Waiting("a".to_owned(), percent)).progress
+        };
+        assert_eq!(
+            [-1, 0, 1, 50, 100].map(progress),
+            [PROGRESS_AT_START + 1, PROGRESS_AT_START + 1, PROGRESS_AT_START + 1, 50, 99]
+        );
+    }
+
+    #[test]
+    fn only_the_first_report_of_a_new_worker_keeps_it_processing() {
+        let (now, operation) = (NOW.parse().unwrap(), Operation::Reconcile);
+        let is_told = |report: StatusReport| report.patch(TextSize::Full).is_some();
+        let (new, old) = (worker(json!({})), worker(succeeded()));
+        assert!(is_told(StatusReport::keep_processing(&new, operation, now)));
+        assert!(!is_told(StatusReport::keep_processing(&old, operation, now)));
+        assert!(is_told(StatusReport::beginning(&old, operation, now)));
+        assert!(!is_told(StatusReport::beginning(&new, operation, now)));
+    }
 }

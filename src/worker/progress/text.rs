@@ -243,4 +243,22 @@ mod tests {
         let event = failed_machines_text(&numbered, 800);
         assert!(event.len() <= 800 && event.ends_with(" machines]"), "{event}");
     }
+
+    #[test]
+    fn the_percentage_counts_machines_that_are_new_and_there() {
+        let of = |desired, present, updated, available| DeploymentProgress {
+            desired,
+            present,
+            updated,
+            available,
+            ..deployment("a", Phase::Pending)
+        };
+        let percentage = |hibernated, deployments: &[DeploymentProgress]| {
+            Progress { namespace: "ns".to_owned(), deployments: deployments.to_vec(), hibernated }.percentage()
+        };
+        assert_eq!(percentage(false, &[of(4, 4, 1, 4)]), 25, "the others are of the old class");
+        assert_eq!(percentage(false, &[of(4, 5, 5, 2), of(1, 1, 1, 1)]), 50, "surplus machines are still to go");
+        assert_eq!(percentage(false, &[of(2, 2, 2, 2)]), 100);
+        assert_eq!(percentage(true, &[of(0, 2, 2, 2)]), 0, "none of them sleeps");
+    }
 }
