@@ -6,7 +6,8 @@
 //! * What was read is put here later than the API server said it. What has gone in between must not come back by it: no
 //!   watch would ever tell again that it is gone. So removals are remembered as long as a read is under way.
 //! * What a watch shows is a change unless it is the very version that this process has written. That a newer one is known
-//!   says nothing: whoever brought it here need not have read it.
+//!   says nothing: whoever brought it here need not have read it. A list does not show what came before, so of it an own write is
+//!   a change as well: it may hold a request of somebody else that was made before it, and that no event has told.
 //! * An answer to a question that was asked later beats everything that is remembered: a deletion that was answered and not
 //!   done, and versions from before a backup was restored.
 
@@ -294,6 +295,20 @@ mod tests {
         store.read().of_namespace("ns", 8, vec![(object("a", "u", 8), 8)]);
         assert_eq!(names(&store), [("a".to_owned(), 8)], "an old event changes nothing");
         assert!(store.event(object("a", "u", 8), 8), "it was read for somebody, perhaps not for whom it is about");
+    }
+
+    /// Somebody asks for something while the watch is down; then this process writes the same object without having read that.
+    #[test]
+    fn what_others_did_before_an_own_write_is_a_change_although_only_a_list_shows_it() {
+        let store = Store::default();
+        store.event(object("a", "u", 3), 3);
+        store.read().of_write(object("a", "u", 5), 5);
+        store.begin_relist();
+        assert!(store.relist(object("a", "u", 5), 5), "4 may have been a request");
+        store.end_relist();
+        store.begin_relist();
+        assert!(!store.relist(object("a", "u", 5), 5), "it was shown");
+        store.end_relist();
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use crate::actor::{Actor, is_vanishing, name_of};
 use crate::api_server::ApiServer;
 use crate::api_server::kinds::{LEASE, MACHINE, WORKER};
+use crate::api_server::store::Change;
 use crate::cloud::Cloud;
 use crate::controllers::Controller;
 use crate::documents::{CLOUDS, Documents, NAMESPACE};
@@ -430,8 +431,9 @@ impl Life {
         self.found.extend(leftovers(&self.network.server.store().log));
     }
 
-    /// A request that finds everything done writes the Worker and nothing else: the answer and that it was taken up; also that it
-    /// begins where the shoot is hibernated or restored, which is always followed.
+    /// A request that finds everything done writes the Worker and nothing else: the answer and that it was taken up, and once more
+    /// where an own write crosses the request. It is not said to begin but where the shoot is hibernated or restored, which is
+    /// always followed.
     async fn no_op(&mut self) {
         let before = self.network.server.store().revision;
         let is_followed = self.gardenlet.is_hibernated() || self.gardenlet.is_restoring();
@@ -443,8 +445,12 @@ impl Life {
         let by_controllers = store.since(before).iter().filter(|change| change.author.starts_with("controller"));
         let (worker, others): (Vec<_>, Vec<_>) =
             by_controllers.filter(|change| change.kind != &LEASE).partition(|change| change.kind == &WORKER);
-        if worker.len() > 2 + usize::from(is_followed) {
+        if worker.len() > 3 + usize::from(is_followed) {
             self.found.push(format!("a request with nothing to do writes the Worker {} times", worker.len()));
+        }
+        let says_begin = |change: &&Change| change.after.value["status"]["lastOperation"]["state"] == "Processing";
+        if !is_followed && worker.iter().any(says_begin) {
+            self.found.push("a request with nothing to do is said to begin".to_owned());
         }
         let written: Vec<String> =
             others.iter().map(|change| format!("{} {}", change.kind.kind, change.name)).collect();

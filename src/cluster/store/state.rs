@@ -109,7 +109,12 @@ impl<T> State<T> {
         let goes_back = known.as_ref().is_some_and(|known| known.version > version && is_answer_since(known.heard));
         let same = known.filter(|known| known.uid == uid && !goes_back);
         let (mut shown, mut own) = same.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own)));
-        let is_change = source.is_watch() && shown < version && !own.contains(&version);
+        let is_change = match source {
+            Source::Watch => shown < version && !own.contains(&version),
+            // It shows an own write alone, and not what others did before it and nobody has read.
+            Source::List(_) => shown < version,
+            Source::Read(_) | Source::Write => false,
+        };
         if source.is_watch() {
             shown = shown.max(version);
             own.retain(|own| *own > shown);
