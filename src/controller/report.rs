@@ -61,7 +61,7 @@ pub(crate) async fn report(
     }
     let written = match context.state {
         ReconcileState::NoOp(_) => context.writer().answer_no_op(&status, request_removal(worker, now)).await,
-        _ => context.writer().status(&status, OfVersion::Any).await,
+        _ => context.writer().status(&status, version_of(&result.outcome)).await,
     };
     let written = match written {
         Err(error) if error.is_too_large() => return report_too_large(context, worker, &error).await,
@@ -82,6 +82,12 @@ pub(crate) async fn report(
         context.writer().let_go(latest, operation).await?;
     }
     Ok(requeue(context, &result))
+}
+
+/// That an operation is done is true of the version that was read: somebody may have asked for more since, and another process
+/// may have taken that up.
+fn version_of(outcome: &ReconcileOutcome) -> OfVersion {
+    if *outcome == ReconcileOutcome::Succeeded { OfVersion::Read } else { OfVersion::Any }
 }
 
 /// Reports that the status does not fit into the Worker, with nothing else, and tells when to reconcile again.
