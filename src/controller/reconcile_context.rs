@@ -76,6 +76,8 @@ impl<'a> ReconcileContext<'a> {
             return Ok(());
         }
         let status = StatusReport::beginning(worker, self.operation, self.controller.clock.now());
+        // Also where the answer is lost and the next try meets what this one has written: the request is off then.
+        self.memory(|memory| memory.publication_due = true);
         let written = self.writer().in_order(&status, begin_patch(worker, self.operation)).await?;
         self.marked = match written {
             Write::Outdated => {
@@ -90,10 +92,7 @@ impl<'a> ReconcileContext<'a> {
         }
         self.state = self.state.next(ReconcileEvent::Marked);
         info!(operation = self.operation.as_str(), "operation started");
-        self.memory(|memory| {
-            memory.backoff.reset();
-            memory.publication_due = true;
-        });
+        self.memory(|memory| memory.backoff.reset());
         Ok(())
     }
 }
