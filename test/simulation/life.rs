@@ -1,6 +1,7 @@
 //! One life of a Worker: what gardenlet asks for, what goes wrong meanwhile, and the calm after it, in which all has to end well.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gardener_extension_worker::simulation;
@@ -97,6 +98,8 @@ struct Life {
     is_clock_wrong: bool,
     /// What was asked for has to be asked for again: somebody has edited it, or was too fast.
     is_edited: bool,
+    /// The autoscaler went by bounds that were not those asked for any more.
+    is_scaled_late: Arc<AtomicBool>,
     found: Vec<String>,
     calmed_after: u64,
 }
@@ -144,6 +147,7 @@ impl Life {
             is_hibernated: false,
             is_clock_wrong: false,
             is_edited: false,
+            is_scaled_late: Arc::default(),
             found: Vec::new(),
             calmed_after: 0,
         }
@@ -192,7 +196,11 @@ impl Life {
     /// Who is there for a while.
     fn disturb(&mut self) {
         if self.random.happens(400) {
-            self.disturbances.spawn(people::autoscale(self.actor("autoscaler"), self.random.clone()));
+            self.disturbances.spawn(people::autoscale(
+                self.actor("autoscaler"),
+                self.random.clone(),
+                Arc::clone(&self.is_scaled_late),
+            ));
         }
         if self.random.happens(200) {
             self.is_edited = true;
@@ -379,9 +387,8 @@ impl Life {
 
     /// What was asked for ends well; then the shoot is deleted, as a rule.
     async fn end(&mut self) {
-        // Of two that both believe that they are alone, one may say that an older request was done over the answer to a newer one:
-        // only the write fence keeps that from happening. gardenlet then waits in vain, and asks again.
-        let is_to_ask = self.network.take_forgotten_lies() || self.is_edited || self.kind == Controllers::Two;
+        let is_to_ask =
+            self.network.take_forgotten_lies() || self.is_edited || self.is_scaled_late.load(Ordering::Relaxed);
         if is_to_ask || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});

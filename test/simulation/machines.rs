@@ -129,6 +129,10 @@ impl MachineControllerManager {
             return;
         }
         self.actor.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, true);
+        // What goes is let go by the controller of machine sets, whatever that of deployments overlooks.
+        for set in sets.iter().filter(|set| is_vanishing(&set.value)) {
+            self.end_set(&set.value);
+        }
         let Some(wanted) = self.wanted_set(deployment, &sets) else { return };
         let replicas = deployment["spec"]["replicas"].as_u64().unwrap_or_default();
         let wanted = &wanted.value;

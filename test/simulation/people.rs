@@ -1,5 +1,8 @@
 //! Who else writes: the autoscaler, and a person with kubectl.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -8,8 +11,9 @@ use crate::api_server::kinds::{CLUSTER, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRE
 use crate::documents::{NAMESPACE, WORKER_NAME};
 use crate::random::Random;
 
-/// Writes replicas within the bounds that the Worker publishes, until it is dropped.
-pub(crate) async fn autoscale(actor: Actor, random: Random) {
+/// Writes replicas within the bounds that the Worker publishes, until it is dropped. It tells where others were asked for by then:
+/// no controller can know of what is written after it has looked, and who has asked has to ask again.
+pub(crate) async fn autoscale(actor: Actor, random: Random, is_late: Arc<AtomicBool>) {
     loop {
         sleep(random.millis(500, 40_000)).await;
         let hibernates = actor
@@ -24,6 +28,9 @@ pub(crate) async fn autoscale(actor: Actor, random: Random) {
         // It leaves alone what has none, as after a hibernation.
         let is_awake = actor.get(&MACHINE_DEPLOYMENT, name).is_some_and(|it| it.value["spec"]["replicas"] != 0);
         if is_awake {
+            if worker.value["status"]["observedGeneration"] != worker.value["metadata"]["generation"] {
+                is_late.store(true, Ordering::Relaxed);
+            }
             actor.change(&MACHINE_DEPLOYMENT, name, |deployment| deployment["spec"]["replicas"] = json!(replicas));
         }
     }
@@ -34,7 +41,7 @@ pub(crate) async fn edit(actor: Actor, random: Random) {
     for _ in 0..random.below(4) {
         sleep(random.millis(5_000, 120_000)).await;
         let [deployments, classes] = [&MACHINE_DEPLOYMENT, &MACHINE_CLASS].map(|kind| actor.list(kind));
-        let any = |objects: &[std::sync::Arc<crate::api_server::store::Object>]| {
+        let any = |objects: &[Arc<crate::api_server::store::Object>]| {
             random.one_of(objects).map(|object| name_of(&object.value).to_owned())
         };
         let (Some(deployment), Some(class)) = (any(&deployments), any(&classes)) else { continue };
