@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::profile_reference::ProfileReference;
 use crate::api::gardener::{ProfileObject, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, null_as_default};
+use crate::process::failure_reason::reason;
 
 /// What reading a profile may take; an API server waits ten seconds for the whole answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,7 +24,7 @@ const API: &str = "/apis/core.gardener.cloud/v1beta1";
 pub(super) enum ProfileError {
     #[error("{0} does not exist")]
     Missing(ProfileReference),
-    #[error("{0:#}")]
+    #[error("{}", reason(.0.as_ref()))]
     Other(anyhow::Error),
 }
 

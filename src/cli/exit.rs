@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use super::terminal::{complain, is_broken_pipe};
 
+use crate::process::failure_reason::reason;
+
 /// How a command ended. Where several apply, the last one in this order is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Exit {
@@ -104,7 +106,7 @@ pub(super) fn conclude(result: anyhow::Result<Exit>) -> Exit {
         // A reader that has seen enough closes the pipe; that is no failure of ours.
         Err(error) if is_broken_pipe(&error) => Exit::Done,
         Err(error) => {
-            complain(&format!("{error:#}"));
+            complain(&reason(error.as_ref()));
             if error.is::<WrongUsage>() { Exit::Usage } else { Exit::Failed }
         }
     }

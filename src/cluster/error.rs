@@ -3,12 +3,13 @@
 use kube::core::request;
 
 use crate::api::gotext::json::DecodeError;
+use crate::process::failure_reason::reason;
 
 /// Why something can't be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     /// The API server said no, or nothing.
-    #[error("{what} can't be read: {source}")]
+    #[error("{what} can't be read: {}", reason(source))]
     Api {
         /// What was read.
         what: String,
@@ -37,7 +38,7 @@ pub(crate) enum ReadError {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
     /// The API server said no, or nothing.
-    #[error(transparent)]
+    #[error("{}", reason(.0))]
     Api(#[from] kube::Error),
     /// The request can't be made.
     #[error("no request can be made: {0}")]

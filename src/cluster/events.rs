@@ -16,6 +16,7 @@ use crate::api::bounded_text::shortened;
 use crate::cluster::identity::Identity;
 use crate::cluster::too_large::is_too_large;
 use crate::process::clock::Clock;
+use crate::process::failure_reason::reason;
 
 /// Who writes the events.
 const CONTROLLER: &str = "gardener-extension-worker";
@@ -60,9 +61,9 @@ impl EventRecorder {
                 Ok(_) => return,
                 // It was published before the status could be written.
                 Err(kube::Error::Api(status)) if status.is_already_exists() => return,
-                Err(error) if is_too_large(&error) => warn!(%error, longest, "event is too large"),
+                Err(error) if is_too_large(&error) => warn!(error = reason(&error), longest, "event is too large"),
                 Err(error) => {
-                    warn!(%error, "event can't be written");
+                    warn!(error = reason(&error), "event can't be written");
                     return;
                 }
             }

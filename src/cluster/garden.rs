@@ -9,6 +9,7 @@ use kube::{Client, Config, Resource};
 
 use crate::api::gardener::ShootState;
 use crate::cluster::client_config::completed;
+use crate::process::failure_reason::reason;
 
 /// How the garden is reached. A client is made anew for each question: they are rare, and gardenlet rotates what the
 /// kubeconfig holds.
@@ -33,10 +34,10 @@ pub(crate) enum GardenError {
         source: kube::config::KubeconfigError,
     },
     /// No client can be made of it.
-    #[error("no client for the garden: {0}")]
+    #[error("no client for the garden: {}", reason(.0))]
     Client(kube::Error),
     /// The garden said no, or nothing.
-    #[error("failed reading ShootState \"{namespace}/{name}\" from garden: {source}")]
+    #[error("failed reading ShootState \"{namespace}/{name}\" from garden: {}", reason(source))]
     Api {
         /// The project's namespace.
         namespace: String,

@@ -124,7 +124,7 @@ async fn list<T: Cached>(client: &Client, namespace: &str) -> Result<ObjectTexts
         resource_version: String,
     }
     let kind = <T::Kind as k8s_openapi::Resource>::KIND;
-    let what = || format!("{kind}s");
+    let what = || <T::Kind as k8s_openapi::Resource>::URL_PATH_SEGMENT.to_owned();
     let unreadable = |reason: String| ReadError::Decode { what: what(), reason };
     let parameters = T::SELECTOR.map_or_else(ListParams::default, |selector| ListParams::default().labels(selector));
     let request = Request::new(<T::Kind as Resource>::url_path(&(), Some(namespace)))

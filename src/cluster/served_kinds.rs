@@ -6,6 +6,7 @@ use kube::Client;
 use tokio::time::sleep;
 use tracing::warn;
 
+use crate::process::failure_reason::reason;
 use crate::process::readiness::{Need, Readiness};
 
 /// Group, version and plural names.
@@ -45,7 +46,7 @@ async fn missing(client: &Client) -> Vec<String> {
                 missing.map(|kind| format!("{kind} of {version} are not served")).collect()
             }
             Err(kube::Error::Api(status)) if status.code == 404 => vec![format!("{version} is not served")],
-            Err(error) => vec![format!("the API server can't be asked for {version}: {error}")],
+            Err(error) => vec![format!("the API server can't be asked for {version}: {}", reason(&error))],
         }
     });
     futures::future::join_all(answers).await.concat()

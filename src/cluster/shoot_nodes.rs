@@ -18,6 +18,7 @@ use serde::Deserialize;
 use crate::api::bounded_text::{escaped, shortened};
 use crate::api::gotext::json::null_as_default;
 use crate::cluster::client_config::completed;
+use crate::process::failure_reason::reason;
 use crate::worker::node_count::{MachineCount, NodeCount};
 
 /// Secrets with a kubeconfig of a shoot: by its address within the seed, else by the one outside.
@@ -66,7 +67,7 @@ pub(crate) async fn count_nodes(seed: &Client, namespace: &str, wanted: MachineC
 async fn kubeconfig(seed: &Client, namespace: &str) -> Result<String, NodesError> {
     let secrets: Api<Secret> = Api::namespaced(seed.clone(), namespace);
     for name in SECRETS {
-        let failed = |error: kube::Error| NodesError::Secret { name, reason: reason(&error) };
+        let failed = |error: kube::Error| NodesError::Secret { name, reason: bounded(&error) };
         let Some(secret) = secrets.get_opt(name).await.map_err(failed)? else { continue };
         let text = secret.data.unwrap_or_default().remove(KUBECONFIG).ok_or(NodesError::Kubeconfig("it is missing"))?;
         return String::from_utf8(text.0).map_err(|_| NodesError::Kubeconfig("it is no text"));
@@ -136,7 +137,7 @@ async fn page(client: &Client, include: Include, token: &str) -> Result<Table, N
     head.uri = uri.parse().map_err(|_| list("a token of the list can't be used".to_owned()))?;
     head.headers.insert(ACCEPT, HeaderValue::from_static(TABLE));
     let request = axum::http::Request::from_parts(head, kube::client::Body::empty());
-    let answer = client.send(request).await.map_err(|error| list(reason(&error)))?;
+    let answer = client.send(request).await.map_err(|error| list(bounded(&error)))?;
     let code = answer.status();
     if !code.is_success() {
         return Err(list(format!("the API server answers {}", code.as_u16())));
@@ -147,8 +148,8 @@ async fn page(client: &Client, include: Include, token: &str) -> Result<Table, N
 }
 
 /// An error in one bounded line.
-fn reason(error: &kube::Error) -> String {
-    shortened(&escaped(&error.to_string()), MOST_OF_ERROR)
+fn bounded(error: &kube::Error) -> String {
+    shortened(&escaped(&reason(error)), MOST_OF_ERROR)
 }
 
 /// A list as a table.

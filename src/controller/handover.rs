@@ -17,6 +17,7 @@ use tracing::debug;
 use crate::api::gardener::Worker;
 use crate::cluster::connection::Access;
 use crate::cluster::retry_layer::ANSWER_DEADLINE;
+use crate::process::failure_reason::reason;
 use crate::process::leadership::Leadership;
 use crate::process::readiness::{Need, Readiness};
 
@@ -42,7 +43,7 @@ pub(crate) async fn until_given_up(
         readiness.misses(Need::Answers, format!("no request has been answered for {} s", missing.as_secs()));
         // Perhaps it was that one request, and nobody has asked since.
         if let Err(error) = api.list(&ListParams::default().limit(1)).await {
-            debug!(%error, "the API server does not answer");
+            debug!(error = reason(&error), "the API server does not answer");
         }
         let missing = answers.missing_for(Instant::now()).filter(|missing| *missing >= GIVE_UP);
         if let Some(missing) = missing

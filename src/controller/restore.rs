@@ -18,6 +18,7 @@ use tracing::info;
 use crate::api::machine::{Machine, MachineSet};
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::garden::{Garden, GardenError};
+use crate::process::failure_reason::reason;
 use crate::provider::WorkerContext;
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::machine_state::{DeploymentState, KeptDocument, MachineState, MachineStateError};
@@ -36,7 +37,7 @@ pub(crate) enum RestoreError {
     #[error(transparent)]
     State(#[from] MachineStateError),
     /// An object can't be made.
-    #[error("could not restore {kind} '{namespace}/{name}': {source}")]
+    #[error("could not restore {kind} '{namespace}/{name}': {}", reason(source))]
     Create {
         /// Kind of the object.
         kind: &'static str,

@@ -42,6 +42,7 @@ use crate::image_controller;
 use crate::process::clock::Clock;
 use crate::process::election::Candidate;
 use crate::process::endpoints::{self, Operations};
+use crate::process::failure_reason::reason;
 use crate::process::heartbeat;
 use crate::process::leadership::Leadership;
 use crate::process::lease::ElectionTimes;
@@ -205,7 +206,7 @@ async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
     let Some(candidate) = candidate else { return };
     match timeout(RELEASE, candidate.release()).await {
         Ok(Ok(())) => metrics.leads(false),
-        Ok(Err(error)) => warn!(error = format!("{error:#}"), "the lease runs out by itself"),
+        Ok(Err(error)) => warn!(error = reason(error.as_ref()), "the lease runs out by itself"),
         Err(_) => warn!("the lease runs out by itself: no answer"),
     }
 }

@@ -19,6 +19,7 @@ use crate::cluster::too_large::is_too_large;
 use crate::controller::context::ControllerContext;
 use crate::controller::error::ReconcileError;
 use crate::controller::events::status_too_large;
+use crate::process::failure_reason::reason;
 use crate::worker::request::{Operation, RequestRemoval, end_patch};
 use crate::worker::status::StatusReport;
 use crate::worker::status_text::TextSize;
@@ -110,14 +111,14 @@ impl<'a> WorkerWriter<'a> {
             let asked = self.asked();
             match self.api.patch_status(&self.worker.name, &PatchParams::default(), &Patch::Merge(patch)).await {
                 Err(error) if is_too_large(&error) => {
-                    warn!(%error, ?texts, "the status is too large");
+                    warn!(error = reason(&error), ?texts, "the status is too large");
                     refusal = Some(error);
                 }
                 answer => return result(asked, answer),
             }
         }
         let Some(error) = refusal else { return Ok(Write::Unchanged) };
-        self.controller.events.publish::<Worker>(self.worker, status_too_large(&error.to_string())).await;
+        self.controller.events.publish::<Worker>(self.worker, status_too_large(&reason(&error))).await;
         Err(ReconcileError::of_worker(error))
     }
 

@@ -24,6 +24,7 @@ use crate::cluster::write_fence::WriteFence;
 use crate::images::catalogue::Catalogue;
 use crate::images::source_path::SourcePath;
 use crate::process::clock::Clock;
+use crate::process::failure_reason::reason;
 
 /// What comes within this time is decided together.
 const QUIET: Duration = Duration::from_millis(100);
@@ -138,7 +139,7 @@ impl Listed {
     }
 
     fn anew(sources: &[SourcePath], versions: Option<Versions>) -> Self {
-        let content = read_all(sources).map_err(|error| format!("{error:#}"));
+        let content = read_all(sources).map_err(|error| reason(error.as_ref()));
         match &content {
             Ok(catalogue) => info!(images = catalogue.images().len(), "the sources are read"),
             Err(error) if !sources.is_empty() => warn!(error, "the sources of images can't be read"),

@@ -17,12 +17,13 @@ use crate::cluster::decode_guard::Guarded;
 use crate::cluster::events::EventRecorder;
 use crate::cluster::identity::Identity;
 use crate::images::objects::write::{ImageEvent, Write};
+use crate::process::failure_reason::reason;
 
 /// Why an object was not written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
     /// The API server refuses, or does not answer.
-    #[error(transparent)]
+    #[error("{}", reason(.0))]
     Request(#[from] kube::Error),
     /// The object is none that can be written.
     #[error("{0}")]

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
 use crate::process::clock::Clock;
+use crate::process::failure_reason::reason;
 use crate::process::leadership::Leadership;
 use crate::process::lease::{Decision, ElectionTimes, Observed, decide, observe, released, taken};
 
@@ -35,7 +36,7 @@ enum AttemptError {
     Lost,
     #[error("the version of the lease went back from {before} to {now}: etcd was restored from a backup")]
     Restored { before: u64, now: u64 },
-    #[error(transparent)]
+    #[error("{}", reason(.0))]
     Api(kube::Error),
 }
 
@@ -87,7 +88,7 @@ impl Candidate {
                 Err(AttemptError::Lost) => debug!("another candidate was faster"),
                 // Nothing is remembered yet that could be wrong.
                 Err(error @ AttemptError::Restored { .. }) => info!(%error),
-                Err(AttemptError::Api(error)) => warn!(%error, "the lease can't be read or written"),
+                Err(AttemptError::Api(error)) => warn!(error = reason(&error), "the lease can't be read or written"),
             }
             sleep(self.times.retry).await;
         }

@@ -12,6 +12,8 @@ use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::warn;
 
+use crate::process::failure_reason::reason;
+
 /// Name that gardenlet looks for.
 const LEASE: &str = "gardener-extension-heartbeat";
 /// Name of this extension, as the holder.
@@ -25,7 +27,7 @@ pub(crate) async fn beat(client: Client, namespace: String, period: Duration) {
     loop {
         ticks.tick().await;
         if let Err(error) = renew(&api, period).await {
-            warn!(%error, namespace, "the heartbeat lease {LEASE} can't be renewed");
+            warn!(error = reason(&error), namespace, "the heartbeat lease {LEASE} can't be renewed");
         }
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod bounded_file;
 pub(crate) mod clock;
 pub(crate) mod election;
 pub(crate) mod endpoints;
+pub(crate) mod failure_reason;
 pub(crate) mod heartbeat;
 pub(crate) mod http_server;
 pub(crate) mod jitter;

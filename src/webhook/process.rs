@@ -22,6 +22,7 @@ use super::{
     WebhookKind, WebhookMetrics, publish, serve,
 };
 use crate::process::endpoints::{self, Operations};
+use crate::process::failure_reason::reason;
 use crate::process::http_server::listen;
 use crate::process::logs::{self, LogSwitch};
 use crate::process::output::complain;
@@ -63,7 +64,7 @@ pub(crate) fn run(
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Logs may not be there yet.
-            complain(&format!("{error:#}"));
+            complain(&reason(error.as_ref()));
             ExitCode::FAILURE
         }
     }
@@ -202,7 +203,7 @@ impl Upkeep {
                     authority.period()
                 }
                 Err(error) => {
-                    let error = format!("{error:#}");
+                    let error = reason(error.as_ref());
                     warn!(error, "certificates can't be kept up");
                     if !self.live.is_there() {
                         self.readiness.misses(Need::Certificate, error);
@@ -223,7 +224,7 @@ impl Upkeep {
                 true
             }
             Err(error) => {
-                let error = format!("{error:#}");
+                let error = reason(error.as_ref());
                 warn!(error, "webhooks can't be registered");
                 self.readiness.misses(Need::Registration, error);
                 false

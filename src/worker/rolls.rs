@@ -160,7 +160,7 @@ mod tests {
     fn a_cause_tells_what_changed_with_it() {
         let change = |because: &[&str]| InputChange {
             input: "nodeAgentSecretName".to_owned(),
-            how: "changed".into(),
+            how: "changed",
             because: because.iter().map(|input| (*input).into()).collect(),
         };
         assert_eq!(text_of(&change(&[])), "nodeAgentSecretName changed");

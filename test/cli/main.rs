@@ -21,6 +21,7 @@ mod preview_ci;
 mod preview_git;
 mod preview_shoots;
 mod reference;
+mod refused;
 mod takeover;
 mod terminal;
 mod versions;

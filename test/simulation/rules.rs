@@ -16,6 +16,8 @@ use crate::wanted::{Wanted, wanted};
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
 pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
 const FINALIZER: &str = "extensions.gardener.cloud/worker";
+/// What texts for people must not hold: how the client prints its errors.
+const RAW: &[&str] = &["ApiError", "ServiceError", "HyperError", "Status {", "Some("];
 
 /// What a Worker and its Cluster asked for from a moment on.
 struct Asked {
@@ -145,6 +147,11 @@ impl Rules {
             "Event" | "Lease" | "Pod" => {}
             "MachineSet" | "Machine" => self.machine_object(change, before),
             other => self.found.push(format!("{other} {} is written", change.name)),
+        }
+        if ["Worker", "Event"].contains(&change.kind.kind)
+            && let Some(raw) = RAW.iter().find(|raw| change.after.text().contains(**raw))
+        {
+            self.found.push(format!("{} {} says {raw:?}, which is for programmers", change.kind.kind, change.name));
         }
         if change.kind != &SECRET
             && let Some(Err(leak)) = after.map(|_| leaks::nothing_in(&change.name, change.after.text()))

@@ -13,6 +13,7 @@ use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 use crate::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
 use crate::cluster::seed::Seed;
 use crate::diagnose::ObjectKind;
+use crate::process::failure_reason::reason;
 
 /// What there is in a namespace. What can't be read stops nothing but Workers.
 pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result<Namespace> {
@@ -45,7 +46,7 @@ pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result
                 namespace.known.insert(kind);
                 namespace.objects.extend(objects);
             }
-            Err(error) => namespace.unread.push(format!("{}: {error}", kind.as_str())),
+            Err(error) => namespace.unread.push(format!("{}: {}", kind.as_str(), reason(&error))),
         }
     }
     Ok(namespace)

@@ -21,6 +21,7 @@ use crate::cluster::machine_reads;
 use crate::cluster::secret_cache::SecretCache;
 use crate::cluster::seed::Seed;
 use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
+use crate::process::failure_reason::reason;
 use crate::process::threads::block_on;
 
 /// Workers that are read at the same time.
@@ -90,7 +91,7 @@ fn load(
                 wanted.extend(workers);
                 comparison.warnings.extend(warnings);
             }
-            Err(error) => comparison.errors.push(format!("{error:#}")),
+            Err(error) => comparison.errors.push(reason(error.as_ref())),
         }
     }
     Ok(wanted)

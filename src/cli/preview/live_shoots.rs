@@ -12,6 +12,7 @@ use crate::cli::input::{NamedFile, objects};
 use crate::cluster::garden_cluster::is_garden;
 use crate::cluster::seed::Seed;
 use crate::preview::{Baseline, CloudProfiles, Inputs, NamedProfiles, WorkerChange, compare};
+use crate::process::failure_reason::reason;
 use crate::process::threads::block_on;
 use crate::worker::machine_objects::MachineObjects;
 
@@ -50,7 +51,7 @@ pub(super) fn compare_shoots(
     for (file, text) in files.iter().zip(&texts) {
         let new = new_reader.shoots_where(text, |shoot| is_readable(&key_of(shoot)), shared);
         let new = new.with_context(|| file.path.display().to_string());
-        for new in new.map_err(|error| comparison.errors.push(format!("{error:#}"))).unwrap_or_default() {
+        for new in new.map_err(|error| comparison.errors.push(reason(error.as_ref()))).unwrap_or_default() {
             comparison.workers.push(compare_with(&stored, new, shared)?);
         }
     }

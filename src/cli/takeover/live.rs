@@ -17,6 +17,7 @@ use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
 use crate::preview::CloudProfiles;
 use crate::process::election::LEASE;
+use crate::process::failure_reason::reason;
 use crate::process::threads::block_on;
 
 /// Reads a seed, as another user if one is named.
@@ -72,6 +73,6 @@ where
                 writers.see(&object, served.type_list());
             }
         }
-        Err(error) => writers.unknown.push(format!("{kind} {name}: {error}")),
+        Err(error) => writers.unknown.push(format!("{kind} {name}: {}", reason(&error))),
     }
 }

@@ -14,6 +14,7 @@ use crate::cli::preview::Comparison;
 use crate::cli::preview::pairs::{Loaded, Observed, Unreadable, load_each};
 use crate::controller::served::Served;
 use crate::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
+use crate::process::failure_reason::reason;
 
 pub(super) struct Survey {
     /// What becomes of the pools; the Workers in the order of `facts`.
@@ -102,7 +103,7 @@ pub(super) fn of_files(
                 all.loaded.extend(workers.loaded);
                 all.unreadable.extend(workers.unreadable);
             }
-            Err(error) => errors.push(format!("{error:#}")),
+            Err(error) => errors.push(reason(error.as_ref())),
         }
     }
     let is_wanted = |of_worker: &str| namespace.is_none_or(|namespace| namespace == of_worker);

@@ -1,0 +1,89 @@
+//! Why something failed, in the words of what refused it: an error with its causes as one line for people.
+//!
+//! The texts of the client's own errors are made for programmers: they hold whole structures, and say the same twice.
+
+use std::error::Error;
+use std::iter::successors;
+
+use kube::core::Status;
+
+use crate::api::bounded_text::{escaped, shortened};
+
+/// Most bytes of what an API server says, which may hold what somebody else has written, such as a webhook.
+const MOST_OF_ANSWER: usize = 8 * 1024;
+/// What an API server says for want of a reason.
+const NO_REASON: &str = "Unknown";
+
+/// The error and its causes, each said once.
+pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
+    let mut text = String::new();
+    for cause in successors(Some(error), |&cause| cause.source()) {
+        let said = match cause.downcast_ref() {
+            Some(kube::Error::Api(status)) => answer(status),
+            // Their causes say what it is.
+            Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => continue,
+            _ => cause.to_string(),
+        };
+        // Many errors say their causes themselves; an answer has no cause.
+        if !text.ends_with(&said) {
+            let separator = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{separator}{said}");
+        }
+        if matches!(cause.downcast_ref(), Some(kube::Error::Api(_))) {
+            break;
+        }
+    }
+    text
+}
+
+fn answer(Status { code, reason, message, .. }: &Status) -> String {
+    let reason = if reason.is_empty() || reason == NO_REASON { String::new() } else { format!(" {reason}") };
+    let message = if message.is_empty() { String::new() } else { format!(": {message}") };
+    shortened(&escaped(&format!("the API server answers {code}{reason}{message}")), MOST_OF_ANSWER)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use anyhow::{Context, anyhow};
+
+    use super::*;
+
+    fn refused(code: u16, reason: &str, message: &str) -> kube::Error {
+        kube::Error::Api(Status::failure(message, reason).with_code(code).boxed())
+    }
+
+    fn of(error: &anyhow::Error) -> String {
+        reason(error.as_ref())
+    }
+
+    #[test]
+    fn an_answer_is_said_as_the_api_server_says_it_and_once() {
+        let forbidden = || refused(403, "Forbidden", "workers is forbidden: User \"jane\" cannot list it");
+        let said = "the API server answers 403 Forbidden: workers is forbidden: User \"jane\" cannot list it";
+        assert_eq!(reason(&forbidden()), said);
+        let listed: anyhow::Error = Err::<(), _>(forbidden()).context("Workers can't be listed").unwrap_err();
+        assert_eq!(of(&listed), format!("Workers can't be listed: {said}"));
+        assert_eq!(reason(&refused(500, "Unknown", "not now")), "the API server answers 500: not now");
+        assert_eq!(reason(&refused(503, "", "")), "the API server answers 503");
+    }
+
+    #[test]
+    fn what_stands_between_is_not_named() {
+        let reset = io::Error::new(io::ErrorKind::ConnectionReset, "connection reset");
+        assert_eq!(reason(&kube::Error::Service(Box::new(reset))), "connection reset");
+    }
+
+    #[test]
+    fn other_errors_are_said_with_their_causes() {
+        let error = anyhow!("no such file").context("a.yaml can't be read").context("nothing is done");
+        assert_eq!(of(&error), format!("{error:#}"));
+    }
+
+    #[test]
+    fn what_a_webhook_says_is_escaped_and_bounded() {
+        let said = reason(&refused(400, "", &format!("\u{202e}{}", "a".repeat(100_000))));
+        assert!(said.len() <= MOST_OF_ANSWER && !said.contains('\u{202e}'), "{}", said.len());
+    }
+}

@@ -1,0 +1,98 @@
+//! Commands that read a cluster, against one that refuses everything, one that is no API server, and none: what a person reads then.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use serde_json::json;
+
+use crate::binary::{Outcome, command, outcome};
+
+/// Every command that reads a cluster.
+const COMMANDS: &[&[&str]] = &[
+    &["explain", "--live", "shoot--garden--prod"],
+    &["why", "shoot--garden--prod/shoot--garden--prod-workers-z1"],
+    &["diagnose", "shoot--garden--prod"],
+    &["preview", "--live"],
+    &["preview", "--live", "test/cli/shoots.yaml"],
+    &["takeover", "check"],
+    &["forecast", "--live"],
+    &["cloudprofile", "lint", "--live"],
+    &["cloudprofile", "matrix", "--live", "azure"],
+    &["cloudprofile", "diff", "--live", "azure", "test/cli/azure.yaml"],
+];
+const FORBIDDEN: &str = "User \"jane\" is not allowed to do that";
+const NOTHING: &[&str] = &[];
+/// What only programmers read.
+const RAW: &[&str] = &["ApiError", "ServiceError", "HyperError", "Status {", "Some(", "kube::", "[src/"];
+
+/// A server that answers all requests with that; its kubeconfig.
+fn server(answer: String) -> tempfile::NamedTempFile {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer_all(stream, &answer)));
+    kubeconfig(port)
+}
+
+fn answer_all(stream: TcpStream, answer: &str) {
+    let answer = answer.to_owned();
+    thread::spawn(move || {
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let (mut stream, mut line) = (stream, String::new());
+        while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
+            if line == "\r\n" && stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+}
+
+fn kubeconfig(port: u16) -> tempfile::NamedTempFile {
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {"server": format!("http://127.0.0.1:{port}")}}],
+        "users": [{"name": "a", "user": {"token": "t"}}],
+    });
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), kubeconfig.to_string()).unwrap();
+    file
+}
+
+fn http(status: &str, content_type: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// What is wrong with what the commands say.
+fn complaints(kubeconfig: &tempfile::NamedTempFile, wanted: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for arguments in COMMANDS {
+        let path = kubeconfig.path().to_str().unwrap();
+        let Outcome { code, stdout, stderr } = outcome(command(&[arguments, &["--kubeconfig", path][..]].concat()), "");
+        let text = format!("{stdout}{stderr}");
+        let is_raw = RAW.iter().any(|raw| text.contains(raw));
+        let is_long = text.lines().any(|line| line.len() > 300);
+        let is_twice = text.lines().any(|line| line.matches(wanted).count() > 1);
+        if code == 0 || is_raw || is_long || is_twice || !text.contains(wanted) {
+            complaints.push(format!("{arguments:?} ends with {code}: {text}"));
+        }
+    }
+    complaints
+}
+
+#[test]
+fn what_an_api_server_refuses_is_said_in_its_words() {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": FORBIDDEN,
+        "reason": "Forbidden", "details": {"kind": "workers"}, "code": 403,
+    });
+    let server = server(http("403 Forbidden", "application/json", &status.to_string()));
+    assert_eq!(complaints(&server, &format!("the API server answers 403 Forbidden: {FORBIDDEN}")), NOTHING);
+}
+
+#[test]
+fn nobody_there_is_said_in_one_line() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    assert_eq!(complaints(&kubeconfig(free), "Connection refused"), NOTHING);
+}
