@@ -387,8 +387,12 @@ impl Life {
 
     /// What was asked for ends well; then the shoot is deleted, as a rule.
     async fn end(&mut self) {
-        let is_to_ask =
-            self.network.take_forgotten_lies() || self.is_edited || self.is_scaled_late.load(Ordering::Relaxed);
+        // Of two that both believe that they are alone, one may begin what the other goes on with: only the write fence keeps that from
+        // happening. Nobody then knows that bounds are to be published anew; gardenlet waits in vain, and asks again.
+        let is_to_ask = self.network.take_forgotten_lies()
+            || self.is_edited
+            || self.is_scaled_late.load(Ordering::Relaxed)
+            || self.kind == Controllers::Two;
         if is_to_ask || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});

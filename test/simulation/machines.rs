@@ -152,9 +152,10 @@ impl MachineControllerManager {
     /// The machine set of a deployment's template, made where there is none.
     fn wanted_set(&mut self, deployment: &Value, sets: &[Arc<Object>]) -> Option<Arc<Object>> {
         let template = &deployment["spec"]["template"];
-        let is_same = |set: &Value| !is_vanishing(set) && same_template(&set["spec"]["template"], template);
+        let is_same = |set: &Value| same_template(&set["spec"]["template"], template);
         if let Some(set) = sets.iter().find(|set| is_same(&set.value)) {
-            return Some(Arc::clone(set));
+            // One that goes has to be gone before another one can have its name.
+            return (!is_vanishing(&set.value)).then(|| Arc::clone(set));
         }
         let class = template["spec"]["class"]["name"].as_str().unwrap_or_default();
         self.actor.get(&MACHINE_CLASS, class)?;

@@ -40,6 +40,8 @@ struct Rules {
     edited: Vec<String>,
     /// Secrets of classes that a controller has made.
     made: BTreeSet<String>,
+    /// Which controller has written a machine deployment last.
+    writers: BTreeMap<String, &'static str>,
     found: Vec<String>,
 }
 
@@ -63,6 +65,7 @@ impl Rules {
             moved: Vec::new(),
             edited: Vec::new(),
             made: BTreeSet::new(),
+            writers: BTreeMap::new(),
             found: Vec::new(),
         }
     }
@@ -140,9 +143,12 @@ impl Rules {
             self.asked.pop_front();
         }
         match change.kind.kind {
-            "MachineDeployment" => self.deployment(&change.name, before, after),
+            "MachineDeployment" => {
+                self.deployment(&change.name, before, after);
+                self.writers.insert(change.name.clone(), change.author);
+            }
             "MachineClass" | "Secret" => self.class_or_secret(change, before, after),
-            "Worker" => self.worker(before, after),
+            "Worker" => self.worker(change.author, before, after),
             "Deployment" => self.machine_controller(before, after),
             "Event" | "Lease" | "Pod" => {}
             "MachineSet" | "Machine" => self.machine_object(change, before),
@@ -260,7 +266,11 @@ impl Rules {
                 false => from < wanted.minimum && to == wanted.minimum || from > wanted.maximum && to == wanted.maximum,
             }
         };
-        if from != to && !self.is_asked(causes) {
+        // The Cluster says that the shoot is to be hibernated, and an older Worker may still want the machine deployment.
+        let is_hibernated = to == 0
+            && self.is_asked(|asked| asked.hibernates)
+            && self.is_asked(|asked| asked.wanted.contains_key(name));
+        if from != to && !is_hibernated && !self.is_asked(causes) {
             self.found.push(format!("MachineDeployment {name} gets {to} replicas after {from}"));
         }
     }
@@ -305,7 +315,7 @@ impl Rules {
         }
     }
 
-    fn worker(&mut self, before: Option<&Value>, after: Option<&Value>) {
+    fn worker(&mut self, author: &str, before: Option<&Value>, after: Option<&Value>) {
         let (Some(before), Some(now)) = (before, after.or(before)) else { return };
         let loses_finalizer =
             has_finalizer(before, FINALIZER) && after.is_none_or(|after| !has_finalizer(after, FINALIZER));
@@ -324,17 +334,20 @@ impl Rules {
         }
         let succeeds = |worker: &Value| worker["status"]["lastOperation"]["state"] == "Succeeded";
         if !succeeds(before) && succeeds(now) && now["status"]["lastOperation"]["type"] != "Delete" {
-            self.success(now);
+            self.success(author, now);
         }
     }
 
-    /// Whoever says that all is well has done it for some version that was asked for.
-    fn success(&mut self, worker: &Value) {
+    /// Whoever says that all is well has done it for some version that was asked for. Of two that both believe that they lead, the
+    /// other may have written for another version since.
+    fn success(&mut self, author: &str, worker: &Value) {
         if worker["status"]["lastOperation"]["type"] == "Migrate" {
             return;
         }
         let is_there = |(name, wanted): (&String, &crate::wanted::WantedDeployment)| {
+            let is_of_another = !self.is_alone && self.writers.get(name).is_some_and(|writer| *writer != author);
             self.is_edited(name)
+                || is_of_another
                 || self.get(&MACHINE_DEPLOYMENT, name).is_some_and(|live| class_of(live) == wanted.class)
         };
         if !self.is_asked(|asked| asked.wanted.iter().all(is_there)) {
