@@ -16,7 +16,7 @@ use crate::cloud::dependency::CleanUp;
 use crate::cluster::CREDENTIALS;
 use crate::cluster::error::ReadError;
 use crate::controller::delete_objects::delete_objects;
-use crate::controller::dependencies::{UNTIL_GONE, write_provider_status};
+use crate::controller::dependencies::UNTIL_GONE;
 use crate::controller::error::ReconcileError;
 use crate::controller::force_deletion::mark_machines;
 use crate::controller::reconcile_context::{Inputs, ReconcileContext};
@@ -45,7 +45,7 @@ const UNWATCHED_PERIOD: Duration = Duration::from_secs(2);
 /// # Errors
 /// When something can't be read, marked or deleted.
 pub(crate) async fn delete(
-    context: &ReconcileContext<'_>,
+    context: &mut ReconcileContext<'_>,
     worker: &Worker,
     inputs: Inputs,
     now: Timestamp,
@@ -102,7 +102,7 @@ pub(crate) async fn delete(
 
 /// What machines depended on goes after the last of them.
 async fn remove_dependencies(
-    context: &ReconcileContext<'_>,
+    context: &mut ReconcileContext<'_>,
     worker: &Worker,
     cluster: Option<&Cluster>,
     deadline: Timestamp,
@@ -113,7 +113,7 @@ async fn remove_dependencies(
     Ok(match cloud.remove(worker, cluster, &secrets).await? {
         CleanUp::Done(records) => {
             if let Some(records) = records {
-                write_provider_status(context, records).await?;
+                context.write_provider_status(worker, records).await?;
             }
             result(ReconcileOutcome::Succeeded, None)
         }

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::api::{Api, Patch, PatchParams};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::api::gardener::Worker;
 use crate::cloud::dependency::CleanUp;
@@ -19,24 +18,12 @@ use crate::worker::reconcile_state::ReconcileEvent;
 /// Writes down what pools depend on, before anything is made that refers to it: whoever comes after a crash, also another
 /// extension, has to find it.
 pub(crate) async fn keep_records(
-    context: &ReconcileContext<'_>,
+    context: &mut ReconcileContext<'_>,
+    worker: &Worker,
     provider_status: &ProviderStatus,
 ) -> Result<(), ReconcileError> {
     let Some(document) = provider_status.patch() else { return Ok(()) };
-    write_provider_status(context, document).await
-}
-
-/// Writes members of the provider status.
-pub(crate) async fn write_provider_status(
-    context: &ReconcileContext<'_>,
-    members: Value,
-) -> Result<(), ReconcileError> {
-    let api: Api<Worker> = Api::namespaced(context.shoot.client().clone(), context.shoot.name());
-    let patch = Patch::Merge(json!({"status": {"providerStatus": members}}));
-    let written = api.patch_status(&context.identity.name, &PatchParams::default(), &patch).await;
-    written
-        .map(drop)
-        .map_err(|source| ReconcileError::Write { what: "what pools depend on".to_owned(), source: source.into() })
+    context.write_provider_status(worker, document).await
 }
 
 /// How the failure begins that something does not go from the cloud.

@@ -167,14 +167,14 @@ impl Deploy<'_> {
     /// Writes records of dependencies, brings machines back that have moved, and writes what differs. Client.
     async fn write<'s>(
         &'s self,
-        context: &ReconcileContext<'_>,
+        context: &mut ReconcileContext<'_>,
         mut live: MachineObjects,
         drift: Option<Drift<'s>>,
     ) -> Result<Written, ReconcileError> {
-        let (shoot, garden) = (&context.shoot, &context.controller.garden);
         if self.dependencies.records_changed {
-            keep_records(context, &self.desired.provider_status()).await?;
+            keep_records(context, self.worker, &self.desired.provider_status()).await?;
         }
+        let (shoot, garden) = (&context.shoot, &context.controller.garden);
         if self.has_moved {
             live.moved_replicas = bring_back(shoot.client(), garden, &self.inputs, &self.desired.plan, &live).await?;
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::join;
+use serde_json::Value;
 use tracing::info;
 
 use crate::api::gardener::{Cluster, Worker};
@@ -63,6 +64,27 @@ impl<'a> ReconcileContext<'a> {
     /// Writes the Worker.
     pub(crate) fn writer(&self) -> WorkerWriter<'_> {
         WorkerWriter::new(self.controller, &self.identity)
+    }
+
+    /// Members of the provider status are written. What is decided is true of the Worker as it is then, unless somebody has asked for
+    /// something since. Client.
+    ///
+    /// # Errors
+    /// When the Worker can't be written.
+    pub(crate) async fn write_provider_status(
+        &mut self,
+        worker: &Worker,
+        members: Value,
+    ) -> Result<(), ReconcileError> {
+        let written = self.writer().provider_status(members).await?;
+        let (before, now) = (&self.marked.as_deref().unwrap_or(worker).metadata, &written.metadata);
+        let is_as_before = before.generation == now.generation
+            && before.annotations == now.annotations
+            && before.deletion_timestamp == now.deletion_timestamp;
+        if let Some(identity) = Identity::of(&*written).filter(|_| is_as_before) {
+            (self.identity, self.marked) = (identity, Some(written));
+        }
+        Ok(())
     }
 
     /// Something has happened; where the status has to say that the operation begins before anything else is written, it is

@@ -122,6 +122,17 @@ impl<'a> WorkerWriter<'a> {
         Err(ReconcileError::of_worker(error))
     }
 
+    /// Writes members of the provider status into whichever version there is: what was done must not be forgotten.
+    pub(crate) async fn provider_status(&self, members: Value) -> Result<Arc<Worker>, ReconcileError> {
+        let (asked, patch) = (self.asked(), Patch::Merge(json!({"status": {"providerStatus": members}})));
+        let written = self.api.patch_status(&self.worker.name, &PatchParams::default(), &patch).await;
+        let failed = |source: kube::Error| ReconcileError::Write {
+            what: "what pools depend on".to_owned(),
+            source: source.into(),
+        };
+        Ok(WorkerStore::own_write(asked, written.map_err(failed)?))
+    }
+
     /// Lets a Worker go that is deleted or moved away, and removes a request that stays until its end. `worker` is as it was
     /// after the last write.
     pub(crate) async fn let_go(&self, worker: &Worker, operation: Operation) -> Result<(), ReconcileError> {
