@@ -15,6 +15,7 @@ use crate::api::gardener::{Cluster, Worker};
 use crate::cloud::dependency::CleanUp;
 use crate::cluster::CREDENTIALS;
 use crate::cluster::error::ReadError;
+use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::delete_objects::delete_objects;
 use crate::controller::dependencies::UNTIL_GONE;
 use crate::controller::error::ReconcileError;
@@ -62,11 +63,7 @@ pub(crate) async fn delete(
             repair_classes(context, worker, cluster, &inputs.secrets, live).await?;
     }
     if !live.uses_classes() {
-        // Neither classes nor the Worker may go while a machine is left that the watches have not shown.
-        live = match live.is_empty() {
-            true => shoot.read_machine_objects().await?,
-            false => shoot.read_users_of_classes().await?,
-        };
+        live = read_what_is_left(shoot, live).await?;
     }
     if live.is_empty() {
         let credentials = &worker.spec.secret_ref;
@@ -98,6 +95,18 @@ pub(crate) async fn delete(
         false => waiting(deadline, failure, percentage(&live), now, requeue_after.filter(|_| !is_late)),
     };
     Ok(ReconcileResult { writes, ..outcome })
+}
+
+/// What is there now, where no class seems to be used any more. Neither classes nor the Worker may go while a machine is left that the
+/// watches have not shown, and the Worker not while anything is left: what was answered to be deleted may be there, too.
+async fn read_what_is_left(shoot: &ShootNamespace, mut live: MachineObjects) -> Result<MachineObjects, ReadError> {
+    if !live.is_empty() {
+        live = shoot.read_users_of_classes().await?;
+    }
+    if live.is_empty() {
+        live = shoot.read_machine_objects().await?;
+    }
+    Ok(live)
 }
 
 /// What machines depended on goes after the last of them.
@@ -170,4 +179,65 @@ async fn credentials_holder(client: &Client, reference: &SecretReference) -> Res
     let finalizers = secret.and_then(|secret| secret.metadata.finalizers).unwrap_or_default();
     let holder = finalizers.into_iter().find(|finalizer| MACHINE_CONTROLLER_FINALIZERS.contains(&finalizer.as_str()));
     Ok(holder.map(|finalizer| format!("waiting until the credentials {what} are released by {finalizer}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use axum::http::{Request, Response};
+    use futures::future;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tokio::time::Instant;
+    use tower::service_fn;
+
+    use super::*;
+    use crate::cluster::cache::SeedCache;
+    use crate::provider::Providers;
+    use crate::provider::azure::Azure;
+
+    /// A shoot whose API server has only a Secret of a class, and what it is asked for. Where `lies`, it has answered meanwhile that the
+    /// Secret is gone.
+    fn shoot(lies: Arc<Mutex<bool>>) -> (ShootNamespace, Arc<Mutex<Vec<String>>>) {
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
+        let (seen, known) = (Arc::clone(&asked), Arc::clone(&cache));
+        let service = service_fn(move |request: Request<Body>| {
+            let plural = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+            if *lies.lock().unwrap() && plural == "machines" {
+                known.machine_objects.class_secrets.own_deletion("shoot--p--s", "web-z1", "u", Instant::now());
+            }
+            let labels = json!({"gardener.cloud/purpose": "machineclass"});
+            let metadata = json!({"name": "web-z1", "namespace": "shoot--p--s", "uid": "u", "resourceVersion": "5", "labels": labels});
+            let items: Vec<Value> = (plural == "secrets").then(|| json!({"metadata": metadata})).into_iter().collect();
+            let list = json!({"metadata": {"resourceVersion": "7"}, "items": items});
+            seen.lock().unwrap().push(plural);
+            future::ok::<_, kube::Error>(Response::new(Body::from(list.to_string().into_bytes())))
+        });
+        (ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure), asked)
+    }
+
+    #[tokio::test]
+    async fn a_secret_whose_deletion_was_answered_and_not_done_holds_the_worker() {
+        let lies = Arc::<Mutex<bool>>::default();
+        let (shoot, asked) = shoot(Arc::clone(&lies));
+        let live = shoot.read_machine_objects().await.unwrap();
+        assert_eq!(live.class_secrets.len(), 1);
+        asked.lock().unwrap().clear();
+        *lies.lock().unwrap() = true;
+        let left = read_what_is_left(&shoot, live).await.unwrap();
+        assert_eq!(left.class_secrets.len(), 1, "it is still there");
+        assert!(asked.lock().unwrap().iter().any(|plural| plural == "secrets"));
+    }
+
+    #[tokio::test]
+    async fn classes_are_not_read_anew_as_long_as_some_are_left() {
+        let (shoot, asked) = shoot(Arc::default());
+        let live = shoot.read_machine_objects().await.unwrap();
+        asked.lock().unwrap().clear();
+        let left = read_what_is_left(&shoot, live).await.unwrap();
+        assert_eq!(left.class_secrets.len(), 1);
+        assert_eq!(*asked.lock().unwrap(), ["machinedeployments", "machinesets", "machines"]);
+    }
 }

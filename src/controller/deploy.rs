@@ -220,8 +220,8 @@ impl Deploy<'_> {
         Ok((written, Followed { progress, pending_deletion, restarted, requeue_after }))
     }
 
-    /// Stops machine-controller-manager with the shoot. Watches may be late, and it may have been started for a shoot that wakes up:
-    /// this is judged by what is there after the Deployment was read that is scaled. Client.
+    /// Stops machine-controller-manager with the shoot. Watches may be late, and it may have been started for a shoot that wakes up or
+    /// is deleted: this is judged by what is there after the Deployment was read that is scaled. Client.
     async fn stop_machine_controller(
         &self,
         shoot: &ShootNamespace,
@@ -229,11 +229,12 @@ impl Deploy<'_> {
         progress: &mut Progress,
     ) -> Result<(), ReconcileError> {
         let Some(version) = shoot.running_machine_controller().await? else { return Ok(()) };
-        let cluster = shoot.cluster(true).await?;
         *live = shoot.read_users_of_classes().await?;
         *progress = self::progress(&self.desired.plan, shoot.name(), live, Hibernation::InProgress);
+        // Last, because it tells of a deletion, for which the Deployment need not change.
+        let cluster = shoot.cluster(true).await?;
         let shoot_now = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
-        if progress.is_ready() && shoot_now.is_some_and(Shoot::is_hibernation_wanted) {
+        if progress.is_ready() && shoot_now.is_some_and(Shoot::stops_machine_controller) {
             machine_controller_manager::stop(shoot, &version).await?;
         }
         Ok(())

@@ -90,3 +90,28 @@ fn has_credentials(worker: &Worker, secrets: &Secrets) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::secret::SecretContent;
+
+    #[test]
+    fn credentials_that_are_named_have_to_be_there() {
+        let worker = |reference: serde_json::Value| -> Worker {
+            let document = json!({"metadata": {}, "spec": {"type": "azure", "secretRef": reference}});
+            serde_json::from_str(&document.to_string()).unwrap()
+        };
+        let named = worker(json!({"namespace": "shoot--p--s", "name": "cloudprovider"}));
+        let mut secrets = Secrets::default();
+        assert!(!has_credentials(&named, &secrets));
+        assert!(has_credentials(&worker(json!({"namespace": "shoot--p--s"})), &secrets), "none is named");
+        secrets.insert("shoot--p--s", "cloudprovider", SecretContent::default());
+        assert!(has_credentials(&named, &secrets));
+        secrets = Secrets::default();
+        secrets.insert("shoot--p--other", "cloudprovider", SecretContent::default());
+        assert!(!has_credentials(&named, &secrets), "that of another shoot");
+    }
+}

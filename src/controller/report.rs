@@ -126,3 +126,14 @@ fn requeue(context: &ReconcileContext<'_>, result: &ReconcileResult) -> Requeue 
 fn earliest(wanted: Option<Duration>, latest: Duration) -> Duration {
     wanted.map_or(latest, |wanted| wanted.min(latest))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_sooner_than_the_latest_counts() {
+        let [soon, late, later] = [5, 10, 20].map(Duration::from_secs);
+        assert_eq!([None, Some(soon), Some(later)].map(|wanted| earliest(wanted, late)), [late, soon, late]);
+    }
+}

@@ -122,3 +122,39 @@ impl StepTimer {
         self.taken
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::api::gardener::MachineDeploymentStatus;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_step_has_the_time_that_it_took() {
+        let [two, three] = [2, 3].map(Duration::from_secs);
+        let mut timer = StepTimer::start();
+        for (step, time) in [("read", two), ("write", three)] {
+            advance(time).await;
+            timer.done(step);
+        }
+        assert_eq!(timer.taken(), [("read", two), ("write", three)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_into_a_worker_is_not_published_and_said() {
+        let publishing = |count: usize| {
+            let bound = MachineDeploymentStatus { name: "n".repeat(100), minimum: 1, maximum: 2, priority: None };
+            let published = Published { machine_deployments: vec![bound; count], ..Published::default() };
+            let result = ReconcileResult::of(ReconcileOutcome::Succeeded);
+            ReconcileResult { published: Some(published), ..result }.publishing_what_fits()
+        };
+        let fits = publishing(1);
+        assert!(matches!(fits.outcome, ReconcileOutcome::Succeeded) && fits.published.is_some());
+        let too_large = publishing(20_000);
+        assert!(too_large.published.is_none());
+        let ReconcileOutcome::Failed(failure) = too_large.outcome else { panic!("it has to be told") };
+        assert!(failure.message.contains("status.machineDeployments"), "{}", failure.message);
+        assert_eq!(failure.codes, [ErrorCode::ConfigurationProblem].into());
+    }
+}

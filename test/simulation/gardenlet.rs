@@ -85,6 +85,12 @@ impl Gardenlet {
         self.restores.get()
     }
 
+    /// Whether the shoot is on its way from one seed to another.
+    pub(crate) fn is_moving(&self) -> bool {
+        let worker = self.actor.get(&WORKER, WORKER_NAME);
+        self.is_restoring() || worker.is_some_and(|worker| worker.value["status"]["lastOperation"]["type"] == "Migrate")
+    }
+
     /// Hibernates the shoot, or wakes it up.
     pub(crate) fn hibernate(&self, is_wanted: bool) {
         self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
@@ -96,6 +102,19 @@ impl Gardenlet {
     pub(crate) fn is_hibernated(&self) -> bool {
         let cluster = self.actor.get(&CLUSTER, NAMESPACE);
         cluster.is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true)
+    }
+
+    /// The shoot is to be deleted: the Cluster tells so some time before the Worker is.
+    pub(crate) fn announce_deletion(&self) {
+        let now = (self.now)().to_string();
+        self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
+            cluster["spec"]["shoot"]["metadata"]["deletionTimestamp"] = json!(now);
+        });
+    }
+
+    /// Whether machine-controller-manager was stopped.
+    pub(crate) fn is_machine_controller_stopped(&self) -> bool {
+        self.actor.get(&DEPLOYMENT, machines::NAME).is_some_and(|deployment| deployment.value["spec"]["replicas"] == 0)
     }
 
     pub(crate) fn delete(&self) {

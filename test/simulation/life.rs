@@ -33,6 +33,13 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(240);
 /// After everything works again, what was asked for is done within this time: a machine takes a minute, and a machine-controller-manager
 /// that is stuck has two. After ten minutes each Worker that waits is looked at again; what only that mends is a defect.
 const CALM: Duration = Duration::from_secs(540);
+/// After the last that a deletion waits for has gone, the Worker goes within this time: a request whose answer never comes has 30 s, and a
+/// lease as many. After five minutes each deletion is looked at again; what only that mends is a defect.
+const LET_GO: SignedDuration = SignedDuration::from_secs(120);
+/// The last machine of a deletion in trouble goes within this time, as a rule.
+const LAST_MACHINE: Duration = Duration::from_secs(150);
+/// Lives of seeds from here on are deleted in the middle of their troubles.
+pub(crate) const DELETED_IN_TROUBLE: u64 = 10_000_000_000;
 
 /// Within this time the Worker tells that a machine has failed, and that another is there: that one takes up to 40 s.
 const TOLD: Duration = Duration::from_secs(100);
@@ -100,6 +107,8 @@ struct Life {
     is_edited: bool,
     /// The autoscaler went by bounds that were not those asked for any more.
     is_scaled_late: Arc<AtomicBool>,
+    /// The Worker is deleted while things go wrong.
+    is_deleted_in_trouble: bool,
     found: Vec<String>,
     calmed_after: u64,
 }
@@ -148,6 +157,7 @@ impl Life {
             is_clock_wrong: false,
             is_edited: false,
             is_scaled_late: Arc::default(),
+            is_deleted_in_trouble: seed >= DELETED_IN_TROUBLE,
             found: Vec::new(),
             calmed_after: 0,
         }
@@ -175,9 +185,77 @@ impl Life {
             self.misfortune().await;
             self.step().await;
         }
+        // An API server of Gardener deletes no shoot that is moving.
+        if self.is_deleted_in_trouble && !self.gardenlet.is_moving() {
+            self.delete_in_trouble().await;
+        } else {
+            self.misfortune().await;
+            self.calm();
+            self.end().await;
+        }
+    }
+
+    /// The shoot is deleted, whatever its last operation has come to, and more goes wrong after that.
+    async fn delete_in_trouble(&mut self) {
+        let wait = if self.random.happens(500) { OPERATION_TIMEOUT } else { self.random.millis(0, 20_000) };
+        self.gardenlet.wait(wait).await;
         self.misfortune().await;
+        self.steps.push("delete in trouble");
+        self.gardenlet.announce_deletion();
+        sleep(self.random.millis(1_000, 20_000)).await;
+        self.gardenlet.delete();
+        self.misfortune().await;
+        if self.random.happens(600) {
+            // Classes and their Secrets go last, and then the Worker.
+            let end = Instant::now() + LAST_MACHINE;
+            while !self.actor("gardenlet").list(&MACHINE).is_empty() && Instant::now() < end {
+                sleep(Duration::from_millis(500)).await;
+            }
+            self.misfortune().await;
+        }
         self.calm();
-        self.end().await;
+        let calm = (self.now)();
+        if self.is_to_ask() || self.random.happens(300) {
+            sleep(self.random.millis(0, 20_000)).await;
+            self.gardenlet.delete();
+        }
+        // A write that was on its way when the deletion was asked for may have stopped machine-controller-manager: gardenlet starts it
+        // with its next try.
+        let is_gone = self.gardenlet.wait_until_gone(CALM).await;
+        if !is_gone && (self.network.take_forgotten_lies() || self.gardenlet.is_machine_controller_stopped()) {
+            self.gardenlet.delete();
+        }
+        self.check_deletion(calm).await;
+    }
+
+    /// Whether the Worker is gone as soon as it can be, and everything with it.
+    async fn check_deletion(&mut self, calm: Timestamp) {
+        if !self.gardenlet.wait_until_gone(CALM).await {
+            self.found.push(format!("the Worker is not gone {} s after its deletion", CALM.as_secs()));
+            return;
+        }
+        let held_until = {
+            let store = self.network.server.store();
+            let by_others = store.log.iter().filter(|change| [machines::NAME, "gardenlet"].contains(&change.author));
+            by_others.map(|change| change.at).max().unwrap_or(calm).max(calm)
+        };
+        let after = (self.now)().duration_since(held_until);
+        self.calmed_after = self.calmed_after.max(after.as_secs().unsigned_abs());
+        if after > LET_GO {
+            self.found.push(format!("the Worker is gone {} s after nothing holds it any more", after.as_secs()));
+        }
+        sleep(Duration::from_secs(20)).await;
+        self.check_leftovers();
+    }
+
+    /// Whether gardenlet has to ask again for what it has asked for. Of two that both believe that they are alone, one may begin what the
+    /// other goes on with: only the write fence keeps that from happening. Nobody then knows that bounds are to be published anew;
+    /// gardenlet waits in vain, and asks again.
+    fn is_to_ask(&self) -> bool {
+        self.network.take_forgotten_lies()
+            || self.is_edited
+            || self.is_scaled_late.load(Ordering::Relaxed)
+            || self.kind == Controllers::Two
     }
 
     /// Who is always there.
@@ -387,13 +465,7 @@ impl Life {
 
     /// What was asked for ends well; then the shoot is deleted, as a rule.
     async fn end(&mut self) {
-        // Of two that both believe that they are alone, one may begin what the other goes on with: only the write fence keeps that from
-        // happening. Nobody then knows that bounds are to be published anew; gardenlet waits in vain, and asks again.
-        let is_to_ask = self.network.take_forgotten_lies()
-            || self.is_edited
-            || self.is_scaled_late.load(Ordering::Relaxed)
-            || self.kind == Controllers::Two;
-        if is_to_ask || self.random.happens(500) {
+        if self.is_to_ask() || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});
         }
@@ -414,6 +486,7 @@ impl Life {
         }
         if self.random.happens(700) {
             self.steps.push("delete");
+            self.gardenlet.announce_deletion();
             self.gardenlet.delete();
             if self.gardenlet.wait_until_gone(CALM).await {
                 sleep(Duration::from_secs(20)).await;

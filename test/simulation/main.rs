@@ -8,8 +8,9 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       2,000 lives
+//!     cargo test --test simulation                       2,400 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
+//!     SEEDS=10000000000..10000002000 …                   those that are deleted in the middle of their troubles
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 //!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
 
@@ -44,10 +45,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use life::{Ended, live};
+use life::{DELETED_IN_TROUBLE, Ended, live};
 
-/// Lives when nobody says how many.
+/// Lives when nobody says how many, and so many more that are deleted in the middle of their troubles.
 const LIVES: u64 = 2_000;
+const DELETED_LIVES: usize = 400;
 /// Later ones that have broken a rule once, and run with them.
 const ONCE_BROKEN: &[u64] = &[
     2_055, 2_277, 2_460, 4_607, 4_648, 6_092, 7_881, 8_457, 8_595, 15_855, 16_491, 17_852, 19_104, 19_864, 22_424,
@@ -62,8 +64,11 @@ const PRINTED: usize = 3;
 fn seeds() -> Box<dyn Iterator<Item = u64> + Send> {
     let Ok(asked) = std::env::var("SEEDS") else {
         return match until_violation() {
-            Some(_) => Box::new(0..),
-            None => Box::new((0..LIVES).chain(ONCE_BROKEN.iter().copied())),
+            Some(_) => Box::new((0..).flat_map(|seed| [seed, DELETED_IN_TROUBLE + seed])),
+            None => {
+                let deleted = (DELETED_IN_TROUBLE..).take(DELETED_LIVES);
+                Box::new((0..LIVES).chain(deleted).chain(ONCE_BROKEN.iter().copied()))
+            }
         };
     };
     let number = |text: &str| text.trim().parse::<u64>().expect("SEEDS is a number or a range");

@@ -25,6 +25,8 @@ struct Asked {
     wanted: Arc<Wanted>,
     hibernates: bool,
     is_deleted: bool,
+    /// The shoot is deleted, though perhaps not yet the Worker.
+    shoot_is_deleted: bool,
     moves: bool,
 }
 
@@ -40,6 +42,8 @@ struct Rules {
     edited: Vec<String>,
     /// Secrets of classes that a controller has made.
     made: BTreeSet<String>,
+    /// When machine-controller-manager has begun to run; nothing while it does not.
+    runs_since: Option<Timestamp>,
     /// Which controller has written a machine deployment last.
     writers: BTreeMap<String, &'static str>,
     found: Vec<String>,
@@ -65,6 +69,7 @@ impl Rules {
             moved: Vec::new(),
             edited: Vec::new(),
             made: BTreeSet::new(),
+            runs_since: None,
             writers: BTreeMap::new(),
             found: Vec::new(),
         }
@@ -98,6 +103,10 @@ impl Rules {
         } else {
             self.now.insert(key, Arc::clone(&change.after))
         };
+        if change.kind == &DEPLOYMENT {
+            let runs = !change.is_gone && change.after.value["spec"]["replicas"] != 0;
+            self.runs_since = runs.then(|| self.runs_since.unwrap_or(change.at));
+        }
         if [&WORKER, &CLUSTER].contains(&change.kind) {
             self.ask(change);
         }
@@ -110,7 +119,8 @@ impl Rules {
         let secrets: Vec<_> = self.of(&SECRET).cloned().collect();
         let operation = worker.value["metadata"]["annotations"]["gardener.cloud/operation"].as_str();
         let moves = operation == Some("migrate");
-        if operation.is_none() && worker.value["status"]["lastOperation"]["type"] == "Restore" {
+        let last = &worker.value["status"]["lastOperation"];
+        if last["type"] == "Restore" && (operation.is_none() || last["state"] == "Succeeded") {
             self.moved.clear();
         }
         let asked = Asked {
@@ -118,6 +128,7 @@ impl Rules {
             wanted: wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)),
             hibernates: cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true,
             is_deleted: is_vanishing(&worker.value),
+            shoot_is_deleted: is_vanishing(&cluster.value["spec"]["shoot"]),
             moves: moves || operation == Some("restore") || operation == Some("wait-for-state"),
         };
         if let Some(last) = self.asked.back_mut() {
@@ -287,11 +298,14 @@ impl Rules {
             self.made.insert(name.to_owned());
         }
         if begins_to_vanish(before, after) && !self.is_disputed(name) {
-            let runs = self.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
+            // One without machines needs nothing when nobody makes any; who deletes may have seen that before somebody began to.
+            let runs = |set: &Value| {
+                let ran = self.runs_since.is_some_and(|since| since + ON_ITS_WAY < change.at);
+                ran || self.runs_since.is_some() && set["spec"]["replicas"] != 0
+            };
             let user = self.now.iter().find(|((kind, _), object)| match *kind {
                 "MachineDeployment" => class_of(&object.value) == name,
-                // One without machines needs nothing when nobody makes any.
-                "MachineSet" => runs && class_of(&object.value) == name,
+                "MachineSet" => runs(&object.value) && class_of(&object.value) == name,
                 "Machine" => object.value["spec"]["class"]["name"] == name,
                 _ => false,
             });
@@ -385,6 +399,10 @@ impl Rules {
         if !self.asked.back().is_some_and(|asked| asked.hibernates) {
             self.found
                 .push("machine-controller-manager is stopped for a shoot that is not to be hibernated".to_owned());
+        }
+        // It may run already when the deletion is asked for, so nothing tells a write that is on its way.
+        if !self.is_asked(|asked| !asked.shoot_is_deleted) {
+            self.found.push("machine-controller-manager is stopped for a shoot that is deleted".to_owned());
         }
     }
 

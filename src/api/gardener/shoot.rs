@@ -229,10 +229,34 @@ impl Shoot {
         self.spec.hibernation.as_ref().and_then(|hibernation| hibernation.enabled) == Some(true)
     }
 
+    /// Whether machine-controller-manager is to stop as soon as the shoot sleeps. Where the shoot is deleted, gardenlet starts it for
+    /// the machines that are left, also that of a shoot that sleeps.
+    #[must_use]
+    pub(crate) fn stops_machine_controller(&self) -> bool {
+        self.is_hibernation_wanted() && self.metadata.deletion_timestamp.is_none()
+    }
+
     /// Annotations, empty when there are none.
     #[must_use]
     pub fn annotations(&self) -> &BTreeMap<String, String> {
         const NONE: &BTreeMap<String, String> = &BTreeMap::new();
         self.metadata.annotations.as_ref().unwrap_or(NONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn machine_controller_manager_stays_for_a_shoot_that_is_deleted() {
+        let stops =
+            |shoot: Value| serde_json::from_str::<Shoot>(&shoot.to_string()).unwrap().stops_machine_controller();
+        let [asleep, awake] = [true, false].map(|enabled| json!({"hibernation": {"enabled": enabled}}));
+        assert!(stops(json!({"spec": asleep})));
+        assert!(!stops(json!({"spec": awake})) && !stops(json!({})));
+        assert!(!stops(json!({"metadata": {"deletionTimestamp": "2026-11-24T10:00:00Z"}, "spec": asleep})));
     }
 }
