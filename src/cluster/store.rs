@@ -236,9 +236,12 @@ impl<T> Read<'_, T> {
 
 impl<T> Read<'_, T> {
     /// The answer to a write: the object as it was then. Where a watch has shown meanwhile that it is gone, it does not come back:
-    /// no watch would ever tell again.
+    /// no watch would ever tell again. What was written after its deletion was answered is there.
     pub(crate) fn of_write(self, identity: Identity, object: T) {
         let mut state = self.store.state();
+        if state.own_deletions.get(&identity.uid).is_some_and(|deletion| deletion.time <= self.began) {
+            state.own_deletions.remove(&identity.uid);
+        }
         if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
             state.put(identity, object, Source::Write);
         }
@@ -433,6 +436,13 @@ mod tests {
         assert!(store.relist(object("a", "u", 5), 5), "whoever has deleted it has to know");
         assert_eq!(store.end_relist().undone, ["ns"]);
         assert_eq!(names(&store), [("a".to_owned(), 5)]);
+        begin();
+        store.read().of_write(object("a", "u", 6), 6);
+        assert_eq!(names(&store), [("a".to_owned(), 6)], "written later: it is there");
+        let before = store.read();
+        store.own_deletion("ns", "a", "u", Instant::now());
+        before.of_write(object("a", "u", 7), 7);
+        assert_eq!(names(&store), [], "written before it was deleted");
     }
 
     #[test]

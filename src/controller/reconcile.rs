@@ -69,6 +69,8 @@ pub(crate) async fn reconcile(
 /// Reconciles a Worker of which something is asked.
 async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Requeue, ReconcileError> {
     let began = Instant::now();
+    // Whatever has turned out to be there is seen by this operation.
+    context.memory(|memory| memory.deletion_undone = false);
     let since_last = context.memory(|memory| memory.rate_limit.since_reconcile(began));
     if since_last.is_some_and(|since| since >= RESYNC_PERIOD) {
         context.shoot = context.shoot.without_store();

@@ -24,6 +24,8 @@ use crate::machines;
 /// What the annotation of a request is called, and that with its time.
 const OPERATION: &str = "gardener.cloud/operation";
 const TIMESTAMP: &str = "gardener.cloud/timestamp";
+/// The annotation of a Shoot that goes whatever is left of it.
+pub(crate) const FORCED: &str = "confirmation.gardener.cloud/force-deletion";
 
 /// gardenlet at work.
 pub(crate) struct Gardenlet {
@@ -104,11 +106,15 @@ impl Gardenlet {
         cluster.is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true)
     }
 
-    /// The shoot is to be deleted: the Cluster tells so some time before the Worker is.
-    pub(crate) fn announce_deletion(&self) {
+    /// The shoot is to be deleted: the Cluster tells so some time before the Worker is. Where that is forced, nothing is deleted at the cloud.
+    pub(crate) fn announce_deletion(&self, is_forced: bool) {
         let now = (self.now)().to_string();
         self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
-            cluster["spec"]["shoot"]["metadata"]["deletionTimestamp"] = json!(now);
+            let metadata = &mut cluster["spec"]["shoot"]["metadata"];
+            metadata["deletionTimestamp"] = json!(now);
+            if is_forced {
+                metadata["annotations"][FORCED] = json!("true");
+            }
         });
     }
 

@@ -36,6 +36,10 @@ const CALM: Duration = Duration::from_secs(540);
 /// After the last that a deletion waits for has gone, the Worker goes within this time: a request whose answer never comes has 30 s, and a
 /// lease as many. After five minutes each deletion is looked at again; what only that mends is a defect.
 const LET_GO: SignedDuration = SignedDuration::from_secs(120);
+/// One of so many deletions in trouble is forced.
+const ONE_FORCED_OF: u64 = 8;
+/// Writes after the last machine, at most, until everything is listed anew.
+const MOST_WRITES: u64 = 16;
 /// The last machine of a deletion in trouble goes within this time, as a rule.
 const LAST_MACHINE: Duration = Duration::from_secs(150);
 /// Lives of seeds from here on are deleted in the middle of their troubles.
@@ -109,6 +113,10 @@ struct Life {
     is_scaled_late: Arc<AtomicBool>,
     /// The Worker is deleted while things go wrong.
     is_deleted_in_trouble: bool,
+    /// And that by force.
+    is_deletion_forced: bool,
+    /// Or with lists of everything after so many writes that follow the last machine.
+    relisted_after: Option<u64>,
     found: Vec<String>,
     calmed_after: u64,
 }
@@ -158,6 +166,8 @@ impl Life {
             is_edited: false,
             is_scaled_late: Arc::default(),
             is_deleted_in_trouble: seed >= DELETED_IN_TROUBLE,
+            is_deletion_forced: seed >= DELETED_IN_TROUBLE && seed % ONE_FORCED_OF == 0,
+            relisted_after: (seed % 2 == 1).then_some(seed / 2 % MOST_WRITES),
             found: Vec::new(),
             calmed_after: 0,
         }
@@ -200,8 +210,8 @@ impl Life {
         let wait = if self.random.happens(500) { OPERATION_TIMEOUT } else { self.random.millis(0, 20_000) };
         self.gardenlet.wait(wait).await;
         self.misfortune().await;
-        self.steps.push("delete in trouble");
-        self.gardenlet.announce_deletion();
+        self.steps.push(if self.is_deletion_forced { "delete by force in trouble" } else { "delete in trouble" });
+        self.gardenlet.announce_deletion(self.is_deletion_forced);
         sleep(self.random.millis(1_000, 20_000)).await;
         self.gardenlet.delete();
         self.misfortune().await;
@@ -211,7 +221,11 @@ impl Life {
             while !self.actor("gardenlet").list(&MACHINE).is_empty() && Instant::now() < end {
                 sleep(Duration::from_millis(500)).await;
             }
-            self.misfortune().await;
+            if let Some(writes) = self.relisted_after {
+                self.relist_after(writes).await;
+            } else {
+                self.misfortune().await;
+            }
         }
         self.calm();
         let calm = (self.now)();
@@ -228,6 +242,18 @@ impl Life {
         self.check_deletion(calm).await;
     }
 
+    /// In the middle of a few writes everything has to be listed anew: what is not there any more is not told by any event.
+    async fn relist_after(&self, writes: u64) {
+        for _ in 0..writes {
+            let mut written = self.network.server.writes();
+            written.mark_seen();
+            let _ = tokio::time::timeout(Duration::from_secs(3), written.changed()).await;
+        }
+        self.network.trace.note("world", "all watches are cut, and no version is known any more");
+        self.network.server.compact();
+        self.network.cut_watches();
+    }
+
     /// Whether the Worker is gone as soon as it can be, and everything with it.
     async fn check_deletion(&mut self, calm: Timestamp) {
         if !self.gardenlet.wait_until_gone(CALM).await {
@@ -236,7 +262,8 @@ impl Life {
         }
         let held_until = {
             let store = self.network.server.store();
-            let by_others = store.log.iter().filter(|change| [machines::NAME, "gardenlet"].contains(&change.author));
+            let holds = |author| author == "gardenlet" || author == machines::NAME && !self.is_deletion_forced;
+            let by_others = store.log.iter().filter(|change| holds(change.author));
             by_others.map(|change| change.at).max().unwrap_or(calm).max(calm)
         };
         let after = (self.now)().duration_since(held_until);
@@ -245,7 +272,10 @@ impl Life {
             self.found.push(format!("the Worker is gone {} s after nothing holds it any more", after.as_secs()));
         }
         sleep(Duration::from_secs(20)).await;
-        self.check_leftovers();
+        // What a forced deletion leaves is for gardenlet.
+        if !self.is_deletion_forced {
+            self.check_leftovers();
+        }
     }
 
     /// Whether gardenlet has to ask again for what it has asked for. Of two that both believe that they are alone, one may begin what the
@@ -486,7 +516,7 @@ impl Life {
         }
         if self.random.happens(700) {
             self.steps.push("delete");
-            self.gardenlet.announce_deletion();
+            self.gardenlet.announce_deletion(false);
             self.gardenlet.delete();
             if self.gardenlet.wait_until_gone(CALM).await {
                 sleep(Duration::from_secs(20)).await;

@@ -11,6 +11,7 @@ use test_support::leaks;
 use crate::actor::{has_finalizer, is_vanishing};
 use crate::api_server::kinds::{CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET, WORKER};
 use crate::api_server::store::{Change, Object};
+use crate::gardenlet::FORCED;
 use crate::wanted::{Wanted, wanted};
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
@@ -27,6 +28,8 @@ struct Asked {
     is_deleted: bool,
     /// The shoot is deleted, though perhaps not yet the Worker.
     shoot_is_deleted: bool,
+    /// And that by force.
+    is_forced: bool,
     moves: bool,
 }
 
@@ -129,6 +132,7 @@ impl Rules {
             hibernates: cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true,
             is_deleted: is_vanishing(&worker.value),
             shoot_is_deleted: is_vanishing(&cluster.value["spec"]["shoot"]),
+            is_forced: cluster.value["spec"]["shoot"]["metadata"]["annotations"][FORCED] == "true",
             moves: moves || operation == Some("restore") || operation == Some("wait-for-state"),
         };
         if let Some(last) = self.asked.back_mut() {
@@ -336,7 +340,7 @@ impl Rules {
         let operation = &before["metadata"]["annotations"]["gardener.cloud/operation"];
         if loses_finalizer && *operation != "migrate" {
             let left: Vec<String> = self.machine_objects();
-            if !left.is_empty() {
+            if !left.is_empty() && !self.is_asked(|asked| asked.is_forced) {
                 self.found.push(format!("the Worker's finalizer goes before {}", left.join(", ")));
             }
             if !is_vanishing(before) {
