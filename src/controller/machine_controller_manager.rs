@@ -145,8 +145,7 @@ mod tests {
         let namespace = ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure);
         let shoot: Shoot = serde_json::from_str(&shoot.to_string()).unwrap();
         start_after_restore(&namespace, &shoot).await.unwrap();
-        let asked = asked.lock().unwrap().clone();
-        asked
+        asked.lock().unwrap().clone()
     }
 
     #[tokio::test]

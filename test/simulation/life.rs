@@ -166,7 +166,7 @@ impl Life {
             is_edited: false,
             is_scaled_late: Arc::default(),
             is_deleted_in_trouble: seed >= DELETED_IN_TROUBLE,
-            is_deletion_forced: seed >= DELETED_IN_TROUBLE && seed % ONE_FORCED_OF == 0,
+            is_deletion_forced: seed >= DELETED_IN_TROUBLE && seed.is_multiple_of(ONE_FORCED_OF),
             relisted_after: (seed % 2 == 1).then_some(seed / 2 % MOST_WRITES),
             found: Vec::new(),
             calmed_after: 0,
