@@ -2,9 +2,9 @@
 #
 #   docker build --build-arg SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) --tag gardener-extension-worker .
 #
-# Cargo.lock pins the crates and rust-toolchain.toml the compiler; no path of the builder gets in. Pin RUST_IMAGE by digest to
-# pin the C compiler as well.
-ARG RUST_IMAGE=rust:1.95-alpine
+# Cargo.lock pins the crates, rust-toolchain.toml the compiler and the digest the C compiler; no path of the builder gets in. The tag
+# is for readers: the digest decides.
+ARG RUST_IMAGE=rust:1.95-alpine@sha256:606fd313a0f49743ee2a7bd49a0914bab7deedb12791f3a846a34a4711db7ed2
 
 FROM ${RUST_IMAGE} AS build
 ARG SOURCE_DATE_EPOCH=0

@@ -127,6 +127,21 @@ fn the_image_is_the_one_of_the_dockerfile() -> Result<()> {
 }
 
 #[test]
+fn what_the_dockerfile_builds_with_is_pinned() -> Result<()> {
+    let argument = |line: &'static str| line.strip_prefix("ARG ").and_then(|argument| argument.split_once('='));
+    let defaults: Vec<(&str, &str)> = DOCKERFILE.lines().filter_map(argument).collect();
+    let mut stages = DOCKERFILE.lines().filter_map(|line| line.strip_prefix("FROM ")?.split(' ').next()).peekable();
+    ensure!(stages.peek().is_some(), "no stage");
+    for stage in stages.filter(|stage| *stage != "scratch") {
+        let name = stage.trim_start_matches("${").trim_end_matches('}');
+        let image = defaults.iter().find(|(argument, _)| *argument == name).map_or(stage, |(_, image)| image);
+        let digest = image.split_once("@sha256:").with_context(|| format!("{image} has no digest"))?.1;
+        ensure!(digest.len() == 64 && digest.chars().all(|digit| digit.is_ascii_hexdigit()), "{digest}");
+    }
+    Ok(())
+}
+
+#[test]
 fn files_belong_to_root_and_are_as_old_as_the_image() -> Result<()> {
     let image = unpacked(&image_of(&program(X86_64))?)?;
     let created = CREATED.unsigned_abs();
