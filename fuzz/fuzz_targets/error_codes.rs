@@ -6,9 +6,9 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     for provider in Providers::SHIPPED.of_machines {
-        for code in [None, Some("ResourceExhausted"), Some(text)] {
-            let codes = provider.error_codes(code, text);
-            assert!(codes.len() <= 1, "{codes:?}");
-        }
+        // The length stands for a choice: to ask with each code takes three times as long.
+        let code = [None, Some("ResourceExhausted"), Some(text)][text.len() % 3];
+        let codes = provider.error_codes(code, text);
+        assert!(codes.len() <= 1, "{codes:?}");
     }
 });
