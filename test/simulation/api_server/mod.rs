@@ -147,9 +147,13 @@ impl ApiServer {
         let asked = query.get("resourceVersion");
         let from: u64 =
             if asked.is_empty() { 0 } else { asked.parse().map_err(|_| Refusal::bad_request("resourceVersion"))? };
+        if !store.is_watchable(path.kind) {
+            return Err(Refusal::initializing());
+        }
+        let oldest = store.watchable_from(path.kind);
         // The real one says that before the watch begins or as its first event.
-        if 0 < from && from < store.compacted && from.is_multiple_of(2) {
-            return Err(Refusal::expired(from, store.compacted));
+        if 0 < from && from < oldest && from.is_multiple_of(2) {
+            return Err(Refusal::expired(from, oldest));
         }
         if from > store.revision {
             return Err(Refusal::ahead(from, store.revision));

@@ -75,6 +75,10 @@ impl Refusal {
         Self::new(410, "Expired", message.to_owned())
     }
 
+    pub(crate) fn initializing() -> Self {
+        Self::new(429, "TooManyRequests", "storage is (re)initializing".to_owned())
+    }
+
     pub(crate) fn ahead(asked: u64, now: u64) -> Self {
         Self::new(504, "Timeout", format!("Too large resource version: {asked}, current: {now}"))
     }

@@ -72,6 +72,10 @@ pub(crate) struct Store {
     pub(crate) revision: u64,
     /// Versions up to this one can't be watched from any more.
     pub(crate) compacted: u64,
+    /// The same for single kinds, by their plural.
+    forgotten: BTreeMap<&'static str, u64>,
+    /// The kind whose watch cache is made anew: nobody can watch it meanwhile.
+    unwatched: Option<&'static Kind>,
     objects: BTreeMap<Key, Arc<Object>>,
     /// Everything that was written; the first change has the version 1 more than [`Store::FIRST`].
     pub(crate) log: Vec<Change>,
@@ -82,7 +86,38 @@ impl Store {
     const FIRST: u64 = 100;
 
     pub(crate) fn new(now: impl Fn() -> Timestamp + Send + 'static) -> Self {
-        Self { revision: Self::FIRST, compacted: 0, objects: BTreeMap::new(), log: Vec::new(), now: Box::new(now) }
+        let (objects, forgotten, log) = Default::default();
+        Self {
+            revision: Self::FIRST,
+            compacted: 0,
+            forgotten,
+            unwatched: None,
+            objects,
+            log,
+            now: Box::new(now),
+        }
+    }
+
+    /// The watch cache of a kind is made anew.
+    pub(crate) fn begin_watch_cache(&mut self, kind: &'static Kind) {
+        self.unwatched = Some(kind);
+    }
+
+    /// It is made, and knows no version from before.
+    pub(crate) fn end_watch_cache(&mut self) {
+        if let Some(kind) = self.unwatched.take() {
+            self.forgotten.insert(kind.plural, self.revision);
+        }
+    }
+
+    /// Whether somebody can watch a kind now.
+    pub(crate) fn is_watchable(&self, kind: &'static Kind) -> bool {
+        self.unwatched != Some(kind)
+    }
+
+    /// A kind can't be watched any more from versions before this one.
+    pub(crate) fn watchable_from(&self, kind: &'static Kind) -> u64 {
+        self.compacted.max(self.forgotten.get(kind.plural).copied().unwrap_or_default())
     }
 
     /// What was written after a version.

@@ -63,12 +63,15 @@ impl Watching {
         if let Some(line) = self.beginning.pop_front() {
             return Some(line);
         }
+        // The API server ends the watches of a kind whose cache it makes anew.
+        self.failed |= !store.is_watchable(self.kind);
         if self.failed {
             return None;
         }
-        if self.shown < store.compacted {
+        let oldest = store.watchable_from(self.kind);
+        if self.shown < oldest {
             self.failed = true;
-            let refusal = Refusal::expired(self.shown, store.compacted).status();
+            let refusal = Refusal::expired(self.shown, oldest).status();
             return Some(format!("{}\n", json!({"type": "ERROR", "object": refusal})));
         }
         for change in store.since(self.shown) {
@@ -80,7 +83,7 @@ impl Watching {
         None
     }
 
-    /// Whether it has told that it can't go on.
+    /// Whether it can't go on.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed
     }
