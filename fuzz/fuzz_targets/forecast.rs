@@ -1,5 +1,5 @@
 //! Fuzz target: what maintenance does to a Shoot within a year. The input is an object with `shoot` and `profile`, the `spec` of a
-//! CloudProfile. Time moves forward only.
+//! CloudProfile. Time never goes back; a controller that starts right when a window begins runs twice in it.
 #![no_main]
 
 use gardener_extension_worker::api::gardener::ProfileSpec;
@@ -22,6 +22,6 @@ fuzz_target!(|text: &str| {
     let [from, until] = YEAR.map(|second| jiff::Timestamp::from_second(second).expect("a moment"));
     let found = forecast(&shoot, &catalog, &Garden::default(), [from, until]);
     for steps in found.steps.windows(2) {
-        assert!(steps[0].time < steps[1].time, "time moves backward");
+        assert!(steps[0].time <= steps[1].time, "time goes back");
     }
 });

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::actor::{Actor, is_vanishing, name_of};
 use crate::api_server::ApiServer;
-use crate::api_server::kinds::{Kind, LEASE, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET, WORKER};
+use crate::api_server::kinds::{Kind, LEASE, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, WORKER};
 use crate::api_server::store::Change;
 use crate::cloud::Cloud;
 use crate::controllers::Controller;
@@ -44,10 +44,15 @@ const MOST_WRITES: u64 = 16;
 const LAST_MACHINE: Duration = Duration::from_secs(150);
 /// Lives of seeds from here on are deleted in the middle of their troubles.
 pub(crate) const DELETED_IN_TROUBLE: u64 = 10_000_000_000;
-/// From here on, single kinds are listed anew then, and not all at once.
-pub(crate) const ONE_KIND_ANEW: u64 = 20_000_000_000;
+/// From here on, some kinds are listed anew then, and not all at once.
+pub(crate) const SOME_KINDS_ANEW: u64 = 20_000_000_000;
 /// These, chosen by the seed. The watch of Workers goes on, so nothing but the list itself tells what has gone.
-const LISTED_ANEW: [&Kind; 4] = [&MACHINE_CLASS, &SECRET, &MACHINE_DEPLOYMENT, &MACHINE];
+const LISTED_ANEW: [&[&Kind]; 4] = [
+    &[&MACHINE_CLASS],
+    &[&SECRET],
+    &[&MACHINE_CLASS, &SECRET],
+    &[&MACHINE_CLASS, &SECRET, &MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE],
+];
 
 /// Within this time the Worker tells that a machine has failed, and that another is there: that one takes up to 40 s.
 const TOLD: Duration = Duration::from_secs(100);
@@ -119,9 +124,9 @@ struct Life {
     is_deleted_in_trouble: bool,
     /// And that by force.
     is_deletion_forced: bool,
-    /// Or with lists of everything, or of that kind, after so many writes that follow the last machine.
+    /// Or with lists of everything, or of these kinds, after so many writes that follow the last machine.
     relisted_after: Option<u64>,
-    listed_anew: Option<&'static Kind>,
+    listed_anew: Option<&'static [&'static Kind]>,
     found: Vec<String>,
     calmed_after: u64,
 }
@@ -172,8 +177,8 @@ impl Life {
             is_scaled_late: Arc::default(),
             is_deleted_in_trouble: seed >= DELETED_IN_TROUBLE,
             is_deletion_forced: seed >= DELETED_IN_TROUBLE && seed.is_multiple_of(ONE_FORCED_OF),
-            relisted_after: (seed % 2 == 1 || seed >= ONE_KIND_ANEW).then_some(seed / 2 % MOST_WRITES),
-            listed_anew: (seed >= ONE_KIND_ANEW).then(|| one_of_kinds(seed)),
+            relisted_after: (seed % 2 == 1 || seed >= SOME_KINDS_ANEW).then_some(seed / 2 % MOST_WRITES),
+            listed_anew: (seed >= SOME_KINDS_ANEW).then(|| some_kinds(seed)),
             found: Vec::new(),
             calmed_after: 0,
         }
@@ -248,24 +253,25 @@ impl Life {
         self.check_deletion(calm).await;
     }
 
-    /// In the middle of a few writes everything, or one kind, has to be listed anew: what is not there any more is not told by any event.
+    /// In the middle of a few writes everything, or some kinds, has to be listed anew: what is not there any more is not told by any event.
     async fn relist_after(&self, writes: u64) {
         for _ in 0..writes {
             let mut written = self.network.server.writes();
             written.mark_seen();
             let _ = tokio::time::timeout(Duration::from_secs(3), written.changed()).await;
         }
-        let Some(kind) = self.listed_anew else {
+        let Some(kinds) = self.listed_anew else {
             self.network.trace.note("world", "all watches are cut, and no version is known any more");
             self.network.server.compact();
             self.network.cut_watches();
             return;
         };
-        self.network.trace.note("world", format!("{} can't be watched", kind.plural));
-        self.network.server.store().begin_watch_cache(kind);
+        let named = kinds.iter().map(|kind| kind.plural).collect::<Vec<_>>().join(", ");
+        self.network.trace.note("world", format!("{named} can't be watched"));
+        self.network.server.store().begin_watch_caches(kinds);
         sleep(self.random.millis(1_000, 20_000)).await;
-        self.network.server.store().end_watch_cache();
-        self.network.trace.note("world", format!("{} can be watched again, from now on only", kind.plural));
+        self.network.server.store().end_watch_caches();
+        self.network.trace.note("world", format!("{named} can be watched again, from now on only"));
     }
 
     /// Whether the Worker is gone as soon as it can be, and everything with it.
@@ -634,7 +640,7 @@ fn faults(random: &Random) -> Faults {
     }
 }
 
-fn one_of_kinds(seed: u64) -> &'static Kind {
+fn some_kinds(seed: u64) -> &'static [&'static Kind] {
     let index = usize::try_from(seed / (2 * MOST_WRITES)).unwrap_or_default() % LISTED_ANEW.len();
     LISTED_ANEW[index]
 }

@@ -11,7 +11,7 @@
 //!     cargo test --test simulation                       2,600 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEEDS=10000000000..10000002000 …                   those that are deleted in the middle of their troubles
-//!     SEEDS=20000000000..20000002000 …                   the same, and single kinds are listed anew
+//!     SEEDS=20000000000..20000002000 …                   the same, and some kinds are listed anew
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 //!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
 
@@ -46,12 +46,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use life::{DELETED_IN_TROUBLE, Ended, ONE_KIND_ANEW, live};
+use life::{DELETED_IN_TROUBLE, Ended, SOME_KINDS_ANEW, live};
 
 /// Lives when nobody says how many, and so many more that are deleted in the middle of their troubles.
 const LIVES: u64 = 2_000;
 const DELETED_LIVES: usize = 400;
-const ONE_KIND_LIVES: usize = 200;
+const SOME_KINDS_LIVES: usize = 200;
 /// Later ones that have broken a rule once, and run with them.
 const ONCE_BROKEN: &[u64] = &[
     2_055, 2_277, 2_460, 4_607, 4_648, 6_092, 7_881, 8_457, 8_595, 15_855, 16_491, 17_852, 19_104, 19_864, 22_424,
@@ -66,9 +66,10 @@ const PRINTED: usize = 3;
 fn seeds() -> Box<dyn Iterator<Item = u64> + Send> {
     let Ok(asked) = std::env::var("SEEDS") else {
         return match until_violation() {
-            Some(_) => Box::new((0..).flat_map(|seed| [seed, DELETED_IN_TROUBLE + seed, ONE_KIND_ANEW + seed])),
+            Some(_) => Box::new((0..).flat_map(|seed| [seed, DELETED_IN_TROUBLE + seed, SOME_KINDS_ANEW + seed])),
             None => {
-                let deleted = (DELETED_IN_TROUBLE..).take(DELETED_LIVES).chain((ONE_KIND_ANEW..).take(ONE_KIND_LIVES));
+                let deleted =
+                    (DELETED_IN_TROUBLE..).take(DELETED_LIVES).chain((SOME_KINDS_ANEW..).take(SOME_KINDS_LIVES));
                 Box::new((0..LIVES).chain(deleted).chain(ONCE_BROKEN.iter().copied()))
             }
         };

@@ -74,8 +74,8 @@ pub(crate) struct Store {
     pub(crate) compacted: u64,
     /// The same for single kinds, by their plural.
     forgotten: BTreeMap<&'static str, u64>,
-    /// The kind whose watch cache is made anew: nobody can watch it meanwhile.
-    unwatched: Option<&'static Kind>,
+    /// Kinds whose watch caches are made anew: nobody can watch them meanwhile.
+    unwatched: &'static [&'static Kind],
     objects: BTreeMap<Key, Arc<Object>>,
     /// Everything that was written; the first change has the version 1 more than [`Store::FIRST`].
     pub(crate) log: Vec<Change>,
@@ -87,32 +87,23 @@ impl Store {
 
     pub(crate) fn new(now: impl Fn() -> Timestamp + Send + 'static) -> Self {
         let (objects, forgotten, log) = Default::default();
-        Self {
-            revision: Self::FIRST,
-            compacted: 0,
-            forgotten,
-            unwatched: None,
-            objects,
-            log,
-            now: Box::new(now),
-        }
+        Self { revision: Self::FIRST, compacted: 0, forgotten, unwatched: &[], objects, log, now: Box::new(now) }
     }
 
-    /// The watch cache of a kind is made anew.
-    pub(crate) fn begin_watch_cache(&mut self, kind: &'static Kind) {
-        self.unwatched = Some(kind);
+    /// The watch caches of some kinds are made anew.
+    pub(crate) fn begin_watch_caches(&mut self, kinds: &'static [&'static Kind]) {
+        self.unwatched = kinds;
     }
 
-    /// It is made, and knows no version from before.
-    pub(crate) fn end_watch_cache(&mut self) {
-        if let Some(kind) = self.unwatched.take() {
-            self.forgotten.insert(kind.plural, self.revision);
-        }
+    /// They are made, and know no version from before.
+    pub(crate) fn end_watch_caches(&mut self) {
+        let revision = self.revision;
+        self.forgotten.extend(std::mem::take(&mut self.unwatched).iter().map(|kind| (kind.plural, revision)));
     }
 
     /// Whether somebody can watch a kind now.
     pub(crate) fn is_watchable(&self, kind: &'static Kind) -> bool {
-        self.unwatched != Some(kind)
+        !self.unwatched.contains(&kind)
     }
 
     /// A kind can't be watched any more from versions before this one.
