@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use flate2::{Compression, GzBuilder};
 use tar::{Builder, EntryType, Header};
 
-use crate::layout::digest;
+use crate::digest::digest;
 
 /// Who may do what with a file; it belongs to root.
 #[derive(Clone, Copy)]

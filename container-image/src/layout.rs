@@ -8,9 +8,9 @@ use oci_spec::image::{
     MediaType, OciLayoutBuilder, PlatformBuilder, SCHEMA_VERSION, Sha256Digest,
 };
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType};
 
+use crate::digest::digest;
 use crate::layer::{Layer, Mode, append};
 
 /// The whole name, for containerd; the other annotation has only the tag, as the specification says.
@@ -76,9 +76,4 @@ impl Layout {
 /// JSON with sorted members: those of the specification's maps come in any order otherwise.
 fn json(document: &impl Serialize) -> Result<Vec<u8>> {
     Ok(serde_json::to_vec(&serde_json::to_value(document)?)?)
-}
-
-/// SHA-256.
-pub(crate) fn digest(content: &[u8]) -> String {
-    hex::encode(Sha256::digest(content))
 }

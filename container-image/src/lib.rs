@@ -3,11 +3,13 @@
 //! for the same binary wherever it is written: nothing is read of the machine, and no clock.
 //!
 //! ```text
+//! digest    what everything is named by
 //! elf       for which processor a binary is, and whether it needs other files
 //! layer     files as a compressed archive
-//! layout    digests, manifest and index around the layers
+//! layout    manifest and index around the layers
 //! ```
 
+mod digest;
 mod elf;
 mod layer;
 mod layout;

@@ -8,14 +8,17 @@ use gardener_extension_worker::provider::Providers;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    // The length stands for a choice: both ways take twice as long.
+    // The length stands for a choice: both ways, with all that is done afterwards, take four times as long.
     let mut ways = [Format::Capabilities, Format::Old];
     ways.rotate_left(text.len() % 2);
-    let [there, back] = ways;
+    let ([there, back], is_minimized) = (ways, text.len() % 4 < 2);
     for document in yaml::documents(text).unwrap_or_default() {
         let Ok(converted) = convert(&document, there, &Knowledge::default(), Providers::SHIPPED) else { continue };
-        let _ = convert(&converted.profile, back, &Knowledge::default(), Providers::SHIPPED);
-        let shorter = minimize(&converted.profile, Providers::SHIPPED).expect("what was converted can be read");
-        assert!(shorter.bytes.after <= shorter.bytes.before);
+        if is_minimized {
+            let shorter = minimize(&converted.profile, Providers::SHIPPED).expect("what was converted can be read");
+            assert!(shorter.bytes.after <= shorter.bytes.before);
+        } else {
+            let _ = convert(&converted.profile, back, &Knowledge::default(), Providers::SHIPPED);
+        }
     }
 });

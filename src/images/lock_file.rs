@@ -7,6 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use super::API_VERSION;
 use super::lock::{Lock, LockedImage};
 use super::record::{PUBLIC, text, time};
 use super::reference::ImageReference;
@@ -16,8 +17,6 @@ use crate::api::gotext::json::decode_value;
 
 /// Its kind.
 pub const KIND: &str = "ImagesLock";
-/// Group and version of documents that are no objects of a cluster.
-pub const API_VERSION: &str = "gardener-extension-worker/v1alpha1";
 
 /// A lock that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -39,3 +39,6 @@ pub mod sources;
 pub mod unused;
 mod users;
 pub mod versions;
+
+/// Group and version of documents that are no objects of a cluster.
+const API_VERSION: &str = "gardener-extension-worker/v1alpha1";

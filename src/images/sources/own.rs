@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Format, Listing, SourceError, each, member, time};
 use crate::api::gardener::Capabilities;
-use crate::images::lock_file::API_VERSION;
+use crate::images::API_VERSION;
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, text};
 use crate::images::reference::ImageReference;
 

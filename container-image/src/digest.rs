@@ -1,0 +1,8 @@
+//! SHA-256, by which an image names everything in it.
+
+use sha2::{Digest as _, Sha256};
+
+/// As hexadecimal digits.
+pub(crate) fn digest(content: &[u8]) -> String {
+    hex::encode(Sha256::digest(content))
+}
