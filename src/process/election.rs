@@ -1,5 +1,5 @@
-//! Leader election on a Lease, with optimistic locking: every write carries the resource version that was read, so two
-//! processes can't both win. kube has no election of its own.
+//! Leader election on a Lease, and membership of a shard by its own Lease, with optimistic locking: every write carries the resource
+//! version that was read, so two processes can't both win. kube has no election of its own.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -12,7 +12,8 @@ use tracing::{debug, info, warn};
 use crate::process::clock::Clock;
 use crate::process::failure_reason::reason;
 use crate::process::leadership::Leadership;
-use crate::process::lease::{Decision, ElectionTimes, Observed, decide, observe, released, taken};
+use crate::process::lease::{Claim, Decision, LeaseTimes, Observed, observe, released};
+use crate::process::shard::Shard;
 
 /// Default name of the lease. The Go extension's is another one: both run beside each other with different controllers switched on.
 pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
@@ -20,13 +21,14 @@ pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
 pub(crate) struct Candidate {
     api: Api<Lease>,
     lease: String,
-    identity: String,
-    times: ElectionTimes,
+    claim: Claim,
     leadership: Leadership,
     clock: Clock,
     observed: Option<Observed>,
     /// The version of the lease as it was seen last.
     version: Option<u64>,
+    /// Whether this process has ever held it.
+    has_held: bool,
 }
 
 /// Why an attempt did not end in leadership.
@@ -36,6 +38,8 @@ enum AttemptError {
     Lost,
     #[error("the version of the lease went back from {before} to {now}: etcd was restored from a backup")]
     Restored { before: u64, now: u64 },
+    #[error("the lease of this shard is gone; its Workers are other shards' by now")]
+    Gone,
     #[error("{}", reason(.0))]
     Api(kube::Error),
 }
@@ -56,24 +60,22 @@ impl Candidate {
         client: Client,
         namespace: &str,
         lease: &str,
-        times: ElectionTimes,
+        times: LeaseTimes,
         (leadership, clock): (Leadership, Clock),
     ) -> Self {
-        let api = Api::namespaced(client, namespace);
-        Self {
-            api,
-            lease: lease.to_owned(),
-            identity: identity(clock.now()),
-            times,
-            leadership,
-            clock,
-            observed: None,
-            version: None,
-        }
+        let (api, claim) =
+            (Api::namespaced(client, namespace), Claim { process: process(clock.now()), shard: None, times });
+        Self { api, lease: lease.to_owned(), claim, leadership, clock, observed: None, version: None, has_held: false }
+    }
+
+    /// The same for the lease of a shard, which has its name.
+    pub(crate) fn of_shard(self, shard: &Shard) -> Self {
+        let claim = Claim { shard: Some(shard.clone()), ..self.claim };
+        Self { lease: shard.name().to_owned(), claim, ..self }
     }
 
     /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
-    /// process has to end then, because its caches and reconciles belong to a leader.
+    /// process has to end then, because its caches and reconciles belong to whoever holds it.
     pub(crate) async fn lead(&mut self, won: impl FnOnce()) -> anyhow::Error {
         let mut logged: Option<String> = None;
         loop {
@@ -81,18 +83,27 @@ impl Candidate {
                 Ok(None) => break,
                 Ok(Some(holder)) => {
                     if logged.as_deref() != Some(&holder) {
-                        info!(holder, "another process leads; standing by");
+                        match &self.claim.shard {
+                            None => info!(holder, "another process leads; standing by"),
+                            Some(shard) => {
+                                info!(holder, shard = shard.name(), "the lease of this shard is held; waiting")
+                            }
+                        }
                         logged = Some(holder);
                     }
                 }
                 Err(AttemptError::Lost) => debug!("another candidate was faster"),
                 // Nothing is remembered yet that could be wrong.
-                Err(error @ AttemptError::Restored { .. }) => info!(%error),
+                Err(error @ (AttemptError::Restored { .. } | AttemptError::Gone)) => info!(%error),
                 Err(AttemptError::Api(error)) => warn!(error = reason(&error), "the lease can't be read or written"),
             }
-            sleep(self.times.retry).await;
+            sleep(self.claim.times.retry).await;
         }
-        info!(identity = self.identity, "leading");
+        let identity = &self.claim.process;
+        match &self.claim.shard {
+            None => info!(identity, "leading"),
+            Some(shard) => info!(identity, ring = shard.ring(), shard = shard.name(), "member of the ring"),
+        }
         won();
         self.keep().await
     }
@@ -101,8 +112,8 @@ impl Candidate {
     async fn keep(&mut self) -> anyhow::Error {
         let mut renewed = Instant::now();
         loop {
-            sleep(self.times.retry).await;
-            let left = self.times.renew_deadline.saturating_sub(renewed.elapsed());
+            sleep(self.claim.times.retry).await;
+            let left = self.claim.times.renew_deadline.saturating_sub(renewed.elapsed());
             let attempt = timeout(left, self.attempt()).await;
             match attempt {
                 Ok(Ok(None)) => renewed = Instant::now(),
@@ -112,42 +123,59 @@ impl Candidate {
                 }
                 // What watches would show is behind what they have shown: everything has to be read anew.
                 Ok(Err(error @ AttemptError::Restored { .. })) => return error.into(),
+                Ok(Err(error @ AttemptError::Gone)) => {
+                    self.leadership.end();
+                    return error.into();
+                }
                 Ok(Err(error)) => warn!(%error, "the lease can't be renewed"),
                 Err(_) => {
                     self.leadership.end();
-                    return anyhow::anyhow!("the lease could not be renewed for {:?}", self.times.renew_deadline);
+                    return anyhow::anyhow!("the lease could not be renewed for {:?}", self.claim.times.renew_deadline);
                 }
             }
         }
     }
 
-    /// One read and at most one write. `Some` is the name of another leader.
+    /// One read and at most one write. `Some` is the name of another holder.
     async fn attempt(&mut self) -> Result<Option<String>, AttemptError> {
         let now = Instant::now();
-        let Some(lease) = self.api.get_opt(&self.lease).await? else {
-            let metadata = ObjectMeta { name: Some(self.lease.clone()), ..ObjectMeta::default() };
-            let spec = taken(&self.identity, &self.times, self.clock.now(), 0);
-            let created = self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
-            self.version_grows(&created)?;
-            self.leadership.extend(now + self.times.renew_deadline);
-            return Ok(None);
-        };
+        let Some(lease) = self.api.get_opt(&self.lease).await? else { return self.create(now).await };
         self.version_grows(&lease)?;
         let observed = observe(self.observed.take(), &lease, now);
-        let decision = decide(&observed, &self.identity, &self.times, now, self.clock.now());
+        let decision = self.claim.decide(&observed, now, self.clock.now());
         self.observed = Some(observed);
         match decision {
             Decision::Wait { holder } => Ok(Some(holder)),
             Decision::Write(spec) => {
                 // Holds the resource version that was read: whoever writes second gets a conflict.
-                let wanted = Lease { spec: Some(spec), ..lease };
+                let mut wanted = Lease { spec: Some(spec), ..lease };
+                self.claim.mark(&mut wanted.metadata);
                 let written = self.api.replace(&self.lease, &PostParams::default(), &wanted).await?;
                 self.version_grows(&written)?;
-                // From before the write: the other candidates may have seen it at any time since.
-                self.leadership.extend(now + self.times.renew_deadline);
+                self.hold(now);
                 Ok(None)
             }
         }
+    }
+
+    /// Takes a lease that does not exist. The sharder hands over what a shard without a lease has had.
+    async fn create(&mut self, now: Instant) -> Result<Option<String>, AttemptError> {
+        if self.claim.shard.is_some() && self.has_held {
+            return Err(AttemptError::Gone);
+        }
+        let mut metadata = ObjectMeta { name: Some(self.lease.clone()), ..ObjectMeta::default() };
+        self.claim.mark(&mut metadata);
+        let spec = self.claim.taken(self.clock.now(), 0);
+        let created = self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
+        self.version_grows(&created)?;
+        self.hold(now);
+        Ok(None)
+    }
+
+    /// The lease was written. Its time counts from before the write: others may have seen it at any time since.
+    fn hold(&mut self, asked: Instant) {
+        self.has_held = true;
+        self.leadership.extend(asked + self.claim.times.renew_deadline);
     }
 
     /// Versions of objects come from one counter of etcd, which goes back only when a backup is restored. The lease is written
@@ -172,10 +200,10 @@ impl Candidate {
         }
         self.leadership.end();
         let lease = self.api.get(&self.lease).await.context("the lease can't be read")?;
-        let record = lease.spec.clone().unwrap_or_default();
-        if record.holder_identity.as_deref() != Some(&self.identity) {
+        if !self.claim.holds(&lease) {
             return Ok(());
         }
+        let record = lease.spec.clone().unwrap_or_default();
         let wanted = Lease { spec: Some(released(&record, self.clock.now())), ..lease };
         self.api.replace(&self.lease, &PostParams::default(), &wanted).await.context("the lease can't be released")?;
         Ok(())
@@ -183,9 +211,13 @@ impl Candidate {
 }
 
 /// A name that no other process has: the host (in a cluster, the pod), and what tells two processes of a host apart.
-fn identity(now: Timestamp) -> String {
-    let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
-    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
-    let started = now.as_nanosecond();
+fn process(now: Timestamp) -> String {
+    let (host, started) = (host(), now.as_nanosecond());
     format!("{}_{}_{started:x}", host.as_deref().unwrap_or("unknown"), std::process::id())
+}
+
+/// The name of this host; in a cluster, that of the pod.
+pub(crate) fn host() -> Option<String> {
+    let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty())
 }
