@@ -156,6 +156,7 @@ impl ControllerArguments {
         );
         let name = self.shard_name.clone().filter(|name| !name.is_empty()).or_else(election::host);
         let name = name.context("--shard-name is needed: this host has no name")?;
+        anyhow::ensure!(name != self.leader_election_id, "--shard-name: the lease of that name is that of leaders");
         Shard::new(ring, &name).map(Some).context("--shard-ring, --shard-name")
     }
 

@@ -210,7 +210,7 @@ pub(crate) async fn control(
 async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
     let Some(candidate) = candidate else { return };
     match timeout(RELEASE, candidate.release()).await {
-        Ok(Ok(())) => metrics.leads(false),
+        Ok(Ok(())) => metrics.leads(false, candidate.is_shard()),
         Ok(Err(error)) => warn!(error = reason(error.as_ref()), "the lease runs out by itself"),
         Err(_) => warn!("the lease runs out by itself: no answer"),
     }
@@ -244,8 +244,9 @@ where
 /// Ends when leadership is lost; never without an election.
 async fn election(candidate: Option<&mut Candidate>, metrics: &Metrics) -> anyhow::Error {
     let Some(candidate) = candidate else { return pending().await };
-    let lost = candidate.lead(|| metrics.leads(true)).await;
-    metrics.leads(false);
+    let is_shard = candidate.is_shard();
+    let lost = candidate.lead(|| metrics.leads(true, is_shard)).await;
+    metrics.leads(false, is_shard);
     lost
 }
 

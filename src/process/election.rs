@@ -12,23 +12,30 @@ use tracing::{debug, info, warn};
 use crate::process::clock::Clock;
 use crate::process::failure_reason::reason;
 use crate::process::leadership::Leadership;
-use crate::process::lease::{Claim, Decision, LeaseTimes, Observed, observe, released};
+use crate::process::lease::{Claim, Decision, LeaseTimes, Observed, Role, observe, observe_own, released};
 use crate::process::shard::Shard;
 
 /// Default name of the lease. The Go extension's is another one: both run beside each other with different controllers switched on.
 pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
 
 pub(crate) struct Candidate {
-    api: Api<Lease>,
-    lease: String,
-    claim: Claim,
+    own: LeaseClaim,
+    /// The lease of leaders, which a shard holds together with the others of its ring.
+    of_ring: Option<LeaseClaim>,
     leadership: Leadership,
     clock: Clock,
+    /// Whether this process has ever held it.
+    has_held: bool,
+}
+
+/// A lease that is wanted, and what is known of it.
+struct LeaseClaim {
+    api: Api<Lease>,
+    name: String,
+    claim: Claim,
     observed: Option<Observed>,
     /// The version of the lease as it was seen last.
     version: Option<u64>,
-    /// Whether this process has ever held it.
-    has_held: bool,
 }
 
 /// Why an attempt did not end in leadership.
@@ -63,15 +70,18 @@ impl Candidate {
         times: LeaseTimes,
         (leadership, clock): (Leadership, Clock),
     ) -> Self {
-        let (api, claim) =
-            (Api::namespaced(client, namespace), Claim { process: process(clock.now()), shard: None, times });
-        Self { api, lease: lease.to_owned(), claim, leadership, clock, observed: None, version: None, has_held: false }
+        let claim = Claim { process: process(clock.now()), role: Role::Leader, times };
+        let own = LeaseClaim::new(Api::namespaced(client, namespace), lease, claim);
+        Self { own, of_ring: None, leadership, clock, has_held: false }
     }
 
     /// The same for the lease of a shard, which has its name.
     pub(crate) fn of_shard(self, shard: &Shard) -> Self {
-        let claim = Claim { shard: Some(shard.clone()), ..self.claim };
-        Self { lease: shard.name().to_owned(), claim, ..self }
+        let LeaseClaim { api, name, claim, .. } = self.own;
+        let as_role = |role| Claim { role, ..claim.clone() };
+        let of_ring = LeaseClaim::new(api.clone(), &name, as_role(Role::Ring(shard.clone())));
+        let own = LeaseClaim::new(api, shard.name(), as_role(Role::Shard(shard.clone())));
+        Self { own, of_ring: Some(of_ring), ..self }
     }
 
     /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
@@ -83,12 +93,7 @@ impl Candidate {
                 Ok(None) => break,
                 Ok(Some(holder)) => {
                     if logged.as_deref() != Some(&holder) {
-                        match &self.claim.shard {
-                            None => info!(holder, "another process leads; standing by"),
-                            Some(shard) => {
-                                info!(holder, shard = shard.name(), "the lease of this shard is held; waiting")
-                            }
-                        }
+                        info!(holder, "another process leads; standing by");
                         logged = Some(holder);
                     }
                 }
@@ -97,12 +102,12 @@ impl Candidate {
                 Err(error @ (AttemptError::Restored { .. } | AttemptError::Gone)) => info!(%error),
                 Err(AttemptError::Api(error)) => warn!(error = reason(&error), "the lease can't be read or written"),
             }
-            sleep(self.claim.times.retry).await;
+            sleep(self.times().retry).await;
         }
-        let identity = &self.claim.process;
-        match &self.claim.shard {
-            None => info!(identity, "leading"),
-            Some(shard) => info!(identity, ring = shard.ring(), shard = shard.name(), "member of the ring"),
+        let identity = &self.own.claim.process;
+        match &self.own.claim.role {
+            Role::Leader | Role::Ring(_) => info!(identity, "leading"),
+            Role::Shard(shard) => info!(identity, ring = shard.ring(), shard = shard.name(), "shard of the ring"),
         }
         won();
         self.keep().await
@@ -111,9 +116,10 @@ impl Candidate {
     /// Renews until it fails for longer than the deadline.
     async fn keep(&mut self) -> anyhow::Error {
         let mut renewed = Instant::now();
+        let LeaseTimes { renew_deadline, retry, .. } = self.times();
         loop {
-            sleep(self.claim.times.retry).await;
-            let left = self.claim.times.renew_deadline.saturating_sub(renewed.elapsed());
+            sleep(retry).await;
+            let left = renew_deadline.saturating_sub(renewed.elapsed());
             let attempt = timeout(left, self.attempt()).await;
             match attempt {
                 Ok(Ok(None)) => renewed = Instant::now(),
@@ -130,52 +136,103 @@ impl Candidate {
                 Ok(Err(error)) => warn!(%error, "the lease can't be renewed"),
                 Err(_) => {
                     self.leadership.end();
-                    return anyhow::anyhow!("the lease could not be renewed for {:?}", self.claim.times.renew_deadline);
+                    return anyhow::anyhow!("the lease could not be renewed for {renew_deadline:?}");
                 }
             }
         }
     }
 
-    /// One read and at most one write. `Some` is the name of another holder.
+    /// One read and at most one write, of each lease. `Some` is the name of another holder.
     async fn attempt(&mut self) -> Result<Option<String>, AttemptError> {
+        // From before the writes: the other candidates may have seen them at any time since.
+        let asked = Instant::now();
+        if let Some(of_ring) = &mut self.of_ring {
+            let holder = match of_ring.attempt(&self.clock, false).await {
+                // Another shard of the ring, as a rule.
+                Err(AttemptError::Lost) => of_ring.attempt(&self.clock, false).await?,
+                holder => holder?,
+            };
+            if holder.is_some() {
+                return Ok(holder);
+            }
+        }
+        let holder = self.own.attempt(&self.clock, self.is_shard() && self.has_held).await?;
+        if holder.is_none() {
+            self.has_held = true;
+            self.leadership.extend(asked + self.times().renew_deadline);
+        }
+        Ok(holder)
+    }
+
+    /// Whether it is a shard that wants its lease.
+    pub(crate) fn is_shard(&self) -> bool {
+        self.of_ring.is_some()
+    }
+
+    /// Gives the lease away, so that a successor need not wait. That of leaders runs out after the last shard. For the end of the
+    /// process; nothing may be written after it.
+    ///
+    /// # Errors
+    /// When the lease can't be read or written; it then expires by itself.
+    pub(crate) async fn release(&self) -> anyhow::Result<()> {
+        if !self.leadership.is_held(Instant::now()) {
+            return Ok(());
+        }
+        self.leadership.end();
+        let LeaseClaim { api, name, claim, .. } = &self.own;
+        let lease = api.get(name).await.context("the lease can't be read")?;
+        if !claim.holds(&lease) {
+            return Ok(());
+        }
+        let record = lease.spec.clone().unwrap_or_default();
+        let wanted = Lease { spec: Some(released(&record, self.clock.now())), ..lease };
+        api.replace(name, &PostParams::default(), &wanted).await.context("the lease can't be released")?;
+        Ok(())
+    }
+
+    fn times(&self) -> LeaseTimes {
+        self.own.claim.times
+    }
+}
+
+impl LeaseClaim {
+    fn new(api: Api<Lease>, name: &str, claim: Claim) -> Self {
+        Self { api, name: name.to_owned(), claim, observed: None, version: None }
+    }
+
+    /// One read and at most one write. `Some` is the name of another holder. Where the lease must exist, one that is gone is lost: the
+    /// sharder hands over what a shard without a lease has had.
+    async fn attempt(&mut self, clock: &Clock, must_exist: bool) -> Result<Option<String>, AttemptError> {
         let now = Instant::now();
-        let Some(lease) = self.api.get_opt(&self.lease).await? else { return self.create(now).await };
+        let Some(lease) = self.api.get_opt(&self.name).await? else {
+            if must_exist {
+                return Err(AttemptError::Gone);
+            }
+            let mut metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+            self.claim.mark(&mut metadata);
+            let spec = self.claim.taken(clock.now(), 0);
+            let created = self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
+            self.version_grows(&created)?;
+            self.observed = Some(observe_own(&created, now));
+            return Ok(None);
+        };
         self.version_grows(&lease)?;
         let observed = observe(self.observed.take(), &lease, now);
-        let decision = self.claim.decide(&observed, now, self.clock.now());
+        let decision = self.claim.decide(&observed, now, clock.now());
         self.observed = Some(observed);
         match decision {
             Decision::Wait { holder } => Ok(Some(holder)),
+            Decision::Held => Ok(None),
             Decision::Write(spec) => {
                 // Holds the resource version that was read: whoever writes second gets a conflict.
                 let mut wanted = Lease { spec: Some(spec), ..lease };
                 self.claim.mark(&mut wanted.metadata);
-                let written = self.api.replace(&self.lease, &PostParams::default(), &wanted).await?;
+                let written = self.api.replace(&self.name, &PostParams::default(), &wanted).await?;
                 self.version_grows(&written)?;
-                self.hold(now);
+                self.observed = Some(observe_own(&written, now));
                 Ok(None)
             }
         }
-    }
-
-    /// Takes a lease that does not exist. The sharder hands over what a shard without a lease has had.
-    async fn create(&mut self, now: Instant) -> Result<Option<String>, AttemptError> {
-        if self.claim.shard.is_some() && self.has_held {
-            return Err(AttemptError::Gone);
-        }
-        let mut metadata = ObjectMeta { name: Some(self.lease.clone()), ..ObjectMeta::default() };
-        self.claim.mark(&mut metadata);
-        let spec = self.claim.taken(self.clock.now(), 0);
-        let created = self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
-        self.version_grows(&created)?;
-        self.hold(now);
-        Ok(None)
-    }
-
-    /// The lease was written. Its time counts from before the write: others may have seen it at any time since.
-    fn hold(&mut self, asked: Instant) {
-        self.has_held = true;
-        self.leadership.extend(asked + self.claim.times.renew_deadline);
     }
 
     /// Versions of objects come from one counter of etcd, which goes back only when a backup is restored. The lease is written
@@ -188,25 +245,6 @@ impl Candidate {
             Some(before) if before > now => Err(AttemptError::Restored { before, now }),
             _ => Ok(()),
         }
-    }
-
-    /// Gives the lease away, so that a successor need not wait. For the end of the process; nothing may be written after it.
-    ///
-    /// # Errors
-    /// When the lease can't be read or written; it then expires by itself.
-    pub(crate) async fn release(&self) -> anyhow::Result<()> {
-        if !self.leadership.is_held(Instant::now()) {
-            return Ok(());
-        }
-        self.leadership.end();
-        let lease = self.api.get(&self.lease).await.context("the lease can't be read")?;
-        if !self.claim.holds(&lease) {
-            return Ok(());
-        }
-        let record = lease.spec.clone().unwrap_or_default();
-        let wanted = Lease { spec: Some(released(&record, self.clock.now())), ..lease };
-        self.api.replace(&self.lease, &PostParams::default(), &wanted).await.context("the lease can't be released")?;
-        Ok(())
     }
 }
 

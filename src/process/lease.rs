@@ -1,5 +1,10 @@
-//! Pure decisions about the Lease of this process: who holds it, and what this process may do about it. It is that of a leader, or
-//! that of a shard.
+//! Pure decisions about a Lease: who holds it, and what this process may do about it.
+//!
+//! ```text
+//!  a leader   holds the lease of leaders
+//!  a shard    holds its own lease; beside it, all shards of a ring together hold the lease of leaders, so that nobody leads
+//!             while one of them writes, and none writes while somebody leads
+//! ```
 //!
 //! Clocks of two machines are never compared. A holder is thought dead when its record has not changed for the lease's
 //! duration **as seen by our own monotonic clock**, as client-go does. Only the sharder goes by the time in the Lease of a shard.
@@ -42,9 +47,19 @@ impl LeaseTimes {
 pub(crate) struct Claim {
     /// A name that no other process has.
     pub(crate) process: String,
-    /// The shard whose lease it is; `None`: the leader's.
-    pub(crate) shard: Option<Shard>,
+    pub(crate) role: Role,
     pub(crate) times: LeaseTimes,
+}
+
+/// As what a process wants a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// As the one that leads.
+    Leader,
+    /// As the shard whose lease it is.
+    Shard(Shard),
+    /// As one of the shards of a ring, which hold it together.
+    Ring(Shard),
 }
 
 /// A Lease as it was seen, and since when it is unchanged by our own clock.
@@ -53,6 +68,9 @@ pub(crate) struct Observed {
     record: LeaseSpec,
     process: Option<String>,
     since: Instant,
+    seen: Instant,
+    /// The record was written after this time.
+    written_after: Option<Instant>,
 }
 
 /// What to do with a Lease.
@@ -60,6 +78,8 @@ pub(crate) struct Observed {
 pub(crate) enum Decision {
     /// Write this record; then this process holds it.
     Write(LeaseSpec),
+    /// Another shard of the ring has just done so.
+    Held,
     /// Somebody else holds it.
     Wait { holder: String },
 }
@@ -68,9 +88,15 @@ pub(crate) enum Decision {
 pub(crate) fn observe(before: Option<Observed>, lease: &Lease, now: Instant) -> Observed {
     let (record, process) = (lease.spec.clone().unwrap_or_default(), process_of(&lease.metadata));
     match before {
-        Some(before) if before.record == record && before.process == process => before,
-        _ => Observed { record, process, since: now },
+        Some(before) if before.record == record && before.process == process => Observed { seen: now, ..before },
+        before => Observed { record, process, since: now, seen: now, written_after: before.map(|before| before.seen) },
     }
+}
+
+/// A Lease as this process has written it, which was asked for at that time.
+pub(crate) fn observe_own(written: &Lease, asked: Instant) -> Observed {
+    let now = observe(None, written, asked);
+    Observed { written_after: Some(asked), ..now }
 }
 
 fn process_of(metadata: &ObjectMeta) -> Option<String> {
@@ -83,6 +109,11 @@ impl Claim {
         let record = &observed.record;
         let holder = record.holder_identity.as_deref().unwrap_or_default();
         if self.is_held_by(record, observed.process.as_deref()) {
+            let is_ring = matches!(self.role, Role::Ring(_));
+            let is_new = |after: Instant| now.saturating_duration_since(after) <= self.times.retry * 2;
+            if is_ring && observed.written_after.is_some_and(is_new) {
+                return Decision::Held;
+            }
             return Decision::Write(self.renewed(record, clock));
         }
         if holder.is_empty() || now.saturating_duration_since(observed.since) >= self.duration_of(record) {
@@ -99,7 +130,7 @@ impl Claim {
 
     fn is_held_by(&self, record: &LeaseSpec, process: Option<&str>) -> bool {
         let is_named = record.holder_identity.as_deref() == Some(self.holder());
-        is_named && (self.shard.is_none() || process == Some(&self.process))
+        is_named && (!self.is_shard() || process == Some(&self.process))
     }
 
     /// After which time without a change the holder is thought dead. Its own duration counts: it may be configured for longer than
@@ -107,14 +138,22 @@ impl Claim {
     fn duration_of(&self, record: &LeaseSpec) -> Duration {
         let said = record.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let said = said.map(Duration::from_secs);
-        let is_shards = self.shard.is_some() && record.holder_identity.as_deref() != Some(SHARDER);
+        let is_shards = self.is_shard() && record.holder_identity.as_deref() != Some(SHARDER);
         let duration = said.map(|said| if is_shards { said.saturating_mul(SHARDER_WAITS) } else { said });
         duration.unwrap_or(self.times.lease).max(Duration::from_secs(1))
     }
 
-    /// Who this process is in a Lease. That of a shard has to be its own name.
+    fn is_shard(&self) -> bool {
+        matches!(self.role, Role::Shard(_))
+    }
+
+    /// Who this process is in a Lease. In that of a shard it has to be its own name.
     fn holder(&self) -> &str {
-        self.shard.as_ref().map_or(&self.process, Shard::name)
+        match &self.role {
+            Role::Leader => &self.process,
+            Role::Shard(shard) => shard.name(),
+            Role::Ring(shard) => shard.ring(),
+        }
     }
 
     /// The record of a Lease that nobody held before.
@@ -135,13 +174,13 @@ impl Claim {
 
     /// What the record says, so that others take the lease when it was not renewed for its time.
     fn seconds(&self) -> i32 {
-        let lease = if self.shard.is_some() { self.times.lease / SHARDER_WAITS } else { self.times.lease };
+        let lease = if self.is_shard() { self.times.lease / SHARDER_WAITS } else { self.times.lease };
         i32::try_from(lease.as_secs()).unwrap_or(i32::MAX)
     }
 
     /// Puts what belongs to the lease of a shard beside its record.
     pub(crate) fn mark(&self, metadata: &mut ObjectMeta) {
-        let Some(shard) = &self.shard else { return };
+        let Role::Shard(shard) = &self.role else { return };
         metadata.labels.get_or_insert_default().insert(RING_LABEL.to_owned(), shard.ring().to_owned());
         metadata.annotations.get_or_insert_default().insert(PROCESS.to_owned(), self.process.clone());
     }
@@ -169,12 +208,17 @@ mod tests {
     };
 
     fn claim(process: &str) -> Claim {
-        Claim { process: process.to_owned(), shard: None, times: TIMES }
+        Claim { process: process.to_owned(), role: Role::Leader, times: TIMES }
     }
 
     /// Of a process of the shard `a`.
     fn shard(process: &str) -> Claim {
-        Claim { shard: Some(Shard::new("ring", "a").unwrap()), ..claim(process) }
+        Claim { role: Role::Shard(Shard::new("ring", "a").unwrap()), ..claim(process) }
+    }
+
+    /// Of a process of that shard, for the lease of leaders.
+    fn ring(shard: &str) -> Claim {
+        Claim { role: Role::Ring(Shard::new("ring", shard).unwrap()), ..claim(shard) }
     }
 
     fn lease(holder: &Claim) -> Lease {
@@ -245,6 +289,33 @@ mod tests {
         let taken = Duration::from_secs(spec.lease_duration_seconds.unwrap().try_into().unwrap()) * SHARDER_WAITS;
         assert!(TIMES.renew_deadline < taken && taken <= TIMES.lease, "{taken:?}");
         assert_eq!(held_by("leader").metadata, ObjectMeta::default(), "the lease of a leader is as it always was");
+    }
+
+    #[test]
+    fn nobody_leads_while_shards_hold_the_lease_of_leaders_and_none_of_them_beside_a_leader() {
+        let wait = |holder: &str| Decision::Wait { holder: holder.to_owned() };
+        assert_eq!(decision(&claim("me"), &lease(&ring("a")), 14), wait("ring"));
+        assert_eq!(decision(&ring("a"), &held_by("leader"), 14), wait("leader"));
+        assert!(matches!(decision(&ring("b"), &lease(&ring("a")), 0), Decision::Write(_)), "they hold it together");
+        assert_eq!(lease(&ring("a")).metadata, ObjectMeta::default(), "it is no shard to the sharder");
+    }
+
+    /// A leader waits for the lease from the last change that it has seen. Until it may lead, no shard may write.
+    #[test]
+    fn shards_renew_the_lease_of_leaders_before_it_is_too_old_for_their_renew_deadline() {
+        let (start, clock) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        let decide =
+            |observed: &Observed, after: u64| ring("b").decide(observed, start + Duration::from_secs(after), clock);
+        let first = observe(None, &lease(&ring("a")), start);
+        assert!(matches!(decide(&first, 0), Decision::Write(_)), "nobody knows how old it is");
+        let mut renewed = lease(&ring("a"));
+        renewed.spec.as_mut().unwrap().renew_time = Some(MicroTime(Timestamp::MAX));
+        for written in [observe(Some(first), &renewed, start + TIMES.retry), observe_own(&renewed, start)] {
+            assert_eq!(decide(&written, 4), Decision::Held, "it was written after the start");
+            let same = observe(Some(written), &renewed, start + Duration::from_secs(4));
+            assert!(matches!(decide(&same, 5), Decision::Write(_)));
+        }
+        assert!(TIMES.retry * 2 + TIMES.renew_deadline < TIMES.lease);
     }
 
     #[test]

@@ -290,7 +290,7 @@ impl Processes {
     async fn live(&mut self, minute: &Minute) {
         for ((metrics, leads), led) in self.metrics.iter().zip(minute.leads).zip(&mut self.led) {
             if leads != *led {
-                metrics.leads(leads);
+                metrics.leads(leads, false);
                 *led = leads;
             }
         }

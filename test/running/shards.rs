@@ -15,7 +15,8 @@ use tokio::task::JoinHandle;
 
 use crate::controller::Controller;
 use test_support::cluster::{
-    self, ADMIN, AuditLog, ControlPlane, FAKER, Faker, Mark, RING, Request, SHARDS, Sharder, eventually,
+    self, ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Faker, Mark, Program, RING, Request, SHARDS, Sharder,
+    eventually,
 };
 use test_support::shoot::{Kind, SOON, Shoot};
 
@@ -106,10 +107,18 @@ impl Seed {
 
     /// A process with a name and a user of its own.
     fn shard(&self, name: &str) -> Result<Controller> {
-        Controller::start(&self.control_plane, name, name, |program| {
-            let program = program.flag("shard-ring", RING).flag("shard-name", name);
+        self.controller(name, name, |program| program.flag("shard-ring", RING).flag("shard-name", name))
+    }
+
+    /// A process that leads, or waits to.
+    fn leader(&self, name: &str) -> Result<Controller> {
+        self.controller(name, CONTROLLER, |program| program)
+    }
+
+    fn controller(&self, name: &str, user: &str, change: impl FnOnce(Program) -> Program) -> Result<Controller> {
+        Controller::start(&self.control_plane, name, user, |program| {
             let program = program.flag("leader-election-namespace", &self.leases);
-            program.flag("leader-election-lease-seconds", LEASE.as_secs().to_string())
+            change(program.flag("leader-election-lease-seconds", LEASE.as_secs().to_string()))
         })
     }
 
@@ -180,14 +189,7 @@ impl Seed {
 #[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
 async fn four_shards_share_a_seed_and_no_worker_has_two_writers() -> Result<()> {
     let mut seed = Seed::start().await?;
-    let mut shards = Vec::new();
-    for name in &SHARDS[..4] {
-        shards.push(seed.shard(name)?);
-    }
-    for shard in &shards {
-        shard.ready("ready\n").await?;
-    }
-    seed.sharder.has_shards(4).await?;
+    let mut shards = instead_of_a_leader(&seed).await?;
     seed.create_workers().await?;
     seed.succeeded(&seed.all()).await?;
     seed.assigned_to(&SHARDS[..4]).await?;
@@ -204,11 +206,40 @@ async fn four_shards_share_a_seed_and_no_worker_has_two_writers() -> Result<()> 
     one_is_suspended(&seed, &mut shards).await?;
     one_is_stopped(&seed, &mut shards).await?;
     seed.one_writer_at_a_time().await?;
-
-    let last = seed.shoots.first().context("there are Workers")?;
-    last.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    last.gone().await?;
+    a_leader_goes_on(&seed, shards).await?;
     seed.control_plane.stop().await
+}
+
+/// As in an upgrade, the new processes come before the old one goes.
+async fn instead_of_a_leader(seed: &Seed) -> Result<Vec<Controller>> {
+    let leader = seed.leader("before")?;
+    leader.ready("ready\n").await?;
+    let shards = SHARDS[..4].iter().map(|name| seed.shard(name)).collect::<Result<Vec<_>>>()?;
+    for shard in &shards {
+        shard.ready("standing by").await?;
+    }
+    leader.process.stop(SOON).await?;
+    for shard in &shards {
+        shard.ready("ready\n").await?;
+    }
+    seed.sharder.has_shards(4).await?;
+    Ok(shards)
+}
+
+/// And the other way round: who leads waits until the last shard is gone, and needs no label.
+async fn a_leader_goes_on(seed: &Seed, shards: Vec<Controller>) -> Result<()> {
+    let leader = seed.leader("after")?;
+    leader.ready("standing by").await?;
+    for shard in shards {
+        ensure!(leader.metrics().await?.contains("gardener_extension_worker_leader 0"), "it leads beside a shard");
+        shard.process.stop(SOON).await?;
+    }
+    let last = seed.shoots.first().context("there are Workers")?;
+    last.change_worker(|_| {}).await?;
+    leader.ready("ready\n").await?;
+    last.succeeded().await?;
+    last.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    last.gone().await
 }
 
 /// Some Workers are drained while operations on them go on, and none is lost.
