@@ -8,9 +8,10 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       2,400 lives
+//!     cargo test --test simulation                       2,600 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEEDS=10000000000..10000002000 …                   those that are deleted in the middle of their troubles
+//!     SEEDS=20000000000..20000002000 …                   those of two shards
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 //!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
 
@@ -36,6 +37,7 @@ mod network;
 mod people;
 mod random;
 mod rules;
+mod sharder;
 mod signal;
 mod trace;
 mod wanted;
@@ -45,11 +47,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use life::{DELETED_IN_TROUBLE, Ended, live};
+use life::{DELETED_IN_TROUBLE, Ended, SHARED, live};
 
 /// Lives when nobody says how many, and so many more that are deleted in the middle of their troubles.
 const LIVES: u64 = 2_000;
 const DELETED_LIVES: usize = 400;
+/// And so many of two shards.
+const SHARED_LIVES: usize = 200;
 /// Later ones that have broken a rule once, and run with them.
 const ONCE_BROKEN: &[u64] = &[
     2_055, 2_277, 2_460, 4_607, 4_648, 6_092, 7_881, 8_457, 8_595, 15_855, 16_491, 17_852, 19_104, 19_864, 22_424,
@@ -64,10 +68,11 @@ const PRINTED: usize = 3;
 fn seeds() -> Box<dyn Iterator<Item = u64> + Send> {
     let Ok(asked) = std::env::var("SEEDS") else {
         return match until_violation() {
-            Some(_) => Box::new((0..).flat_map(|seed| [seed, DELETED_IN_TROUBLE + seed])),
+            Some(_) => Box::new((0..).flat_map(|seed| [seed, DELETED_IN_TROUBLE + seed, SHARED + seed])),
             None => {
                 let deleted = (DELETED_IN_TROUBLE..).take(DELETED_LIVES);
-                Box::new((0..LIVES).chain(deleted).chain(ONCE_BROKEN.iter().copied()))
+                let shared = (SHARED..).take(SHARED_LIVES);
+                Box::new((0..LIVES).chain(deleted).chain(shared).chain(ONCE_BROKEN.iter().copied()))
             }
         };
     };
