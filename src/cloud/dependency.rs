@@ -49,6 +49,9 @@ pub trait Cloud: Send + Sync {
         secrets: &'a Secrets,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>>;
 
+    /// Whether something goes on for that Worker (by uid) that may change what is there.
+    fn is_busy(&self, uid: &str) -> bool;
+
     /// Nobody asks for that Worker (by uid) any more.
     fn forget(&self, uid: &str);
 }

@@ -144,6 +144,11 @@ struct WorkerTasks<D: Dependency> {
 }
 
 impl<D: Dependency> WorkerTasks<D> {
+    fn is_busy(&self) -> bool {
+        let mut pools = self.pools.values().map(|attempt| attempt.task.is_running());
+        pools.any(|is_running| is_running) || self.removal.as_ref().is_some_and(|removal| removal.task.is_running())
+    }
+
     /// Whether what the pool needs may be on its way out: then it must not be found again.
     fn is_being_removed(&self, need: &PoolNeed<D::Wanted>) -> bool {
         let removal = self.removal.as_ref().filter(|removal| removal.task.is_running());
@@ -381,6 +386,10 @@ impl<D: Dependency> Cloud for DependencyTasks<D> {
             Ok(self.remove_now(worker, Removal { needs, used: Some(Vec::new()) }).await)
         }
         .boxed()
+    }
+
+    fn is_busy(&self, uid: &str) -> bool {
+        self.workers().get(uid).is_some_and(WorkerTasks::is_busy)
     }
 
     fn forget(&self, uid: &str) {

@@ -3,6 +3,7 @@
 //! kube's own guard buffers objects in a form that loses raw JSON, over which hashes run. This one keeps the text.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -71,6 +72,16 @@ impl<K: Resource> Guarded<K> {
     /// Its namespace.
     pub(crate) fn namespace(&self) -> &str {
         self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Its labels.
+    pub(crate) fn labels(&self) -> Option<&BTreeMap<String, String>> {
+        self.metadata.labels.as_ref()
     }
 
     /// Its uid.

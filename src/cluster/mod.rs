@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod api_request;
+pub(crate) mod assignment;
 pub(crate) mod cache;
 pub(crate) mod client_config;
 pub(crate) mod cluster_cache;

@@ -1,7 +1,7 @@
 //! The watches of a seed: what they show goes into the stores, and every change is passed on to whoever reconciles.
 //!
 //! ```text
-//!  Workers (whole)              ─► the Worker itself
+//!  Workers (whole)              ─► the Worker itself; of a shard, only its own
 //!  Clusters (metadata)          ─► the Workers of the namespace of that name
 //!  MachineDeployments, MachineSets, Machines, MachineClasses,
 //!  Secrets of classes,
@@ -45,6 +45,7 @@ use crate::cluster::store::{Relisted, Store};
 use crate::cluster::trimmed::Trimmed;
 use crate::cluster::watch_start::telling;
 use crate::process::jitter::random_half;
+use crate::process::shard::Shard;
 use crate::worker::machine_objects::Digested;
 
 /// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
@@ -64,7 +65,7 @@ pub(crate) enum Change {
     Namespace(String),
     /// Something is still there in the namespace of a shoot that this process had deleted.
     DeletionUndone(String),
-    /// A Worker is gone: its uid, and what it was.
+    /// A Worker is gone, or another shard's: its uid, and what it was.
     WorkerGone(Arc<Guarded<Worker>>),
 }
 
@@ -81,12 +82,12 @@ pub(crate) struct Watches {
 }
 
 impl Watches {
-    /// Starts all. What they show goes into the cache.
-    pub(crate) fn start(client: &Client, cache: &Arc<SeedCache>) -> Self {
+    /// Starts all. What they show goes into the cache; of Workers, only those of this shard.
+    pub(crate) fn start(client: &Client, cache: &Arc<SeedCache>, shard: Option<&Shard>) -> Self {
         let (changes, receiver) = mpsc::unbounded_channel();
         let (filled, missing, tasks) = Default::default();
         let mut start = Start { client, cache, changes: Changes(changes), filled, missing, tasks };
-        start.workers();
+        start.workers(shard);
         start.clusters();
         start.credentials();
         start.machine_objects::<DeploymentText>();
@@ -167,9 +168,11 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    fn workers(&mut self) {
+    /// One that another shard gets is gone from a watch that selects those of this one.
+    fn workers(&mut self, shard: Option<&Shard>) {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
-        let events = self.events::<Guarded<Worker>, _>(&(), watcher::Config::default(), |cache| &cache.workers.0);
+        let config = watcher::Config { label_selector: shard.map(Shard::selector), ..watcher::Config::default() };
+        let events = self.events::<Guarded<Worker>, _>(&(), config, |cache| &cache.workers.0);
         self.follow("Worker", events, move |event| {
             if let Some(Event::Delete(worker)) = &event {
                 changes.send(Change::WorkerGone(Arc::new(worker.clone())));

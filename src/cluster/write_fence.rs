@@ -1,4 +1,4 @@
-//! The gate through which every write to the API server goes: it lets nothing pass while another process leads, and
+//! The gate through which every write to the API server goes: it lets nothing pass while another process leads or has the Worker, and
 //! nothing at all in shadow mode. A layer of the client, so that no code can go around it.
 
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use tower::{BoxError, Layer, Service};
 
 use crate::cloud::{WriteAccess, WriteCheck};
 use crate::cluster::api_request::ApiRequest;
+use crate::cluster::assignment;
 use crate::process::leadership::Leadership;
 
 /// Who may write.
@@ -31,6 +32,9 @@ pub(crate) enum HeldBack {
     /// Another process leads, or may lead by now.
     #[error("not written: this process doesn't lead")]
     NotLeading,
+    /// The Worker that this was for is another shard's, or may be.
+    #[error("not written: the Worker belongs to another shard")]
+    NotAssigned,
     /// Shadow mode never writes.
     #[error("not written: dry run")]
     Shadow,
@@ -38,6 +42,9 @@ pub(crate) enum HeldBack {
 
 impl WriteFence {
     fn check(&self, now: Instant) -> Result<(), HeldBack> {
+        if !assignment::is_held() {
+            return Err(HeldBack::NotAssigned);
+        }
         match self {
             Self::Open => Ok(()),
             Self::Leader(leadership) if leadership.is_held(now) => Ok(()),
@@ -53,7 +60,7 @@ impl WriteFence {
         let gate = self.clone();
         Arc::new(move || match gate.check(Instant::now()) {
             Ok(()) => WriteAccess::Allowed,
-            Err(HeldBack::NotLeading) => WriteAccess::Denied,
+            Err(HeldBack::NotLeading | HeldBack::NotAssigned) => WriteAccess::Denied,
             Err(HeldBack::Shadow) => WriteAccess::DryRun,
         })
     }
@@ -100,11 +107,13 @@ where
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     use tower::ServiceExt;
 
     use super::*;
+    use crate::cluster::assignment::{Assignment, while_assigned};
 
     async fn send(gate: WriteFence, method: &str, path: &str) -> Result<(), HeldBack> {
         let answer = tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(()) });
@@ -122,6 +131,21 @@ mod tests {
             assert_eq!(send(WriteFence::Shut, method, SECRETS).await, Err(HeldBack::Shadow), "{method}");
             assert_eq!(send(WriteFence::Shut, method, "/somewhere/else").await, Err(HeldBack::Shadow), "{method}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_reconcile_writes_only_while_its_worker_is_assigned() {
+        let assigned = Arc::new(AtomicBool::new(true));
+        let assignment: Assignment = {
+            let assigned = Arc::clone(&assigned);
+            Arc::new(move || assigned.load(Ordering::Relaxed))
+        };
+        let write = || while_assigned(Arc::clone(&assignment), send(WriteFence::Open, "PATCH", SECRETS));
+        assert_eq!(write().await, Ok(()));
+        assigned.store(false, Ordering::Relaxed);
+        assert_eq!(write().await, Err(HeldBack::NotAssigned));
+        assert_eq!(while_assigned(assignment, send(WriteFence::Open, "GET", SECRETS)).await, Ok(()), "it may read");
+        assert_eq!(send(WriteFence::Open, "PATCH", SECRETS).await, Ok(()), "others are not concerned");
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use crate::cluster::garden::Garden;
@@ -10,6 +11,7 @@ use crate::controller::served::Served;
 use crate::image_controller::ImageArguments;
 use crate::process::election;
 use crate::process::logs::{LogFormat, LogLevel};
+use crate::process::shard::Shard;
 use crate::worker::class_images::ImagePolicy;
 
 /// A part of the process that can be switched off, as the Go extension's `--disable-controllers` does.
@@ -20,6 +22,9 @@ pub(crate) enum Part {
     /// The heartbeat for gardenlet.
     Heartbeat,
 }
+
+/// The sharder counts whole seconds, and half of a lease: of a shorter one too little would be left after the renew deadline.
+const SHORTEST_SHARD_LEASE: u16 = 6;
 
 /// Arguments of `controller`.
 #[derive(Clone, Debug, Args)]
@@ -72,7 +77,7 @@ pub(crate) struct ControllerArguments {
     /// Parts that are switched off; may be given several times.
     #[arg(long, env = "DISABLE_CONTROLLERS", value_enum, value_name = "PART", value_delimiter = ',')]
     pub(super) disable_controllers: Vec<Part>,
-    /// Namespace of the lease for leader election. Without it there is no election: run one process.
+    /// Namespace of the lease for leader election, or of the lease of a shard. Without it there is no election: run one process.
     #[arg(long, env = "LEADER_ELECTION_NAMESPACE", value_name = "NAMESPACE")]
     pub(super) leader_election_namespace: Option<String>,
     /// Name of that lease; processes with other types or classes need another one.
@@ -81,6 +86,14 @@ pub(crate) struct ControllerArguments {
     /// Lease duration in seconds: another process takes over when the lease was not renewed for that long.
     #[arg(long, env = "LEADER_ELECTION_LEASE_SECONDS", value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(3..))]
     pub(super) leader_election_lease_seconds: u16,
+    /// Share the Workers of the seed with other processes, as a shard of this ControllerRing of kubernetes-controller-sharding,
+    /// instead of electing a leader. Needs --leader-election-namespace, and a lease of 6 seconds at least.
+    #[arg(long, env = "SHARD_RING", value_name = "RING")]
+    pub(super) shard_ring: Option<String>,
+    /// Name of this shard and of its lease; no other process of the ring may have it. Without it, the name of the host, which is
+    /// that of the pod.
+    #[arg(long, env = "SHARD_NAME", value_name = "NAME")]
+    pub(super) shard_name: Option<String>,
     /// Namespace of the heartbeat lease, by which gardenlet knows that the extension is alive. Without it there is no
     /// heartbeat.
     #[arg(long, env = "HEARTBEAT_NAMESPACE", value_name = "NAMESPACE")]
@@ -113,6 +126,38 @@ pub(crate) struct ControllerArguments {
 impl ControllerArguments {
     pub(super) fn garden(&self) -> Garden {
         Garden { kubeconfig: self.garden_kubeconfig.clone() }
+    }
+
+    /// The shard that this process is; `None` where it works alone, or as the leader.
+    ///
+    /// # Errors
+    /// When the names can't be those of a ring and a shard, or with something that only one process of a seed may do.
+    pub(super) fn shard(&self) -> anyhow::Result<Option<Shard>> {
+        let Some(ring) = self.shard_ring.as_deref().filter(|ring| !ring.is_empty()) else {
+            anyhow::ensure!(self.shard_name.is_none(), "--shard-name needs --shard-ring");
+            return Ok(None);
+        };
+        let has_namespace = self.leader_election_namespace.is_some();
+        anyhow::ensure!(
+            has_namespace,
+            "--shard-ring needs --leader-election-namespace: the lease of the shard is there"
+        );
+        let is_long = self.leader_election_lease_seconds >= SHORTEST_SHARD_LEASE;
+        anyhow::ensure!(is_long, "--shard-ring needs --leader-election-lease-seconds {SHORTEST_SHARD_LEASE} or more");
+        anyhow::ensure!(!self.shadow, "--shard-ring and --shadow exclude each other: a dry run compares all Workers");
+        anyhow::ensure!(
+            !self.images.images,
+            "--shard-ring and --images exclude each other: run the image controllers in a process of their own, with --disable-controllers worker"
+        );
+        let has_workers = !self.disable_controllers.contains(&Part::Worker);
+        anyhow::ensure!(
+            has_workers,
+            "--shard-ring and --disable-controllers worker exclude each other: nobody would reconcile what the shard is assigned"
+        );
+        let name = self.shard_name.clone().filter(|name| !name.is_empty()).or_else(election::host);
+        let name = name.context("--shard-name is needed: this host has no name")?;
+        anyhow::ensure!(name != self.leader_election_id, "--shard-name: the lease of that name is that of leaders");
+        Shard::new(ring, &name).map(Some).context("--shard-ring, --shard-name")
     }
 
     pub(super) fn image_policy(&self) -> ImagePolicy {

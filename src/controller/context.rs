@@ -17,6 +17,7 @@ use crate::controller::metrics::Metrics;
 use crate::controller::node_counts::NodeCounts;
 use crate::controller::served::Served;
 use crate::process::clock::Clock;
+use crate::process::shard::Shard;
 use crate::provider::Provider;
 use crate::worker::class_images::ImagePolicy;
 use crate::worker::every_node_ready::HealthCheck;
@@ -45,6 +46,8 @@ pub(crate) struct ControllerContext {
     pub(crate) image_policy: ImagePolicy,
     /// `--shadow`: nothing is written, only compared.
     pub(crate) is_dry_run: bool,
+    /// `--shard-ring`: which of the processes that share the Workers of the seed this is.
+    pub(crate) shard: Option<Shard>,
 }
 
 impl ControllerContext {
@@ -53,7 +56,7 @@ impl ControllerContext {
         ShootNamespace::new(self.client.clone(), Arc::clone(&self.cache), namespace, provider)
     }
 
-    /// A Worker is gone, in whichever way: nothing of it is kept.
+    /// A Worker is gone, or another shard's, in whichever way: nothing of it is kept.
     pub(crate) fn forget(&self, worker: &Guarded<Worker>) {
         let (namespace, uid) = (worker.namespace(), worker.uid());
         self.memory.forget(uid);

@@ -2,7 +2,7 @@
 //! Worker goes. Whatever has to survive a restart stands in the Worker's status instead.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -25,6 +25,10 @@ pub(crate) struct WorkerMemory {
     /// An operation has begun whose bounds were not published yet. The status tells that only where the clocks of gardenlet and
     /// controller agree, and not within one second.
     pub(crate) publication_due: bool,
+    /// Goes with the memory: whoever still works for a Worker that is another shard's finds that by it.
+    pub(crate) assignment: Arc<()>,
+    /// Machine objects were read anew since the Worker is this process's.
+    pub(crate) has_read_machine_objects: bool,
     unready_since: Option<Instant>,
 }
 

@@ -153,6 +153,7 @@ pub(crate) struct Metrics {
     errors: Family<OfCode, Counter>,
     waits: Family<OfWait, Counter>,
     leader: Gauge,
+    shard: Gauge,
     leader_changes: Counter,
     shadow_workers: Family<OfStanding, Gauge>,
     shadow_differences: Family<OfDifference, Gauge>,
@@ -178,6 +179,7 @@ impl Default for Metrics {
             errors: Family::default(),
             waits: Family::default(),
             leader: Gauge::default(),
+            shard: Gauge::default(),
             leader_changes: Counter::default(),
             shadow_workers: Family::default(),
             shadow_differences: Family::default(),
@@ -219,10 +221,11 @@ impl Default for Metrics {
         register.register("api_requests", "Requests to the API server", metrics.api_requests.clone());
         register.register("errors", "Failed reconciles by Gardener error code", metrics.errors.clone());
         register.register("waits", "Reconciles that ended waiting, by what they wait for", metrics.waits.clone());
-        register.register("leader", "1 while this process is leader", metrics.leader.clone());
+        register.register("leader", "1 while this process is leader, or a shard", metrics.leader.clone());
+        register.register("shard", "1 while this process is a shard", metrics.shard.clone());
         register.register(
             "leader_changes",
-            "Times this process became or ceased to be leader",
+            "Times this process became or ceased to be leader, or a shard",
             metrics.leader_changes.clone(),
         );
         let help = "Dry run: Workers by comparison with what this controller would write";
@@ -351,9 +354,10 @@ impl Metrics {
         }
     }
 
-    /// This process began or ceased to lead.
-    pub(crate) fn leads(&self, leads: bool) {
+    /// This process began or ceased to lead, or to be a shard.
+    pub(crate) fn leads(&self, leads: bool, as_shard: bool) {
         self.leader.set(i64::from(leads));
+        self.shard.set(i64::from(leads && as_shard));
         self.leader_changes.inc();
     }
 }

@@ -39,6 +39,7 @@ pub(crate) mod restore;
 pub(crate) mod result;
 pub(crate) mod run;
 pub(crate) mod served;
+pub(crate) mod sharding;
 pub(crate) mod start;
 pub(crate) mod status_writes;
 pub(crate) mod steady;

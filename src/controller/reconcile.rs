@@ -72,7 +72,9 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     // Whatever has turned out to be there is seen by this operation.
     context.memory(|memory| memory.deletion_undone = false);
     let since_last = context.memory(|memory| memory.rate_limit.since_reconcile(began));
-    if since_last.is_some_and(|since| since >= RESYNC_PERIOD) {
+    // What the shard before has written last may be in the Worker already, and not in the store yet.
+    let is_new = context.controller.shard.is_some() && context.memory(|memory| !memory.has_read_machine_objects);
+    if is_new || since_last.is_some_and(|since| since >= RESYNC_PERIOD) {
         context.shoot = context.shoot.without_store();
     }
     let inputs = Inputs::read(&context, worker).await;
@@ -90,7 +92,11 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     context.memory(|memory| memory.rate_limit.reconciled(Instant::now()));
     let mut result = match performed {
         Err(ReconcileError::Overtaken) => return Err(ReconcileError::Overtaken),
-        performed => performed.unwrap_or_else(|error| ReconcileResult::failed(context.operation, &error)),
+        Ok(performed) => {
+            context.memory(|memory| memory.has_read_machine_objects = true);
+            performed
+        }
+        Err(error) => ReconcileResult::failed(context.operation, &error),
     };
     add_forecast(&context, worker, &mut result, context.controller.clock.now());
     let is_done = result.outcome == ReconcileOutcome::Succeeded;

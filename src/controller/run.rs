@@ -12,6 +12,7 @@ use tracing::{Instrument, info_span, warn};
 
 use crate::api::gardener::Worker;
 use crate::cloud::WorkerName;
+use crate::cluster::assignment::while_assigned;
 use crate::cluster::decode_guard::Guarded;
 use crate::cluster::identity::Identity;
 use crate::cluster::watches::{Change, Watches};
@@ -20,9 +21,11 @@ use crate::controller::dry_run;
 use crate::controller::error::ReconcileError;
 use crate::controller::queue::{self, Requeue};
 use crate::controller::reconcile::reconcile;
+use crate::controller::sharding::{assignment, let_drained_go};
 use crate::controller::undecodable::{latest_if_served, report_undecodable};
 use crate::preview::dry_run::Comparison;
 use crate::process::readiness::{Need, Readiness};
+use crate::process::shard::Standing;
 
 /// How long the first reconcile waits for all watches. Reconciles that come before read for themselves.
 const WATCHES_DEADLINE: Duration = Duration::from_secs(3);
@@ -39,7 +42,8 @@ pub(crate) async fn run(
     mut stopped: watch::Receiver<bool>,
 ) {
     readiness.misses(Need::Caches, "the caches are not synced yet");
-    let Watches { changes, filled, missing, tasks } = Watches::start(&context.client, &context.cache);
+    let Watches { changes, filled, missing, tasks } =
+        Watches::start(&context.client, &context.cache, context.shard.as_ref());
     tokio::select! {
         biased;
         () = filled.clone() => readiness.has(Need::Caches),
@@ -110,15 +114,31 @@ fn machine_deployments(worker: &WorkerName, context: &ControllerContext) -> usiz
 async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> Requeue {
     let Some(worker) = context.cache.workers.get(&name.namespace, &name.name) else { return Requeue::OnEvent };
     let span = info_span!("worker", namespace = name.namespace, name = name.name);
-    let requeue = reconcile_guarded(&worker, &context).instrument(span).await;
+    let requeue = reconcile_as_shard(&worker, &context).instrument(span).await;
     let is_gone = || context.cache.workers.get(&name.namespace, &name.name).is_none();
     let requeue = requeue.unwrap_or_else(|error| on_error(&worker, &error, &context));
     if is_gone() {
-        // It went while it was reconciled.
+        // It went, or became another shard's, while it was reconciled.
         forget(&worker, &context);
         return Requeue::OnEvent;
     }
     requeue
+}
+
+/// Reconciles the Worker if it is this process's; one that is drained is let go.
+async fn reconcile_as_shard(
+    worker: &Guarded<Worker>,
+    context: &Arc<ControllerContext>,
+) -> Result<Requeue, ReconcileError> {
+    let Some(shard) = &context.shard else { return reconcile_guarded(worker, context).await };
+    match shard.standing(worker.labels()) {
+        Standing::Assigned => {
+            while_assigned(assignment(worker, shard, context), reconcile_guarded(worker, context)).await
+        }
+        Standing::Drained => let_drained_go(worker, shard, context).await,
+        // The watch shows that.
+        Standing::NotOurs => Ok(Requeue::OnEvent),
+    }
 }
 
 async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContext) -> Result<Requeue, ReconcileError> {
@@ -149,4 +169,192 @@ fn on_error(guarded: &Guarded<Worker>, error: &ReconcileError, context: &Control
     });
     warn!(namespace = guarded.namespace(), name = guarded.name_any(), %error, ?delay, "reconcile failed, retrying");
     Requeue::After(delay)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::mem;
+    use std::sync::Mutex;
+
+    use axum::body::Body as AnswerBody;
+    use axum::http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tower::service_fn;
+
+    use super::*;
+    use crate::cloud::Clouds;
+    use crate::cluster::cache::SeedCache;
+    use crate::cluster::connection::Access;
+    use crate::cluster::events::EventRecorder;
+    use crate::cluster::garden::Garden;
+    use crate::cluster::write_fence::WriteFence;
+    use crate::controller::memory::Memory;
+    use crate::controller::metrics::Metrics;
+    use crate::controller::served::Served;
+    use crate::controller::start::access_through;
+    use crate::process::clock::Clock;
+    use crate::process::shard::Shard;
+    use crate::provider::Providers;
+    use crate::worker::class_images::ImagePolicy;
+    use crate::worker::every_node_ready::HealthCheck;
+
+    const SHARD: &str = "shard.alpha.sharding.timebertt.dev/ring";
+    const DRAIN: &str = "drain.alpha.sharding.timebertt.dev/ring";
+
+    /// A Worker of which a reconcile is asked.
+    fn worker(labels: &Value, version: u64) -> Value {
+        json!({
+            "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
+            "metadata": {
+                "namespace": "ns", "name": "w", "uid": "u", "resourceVersion": version.to_string(), "labels": labels,
+                "annotations": {"gardener.cloud/operation": "reconcile"},
+            },
+            "spec": {"type": "azure", "region": "r", "secretRef": {"name": "cloudprovider", "namespace": "ns"}, "pools": []},
+        })
+    }
+
+    /// What an API server is asked, each with its body.
+    type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+
+    /// The shard `a`, or a process without others, with an API server that answers what `answer` says.
+    fn controller(
+        shard: Option<Shard>,
+        answer: impl Fn(&str, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
+    ) -> (Arc<ControllerContext>, Asked) {
+        let (asked, metrics) = (Asked::default(), Arc::<Metrics>::default());
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
+        let (seen, known) = (Arc::clone(&asked), Arc::clone(&cache));
+        let service = service_fn(move |request: Request<Body>| {
+            let (seen, known, answer) = (Arc::clone(&seen), Arc::clone(&known), answer.clone());
+            async move {
+                let line =
+                    format!("{} {}", request.method(), request.uri().path().rsplit('/').next().unwrap_or_default());
+                let body = request.into_body().collect_bytes().await?;
+                seen.lock().unwrap().push((line.clone(), serde_json::from_slice(&body).unwrap_or_default()));
+                let (code, object) = answer(&line, &known);
+                let answer = Response::builder().status(code).header("content-type", "application/json");
+                Ok(answer.body(AnswerBody::from(object.to_string())).unwrap())
+            }
+        });
+        let Access { client, answers, .. } = access_through(service, "default".to_owned(), &metrics, WriteFence::Open);
+        let context = ControllerContext {
+            events: EventRecorder::new(client.clone(), Clock::default()),
+            garden: Garden::default(),
+            clouds: Clouds::default(),
+            node_counts: None,
+            client,
+            answers,
+            clock: Clock::default(),
+            served: Served::new(Providers::SHIPPED, &[], &[Served::DEFAULT_CLASS.to_owned()]).unwrap(),
+            metrics,
+            memory: Memory::default(),
+            cache,
+            ignores_operation_annotation: false,
+            health_check: HealthCheck::OfWriter,
+            image_policy: ImagePolicy::Follow,
+            is_dry_run: false,
+            shard,
+        };
+        (Arc::new(context), asked)
+    }
+
+    fn shown(worker: Value, context: &ControllerContext) {
+        let worker: Guarded<Worker> = serde_json::from_value(worker).unwrap();
+        context.cache.workers.0.event(Identity::of(&worker).unwrap(), worker);
+    }
+
+    fn name() -> WorkerName {
+        WorkerName { namespace: "ns".to_owned(), name: "w".to_owned() }
+    }
+
+    fn shard() -> Shard {
+        Shard::new("ring", "a").unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_drained_worker_is_acknowledged_once_and_nothing_of_it_is_kept() {
+        let others = worker(&json!({SHARD: "b"}), 8);
+        let (context, asked) = controller(Some(shard()), move |_, _| (200, others.clone()));
+        shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
+        context.memory.of("u", |memory| memory.deletion_undone = true);
+        for _ in 0..2 {
+            assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, Requeue::OnEvent);
+        }
+        let labels = BTreeMap::from([(SHARD, Value::Null), (DRAIN, Value::Null)]);
+        let acknowledgement = json!({"metadata": {"resourceVersion": "7", "labels": labels}});
+        assert_eq!(*asked.lock().unwrap(), [("PATCH w".to_owned(), acknowledgement)]);
+        assert!(context.cache.workers.get("ns", "w").is_none());
+        assert!(!context.memory.of("u", |memory| memory.deletion_undone), "forgotten");
+    }
+
+    #[tokio::test]
+    async fn a_drained_worker_that_comes_back_at_once_is_reconciled_when_the_watch_shows_it() {
+        let ours = worker(&json!({SHARD: "a"}), 8);
+        let (context, _) = controller(Some(shard()), move |_, _| (200, ours.clone()));
+        shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
+        reconcile_named(name(), Arc::clone(&context)).await;
+        let back: Guarded<Worker> = serde_json::from_value(worker(&json!({SHARD: "a"}), 8)).unwrap();
+        assert!(context.cache.workers.0.event(Identity::of(&back).unwrap(), back), "a change");
+        assert!(context.cache.workers.get("ns", "w").is_some());
+    }
+
+    #[tokio::test]
+    async fn a_worker_of_another_shard_is_not_touched() {
+        let (context, asked) = controller(Some(shard()), |_, _| (500, json!({})));
+        for labels in [json!({SHARD: "b"}), json!({SHARD: "b", DRAIN: "true"}), json!({})] {
+            shown(worker(&labels, 7), &context);
+            assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, Requeue::OnEvent);
+        }
+        assert!(asked.lock().unwrap().is_empty());
+    }
+
+    /// What is written when a Worker goes, or is another shard's, while its Cluster is read.
+    async fn writes_after_a_loss(
+        shard: Option<Shard>,
+        lose: impl Fn(&SeedCache) + Clone + Send + 'static,
+    ) -> Vec<String> {
+        let (context, asked) = controller(shard, move |line, known| {
+            if line.starts_with("GET") {
+                lose(known);
+            }
+            let status =
+                json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404});
+            (404, status)
+        });
+        shown(worker(&json!({SHARD: "a"}), 7), &context);
+        reconcile_named(name(), Arc::clone(&context)).await;
+        let asked = mem::take(&mut *asked.lock().unwrap());
+        asked.into_iter().map(|(line, _)| line).filter(|line| !line.starts_with("GET")).collect()
+    }
+
+    #[tokio::test]
+    async fn a_reconcile_under_way_writes_nothing_more_when_the_label_goes() {
+        let gone = |known: &SeedCache| {
+            if let Some(worker) = known.workers.get("ns", "w") {
+                known.workers.0.event_deleted(&Identity::of(&*worker).unwrap());
+            }
+        };
+        let others = |known: &SeedCache| {
+            let worker: Guarded<Worker> = serde_json::from_value(worker(&json!({SHARD: "b"}), 9)).unwrap();
+            known.workers.write().of_write(Identity::of(&worker).unwrap(), worker);
+        };
+        assert_ne!(writes_after_a_loss(None, gone).await, [""; 0], "without shards there is something to write");
+        assert_ne!(writes_after_a_loss(Some(shard()), |_| {}).await, [""; 0], "nor does a shard hold back its own");
+        assert_eq!(writes_after_a_loss(Some(shard()), gone).await, [""; 0]);
+        assert_eq!(writes_after_a_loss(Some(shard()), others).await, [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn who_had_a_worker_before_it_came_back_writes_nothing_more() {
+        let (context, _) = controller(Some(shard()), |_, _| (500, json!({})));
+        shown(worker(&json!({SHARD: "a"}), 7), &context);
+        let guarded = context.cache.workers.get("ns", "w").unwrap();
+        let before = assignment(&guarded, &shard(), &context);
+        assert!(before());
+        forget(&guarded, &context);
+        let after = assignment(&guarded, &shard(), &context);
+        assert_eq!((before(), after()), (false, true), "the watch has shown that it went, and that it is here again");
+    }
 }

@@ -45,10 +45,11 @@ use crate::process::endpoints::{self, Operations};
 use crate::process::failure_reason::reason;
 use crate::process::heartbeat;
 use crate::process::leadership::Leadership;
-use crate::process::lease::ElectionTimes;
+use crate::process::lease::LeaseTimes;
 use crate::process::logs::{self, LogSwitch};
 use crate::process::output::complain;
 use crate::process::readiness::{Need, Readiness};
+use crate::process::shard::Shard;
 use crate::process::signals::stop_signal;
 use crate::process::threads;
 use crate::process::traces::Traces;
@@ -110,14 +111,18 @@ impl Parts<'_> {
         }
     }
 
-    /// Who stands for election. A dry run changes nothing at all, not even a lease: it needs none, because it can't collide with
-    /// anybody.
-    fn candidate(&self, client: &Client, leadership: &Leadership) -> Option<Candidate> {
+    /// Who stands for election, or for the lease of its shard. A dry run changes nothing at all, not even a lease: it needs none,
+    /// because it can't collide with anybody.
+    fn candidate(&self, client: &Client, shard: Option<&Shard>, leadership: &Leadership) -> Option<Candidate> {
         let arguments = self.arguments;
         let namespace = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow)?;
-        let times = ElectionTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
+        let times = LeaseTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
         let leadership = (leadership.clone(), self.clock.clone());
-        Some(Candidate::new(client.clone(), namespace, &arguments.leader_election_id, times, leadership))
+        let candidate = Candidate::new(client.clone(), namespace, &arguments.leader_election_id, times, leadership);
+        Some(match shard {
+            None => candidate,
+            Some(shard) => candidate.of_shard(shard),
+        })
     }
 }
 
@@ -169,11 +174,11 @@ pub(crate) async fn control(
     at_last: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let Parts { arguments, metrics, readiness, .. } = parts;
-    let leadership = Leadership::default();
+    let (leadership, shard) = (Leadership::default(), arguments.shard()?);
     let access = connect(parts.fence(&leadership))?;
     // It has a connection of its own, and whether leases are answered says nothing about the work.
     let unfenced = connect(WriteFence::Open)?.client;
-    let mut candidate = parts.candidate(&unfenced, &leadership);
+    let mut candidate = parts.candidate(&unfenced, shard.as_ref(), &leadership);
     let elected = candidate.is_some().then_some(&leadership);
     let (stopping, stopped) = watch::channel(false);
     let result = {
@@ -181,7 +186,7 @@ pub(crate) async fn control(
         let mut heartbeat = pin!(beat(arguments, &unfenced));
         let mut unanswered = pin!(until_given_up(&access, readiness, elected));
         let mut images = pin!(image_controller::run(&arguments.images, &access, &metrics.images));
-        let mut work = pin!(work(parts, access.clone(), stopped));
+        let mut work = pin!(work(parts, shard, access.clone(), stopped));
         let result = tokio::select! {
             biased;
             result = &mut work => result,
@@ -205,7 +210,7 @@ pub(crate) async fn control(
 async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
     let Some(candidate) = candidate else { return };
     match timeout(RELEASE, candidate.release()).await {
-        Ok(Ok(())) => metrics.leads(false),
+        Ok(Ok(())) => metrics.leads(false, candidate.is_shard()),
         Ok(Err(error)) => warn!(error = reason(error.as_ref()), "the lease runs out by itself"),
         Err(_) => warn!("the lease runs out by itself: no answer"),
     }
@@ -239,8 +244,9 @@ where
 /// Ends when leadership is lost; never without an election.
 async fn election(candidate: Option<&mut Candidate>, metrics: &Metrics) -> anyhow::Error {
     let Some(candidate) = candidate else { return pending().await };
-    let lost = candidate.lead(|| metrics.leads(true)).await;
-    metrics.leads(false);
+    let is_shard = candidate.is_shard();
+    let lost = candidate.lead(|| metrics.leads(true, is_shard)).await;
+    metrics.leads(false, is_shard);
     lost
 }
 
@@ -252,7 +258,12 @@ async fn beat(arguments: &ControllerArguments, client: &Client) {
 }
 
 /// Waits for what the controller needs, then runs it.
-async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>) -> anyhow::Result<()> {
+async fn work(
+    parts: &Parts<'_>,
+    shard: Option<Shard>,
+    access: Access,
+    stopped: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
     let Parts { arguments, providers, clouds, clock, readiness, metrics } = parts;
     let mut stop = stopped.clone();
     let ready = async {
@@ -296,6 +307,7 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         health_check: if arguments.health_check { HealthCheck::Ours } else { HealthCheck::OfWriter },
         image_policy: arguments.image_policy(),
         is_dry_run: arguments.shadow,
+        shard,
     });
     let slots = arguments.worker_max_concurrent_reconciles.into();
     controller::run::run(context, (requests, queued), slots, readiness, stopped).await;

@@ -1,5 +1,5 @@
-//! Leader election on a Lease, with optimistic locking: every write carries the resource version that was read, so two
-//! processes can't both win. kube has no election of its own.
+//! Leader election on a Lease, and membership of a shard by its own Lease, with optimistic locking: every write carries the resource
+//! version that was read, so two processes can't both win. kube has no election of its own.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -12,18 +12,27 @@ use tracing::{debug, info, warn};
 use crate::process::clock::Clock;
 use crate::process::failure_reason::reason;
 use crate::process::leadership::Leadership;
-use crate::process::lease::{Decision, ElectionTimes, Observed, decide, observe, released, taken};
+use crate::process::lease::{Claim, Decision, LeaseTimes, Observed, Role, observe, observe_own, released};
+use crate::process::shard::Shard;
 
 /// Default name of the lease. The Go extension's is another one: both run beside each other with different controllers switched on.
 pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
 
 pub(crate) struct Candidate {
-    api: Api<Lease>,
-    lease: String,
-    identity: String,
-    times: ElectionTimes,
+    own: LeaseClaim,
+    /// The lease of leaders, which a shard holds together with the others of its ring.
+    of_ring: Option<LeaseClaim>,
     leadership: Leadership,
     clock: Clock,
+    /// Whether this process has ever held it.
+    has_held: bool,
+}
+
+/// A lease that is wanted, and what is known of it.
+struct LeaseClaim {
+    api: Api<Lease>,
+    name: String,
+    claim: Claim,
     observed: Option<Observed>,
     /// The version of the lease as it was seen last.
     version: Option<u64>,
@@ -36,6 +45,8 @@ enum AttemptError {
     Lost,
     #[error("the version of the lease went back from {before} to {now}: etcd was restored from a backup")]
     Restored { before: u64, now: u64 },
+    #[error("the lease of this shard is gone; its Workers are other shards' by now")]
+    Gone,
     #[error("{}", reason(.0))]
     Api(kube::Error),
 }
@@ -56,24 +67,25 @@ impl Candidate {
         client: Client,
         namespace: &str,
         lease: &str,
-        times: ElectionTimes,
+        times: LeaseTimes,
         (leadership, clock): (Leadership, Clock),
     ) -> Self {
-        let api = Api::namespaced(client, namespace);
-        Self {
-            api,
-            lease: lease.to_owned(),
-            identity: identity(clock.now()),
-            times,
-            leadership,
-            clock,
-            observed: None,
-            version: None,
-        }
+        let claim = Claim { process: process(clock.now()), role: Role::Leader, times };
+        let own = LeaseClaim::new(Api::namespaced(client, namespace), lease, claim);
+        Self { own, of_ring: None, leadership, clock, has_held: false }
+    }
+
+    /// The same for the lease of a shard, which has its name.
+    pub(crate) fn of_shard(self, shard: &Shard) -> Self {
+        let LeaseClaim { api, name, claim, .. } = self.own;
+        let as_role = |role| Claim { role, ..claim.clone() };
+        let of_ring = LeaseClaim::new(api.clone(), &name, as_role(Role::Ring(shard.clone())));
+        let own = LeaseClaim::new(api, shard.name(), as_role(Role::Shard(shard.clone())));
+        Self { own, of_ring: Some(of_ring), ..self }
     }
 
     /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
-    /// process has to end then, because its caches and reconciles belong to a leader.
+    /// process has to end then, because its caches and reconciles belong to whoever holds it.
     pub(crate) async fn lead(&mut self, won: impl FnOnce()) -> anyhow::Error {
         let mut logged: Option<String> = None;
         loop {
@@ -87,12 +99,16 @@ impl Candidate {
                 }
                 Err(AttemptError::Lost) => debug!("another candidate was faster"),
                 // Nothing is remembered yet that could be wrong.
-                Err(error @ AttemptError::Restored { .. }) => info!(%error),
+                Err(error @ (AttemptError::Restored { .. } | AttemptError::Gone)) => info!(%error),
                 Err(AttemptError::Api(error)) => warn!(error = reason(&error), "the lease can't be read or written"),
             }
-            sleep(self.times.retry).await;
+            sleep(self.times().retry).await;
         }
-        info!(identity = self.identity, "leading");
+        let identity = &self.own.claim.process;
+        match &self.own.claim.role {
+            Role::Leader | Role::Ring(_) => info!(identity, "leading"),
+            Role::Shard(shard) => info!(identity, ring = shard.ring(), shard = shard.name(), "shard of the ring"),
+        }
         won();
         self.keep().await
     }
@@ -100,9 +116,10 @@ impl Candidate {
     /// Renews until it fails for longer than the deadline.
     async fn keep(&mut self) -> anyhow::Error {
         let mut renewed = Instant::now();
+        let LeaseTimes { renew_deadline, retry, .. } = self.times();
         loop {
-            sleep(self.times.retry).await;
-            let left = self.times.renew_deadline.saturating_sub(renewed.elapsed());
+            sleep(retry).await;
+            let left = renew_deadline.saturating_sub(renewed.elapsed());
             let attempt = timeout(left, self.attempt()).await;
             match attempt {
                 Ok(Ok(None)) => renewed = Instant::now(),
@@ -112,39 +129,107 @@ impl Candidate {
                 }
                 // What watches would show is behind what they have shown: everything has to be read anew.
                 Ok(Err(error @ AttemptError::Restored { .. })) => return error.into(),
+                Ok(Err(error @ AttemptError::Gone)) => {
+                    self.leadership.end();
+                    return error.into();
+                }
                 Ok(Err(error)) => warn!(%error, "the lease can't be renewed"),
                 Err(_) => {
                     self.leadership.end();
-                    return anyhow::anyhow!("the lease could not be renewed for {:?}", self.times.renew_deadline);
+                    return anyhow::anyhow!("the lease could not be renewed for {renew_deadline:?}");
                 }
             }
         }
     }
 
-    /// One read and at most one write. `Some` is the name of another leader.
+    /// One read and at most one write, of each lease. `Some` is the name of another holder.
     async fn attempt(&mut self) -> Result<Option<String>, AttemptError> {
+        // From before the writes: the other candidates may have seen them at any time since.
+        let asked = Instant::now();
+        if let Some(of_ring) = &mut self.of_ring {
+            let holder = match of_ring.attempt(&self.clock, false).await {
+                // Another shard of the ring, as a rule.
+                Err(AttemptError::Lost) => of_ring.attempt(&self.clock, false).await?,
+                holder => holder?,
+            };
+            if holder.is_some() {
+                return Ok(holder);
+            }
+        }
+        let holder = self.own.attempt(&self.clock, self.is_shard() && self.has_held).await?;
+        if holder.is_none() {
+            self.has_held = true;
+            self.leadership.extend(asked + self.times().renew_deadline);
+        }
+        Ok(holder)
+    }
+
+    /// Whether it is a shard that wants its lease.
+    pub(crate) fn is_shard(&self) -> bool {
+        self.of_ring.is_some()
+    }
+
+    /// Gives the lease away, so that a successor need not wait. That of leaders runs out after the last shard. For the end of the
+    /// process; nothing may be written after it.
+    ///
+    /// # Errors
+    /// When the lease can't be read or written; it then expires by itself.
+    pub(crate) async fn release(&self) -> anyhow::Result<()> {
+        if !self.leadership.is_held(Instant::now()) {
+            return Ok(());
+        }
+        self.leadership.end();
+        let LeaseClaim { api, name, claim, .. } = &self.own;
+        let lease = api.get(name).await.context("the lease can't be read")?;
+        if !claim.holds(&lease) {
+            return Ok(());
+        }
+        let record = lease.spec.clone().unwrap_or_default();
+        let wanted = Lease { spec: Some(released(&record, self.clock.now())), ..lease };
+        api.replace(name, &PostParams::default(), &wanted).await.context("the lease can't be released")?;
+        Ok(())
+    }
+
+    fn times(&self) -> LeaseTimes {
+        self.own.claim.times
+    }
+}
+
+impl LeaseClaim {
+    fn new(api: Api<Lease>, name: &str, claim: Claim) -> Self {
+        Self { api, name: name.to_owned(), claim, observed: None, version: None }
+    }
+
+    /// One read and at most one write. `Some` is the name of another holder. Where the lease must exist, one that is gone is lost: the
+    /// sharder hands over what a shard without a lease has had.
+    async fn attempt(&mut self, clock: &Clock, must_exist: bool) -> Result<Option<String>, AttemptError> {
         let now = Instant::now();
-        let Some(lease) = self.api.get_opt(&self.lease).await? else {
-            let metadata = ObjectMeta { name: Some(self.lease.clone()), ..ObjectMeta::default() };
-            let spec = taken(&self.identity, &self.times, self.clock.now(), 0);
+        let Some(lease) = self.api.get_opt(&self.name).await? else {
+            if must_exist {
+                return Err(AttemptError::Gone);
+            }
+            let mut metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+            self.claim.mark(&mut metadata);
+            let spec = self.claim.taken(clock.now(), 0);
             let created = self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await?;
             self.version_grows(&created)?;
-            self.leadership.extend(now + self.times.renew_deadline);
+            self.observed = Some(observe_own(&created, now));
             return Ok(None);
         };
         self.version_grows(&lease)?;
         let observed = observe(self.observed.take(), &lease, now);
-        let decision = decide(&observed, &self.identity, &self.times, now, self.clock.now());
+        let decision = self.claim.decide(&observed, now, clock.now());
         self.observed = Some(observed);
         match decision {
             Decision::Wait { holder } => Ok(Some(holder)),
+            Decision::Held => Ok(None),
             Decision::Write(spec) => {
                 // Holds the resource version that was read: whoever writes second gets a conflict.
-                let wanted = Lease { spec: Some(spec), ..lease };
-                let written = self.api.replace(&self.lease, &PostParams::default(), &wanted).await?;
+                let mut wanted = Lease { spec: Some(spec), ..lease };
+                self.claim.mark(&mut wanted.metadata);
+                let written = self.api.replace(&self.name, &PostParams::default(), &wanted).await?;
                 self.version_grows(&written)?;
-                // From before the write: the other candidates may have seen it at any time since.
-                self.leadership.extend(now + self.times.renew_deadline);
+                self.observed = Some(observe_own(&written, now));
                 Ok(None)
             }
         }
@@ -161,31 +246,16 @@ impl Candidate {
             _ => Ok(()),
         }
     }
-
-    /// Gives the lease away, so that a successor need not wait. For the end of the process; nothing may be written after it.
-    ///
-    /// # Errors
-    /// When the lease can't be read or written; it then expires by itself.
-    pub(crate) async fn release(&self) -> anyhow::Result<()> {
-        if !self.leadership.is_held(Instant::now()) {
-            return Ok(());
-        }
-        self.leadership.end();
-        let lease = self.api.get(&self.lease).await.context("the lease can't be read")?;
-        let record = lease.spec.clone().unwrap_or_default();
-        if record.holder_identity.as_deref() != Some(&self.identity) {
-            return Ok(());
-        }
-        let wanted = Lease { spec: Some(released(&record, self.clock.now())), ..lease };
-        self.api.replace(&self.lease, &PostParams::default(), &wanted).await.context("the lease can't be released")?;
-        Ok(())
-    }
 }
 
 /// A name that no other process has: the host (in a cluster, the pod), and what tells two processes of a host apart.
-fn identity(now: Timestamp) -> String {
-    let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
-    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
-    let started = now.as_nanosecond();
+fn process(now: Timestamp) -> String {
+    let (host, started) = (host(), now.as_nanosecond());
     format!("{}_{}_{started:x}", host.as_deref().unwrap_or("unknown"), std::process::id())
+}
+
+/// The name of this host; in a cluster, that of the pod.
+pub(crate) fn host() -> Option<String> {
+    let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty())
 }

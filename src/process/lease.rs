@@ -1,102 +1,192 @@
-//! Pure decisions about a leader's Lease: who leads, and what this process may do about it.
+//! Pure decisions about a Lease: who holds it, and what this process may do about it.
+//!
+//! ```text
+//!  a leader   holds the lease of leaders
+//!  a shard    holds its own lease; beside it, all shards of a ring together hold the lease of leaders, so that nobody leads
+//!             while one of them writes, and none writes while somebody leads
+//! ```
 //!
 //! Clocks of two machines are never compared. A holder is thought dead when its record has not changed for the lease's
-//! duration **as seen by our own monotonic clock**, as client-go does.
+//! duration **as seen by our own monotonic clock**, as client-go does. Only the sharder goes by the time in the Lease of a shard.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use tokio::time::Instant;
 
-/// The three times of an election.
+use crate::process::shard::{RING_LABEL, SHARDER, Shard};
+
+/// Annotation of the lease of a shard: which process of its name holds it. A pod of a StatefulSet that was deleted by force may run on
+/// beside the next one of its name.
+const PROCESS: &str = "gardener-extension-worker/process";
+/// The sharder takes the lease of a shard when it was not renewed for so many times what it says.
+const SHARDER_WAITS: u32 = 2;
+
+/// The three times of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ElectionTimes {
+pub(crate) struct LeaseTimes {
     /// A lease that was not renewed for so long may be taken.
     pub(crate) lease: Duration,
-    /// A leader that could not renew for so long gives up; shorter than `lease`, so that two never lead.
+    /// A holder that could not renew for so long gives up; shorter than `lease`, so that two never write.
     pub(crate) renew_deadline: Duration,
     /// Pause between attempts.
     pub(crate) retry: Duration,
 }
 
-impl ElectionTimes {
+impl LeaseTimes {
     /// In Gardener's proportions for extensions, which are 15 s, 10 s and 2 s.
     pub(crate) fn of_lease(lease: Duration) -> Self {
         Self { lease, renew_deadline: lease * 2 / 3, retry: lease * 2 / 15 }
     }
 }
 
+/// Who wants a lease, and for how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    /// A name that no other process has.
+    pub(crate) process: String,
+    pub(crate) role: Role,
+    pub(crate) times: LeaseTimes,
+}
+
+/// As what a process wants a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// As the one that leads.
+    Leader,
+    /// As the shard whose lease it is.
+    Shard(Shard),
+    /// As one of the shards of a ring, which hold it together.
+    Ring(Shard),
+}
+
 /// A Lease as it was seen, and since when it is unchanged by our own clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     record: LeaseSpec,
+    process: Option<String>,
     since: Instant,
+    seen: Instant,
+    /// The record was written after this time.
+    written_after: Option<Instant>,
 }
 
 /// What to do with a Lease.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
-    /// Write this record; then this process leads.
+    /// Write this record; then this process holds it.
     Write(LeaseSpec),
-    /// Somebody else leads.
+    /// Another shard of the ring has just done so.
+    Held,
+    /// Somebody else holds it.
     Wait { holder: String },
 }
 
 /// Remembers when the record last changed.
 pub(crate) fn observe(before: Option<Observed>, lease: &Lease, now: Instant) -> Observed {
-    let record = lease.spec.clone().unwrap_or_default();
+    let (record, process) = (lease.spec.clone().unwrap_or_default(), process_of(&lease.metadata));
     match before {
-        Some(before) if before.record == record => before,
-        _ => Observed { record, since: now },
+        Some(before) if before.record == record && before.process == process => Observed { seen: now, ..before },
+        before => Observed { record, process, since: now, seen: now, written_after: before.map(|before| before.seen) },
     }
 }
 
-/// What to do with a Lease that exists.
-pub(crate) fn decide(
-    observed: &Observed,
-    identity: &str,
-    times: &ElectionTimes,
-    now: Instant,
-    clock: Timestamp,
-) -> Decision {
-    let record = &observed.record;
-    let holder = record.holder_identity.as_deref().unwrap_or_default();
-    if holder == identity {
-        return Decision::Write(renewed(record, times, clock));
-    }
-    // The holder's own duration counts: it may be configured for longer than ours.
-    let duration = record.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-    let duration = duration.map_or(times.lease, Duration::from_secs).max(Duration::from_secs(1));
-    if holder.is_empty() || now.saturating_duration_since(observed.since) >= duration {
-        let transitions = record.lease_transitions.unwrap_or_default();
-        return Decision::Write(taken(identity, times, clock, transitions.saturating_add(1)));
-    }
-    Decision::Wait { holder: holder.to_owned() }
+/// A Lease as this process has written it, which was asked for at that time.
+pub(crate) fn observe_own(written: &Lease, asked: Instant) -> Observed {
+    let now = observe(None, written, asked);
+    Observed { written_after: Some(asked), ..now }
 }
 
-/// The record of a Lease that nobody held before.
-pub(crate) fn taken(identity: &str, times: &ElectionTimes, clock: Timestamp, transitions: i32) -> LeaseSpec {
-    LeaseSpec {
-        holder_identity: Some(identity.to_owned()),
-        lease_duration_seconds: Some(seconds(times.lease)),
-        acquire_time: Some(MicroTime(clock)),
-        renew_time: Some(MicroTime(clock)),
-        lease_transitions: Some(transitions),
-        ..LeaseSpec::default()
+fn process_of(metadata: &ObjectMeta) -> Option<String> {
+    metadata.annotations.as_ref()?.get(PROCESS).cloned()
+}
+
+impl Claim {
+    /// What to do with a Lease that exists.
+    pub(crate) fn decide(&self, observed: &Observed, now: Instant, clock: Timestamp) -> Decision {
+        let record = &observed.record;
+        let holder = record.holder_identity.as_deref().unwrap_or_default();
+        if self.is_held_by(record, observed.process.as_deref()) {
+            let is_ring = matches!(self.role, Role::Ring(_));
+            let is_new = |after: Instant| now.saturating_duration_since(after) <= self.times.retry * 2;
+            if is_ring && observed.written_after.is_some_and(is_new) {
+                return Decision::Held;
+            }
+            return Decision::Write(self.renewed(record, clock));
+        }
+        if holder.is_empty() || now.saturating_duration_since(observed.since) >= self.duration_of(record) {
+            let transitions = record.lease_transitions.unwrap_or_default();
+            return Decision::Write(self.taken(clock, transitions.saturating_add(1)));
+        }
+        Decision::Wait { holder: holder.to_owned() }
+    }
+
+    /// Whether this process holds a Lease.
+    pub(crate) fn holds(&self, lease: &Lease) -> bool {
+        lease.spec.as_ref().is_some_and(|record| self.is_held_by(record, process_of(&lease.metadata).as_deref()))
+    }
+
+    fn is_held_by(&self, record: &LeaseSpec, process: Option<&str>) -> bool {
+        let is_named = record.holder_identity.as_deref() == Some(self.holder());
+        is_named && (!self.is_shard() || process == Some(&self.process))
+    }
+
+    /// After which time without a change the holder is thought dead. Its own duration counts: it may be configured for longer than
+    /// ours.
+    fn duration_of(&self, record: &LeaseSpec) -> Duration {
+        let said = record.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        let said = said.map(Duration::from_secs);
+        let is_shards = self.is_shard() && record.holder_identity.as_deref() != Some(SHARDER);
+        let duration = said.map(|said| if is_shards { said.saturating_mul(SHARDER_WAITS) } else { said });
+        duration.unwrap_or(self.times.lease).max(Duration::from_secs(1))
+    }
+
+    fn is_shard(&self) -> bool {
+        matches!(self.role, Role::Shard(_))
+    }
+
+    /// Who this process is in a Lease. In that of a shard it has to be its own name.
+    fn holder(&self) -> &str {
+        match &self.role {
+            Role::Leader => &self.process,
+            Role::Shard(shard) => shard.name(),
+            Role::Ring(shard) => shard.ring(),
+        }
+    }
+
+    /// The record of a Lease that nobody held before.
+    pub(crate) fn taken(&self, clock: Timestamp, transitions: i32) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: Some(self.holder().to_owned()),
+            lease_duration_seconds: Some(self.seconds()),
+            acquire_time: Some(MicroTime(clock)),
+            renew_time: Some(MicroTime(clock)),
+            lease_transitions: Some(transitions),
+            ..LeaseSpec::default()
+        }
+    }
+
+    fn renewed(&self, record: &LeaseSpec, clock: Timestamp) -> LeaseSpec {
+        LeaseSpec { lease_duration_seconds: Some(self.seconds()), renew_time: Some(MicroTime(clock)), ..record.clone() }
+    }
+
+    /// What the record says, so that others take the lease when it was not renewed for its time.
+    fn seconds(&self) -> i32 {
+        let lease = if self.is_shard() { self.times.lease / SHARDER_WAITS } else { self.times.lease };
+        i32::try_from(lease.as_secs()).unwrap_or(i32::MAX)
+    }
+
+    /// Puts what belongs to the lease of a shard beside its record.
+    pub(crate) fn mark(&self, metadata: &mut ObjectMeta) {
+        let Role::Shard(shard) = &self.role else { return };
+        metadata.labels.get_or_insert_default().insert(RING_LABEL.to_owned(), shard.ring().to_owned());
+        metadata.annotations.get_or_insert_default().insert(PROCESS.to_owned(), self.process.clone());
     }
 }
 
-fn renewed(record: &LeaseSpec, times: &ElectionTimes, clock: Timestamp) -> LeaseSpec {
-    LeaseSpec {
-        lease_duration_seconds: Some(seconds(times.lease)),
-        renew_time: Some(MicroTime(clock)),
-        ..record.clone()
-    }
-}
-
-/// The record of a leader that goes: one second is the shortest duration the API knows, and nobody holds it.
+/// The record of a holder that goes: one second is the shortest duration the API knows, and nobody holds it.
 pub(crate) fn released(record: &LeaseSpec, clock: Timestamp) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(String::new()),
@@ -107,63 +197,143 @@ pub(crate) fn released(record: &LeaseSpec, clock: Timestamp) -> LeaseSpec {
     }
 }
 
-fn seconds(duration: Duration) -> i32 {
-    i32::try_from(duration.as_secs()).unwrap_or(i32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TIMES: ElectionTimes = ElectionTimes {
+    const TIMES: LeaseTimes = LeaseTimes {
         lease: Duration::from_secs(15),
         renew_deadline: Duration::from_secs(10),
         retry: Duration::from_secs(2),
     };
 
-    fn lease(holder: &str) -> Lease {
-        let spec = taken(holder, &TIMES, Timestamp::UNIX_EPOCH, 3);
-        Lease { spec: Some(spec), ..Lease::default() }
+    fn claim(process: &str) -> Claim {
+        Claim { process: process.to_owned(), role: Role::Leader, times: TIMES }
     }
 
-    fn decision(holder: &str, age: Duration) -> Decision {
+    /// Of a process of the shard `a`.
+    fn shard(process: &str) -> Claim {
+        Claim { role: Role::Shard(Shard::new("ring", "a").unwrap()), ..claim(process) }
+    }
+
+    /// Of a process of that shard, for the lease of leaders.
+    fn ring(shard: &str) -> Claim {
+        Claim { role: Role::Ring(Shard::new("ring", shard).unwrap()), ..claim(shard) }
+    }
+
+    fn lease(holder: &Claim) -> Lease {
+        let mut lease = Lease { spec: Some(holder.taken(Timestamp::UNIX_EPOCH, 3)), ..Lease::default() };
+        holder.mark(&mut lease.metadata);
+        lease
+    }
+
+    fn decision(claim: &Claim, lease: &Lease, age: u64) -> Decision {
         let now = Instant::now();
-        let observed = observe(None, &lease(holder), now);
-        decide(&observed, "me", &TIMES, now + age, Timestamp::UNIX_EPOCH)
+        let observed = observe(None, lease, now);
+        claim.decide(&observed, now + Duration::from_secs(age), Timestamp::UNIX_EPOCH)
+    }
+
+    fn held_by(holder: &str) -> Lease {
+        lease(&claim(holder))
     }
 
     #[test]
     fn a_living_holder_is_waited_for_however_old_its_clock_is() {
-        assert_eq!(decision("other", Duration::from_secs(14)), Decision::Wait { holder: "other".to_owned() });
+        let decided = decision(&claim("me"), &held_by("other"), 14);
+        assert_eq!(decided, Decision::Wait { holder: "other".to_owned() });
     }
 
     #[test]
     fn a_silent_holder_is_replaced_and_counted() {
-        let Decision::Write(record) = decision("other", Duration::from_secs(15)) else { panic!("not taken") };
+        let Decision::Write(record) = decision(&claim("me"), &held_by("other"), 15) else { panic!("not taken") };
         assert_eq!((record.holder_identity.as_deref(), record.lease_transitions), (Some("me"), Some(4)));
     }
 
     #[test]
     fn a_released_lease_is_taken_at_once() {
-        let Decision::Write(record) = decision("", Duration::ZERO) else { panic!("not taken") };
-        assert_eq!(record.holder_identity.as_deref(), Some("me"));
+        for claim in [claim("me"), shard("me")] {
+            let Decision::Write(record) = decision(&claim, &held_by(""), 0) else { panic!("not taken") };
+            assert_eq!(record.holder_identity.as_deref(), Some(claim.holder()));
+        }
     }
 
     #[test]
     fn the_own_lease_is_renewed_without_a_transition() {
-        let Decision::Write(record) = decision("me", Duration::from_secs(100)) else { panic!("not renewed") };
-        assert_eq!(record.lease_transitions, Some(3));
+        for claim in [claim("me"), shard("me")] {
+            let Decision::Write(record) = decision(&claim, &lease(&claim), 100) else { panic!("not renewed") };
+            assert_eq!(record.lease_transitions, Some(3));
+            assert!(claim.holds(&lease(&claim)));
+        }
     }
 
     #[test]
     fn any_change_of_the_record_counts_as_renewal() {
         let start = Instant::now();
-        let first = observe(None, &lease("other"), start);
+        let first = observe(None, &held_by("other"), start);
         let later = start + Duration::from_secs(14);
-        let same = observe(Some(first), &lease("other"), later);
+        let same = observe(Some(first), &held_by("other"), later);
         assert_eq!(same.since, start);
-        let mut renewed = lease("other");
+        let mut renewed = held_by("other");
         renewed.spec.as_mut().unwrap().renew_time = Some(MicroTime(Timestamp::MAX));
         assert_eq!(observe(Some(same), &renewed, later).since, later);
+    }
+
+    /// The sharder looks for the label, takes a shard for dead whose lease has another holder than its name, and takes its lease after
+    /// twice its duration.
+    #[test]
+    fn the_lease_of_a_shard_is_as_the_sharder_reads_it() {
+        let Lease { metadata, spec } = lease(&shard("me"));
+        assert_eq!(metadata.labels.unwrap()["alpha.sharding.timebertt.dev/controllerring"], "ring");
+        let spec = spec.unwrap();
+        assert_eq!(spec.holder_identity.as_deref(), Some("a"));
+        let taken = Duration::from_secs(spec.lease_duration_seconds.unwrap().try_into().unwrap()) * SHARDER_WAITS;
+        assert!(TIMES.renew_deadline < taken && taken <= TIMES.lease, "{taken:?}");
+        assert_eq!(held_by("leader").metadata, ObjectMeta::default(), "the lease of a leader is as it always was");
+    }
+
+    #[test]
+    fn nobody_leads_while_shards_hold_the_lease_of_leaders_and_none_of_them_beside_a_leader() {
+        let wait = |holder: &str| Decision::Wait { holder: holder.to_owned() };
+        assert_eq!(decision(&claim("me"), &lease(&ring("a")), 14), wait("ring"));
+        assert_eq!(decision(&ring("a"), &held_by("leader"), 14), wait("leader"));
+        assert!(matches!(decision(&ring("b"), &lease(&ring("a")), 0), Decision::Write(_)), "they hold it together");
+        assert_eq!(lease(&ring("a")).metadata, ObjectMeta::default(), "it is no shard to the sharder");
+    }
+
+    /// A leader waits for the lease from the last change that it has seen. Until it may lead, no shard may write.
+    #[test]
+    fn shards_renew_the_lease_of_leaders_before_it_is_too_old_for_their_renew_deadline() {
+        let (start, clock) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        let decide =
+            |observed: &Observed, after: u64| ring("b").decide(observed, start + Duration::from_secs(after), clock);
+        let first = observe(None, &lease(&ring("a")), start);
+        assert!(matches!(decide(&first, 0), Decision::Write(_)), "nobody knows how old it is");
+        let mut renewed = lease(&ring("a"));
+        renewed.spec.as_mut().unwrap().renew_time = Some(MicroTime(Timestamp::MAX));
+        for written in [observe(Some(first), &renewed, start + TIMES.retry), observe_own(&renewed, start)] {
+            assert_eq!(decide(&written, 4), Decision::Held, "it was written after the start");
+            let same = observe(Some(written), &renewed, start + Duration::from_secs(4));
+            assert!(matches!(decide(&same, 5), Decision::Write(_)));
+        }
+        assert!(TIMES.retry * 2 + TIMES.renew_deadline < TIMES.lease);
+    }
+
+    #[test]
+    fn two_processes_of_one_name_are_never_the_shard_together() {
+        let (old, new) = (lease(&shard("old")), shard("new"));
+        assert!(!new.holds(&old));
+        let wait = Decision::Wait { holder: "a".to_owned() };
+        assert_eq!(decision(&new, &old, 13), wait, "until after its renew deadline, not what the record says");
+        assert!(matches!(decision(&new, &old, 14), Decision::Write(_)));
+    }
+
+    #[test]
+    fn a_shard_waits_for_the_sharder_that_has_taken_its_lease() {
+        let mut taken = lease(&shard("me"));
+        let record = taken.spec.as_mut().unwrap();
+        (record.holder_identity, record.lease_duration_seconds) = (Some(SHARDER.to_owned()), Some(14));
+        assert!(!shard("me").holds(&taken));
+        assert_eq!(decision(&shard("me"), &taken, 13), Decision::Wait { holder: SHARDER.to_owned() });
+        assert!(matches!(decision(&shard("me"), &taken, 14), Decision::Write(_)));
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod lease;
 pub(crate) mod logs;
 pub(crate) mod output;
 pub(crate) mod readiness;
+pub(crate) mod shard;
 pub(crate) mod signals;
 pub(crate) mod threads;
 pub(crate) mod traces;

@@ -121,6 +121,7 @@ impl Chart {
                 sets.push(("nothing optional", with(nothing)));
                 sets.push(("a closed network", with(json!({"network": {"toPublicNetworks": false}}))));
                 sets.push(("shadow", with(json!({"shadow": true}))));
+                sets.push(("shards", with(json!({"sharding": {"ring": "workers"}, "replicaCount": 4}))));
                 let images = json!({"azure": "registry.example.org/sidecar:v1"});
                 sets.push(("images", with(json!({"images": {"enabled": true}}))));
                 sets.push(("sidecar", with(json!({"sidecarWebhook": {"enabled": true, "images": images}}))));

@@ -290,7 +290,7 @@ impl Processes {
     async fn live(&mut self, minute: &Minute) {
         for ((metrics, leads), led) in self.metrics.iter().zip(minute.leads).zip(&mut self.led) {
             if leads != *led {
-                metrics.leads(leads);
+                metrics.leads(leads, false);
                 *led = leads;
             }
         }
@@ -441,6 +441,8 @@ fn notation(samples: &[Option<f64>]) -> String {
         let is_next = |pair: &&[Option<f64>]| matches!(**pair, [Some(one), Some(next)] if next - one == step);
         let steps = rest.windows(2).take_while(is_next).count();
         words.push(match step {
+            // `0x180` by itself is a number to YAML, and a sample of 384 to promtool.
+            0.0 if first == 0.0 => format!("0+0x{steps}"),
             0.0 => format!("{first}x{steps}"),
             step => format!("{first}{step:+}x{steps}"),
         });
@@ -502,7 +504,7 @@ fn samples_in_promtools_notation() {
         (vec![Some(1.0), Some(1.0), Some(1.0)], "1x2"),
         (vec![Some(1.0), Some(3.0), Some(5.0), None, None, Some(0.5)], "1+2x2 _x2 0.5x0"),
         (vec![None, Some(2.0), Some(1.0)], "_x1 2-1x1"),
-        (vec![Some(0.0), Some(0.0), Some(4.0), Some(4.0)], "0x1 4x1"),
+        (vec![Some(0.0), Some(0.0), Some(4.0), Some(4.0)], "0+0x1 4x1"),
     ] {
         assert_eq!(notation(&samples), wanted);
     }

@@ -86,6 +86,8 @@ pub(crate) async fn start(
         let name = variable["name"].as_str().context("a variable has a name")?;
         let value = match variable.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str) {
             Some("metadata.namespace") => namespace,
+            // A name that no other process has.
+            Some("metadata.name") => account,
             Some(field) => anyhow::bail!("{name} comes from {field}"),
             None => variable["value"].as_str().context("a variable has a value")?,
         };

@@ -64,6 +64,7 @@ const PURE: &[&str] = &[
     "admission/refusal.rs",
     "admission/shoot.rs",
     "admission/subject.rs",
+    "process/shard.rs",
     "sidecar/container.rs",
     "sidecar/injection.rs",
     "sidecar/surroundings.rs",

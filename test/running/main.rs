@@ -7,6 +7,7 @@
 //! proxy        that of the faults: where they stop
 //! slots        writes that take long hold up no other Worker
 //! election     one of two leads; a leader that was suspended writes nothing
+//! shards       several share a seed, with a real sharder: one writer for each Worker, whoever joins, leaves or is killed
 //! takeover     what the Go extension has left: compared by a dry run and by `takeover check`, then taken over
 //! traces       what a collector of OpenTelemetry gets
 //! nodes        with --health-check, nodes are counted at the API servers of shoots
@@ -27,6 +28,7 @@ mod many;
 mod nodes;
 mod operations;
 mod returns;
+mod shards;
 mod slots;
 mod stalls;
 mod takeover;

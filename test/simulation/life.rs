@@ -23,6 +23,7 @@ use crate::machines::MachineControllerManager;
 use crate::network::{Faults, Network};
 use crate::random::Random;
 use crate::rules::{ON_ITS_WAY, leftovers, violations};
+use crate::sharder::{self, Sharder, of_another_shard};
 use crate::trace::Trace;
 use crate::{machines, people};
 
@@ -44,8 +45,10 @@ const MOST_WRITES: u64 = 16;
 const LAST_MACHINE: Duration = Duration::from_secs(150);
 /// Lives of seeds from here on are deleted in the middle of their troubles.
 pub(crate) const DELETED_IN_TROUBLE: u64 = 10_000_000_000;
-/// From here on, some kinds are listed anew then, and not all at once.
-pub(crate) const SOME_KINDS_ANEW: u64 = 20_000_000_000;
+/// Lives of seeds from here on are those of two shards.
+pub(crate) const SHARED: u64 = 20_000_000_000;
+/// From here on, too, and some kinds are listed anew then, and not all at once.
+pub(crate) const SOME_KINDS_ANEW: u64 = 30_000_000_000;
 /// These, chosen by the seed. The watch of Workers goes on, so nothing but the list itself tells what has gone.
 const LISTED_ANEW: [&[&Kind]; 4] = [
     &[&MACHINE_CLASS],
@@ -60,6 +63,11 @@ const TOLD: Duration = Duration::from_secs(100);
 /// Arguments of controllers, with and without election.
 const ALONE: &[&str] = &[];
 const ELECTED: &[&str] = &["--leader-election-namespace=garden", "--leader-election-lease-seconds=30"];
+/// The controllers that are shards, and their arguments.
+const SHARDS: [(&str, &[&str]); 2] = [
+    ("controller-a", &[ELECTED[0], ELECTED[1], "--shard-ring=ring", "--shard-name=controller-a"]),
+    ("controller-b", &[ELECTED[0], ELECTED[1], "--shard-ring=ring", "--shard-name=controller-b"]),
+];
 
 /// How a life has ended.
 pub(crate) struct Ended {
@@ -94,6 +102,8 @@ enum Controllers {
     Standby,
     /// Two, and each believes that it is alone.
     Two,
+    /// Two, each with the Workers that a sharder gives to it.
+    Shards,
 }
 
 struct Life {
@@ -120,6 +130,8 @@ struct Life {
     is_edited: bool,
     /// The autoscaler went by bounds that were not those asked for any more.
     is_scaled_late: Arc<AtomicBool>,
+    /// The sharder moves the Worker without need.
+    is_rebalanced: Arc<AtomicBool>,
     /// The Worker is deleted while things go wrong.
     is_deleted_in_trouble: bool,
     /// And that by force.
@@ -146,13 +158,21 @@ impl Life {
             2 => Controllers::Two,
             _ => Controllers::One,
         };
+        let is_shared = (SHARED..SOME_KINDS_ANEW).contains(&seed);
+        let kind = if is_shared { Controllers::Shards } else { kind };
         let (names, arguments): (&[&'static str], _) = match kind {
             Controllers::One => (&["controller-a"], ALONE),
             Controllers::Elected => (&["controller-a"], ELECTED),
             Controllers::Standby => (&["controller-a", "controller-b"], ELECTED),
             Controllers::Two => (&["controller-a", "controller-b"], ALONE),
+            Controllers::Shards => (&[], ELECTED),
         };
-        let controllers = names.iter().map(|name| Controller::new(&network, name, arguments, &now)).collect();
+        let mut controllers: Vec<_> =
+            names.iter().map(|name| Controller::new(&network, name, arguments, &now)).collect();
+        if kind == Controllers::Shards {
+            controllers.extend(SHARDS.map(|(name, arguments)| Controller::new(&network, name, arguments, &now)));
+        }
+        let is_deleted_in_trouble = seed >= DELETED_IN_TROUBLE && (!is_shared || seed.is_multiple_of(5));
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
@@ -175,8 +195,9 @@ impl Life {
             is_clock_wrong: false,
             is_edited: false,
             is_scaled_late: Arc::default(),
-            is_deleted_in_trouble: seed >= DELETED_IN_TROUBLE,
-            is_deletion_forced: seed >= DELETED_IN_TROUBLE && seed.is_multiple_of(ONE_FORCED_OF),
+            is_rebalanced: Arc::default(),
+            is_deleted_in_trouble,
+            is_deletion_forced: is_deleted_in_trouble && seed.is_multiple_of(ONE_FORCED_OF),
             relisted_after: (seed % 2 == 1 || seed >= SOME_KINDS_ANEW).then_some(seed / 2 % MOST_WRITES),
             listed_anew: (seed >= SOME_KINDS_ANEW).then(|| some_kinds(seed)),
             found: Vec::new(),
@@ -318,11 +339,22 @@ impl Life {
             Arc::clone(&self.now),
         );
         self.surroundings.spawn(manager.run());
+        if self.kind == Controllers::Shards {
+            let sharder = Sharder {
+                leases: Actor::new(&self.network, "sharder", sharder::LEASES),
+                workers: self.actor("sharder"),
+                random: self.random.clone(),
+                now: Arc::clone(&self.now),
+                rebalances: Arc::clone(&self.is_rebalanced),
+            };
+            self.surroundings.spawn(sharder.run());
+        }
         self.surroundings.spawn(people::collect_garbage(self.actor("garbage"), self.random.clone()));
     }
 
     /// Who is there for a while.
     fn disturb(&mut self) {
+        self.is_rebalanced.store(true, Ordering::Relaxed);
         if self.random.happens(400) {
             self.disturbances.spawn(people::autoscale(
                 self.actor("autoscaler"),
@@ -362,7 +394,11 @@ impl Life {
         sleep(self.random.millis(0, 4_000)).await;
         let index = usize::try_from(self.random.below(self.controllers.len() as u64)).unwrap_or_default();
         let Some(controller) = self.controllers.get_mut(index) else { return };
-        let misfortune = self.random.below(4);
+        let misfortune = match self.random.below(4) {
+            // The sharder goes by the clocks of shards, which must not differ much.
+            2 if self.kind == Controllers::Shards => 0,
+            misfortune => misfortune,
+        };
         if self.is_clock_wrong || (misfortune == 2 && self.kind != Controllers::One) {
             self.gardenlet.ignore_publication();
         }
@@ -505,6 +541,7 @@ impl Life {
     fn calm(&mut self) {
         self.network.trace.note("world", "calm");
         self.disturbances.abort_all();
+        self.is_rebalanced.store(false, Ordering::Relaxed);
         self.network.set_faults(Faults { way: 20, lag: 20, ..Faults::default() });
         self.cloud.set(false, false, 0);
         self.controllers.iter().for_each(|controller| self.network.set_cut_off(controller.author, false));
@@ -617,6 +654,9 @@ impl Life {
         let store = self.network.server.store();
         let mut found = violations(&store.log, self.kind != Controllers::Two);
         found.extend(self.found.iter().cloned());
+        if self.kind == Controllers::Shards {
+            found.extend(of_another_shard(&store.log).into_iter().take(5));
+        }
         let plan = format!("{} {:?}: {}; {:?}", self.provider, self.kind, self.steps.join(", "), self.faults);
         let trace = if wants_trace || !found.is_empty() { self.network.trace.text(&store.log) } else { String::new() };
         Ended { plan, found, trace, requests: self.network.trace.requests(), calmed_after: self.calmed_after }

@@ -8,10 +8,11 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       2,600 lives
+//!     cargo test --test simulation                       2,800 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEEDS=10000000000..10000002000 …                   those that are deleted in the middle of their troubles
-//!     SEEDS=20000000000..20000002000 …                   the same, and some kinds are listed anew
+//!     SEEDS=20000000000..20000002000 …                   those of two shards
+//!     SEEDS=30000000000..30000002000 …                   those that are deleted in trouble, and some kinds are listed anew
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 //!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
 
@@ -37,6 +38,7 @@ mod network;
 mod people;
 mod random;
 mod rules;
+mod sharder;
 mod signal;
 mod trace;
 mod wanted;
@@ -46,11 +48,14 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use life::{DELETED_IN_TROUBLE, Ended, SOME_KINDS_ANEW, live};
+use life::{DELETED_IN_TROUBLE, Ended, SHARED, SOME_KINDS_ANEW, live};
 
 /// Lives when nobody says how many, and so many more that are deleted in the middle of their troubles.
 const LIVES: u64 = 2_000;
 const DELETED_LIVES: usize = 400;
+/// And so many of two shards.
+const SHARED_LIVES: usize = 200;
+/// And so many for which some kinds are listed anew.
 const SOME_KINDS_LIVES: usize = 200;
 /// Later ones that have broken a rule once, and run with them.
 const ONCE_BROKEN: &[u64] = &[
@@ -66,11 +71,15 @@ const PRINTED: usize = 3;
 fn seeds() -> Box<dyn Iterator<Item = u64> + Send> {
     let Ok(asked) = std::env::var("SEEDS") else {
         return match until_violation() {
-            Some(_) => Box::new((0..).flat_map(|seed| [seed, DELETED_IN_TROUBLE + seed, SOME_KINDS_ANEW + seed])),
+            Some(_) => {
+                let ranges = [0, DELETED_IN_TROUBLE, SHARED, SOME_KINDS_ANEW];
+                Box::new((0..).flat_map(move |seed| ranges.map(|first| first + seed)))
+            }
             None => {
-                let deleted =
-                    (DELETED_IN_TROUBLE..).take(DELETED_LIVES).chain((SOME_KINDS_ANEW..).take(SOME_KINDS_LIVES));
-                Box::new((0..LIVES).chain(deleted).chain(ONCE_BROKEN.iter().copied()))
+                let more =
+                    [(DELETED_IN_TROUBLE, DELETED_LIVES), (SHARED, SHARED_LIVES), (SOME_KINDS_ANEW, SOME_KINDS_LIVES)];
+                let more = more.into_iter().flat_map(|(first, lives)| (first..).take(lives));
+                Box::new((0..LIVES).chain(more).chain(ONCE_BROKEN.iter().copied()))
             }
         };
     };

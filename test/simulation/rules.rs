@@ -12,6 +12,7 @@ use crate::actor::{has_finalizer, is_vanishing};
 use crate::api_server::kinds::{CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET, WORKER};
 use crate::api_server::store::{Change, Object};
 use crate::gardenlet::FORCED;
+use crate::sharder::{DRAIN, SHARD};
 use crate::wanted::{Wanted, wanted};
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
@@ -347,7 +348,7 @@ impl Rules {
                 self.found.push("the finalizer of a Worker goes that nobody deletes".to_owned());
             }
         }
-        if before["spec"] != now["spec"] || before["metadata"]["labels"] != now["metadata"]["labels"] {
+        if before["spec"] != now["spec"] || !are_labels_kept(before, now) {
             self.found.push("the Worker's spec or labels are written".to_owned());
         }
         let succeeds = |worker: &Value| worker["status"]["lastOperation"]["state"] == "Succeeded";
@@ -497,4 +498,15 @@ fn class_of(object: &Value) -> &str {
 
 fn is_of_class(secret: &Value) -> bool {
     secret["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass"
+}
+
+/// Whether a controller has left the labels of a Worker alone. One that is drained loses those of its shard.
+fn are_labels_kept(before: &Value, now: &Value) -> bool {
+    let mut kept = before["metadata"]["labels"].clone();
+    let has_let_go = now["metadata"]["labels"][SHARD].is_null();
+    if let Some(labels) = kept.as_object_mut().filter(|labels| has_let_go && labels.contains_key(DRAIN)) {
+        [SHARD, DRAIN].iter().for_each(|label| drop(labels.remove(*label)));
+    }
+    let labels = |labels: &Value| labels.as_object().cloned().unwrap_or_default();
+    labels(&kept) == labels(&now["metadata"]["labels"])
 }

@@ -52,6 +52,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- with $sources }}{{ $_ := set $arguments "image-source" . }}{{ end -}}
 {{- end }}
+{{- with $values.sharding.ring }}
+{{- if $values.shadow }}{{ fail "sharding.ring and shadow exclude each other" }}{{ end }}
+{{- if $values.images.enabled }}{{ fail "sharding.ring and images.enabled exclude each other" }}{{ end }}
+{{- if has "worker" $values.disableControllers }}{{ fail "sharding.ring and the part worker of disableControllers exclude each other" }}{{ end }}
+{{- if lt (int $values.leaderElection.leaseSeconds) 6 }}{{ fail "sharding.ring needs leaderElection.leaseSeconds of 6 or more" }}{{ end }}
+{{- $_ := set $arguments "shard-ring" . }}
+{{- end }}
 {{- with $values.disableControllers }}{{ $_ := set $arguments "disable-controllers" . }}{{ end -}}
 {{- with $values.azure.resourceManagerUrl }}{{ $_ := set $arguments "azure-resource-manager-url" . }}{{ end -}}
 {{- with $values.azure.authorityUrl }}{{ $_ := set $arguments "azure-authority-url" . }}{{ end -}}

@@ -45,6 +45,12 @@ async fn each_incident_fires_its_alert_and_no_other() -> Result<()> {
             tests.push(test("a healthy seed", &series, at, None));
         }
     }
+    // Both are at work, and none of them is a leader too many.
+    let mut shards = healthy.clone();
+    for metric in ["leader", "shard"] {
+        shards.extend(["a", "b"].map(|pod| (format!("{PREFIX}{metric}{{pod={pod:?}}}"), json!("1x180"))));
+    }
+    tests.push(test("a seed that two shards share", &shards, "75m", None));
     let mut fired = BTreeSet::new();
     for incident in file["incidents"].as_array().context("there are incidents")? {
         let text = |member: &str| incident[member].as_str().with_context(|| format!("an incident says {member}"));

@@ -10,8 +10,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use gardener_extension_worker::worker::class_inputs::{ANNOTATION, History};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::alerts::ensure_documented;
@@ -113,6 +114,48 @@ fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str, name
     let permissions = &report["permissions"];
     ensure!(permissions["missing"] == json!([]), "missing: {permissions}");
     permissions["asked"].as_u64().with_context(|| format!("no permissions in {report}"))
+}
+
+/// Its lease is named after its pod. That shards need nothing else than a leader does is in test/running/shards.rs.
+#[tokio::test]
+async fn the_role_of_a_shard_allows_its_lease_and_that_of_leaders() -> Result<()> {
+    let control_plane = cluster::shared().await?;
+    let namespace = control_plane.namespace("shard").await?;
+    let [metrics, health] = free_ports()?;
+    let mut values = Chart::Worker.needed();
+    let ports = json!({"metrics": metrics, "health": health});
+    merge(
+        &mut values,
+        &json!({"ports": ports, "sharding": {"ring": "workers"}, "leaderElection": {"leaseSeconds": 6}}),
+    );
+    let rendered = render(Chart::Worker, &values, &namespace).await?;
+    let client = control_plane.client(ADMIN).await?;
+    install_others(&client).await?;
+    apply_all(&client, &rendered).await?;
+    let account = user(&namespace, "gardener-extension-worker");
+    let (audit, leases) = (control_plane.audit().await?, Api::<Lease>::namespaced(client, &namespace));
+    let mark = audit.mark().await?;
+    let program = installed::start(control_plane, &rendered, "-worker", |program| program).await?;
+    ready(&program, health).await?;
+    let of_ring = ListParams::default().labels("alpha.sharding.timebertt.dev/controllerring=workers");
+    let renewed = async || {
+        let lease = leases.list(&of_ring).await?.items.pop().context("there is no lease of a shard")?;
+        let spec = lease.spec.context("it has no record")?;
+        ensure!(spec.holder_identity == lease.metadata.name, "the sharder takes it for dead: {spec:?}");
+        let of_leaders = leases.get("gardener-extension-worker-leader-election").await?.spec;
+        anyhow::Ok([Some(spec), of_leaders].map(|spec| spec.and_then(|spec| spec.renew_time)))
+    };
+    let first = eventually(SOON, "the shard has its lease", renewed).await?;
+    eventually(SOON, "both leases are renewed", async || {
+        let now = renewed().await?;
+        ensure!(now[0] != first[0] && now[1] != first[1], "{now:?}, as before");
+        Ok(())
+    })
+    .await?;
+    program.stop(Duration::from_secs(5)).await?;
+    let requests = audit.requests(&account, mark).await?;
+    ensure_not_refused(&requests)?;
+    Ok(())
 }
 
 #[tokio::test]

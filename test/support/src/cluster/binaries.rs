@@ -81,6 +81,13 @@ pub async fn machine_controller_manager() -> Result<PathBuf> {
     Ok(folder.join("machine-controller-manager"))
 }
 
+/// The sharder of kubernetes-controller-sharding.
+pub async fn sharder() -> Result<PathBuf> {
+    let module = control_plane_sources().join("sharder");
+    let package = "github.com/timebertt/kubernetes-controller-sharding/cmd/sharder";
+    go_program(&module, "sharder", package, "", "3 minutes on two cores").await
+}
+
 /// Gardener's servers, and parts of Gardener as programs.
 pub struct Gardener {
     pub apiserver: PathBuf,

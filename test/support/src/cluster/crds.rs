@@ -27,7 +27,11 @@ pub async fn install(client: &Client) -> Result<()> {
 
 /// Installs more definitions, by their files below `example/` of Gardener's module.
 pub async fn install_files(client: &Client, files: &[&str]) -> Result<()> {
-    let folder = folder().await?;
+    install_from(client, &folder().await?, files).await
+}
+
+/// The same of another module, by their files below its folder.
+pub async fn install_from(client: &Client, folder: &Path, files: &[&str]) -> Result<()> {
     let read = |file: &&str| {
         let path = folder.join(file);
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;

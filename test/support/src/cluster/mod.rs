@@ -11,6 +11,7 @@
 //!    │
 //! machine_controller_manager    the real one, its VMs being Nodes of the same cluster
 //! faker                         its stand-in where volume matters and not its behaviour
+//! sharder                       that of kubernetes-controller-sharding: it assigns Workers to processes
 //! gardener_part                 a part of Gardener that answers line by line: from Shoot to Worker, maintenance, client of Workers
 //! ```
 //!
@@ -34,6 +35,7 @@ mod go_build;
 mod machine_controller_manager;
 mod process;
 mod run_folder;
+mod sharder;
 mod users;
 
 pub use audit::{AuditLog, Mark, Request};
@@ -47,7 +49,8 @@ pub use gardener_part::GardenerPart;
 pub use machine_controller_manager::{Deletion, MachineControllerManager};
 pub use process::{Process, Program};
 pub use run_folder::RunFolder;
-pub use users::{ADMIN, CONTROLLER, FAKER, GARDENER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED};
+pub use sharder::{RING, Sharder};
+pub use users::{ADMIN, CONTROLLER, FAKER, GARDENER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED, SHARDER, SHARDS};
 
 /// Builds and downloads all that a control plane with pods and machines needs, for a run that has no network.
 pub async fn build_for_pods() -> anyhow::Result<()> {

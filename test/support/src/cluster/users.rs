@@ -18,18 +18,28 @@ pub const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
 pub const FAKER: &str = "faker";
 /// Gardener's servers.
 pub const GARDENER: &str = "gardener";
+/// Processes of the program that share a seed.
+pub const SHARDS: [&str; 5] = ["shard-0", "shard-1", "shard-2", "shard-3", "shard-4"];
+/// The sharder: it may do nothing but what its role allows.
+pub const SHARDER: &str = "sharder";
 /// A user who may do nothing but what a test grants, see `ControlPlane::grant`.
 pub const RESTRICTED: &str = "restricted";
 /// A person who reads the garden and may do nothing but what a test grants.
 pub const READER: &str = "reader";
 
 /// All users with their group. `system:masters` may do everything.
-const USERS: [(&str, &str); 7] = [
+const USERS: [(&str, &str); 13] = [
     (ADMIN, "system:masters"),
     (CONTROLLER, "system:masters"),
     (MACHINE_CONTROLLER_MANAGER, "system:masters"),
     (FAKER, "system:masters"),
     (GARDENER, "system:masters"),
+    (SHARDS[0], "system:masters"),
+    (SHARDS[1], "system:masters"),
+    (SHARDS[2], "system:masters"),
+    (SHARDS[3], "system:masters"),
+    (SHARDS[4], "system:masters"),
+    (SHARDER, ""),
     (RESTRICTED, ""),
     (READER, ""),
 ];
