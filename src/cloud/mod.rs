@@ -108,6 +108,12 @@ impl Clouds {
         factories.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
+    /// One alone, for Workers of that type.
+    #[cfg(test)]
+    pub(crate) fn of_one(worker_type: &'static str, cloud: Arc<dyn Cloud>) -> Self {
+        Self(BTreeMap::from([(worker_type, cloud)]))
+    }
+
     /// The cloud of Workers of that type; `None` where pools depend on nothing.
     #[must_use]
     pub fn for_worker_type(&self, worker_type: &str) -> Option<&dyn Cloud> {

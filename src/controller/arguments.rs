@@ -168,3 +168,46 @@ impl ControllerArguments {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        controller: ControllerArguments,
+    }
+
+    fn shard(arguments: &str) -> anyhow::Result<Option<Shard>> {
+        let arguments = ["controller"].into_iter().chain(arguments.split_whitespace());
+        CommandLine::try_parse_from(arguments).unwrap().controller.shard()
+    }
+
+    #[test]
+    fn a_shard_does_nothing_that_only_one_process_of_a_seed_may_do() {
+        const SHARD: &str = "--shard-ring r --shard-name a --leader-election-namespace ns";
+        assert_eq!(shard("").unwrap(), None);
+        assert_eq!(shard(SHARD).unwrap(), Some(Shard::new("r", "a").unwrap()));
+        for (more, why) in [
+            ("--shadow", "--shadow"),
+            ("--images", "--images"),
+            ("--disable-controllers worker", "--disable-controllers"),
+            ("--leader-election-lease-seconds 5", "--leader-election-lease-seconds"),
+            ("--leader-election-id a", "--shard-name"),
+        ] {
+            let refusal = shard(&format!("{SHARD} {more}")).unwrap_err().to_string();
+            assert!(refusal.contains(why), "{more}: {refusal}");
+        }
+        for (arguments, why) in [
+            ("--shard-ring r --shard-name a", "--leader-election-namespace"),
+            ("--shard-name a", "--shard-ring"),
+            ("--shard-ring R --shard-name a --leader-election-namespace ns", "--shard-ring"),
+        ] {
+            let refusal = shard(arguments).unwrap_err().to_string();
+            assert!(refusal.contains(why), "{arguments}: {refusal}");
+        }
+    }
+}

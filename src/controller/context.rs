@@ -1,5 +1,6 @@
 //! What every reconcile shares.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::Client;
@@ -17,7 +18,7 @@ use crate::controller::metrics::Metrics;
 use crate::controller::node_counts::NodeCounts;
 use crate::controller::served::Served;
 use crate::process::clock::Clock;
-use crate::process::shard::Shard;
+use crate::process::shard::{Shard, Standing};
 use crate::provider::Provider;
 use crate::worker::class_images::ImagePolicy;
 use crate::worker::every_node_ready::HealthCheck;
@@ -54,6 +55,11 @@ impl ControllerContext {
     /// Where the machine objects of a Worker are read and written.
     pub(crate) fn shoot_namespace(&self, namespace: &str, provider: &'static dyn Provider) -> ShootNamespace {
         ShootNamespace::new(self.client.clone(), Arc::clone(&self.cache), namespace, provider)
+    }
+
+    /// Whether a Worker with these labels is this process's, as far as shards go.
+    pub(crate) fn owns(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
+        self.shard.as_ref().is_none_or(|shard| shard.standing(labels) != Standing::NotOurs)
     }
 
     /// A Worker is gone, or another shard's, in whichever way: nothing of it is kept.

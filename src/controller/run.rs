@@ -176,15 +176,21 @@ mod tests {
     use std::collections::BTreeMap;
     use std::mem;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use axum::body::Body as AnswerBody;
     use axum::http::{Request, Response};
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
     use kube::client::Body;
     use serde_json::{Value, json};
     use tower::service_fn;
 
     use super::*;
+    use crate::api::gardener::Cluster;
+    use crate::api::secret::Secrets;
     use crate::cloud::Clouds;
+    use crate::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
     use crate::cluster::cache::SeedCache;
     use crate::cluster::connection::Access;
     use crate::cluster::events::EventRecorder;
@@ -196,7 +202,7 @@ mod tests {
     use crate::controller::start::access_through;
     use crate::process::clock::Clock;
     use crate::process::shard::Shard;
-    use crate::provider::Providers;
+    use crate::provider::{Providers, WorkerContext, WorkerError};
     use crate::worker::class_images::ImagePolicy;
     use crate::worker::every_node_ready::HealthCheck;
 
@@ -287,6 +293,54 @@ mod tests {
         assert_eq!(*asked.lock().unwrap(), [("PATCH w".to_owned(), acknowledgement)]);
         assert!(context.cache.workers.get("ns", "w").is_none());
         assert!(!context.memory.of("u", |memory| memory.deletion_undone), "forgotten");
+    }
+
+    /// A cloud at which something goes on for each Worker, or nothing.
+    struct Tasks(Arc<AtomicBool>);
+
+    impl Cloud for Tasks {
+        fn ensure<'a>(&'a self, _: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>> {
+            async { Ok(DependencyState::default()) }.boxed()
+        }
+
+        fn clean_up<'a>(
+            &'a self,
+            _: &'a WorkerContext<'a>,
+            _: Option<Vec<String>>,
+        ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
+            async { Ok(CleanUp::Unneeded) }.boxed()
+        }
+
+        fn remove<'a>(
+            &'a self,
+            _: &'a Worker,
+            _: Option<&'a Cluster>,
+            _: &'a Secrets,
+        ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
+            async { Ok(CleanUp::Unneeded) }.boxed()
+        }
+
+        fn is_busy(&self, _: &str) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn forget(&self, _: &str) {}
+    }
+
+    #[tokio::test]
+    async fn a_drained_worker_is_not_let_go_while_a_task_at_its_cloud_goes_on() {
+        let others = worker(&json!({SHARD: "b"}), 8);
+        let (context, asked) = controller(Some(shard()), move |_, _| (200, others.clone()));
+        let goes_on = Arc::new(AtomicBool::new(true));
+        let mut context = Arc::into_inner(context).unwrap();
+        context.clouds = Clouds::of_one("azure", Arc::new(Tasks(Arc::clone(&goes_on))));
+        let context = Arc::new(context);
+        shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
+        let requeue = reconcile_named(name(), Arc::clone(&context)).await;
+        assert!(matches!(requeue, Requeue::After(_)) && asked.lock().unwrap().is_empty(), "{requeue:?}");
+        goes_on.store(false, Ordering::Relaxed);
+        reconcile_named(name(), Arc::clone(&context)).await;
+        assert_eq!(asked.lock().unwrap().len(), 1);
     }
 
     #[tokio::test]

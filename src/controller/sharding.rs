@@ -55,7 +55,7 @@ pub(crate) async fn let_drained_go(
     let patch = Patch::Merge(shard.acknowledgement(identity.version));
     match api.patch_metadata(&identity.name, &PatchParams::default(), &patch).await {
         // The ring has changed again, and the Worker has come back: the watch shows it.
-        Ok(written) if shard.standing(written.metadata.labels.as_ref()) != Standing::NotOurs => {
+        Ok(written) if context.owns(written.metadata.labels.as_ref()) => {
             debug!("drained, and assigned to this shard again");
         }
         Ok(_) => {

@@ -152,7 +152,8 @@ impl<'a> WorkerWriter<'a> {
                 // Somebody else has written the Worker; what they ask for decides.
                 Err(kube::Error::Api(status)) if status.is_conflict() => {
                     let read = self.api.get_opt(name).await.map_err(ReconcileError::of_worker)?;
-                    patch = read.and_then(|read| end_anew(&read, self.worker, operation));
+                    let ours = read.filter(|read| self.controller.owns(read.metadata.labels.as_ref()));
+                    patch = ours.and_then(|read| end_anew(&read, self.worker, operation));
                 }
                 Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
                 Err(error) => return Err(ReconcileError::of_worker(error)),

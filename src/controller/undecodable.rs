@@ -57,7 +57,7 @@ pub(crate) async fn report_undecodable(
     Ok(Requeue::OnEvent)
 }
 
-/// The Worker as it is now, untyped; `None` when it is gone or belongs to others.
+/// The Worker as it is now, untyped; `None` when it is gone or belongs to others, be it another shard.
 pub(crate) async fn latest_if_served(
     guarded: &Guarded<Worker>,
     controller: &ControllerContext,
@@ -65,7 +65,8 @@ pub(crate) async fn latest_if_served(
     let latest = untyped(guarded, controller).get_opt(&guarded.name_any()).await.map_err(ReconcileError::of_worker)?;
     Ok(latest.filter(|latest| {
         let text = |pointer: &str| latest.data.pointer(pointer).and_then(Value::as_str);
-        controller.served.includes(text("/spec/type").unwrap_or_default(), text("/spec/class"))
+        controller.owns(latest.metadata.labels.as_ref())
+            && controller.served.includes(text("/spec/type").unwrap_or_default(), text("/spec/class"))
     }))
 }
 
