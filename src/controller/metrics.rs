@@ -2,6 +2,7 @@
 //! leaves with its Worker.
 
 use std::collections::BTreeMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::cluster::request_metrics::RequestObserver;
 use crate::controller::version_metrics::VersionMetrics;
@@ -135,6 +136,9 @@ struct OfWait {
 /// Upper bounds of durations in seconds: a reconcile takes milliseconds, a slow API server makes seconds of it.
 const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
+/// Durations by labels.
+type Durations<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
+
 fn seconds() -> Histogram {
     Histogram::new(SECONDS)
 }
@@ -143,8 +147,8 @@ fn seconds() -> Histogram {
 pub(crate) struct Metrics {
     registry: Registry,
     reconciles: Family<OfReconcile, Counter>,
-    reconcile_seconds: Family<OfOperation, Histogram, fn() -> Histogram>,
-    phase_seconds: Family<OfPhase, Histogram, fn() -> Histogram>,
+    reconcile_seconds: Durations<OfOperation>,
+    phase_seconds: Durations<OfPhase>,
     noop_reconciles: Family<OfOperation, Counter>,
     pools: Family<OfPools, Gauge>,
     failing_since: Family<OfNamespace, Gauge>,
@@ -167,79 +171,88 @@ pub(crate) struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("gardener_extension_worker");
-        let metrics = Self {
-            reconciles: Family::default(),
-            reconcile_seconds: Family::new_with_constructor(seconds),
-            phase_seconds: Family::new_with_constructor(seconds),
-            noop_reconciles: Family::default(),
-            pools: Family::default(),
-            failing_since: Family::default(),
-            rolls: Family::default(),
-            api_requests: Family::default(),
-            errors: Family::default(),
-            waits: Family::default(),
-            leader: Gauge::default(),
-            shard: Gauge::default(),
-            leader_changes: Counter::default(),
-            shadow_workers: Family::default(),
-            shadow_differences: Family::default(),
-            shadow_rolls: Family::default(),
+        let it = &mut registry;
+        let mut metrics = Self {
+            reconciles: registered(it, "reconciles", "Reconciles by result"),
+            reconcile_seconds: durations(it, "reconcile_duration", "Duration of a reconcile"),
+            phase_seconds: durations(it, "phase_duration", "Duration of a step of a reconcile"),
+            noop_reconciles: registered(
+                it,
+                "noop_reconciles",
+                "Operations that found nothing to do and wrote no machine object",
+            ),
+            pools: registered(it, "pools", "Pools by state"),
+            failing_since: registered(
+                it,
+                "failing_since_timestamp",
+                "Since when the operation of a Worker fails; absent while it does not",
+            ),
+            rolls: registered(it, "rolls", "Deployments whose machines are replaced, by cause"),
+            api_requests: registered(it, "api_requests", "Requests to the API server"),
+            errors: registered(it, "errors", "Failed reconciles by Gardener error code"),
+            waits: registered(it, "waits", "Reconciles that ended waiting, by what they wait for"),
+            leader: registered(it, "leader", "1 while this process is leader, or a shard"),
+            shard: registered(it, "shard", "1 while this process is a shard"),
+            leader_changes: registered(
+                it,
+                "leader_changes",
+                "Times this process became or ceased to be leader, or a shard",
+            ),
+            shadow_workers: registered(
+                it,
+                "shadow_workers",
+                "Dry run: Workers by comparison with what this controller would write",
+            ),
+            shadow_differences: registered(
+                it,
+                "shadow_differences",
+                "Dry run: machine objects that differ from what this controller would write",
+            ),
+            shadow_rolls: registered(
+                it,
+                "shadow_rolls",
+                "Dry run: machine deployments whose machines would be replaced, by cause",
+            ),
             versions: VersionMetrics::default(),
             images: ImageMetrics::default(),
             registry: Registry::default(),
         };
-        let register = &mut registry;
-        register.register("reconciles", "Reconciles by result", metrics.reconciles.clone());
-        register.register_with_unit(
-            "reconcile_duration",
-            "Duration of a reconcile",
-            Unit::Seconds,
-            metrics.reconcile_seconds.clone(),
-        );
-        register.register_with_unit(
-            "phase_duration",
-            "Duration of a step of a reconcile",
-            Unit::Seconds,
-            metrics.phase_seconds.clone(),
-        );
-        register.register(
-            "noop_reconciles",
-            "Operations that found nothing to do and wrote no machine object",
-            metrics.noop_reconciles.clone(),
-        );
-        register.register("pools", "Pools by state", metrics.pools.clone());
-        register.register(
-            "failing_since_timestamp",
-            "Since when the operation of a Worker fails; absent while it does not",
-            metrics.failing_since.clone(),
-        );
-        register.register("rolls", "Deployments whose machines are replaced, by cause", metrics.rolls.clone());
+        metrics.register_others(&mut registry);
+        metrics.registry = registry;
+        metrics
+    }
+}
+
+impl Metrics {
+    /// What other files measure, and what is there from the start.
+    fn register_others(&self, registry: &mut Registry) {
         for cause in RollCause::ALL {
             // From zero on: the first roll of a cause would be no increase else.
-            drop(metrics.rolls.get_or_create(&OfRoll { cause: cause.as_str() }));
+            drop(self.rolls.get_or_create(&OfRoll { cause: cause.as_str() }));
         }
-        register.register("api_requests", "Requests to the API server", metrics.api_requests.clone());
-        register.register("errors", "Failed reconciles by Gardener error code", metrics.errors.clone());
-        register.register("waits", "Reconciles that ended waiting, by what they wait for", metrics.waits.clone());
-        register.register("leader", "1 while this process is leader, or a shard", metrics.leader.clone());
-        register.register("shard", "1 while this process is a shard", metrics.shard.clone());
-        register.register(
-            "leader_changes",
-            "Times this process became or ceased to be leader, or a shard",
-            metrics.leader_changes.clone(),
-        );
-        let help = "Dry run: Workers by comparison with what this controller would write";
-        register.register("shadow_workers", help, metrics.shadow_workers.clone());
-        let help = "Dry run: machine objects that differ from what this controller would write";
-        register.register("shadow_differences", help, metrics.shadow_differences.clone());
-        let help = "Dry run: machine deployments whose machines would be replaced, by cause";
-        register.register("shadow_rolls", help, metrics.shadow_rolls.clone());
-        metrics.versions.register(register);
-        metrics.images.register(register);
+        self.versions.register(registry);
+        self.images.register(registry);
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        register.register("build", "Version of this program", build);
-        Self { registry, ..metrics }
+        registry.register("build", "Version of this program", build);
     }
+}
+
+/// A metric of that name, which the registry has from now on.
+fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// The same of durations in seconds.
+fn durations<Labels>(registry: &mut Registry, name: &str, help: &str) -> Durations<Labels>
+where
+    Labels: Clone + Eq + Hash,
+    Durations<Labels>: Metric,
+{
+    let metric = Durations::new_with_constructor(seconds as fn() -> Histogram);
+    registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
+    metric
 }
 
 impl MetricsText for Metrics {

@@ -338,6 +338,7 @@ impl Life {
             *self.random.one_of(&[50, 400, 3000]).unwrap_or(&50),
             Arc::clone(&self.now),
         );
+        let manager = if self.listed_anew.is_some() { manager.holding_used_ones() } else { manager };
         self.surroundings.spawn(manager.run());
         if self.kind == Controllers::Shards {
             let sharder = Sharder {

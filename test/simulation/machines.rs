@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::actor::{Actor, is_vanishing, name_of};
+use crate::actor::{Actor, has_finalizer, is_vanishing, name_of};
 use crate::api_server::kinds::{
     DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, POD, SECRET,
 };
@@ -38,6 +38,8 @@ pub(crate) struct MachineControllerManager {
     due: BTreeMap<(bool, String), Instant>,
     /// Deployments that it has overlooked, as it sometimes does, by the uid of the pod.
     overlooked: BTreeSet<String>,
+    /// Whether classes that no machine uses are held, too, so that none goes with the answer to its deletion.
+    holds_unused: bool,
 }
 
 impl MachineControllerManager {
@@ -48,7 +50,13 @@ impl MachineControllerManager {
         delay: u64,
         now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
-        Self { actor, cloud, random, delay, now, made: 0, due: BTreeMap::new(), overlooked: BTreeSet::new() }
+        let (due, overlooked) = Default::default();
+        Self { actor, cloud, random, delay, now, made: 0, due, overlooked, holds_unused: true }
+    }
+
+    /// The same, which lets a class go as soon as no machine uses it.
+    pub(crate) fn holding_used_ones(self) -> Self {
+        Self { holds_unused: false, ..self }
     }
 
     /// Works until it is dropped.
@@ -101,10 +109,12 @@ impl MachineControllerManager {
         for class in classes.iter().map(|class| &class.value) {
             let is_used = machines.iter().any(|machine| class_of_machine(&machine.value) == name_of(class));
             if !is_vanishing(class) || !is_used {
-                self.actor.set_finalizer(&MACHINE_CLASS, class, OF_DRIVER, !is_vanishing(class));
+                let is_held = !is_vanishing(class) && (is_used || self.holds_unused);
+                self.actor.set_finalizer(&MACHINE_CLASS, class, OF_DRIVER, is_held);
             }
         }
-        let classes = self.actor.list(&MACHINE_CLASS);
+        let mut classes = self.actor.list(&MACHINE_CLASS);
+        classes.retain(|class| self.holds_unused || has_finalizer(&class.value, OF_DRIVER));
         let references = |class: &Arc<Object>| {
             ["secretRef", "credentialsSecretRef"]
                 .map(|member| class.value[member]["name"].as_str().unwrap_or_default().to_owned())
