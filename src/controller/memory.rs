@@ -25,6 +25,8 @@ pub(crate) struct WorkerMemory {
     /// An operation has begun whose bounds were not published yet. The status tells that only where the clocks of gardenlet and
     /// controller agree, and not within one second.
     pub(crate) publication_due: bool,
+    /// The version in which nothing was asked of the Worker while watches were behind.
+    pub(crate) steady_until_watched: Option<u64>,
     unready_since: Option<Instant>,
 }
 
@@ -33,6 +35,11 @@ impl WorkerMemory {
     pub(crate) fn until_unready_is_reported(&mut self, lasting: Duration, now: Instant) -> Option<Duration> {
         let since = *self.unready_since.get_or_insert(now);
         (since + lasting).checked_duration_since(now).filter(|wait| !wait.is_zero())
+    }
+
+    /// Whether nothing need be found out about the Worker in this version before the watches are back.
+    pub(crate) fn awaits_watches(&self, version: u64) -> bool {
+        self.steady_until_watched == Some(version) && !self.deletion_undone
     }
 
     /// The condition is up to date.
@@ -84,6 +91,16 @@ mod tests {
         assert_eq!(wait("w", start + LASTING), None);
         memory.of("w", WorkerMemory::readiness_is_reported);
         assert_eq!(wait("w", start + LASTING), Some(LASTING));
+    }
+
+    #[test]
+    fn only_the_very_version_of_which_nothing_was_asked_awaits_the_watches() {
+        let awaits = |memory: WorkerMemory| memory.awaits_watches(7);
+        let steady = |version| WorkerMemory { steady_until_watched: Some(version), ..WorkerMemory::default() };
+        assert!(awaits(steady(7)));
+        assert!(!awaits(steady(6)), "somebody may have asked for something since");
+        assert!(!awaits(WorkerMemory::default()), "nobody has found out what is asked");
+        assert!(!awaits(WorkerMemory { deletion_undone: true, ..steady(7) }), "an operation has to begin");
     }
 
     #[test]

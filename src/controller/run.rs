@@ -20,6 +20,7 @@ use crate::controller::dry_run;
 use crate::controller::error::ReconcileError;
 use crate::controller::queue::{self, Requeue};
 use crate::controller::reconcile::reconcile;
+use crate::controller::steady::awaits_watches;
 use crate::controller::undecodable::{latest_if_served, report_undecodable};
 use crate::preview::dry_run::Comparison;
 use crate::process::readiness::{Need, Readiness};
@@ -53,7 +54,8 @@ pub(crate) async fn run(
         // Without a sender there is nobody left to run for.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    let weight = |worker: &WorkerName| machine_deployments(worker, &context);
+    let weighed = Arc::clone(&context);
+    let weight = move |worker: &WorkerName| machine_deployments(worker, &weighed);
     let work = queue::run(queued, slots, weight, until_stopped, |worker| reconcile_named(worker, Arc::clone(&context)));
     let watched = async {
         filled.await;
@@ -109,8 +111,13 @@ fn machine_deployments(worker: &WorkerName, context: &ControllerContext) -> usiz
 /// Reconciles the Worker of that name in its newest version, if there is one.
 async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> Requeue {
     let Some(worker) = context.cache.workers.get(&name.namespace, &name.name) else { return Requeue::OnEvent };
-    let span = info_span!("worker", namespace = name.namespace, name = name.name);
-    let requeue = reconcile_guarded(&worker, &context).instrument(span).await;
+    let requeue = match awaits_watches(&worker, &context) {
+        Some(requeue) => Ok(requeue),
+        None => {
+            let span = info_span!("worker", namespace = name.namespace, name = name.name);
+            reconcile_guarded(&worker, &context).instrument(span).await
+        }
+    };
     let is_gone = || context.cache.workers.get(&name.namespace, &name.name).is_none();
     let requeue = requeue.unwrap_or_else(|error| on_error(&worker, &error, &context));
     if is_gone() {
