@@ -243,7 +243,7 @@ mod tests {
     fn how_many_machines_a_worker_has_is_asked_only_where_it_counts() {
         let (mut schedule, now) = (Schedule::new(2), Instant::now());
         let asked = Arc::new(AtomicUsize::new(0));
-        let mut start = |schedule: &mut Schedule, name: &str, now| {
+        let start = |schedule: &mut Schedule, name: &str, now| {
             schedule.add(worker(name), now);
             let asked = Arc::clone(&asked);
             schedule.start(now, move |_| asked.fetch_add(1, Ordering::Relaxed) + 1).is_some()
