@@ -21,10 +21,11 @@ use test_support::program;
 const WORKERS: usize = 100;
 const SIZE: Size = Size { pools: 3, zones: 3 };
 /// The columns of a table of phases.
-pub(crate) const PHASES: [&str; 6] = [
+pub(crate) const PHASES: [&str; 7] = [
     "phase",
     "requests per Worker",
     "processor s per Worker",
+    "of the API server",
     "all done after s",
     "latency s: median / p95 / longest",
     "RSS MiB at most",
@@ -122,7 +123,9 @@ impl Bench<'_> {
         let (before, mark) = (self.workers.stamps(), audit.mark().await?);
         // The highest figure from now on.
         std::fs::write(format!("/proc/{}/clear_refs", self.pid), "5")?;
-        let (used, start) = (processor_seconds(self.pid)?, Instant::now());
+        let apiserver = self.control_plane.apiserver().id().await?;
+        let seconds = || anyhow::Ok([processor_seconds(self.pid)?, processor_seconds(apiserver)?]);
+        let (before_phase, start) = (seconds()?, Instant::now());
         let asked: Vec<(String, Instant)> = stream::iter(self.names)
             .map(async |namespace| {
                 let now = Instant::now();
@@ -135,7 +138,8 @@ impl Bench<'_> {
         let done = self.workers.done(self.names, &before, LONG).await.with_context(|| name.to_owned())?;
         let all_done = done.values().max().map_or(Duration::ZERO, |last| *last - start);
         tokio::time::sleep(REST).await;
-        let used = processor_seconds(self.pid)? - used;
+        let used = seconds()?;
+        let [used, served] = [0, 1].map(|process| (used[process] - before_phase[process]) / self.names.len() as f64);
         let latencies = asked.iter().filter_map(|(namespace, asked)| Some(*done.get(namespace)? - *asked)).collect();
         let mut requests = BTreeMap::<String, usize>::new();
         for request in audit.requests(CONTROLLER, mark).await? {
@@ -145,7 +149,8 @@ impl Bench<'_> {
         row(&[
             &name,
             &format!("{count:.1}"),
-            &format!("{:.4}", used / self.names.len() as f64),
+            &format!("{used:.4}"),
+            &format!("{served:.4}"),
             &format!("{:.1}", all_done.as_secs_f64()),
             &spread(latencies),
             &format!("{:.1}", memory(self.pid, "VmHWM")?),

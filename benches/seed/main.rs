@@ -12,6 +12,7 @@
 //! rolling     500 Workers that roll at once, and one more
 //! clouds      500 Workers of one cloud, and of five
 //! machines    one Worker with the real machine-controller-manager
+//! objects     the objects of 100 Workers without a controller
 //! ```
 
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
@@ -30,6 +31,7 @@ mod figures;
 mod fleet;
 mod load;
 mod machines;
+mod objects;
 mod rolling;
 mod wide;
 mod workers;
@@ -58,6 +60,9 @@ fn main() -> Result<()> {
         }
         if is_wanted("machines") {
             machines::run().await.context("machines")?;
+        }
+        if is_wanted("objects") {
+            objects::run().await.context("objects")?;
         }
         Ok(())
     })

@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::api::gotext::json::decode_lenient;
 use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
@@ -155,12 +156,7 @@ impl Cached for DeploymentText {
     type Kind = MachineDeployment;
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
-        let mut document: Value = decoded(text)?;
-        if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
-            // Nobody reads them, and they are as long as all the rest.
-            metadata.remove("managedFields");
-        }
-        Ok(Self(Arc::new(PackedText::of(&document.to_string()))))
+        Ok(Self(Arc::new(PackedText::of(&without_managers(text)?))))
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -231,6 +227,18 @@ impl Cached for Machine {
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
         &cache.machines
     }
+}
+
+/// The text of an object without `managedFields`, which nobody reads and which are as long as all the rest. Of the rest nothing is decoded.
+fn without_managers(text: &str) -> Readable<String> {
+    type Members = BTreeMap<String, Box<RawValue>>;
+    let mut object: Members = decoded(text)?;
+    if let Some(metadata) = object.get_mut("metadata") {
+        let mut members: Members = decoded(metadata.get())?;
+        members.remove("managedFields");
+        *metadata = to_raw_value(&members).map_err(|error| error.to_string())?;
+    }
+    serde_json::to_string(&object).map_err(|error| error.to_string())
 }
 
 /// Errors name the place and never show a value.

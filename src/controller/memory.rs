@@ -29,6 +29,8 @@ pub(crate) struct WorkerMemory {
     pub(crate) assignment: Arc<()>,
     /// Machine objects were read anew since the Worker is this process's.
     pub(crate) has_read_machine_objects: bool,
+    /// The version in which nothing was asked of the Worker while watches were behind.
+    pub(crate) steady_until_watched: Option<u64>,
     unready_since: Option<Instant>,
 }
 
@@ -37,6 +39,11 @@ impl WorkerMemory {
     pub(crate) fn until_unready_is_reported(&mut self, lasting: Duration, now: Instant) -> Option<Duration> {
         let since = *self.unready_since.get_or_insert(now);
         (since + lasting).checked_duration_since(now).filter(|wait| !wait.is_zero())
+    }
+
+    /// Whether nothing need be found out about the Worker in this version before the watches are back.
+    pub(crate) fn awaits_watches(&self, version: u64) -> bool {
+        self.steady_until_watched == Some(version) && !self.deletion_undone
     }
 
     /// The condition is up to date.
@@ -88,6 +95,16 @@ mod tests {
         assert_eq!(wait("w", start + LASTING), None);
         memory.of("w", WorkerMemory::readiness_is_reported);
         assert_eq!(wait("w", start + LASTING), Some(LASTING));
+    }
+
+    #[test]
+    fn only_the_very_version_of_which_nothing_was_asked_awaits_the_watches() {
+        let awaits = |memory: WorkerMemory| memory.awaits_watches(7);
+        let steady = |version| WorkerMemory { steady_until_watched: Some(version), ..WorkerMemory::default() };
+        assert!(awaits(steady(7)));
+        assert!(!awaits(steady(6)), "somebody may have asked for something since");
+        assert!(!awaits(WorkerMemory::default()), "nobody has found out what is asked");
+        assert!(!awaits(WorkerMemory { deletion_undone: true, ..steady(7) }), "an operation has to begin");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! waits, and its slot is free for another Worker. How many wait so is bounded by their machines ([`MOST_WAITING`]), as each holds
 //! in memory what it is about to write.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -40,7 +41,7 @@ const AFTER_A_PANIC: Duration = Duration::from_secs(60);
 pub(crate) async fn run<F>(
     mut requests: UnboundedReceiver<WorkerName>,
     slots: usize,
-    weight: impl Fn(&WorkerName) -> usize,
+    weight: impl Fn(&WorkerName) -> usize + Clone + Send + 'static,
     stopped: impl Future<Output = ()>,
     mut reconcile: impl FnMut(WorkerName) -> F,
 ) where
@@ -48,7 +49,7 @@ pub(crate) async fn run<F>(
 {
     let (mut schedule, mut running, mut stopped) = (Schedule::new(slots), JoinSet::new(), pin!(stopped));
     loop {
-        while let Some((worker, slot)) = schedule.start(Instant::now(), &weight) {
+        while let Some((worker, slot)) = schedule.start(Instant::now(), weight.clone()) {
             let reconciled = AssertUnwindSafe(slot.reconcile(reconcile(worker.clone()))).catch_unwind();
             running.spawn(async move { (worker, reconciled.await) });
         }
@@ -86,7 +87,8 @@ struct Schedule {
 /// A reconcile under way.
 struct Running {
     slot: Slot,
-    weight: usize,
+    /// Found out when it counts: the Worker is decoded for it.
+    weight: LazyCell<usize, Box<dyn FnOnce() -> usize + Send>>,
     /// When the Worker is due again because of what has happened meanwhile.
     again: Option<Instant>,
 }
@@ -112,14 +114,20 @@ impl Schedule {
     }
 
     /// The next Worker that is due, if there is a slot for it. It is being reconciled from here on.
-    fn start(&mut self, now: Instant, weight: impl Fn(&WorkerName) -> usize) -> Option<(WorkerName, Slot)> {
+    fn start(
+        &mut self,
+        now: Instant,
+        weight: impl FnOnce(&WorkerName) -> usize + Send + 'static,
+    ) -> Option<(WorkerName, Slot)> {
         if self.next_start(now)? > now {
             return None;
         }
         let (_, worker) = self.due.pop_first()?;
         self.times.remove(&worker);
         let slot = Slot::taken(now);
-        let running = Running { slot: slot.clone(), weight: weight(&worker), again: None };
+        let weighed = worker.clone();
+        let weight: Box<dyn FnOnce() -> usize + Send> = Box::new(move || weight(&weighed));
+        let running = Running { slot: slot.clone(), weight: LazyCell::new(weight), again: None };
         self.running.insert(worker.clone(), running);
         Some((worker, slot))
     }
@@ -144,7 +152,7 @@ impl Schedule {
         }
         let (occupied, waiting): (Vec<&Running>, Vec<&Running>) =
             self.running.values().partition(|running| running.slot.ends() > now);
-        if waiting.into_iter().map(|running| running.weight).sum::<usize>() >= MOST_WAITING {
+        if waiting.into_iter().map(|running| *running.weight).sum::<usize>() >= MOST_WAITING {
             return None;
         }
         let is_free = occupied.len() < self.slots;
@@ -170,7 +178,7 @@ mod tests {
 
     /// Who starts then, if anybody.
     fn started(schedule: &mut Schedule, now: Instant, weight: usize) -> Option<WorkerName> {
-        schedule.start(now, |_| weight).map(|(worker, _)| worker)
+        schedule.start(now, move |_| weight).map(|(worker, _)| worker)
     }
 
     fn seconds(seconds: u64) -> Duration {
@@ -229,6 +237,24 @@ mod tests {
         assert_eq!((started(&mut schedule, later), schedule.next_start(later)), (vec![], None), "enough of them wait");
         ["00", "01", "02"].into_iter().for_each(|name| schedule.ended(worker(name), Requeue::OnEvent, later));
         assert_eq!(started(&mut schedule, later).len(), 2, "slots are free again");
+    }
+
+    #[test]
+    fn how_many_machines_a_worker_has_is_asked_only_where_it_counts() {
+        let (mut schedule, now) = (Schedule::new(2), Instant::now());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let start = |schedule: &mut Schedule, name: &str, now| {
+            schedule.add(worker(name), now);
+            let asked = Arc::clone(&asked);
+            schedule.start(now, move |_| asked.fetch_add(1, Ordering::Relaxed) + 1).is_some()
+        };
+        assert!(start(&mut schedule, "a", now) && start(&mut schedule, "b", now));
+        schedule.ended(worker("b"), Requeue::OnEvent, now);
+        assert!(start(&mut schedule, "b", now));
+        assert_eq!(asked.load(Ordering::Relaxed), 0, "nobody waits for answers");
+        let later = now + SLOT_TIME;
+        assert!(start(&mut schedule, "c", later) && start(&mut schedule, "d", later));
+        assert_eq!(asked.load(Ordering::Relaxed), 2, "once for each that waits");
     }
 
     #[test]

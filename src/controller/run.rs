@@ -22,6 +22,7 @@ use crate::controller::error::ReconcileError;
 use crate::controller::queue::{self, Requeue};
 use crate::controller::reconcile::reconcile;
 use crate::controller::sharding::{assignment, let_drained_go};
+use crate::controller::steady::awaits_watches;
 use crate::controller::undecodable::{latest_if_served, report_undecodable};
 use crate::preview::dry_run::Comparison;
 use crate::process::readiness::{Need, Readiness};
@@ -57,7 +58,8 @@ pub(crate) async fn run(
         // Without a sender there is nobody left to run for.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    let weight = |worker: &WorkerName| machine_deployments(worker, &context);
+    let weighed = Arc::clone(&context);
+    let weight = move |worker: &WorkerName| machine_deployments(worker, &weighed);
     let work = queue::run(queued, slots, weight, until_stopped, |worker| reconcile_named(worker, Arc::clone(&context)));
     let watched = async {
         filled.await;
@@ -142,6 +144,9 @@ async fn reconcile_as_shard(
 }
 
 async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContext) -> Result<Requeue, ReconcileError> {
+    if let Some(requeue) = awaits_watches(guarded, context) {
+        return Ok(requeue);
+    }
     match (&guarded.object(), context.is_dry_run) {
         (Ok(worker), false) => match Identity::of(guarded) {
             Some(identity) => reconcile(identity, worker, context).await,

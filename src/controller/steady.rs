@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::api::gardener::{Cluster, Worker};
+use crate::cluster::decode_guard::Guarded;
 use crate::cluster::error::ReadError;
 use crate::cluster::identity::Identity;
 use crate::cluster::shoot_namespace::ShootNamespace;
@@ -37,6 +38,15 @@ pub(crate) enum Steady {
     Ends,
 }
 
+/// When a Worker is followed again of which nothing was asked in this version while watches were behind, as they still are. It need not
+/// be decoded for that: until a controller knows a large seed, each of the objects that it is shown asks for a Worker. `None` where it
+/// has to be decoded.
+pub(crate) fn awaits_watches(worker: &Guarded<Worker>, controller: &ControllerContext) -> Option<Requeue> {
+    let version = Identity::of(worker).filter(|_| !controller.cache.machine_objects.is_fresh())?.version;
+    let awaits = controller.memory.of(worker.uid(), |memory| memory.awaits_watches(version));
+    awaits.then_some(Requeue::After(WATCHES))
+}
+
 /// Follows a Worker of which nothing is asked.
 ///
 /// # Errors
@@ -62,6 +72,9 @@ pub(crate) async fn follow(
         return Ok(Steady::Ends);
     }
     if !shoot.store_is_fresh() {
+        // What the Cluster has changed would have to be found out all the same.
+        let steady = Some(identity.version).filter(|_| !controller.ignores_operation_annotation);
+        memory.of(uid, |memory| memory.steady_until_watched = steady);
         return Ok(Steady::Lasts(Requeue::After(WATCHES)));
     }
     if let Some(wait) = memory.of(uid, |memory| memory.rate_limit.until_reconcile(Instant::now())) {

@@ -9,6 +9,7 @@ mod create;
 mod delete;
 mod delete_repairs;
 mod failed_machines;
+mod few_requests;
 mod foreign_workers;
 mod move_seed;
 mod nothing_differs;

@@ -1,0 +1,77 @@
+//! An operation asks for what it writes and for what it reads anew, and for nothing else.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use tokio::time::Instant;
+
+use crate::program;
+use crate::requests::Table;
+use test_support::cluster::{CONTROLLER, ControlPlane};
+use test_support::shoot::{Shoot, set_image};
+
+/// What the requests of an operation are, but for the writes of the status.
+type Wanted<'a> = &'a [(&'a str, &'a str, usize)];
+
+#[tokio::test]
+async fn an_operation_asks_for_nothing_that_it_need_not_know() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "few").await?;
+    let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
+    let created: Wanted<'_> = &[
+        ("get", "clusters", 1),
+        // The credentials and the boot script of both pools.
+        ("get", "secrets", 2),
+        ("patch", "workers", 1),
+        ("create", "secrets", 3),
+        ("create", "machineclasses", 3),
+        ("create", "machinedeployments", 3),
+    ];
+    // The bounds, and that it has succeeded.
+    asks_for(cluster, &shoot, created, 2, async || shoot.create(|_| {}).await).await.context("create")?;
+    let rolled: Wanted<'_> = &[
+        ("get", "clusters", 1),
+        ("get", "secrets", 2),
+        ("patch", "workers", 1),
+        ("create", "secrets", 2),
+        ("create", "machineclasses", 2),
+        ("patch", "machinedeployments", 2),
+        // That the pool rolls, and that it is ready.
+        ("create", "events", 2),
+        // What may still use the old classes.
+        ("list", "machinedeployments", 1),
+        ("list", "machinesets", 1),
+        ("list", "machines", 1),
+        ("delete", "machineclasses", 2),
+        ("delete", "secrets", 2),
+    ];
+    // That it has begun comes first.
+    let roll = async || shoot.change_worker(|worker| set_image(worker, "bow", "12.2.0")).await;
+    asks_for(cluster, &shoot, rolled, 3, roll).await.context("roll")
+}
+
+/// An operation makes these requests. Besides, it writes the status as often as is said, and in other words once a second at most.
+async fn asks_for(
+    cluster: &ControlPlane,
+    shoot: &Shoot,
+    wanted: Wanted<'_>,
+    statuses: usize,
+    act: impl AsyncFn() -> Result<()>,
+) -> Result<()> {
+    let audit = cluster.audit().await?;
+    let (before, began) = (audit.mark().await?, Instant::now());
+    act().await?;
+    shoot.succeeded().await?;
+    let seconds = usize::try_from(began.elapsed().as_secs())? + 1;
+    let mut requests = audit.requests(CONTROLLER, before).await?;
+    requests.retain(|request| request.namespace == shoot.namespace || request.name == shoot.namespace);
+    let table = Table::of(&requests);
+    for (verb, resource, count) in wanted {
+        ensure!(table.count(verb, resource) == *count, "{count} × {verb} {resource} are wanted:\n{table}");
+    }
+    let written = table.count("patch", "workers/status");
+    ensure!((statuses..=statuses + seconds).contains(&written), "{written} statuses in {seconds} s:\n{table}");
+    let all = wanted.iter().map(|(_, _, count)| count).sum::<usize>() + written;
+    ensure!(table.total() == all, "{all} requests are wanted:\n{table}");
+    Ok(())
+}
