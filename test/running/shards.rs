@@ -186,7 +186,6 @@ impl Seed {
 }
 
 #[tokio::test]
-#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
 async fn four_shards_share_a_seed_and_no_worker_has_two_writers() -> Result<()> {
     let mut seed = Seed::start().await?;
     let mut shards = instead_of_a_leader(&seed).await?;
@@ -243,6 +242,7 @@ async fn a_leader_goes_on(seed: &Seed, shards: Vec<Controller>) -> Result<()> {
 }
 
 /// Some Workers are drained while operations on them go on, and none is lost.
+#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
 async fn a_fifth_joins(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> {
     seed.ask(&seed.all()).await?;
     shards.push(seed.shard(SHARDS[4])?);
@@ -260,6 +260,7 @@ async fn a_fifth_joins(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> 
     seed.one_writer_at_a_time().await
 }
 
+#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
 async fn one_is_killed(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> {
     let orphans = seed.owners.of(SHARDS[0]);
     let killed = shards.remove(0);
