@@ -72,5 +72,9 @@ impl Cloud for Quarry {
         async { Ok(CleanUp::Done(None)) }.boxed()
     }
 
+    fn is_busy(&self, _: &str) -> bool {
+        false
+    }
+
     fn forget(&self, _: &str) {}
 }
