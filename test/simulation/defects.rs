@@ -1,4 +1,5 @@
-//! Faults that were found and mended, put back one at a time (`defects/*.patch`): seeds have to find each of them again.
+//! Faults that were found and mended, put back one at a time (`defects/*.patch`): seeds have to find each of them again. A patch can say
+//! in a line `Seeds: FIRST..END` which lives meet what its defect needs.
 //!
 //!     cargo test --test simulation each_defect_is_found -- --ignored --nocapture
 //!     DEFECT=late_answer cargo test --test simulation each_defect_is_found -- --ignored --nocapture
@@ -65,11 +66,19 @@ fn copy(to: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The seeds that a patch names.
+fn seeds(patch: &Path) -> Result<Option<String>> {
+    let text = fs::read_to_string(patch)?;
+    Ok(text.lines().find_map(|line| line.strip_prefix("Seeds: ")).map(str::to_owned))
+}
+
 /// What lives of the copy print.
-fn lives(tree: &Path, more: &[&str]) -> Result<String> {
-    let cargo = Command::new(env!("CARGO"))
+fn lives(tree: &Path, seeds: Option<&str>, more: &[&str]) -> Result<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    let cargo = cargo
         .args(["test", "--locked", "-p", "gardener-extension-worker", "--test", "simulation"])
         .args(more)
+        .envs(seeds.map(|seeds| ("SEEDS", seeds)))
         .env("UNTIL_VIOLATION", most())
         // Not that of the repository: cargo would take what was built here for what is built there.
         .env("CARGO_TARGET_DIR", tree.with_file_name("target"))
@@ -94,9 +103,10 @@ fn each_defect_is_found() -> Result<()> {
     for (name, patch) in patches()? {
         copy(&tree)?;
         apply(&tree, &[], &patch)?;
-        lives(&tree, &["--no-run"])?;
+        let seeds = seeds(&patch)?;
+        lives(&tree, None, &["--no-run"])?;
         let began = Instant::now();
-        let printed = lives(&tree, &["lives", "--", "--nocapture"])?;
+        let printed = lives(&tree, seeds.as_deref(), &["lives", "--", "--nocapture"])?;
         match printed.lines().find(|line| line.contains(BREAKS)) {
             Some(found) => println!("{name}: {:.0} s: {found}", began.elapsed().as_secs_f64()),
             None => missed.push(name),
