@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::gardener::{InPlaceUpdates, WorkerPool};
 use crate::pool::names::{ClassName, DeploymentName};
-use crate::provider::{MachinePlan, PoolError, PoolPlan, Provider, WorkerContext, WorkerError};
+use crate::provider::{MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, WorkerContext, WorkerError};
 
 /// What shall exist for a Worker.
 #[derive(Clone, Debug)]
@@ -24,12 +24,39 @@ pub struct Plan {
 pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan, WorkerError> {
     let spec = &context.worker.spec;
     let planner = provider.planner(context)?;
-    let pools: Vec<_> = spec.pools.iter().map(|pool| planner.plan_pool(pool)).collect();
+    let mut pools: Vec<_> = spec.pools.iter().map(|pool| planner.plan_pool(pool)).collect();
+    let names: Vec<&str> = spec.pools.iter().map(|pool| pool.name.as_str()).collect();
+    reject_shared_names(&names, &mut pools);
     let planned: Vec<&PoolPlan> = pools.iter().flatten().collect();
     let failed: Vec<&WorkerPool> =
         spec.pools.iter().zip(&pools).filter(|(_, result)| result.is_err()).map(|(pool, _)| pool).collect();
     let provider_status = planner.provider_status(&planned, &failed)?;
     Ok(Plan { pools, provider_status })
+}
+
+/// With pools of one name, or with machine deployments of one name, each reconcile could roll the same machines to the one and then to the
+/// other. None of them is planned, so what is there stays. Gardener takes no such Shoot.
+fn reject_shared_names(names: &[&str], pools: &mut [Result<PoolPlan, PoolError>]) {
+    let deployments = pools.iter().enumerate().flat_map(|(index, pool)| {
+        let machines = pool.iter().flat_map(|pool| &pool.machines);
+        machines.map(move |machine| (machine.deployment.name.0.as_str(), index))
+    });
+    let mut rejected = with_shared_names(deployments);
+    rejected.extend(with_shared_names(names.iter().enumerate().map(|(index, name)| (*name, index))));
+    for index in rejected {
+        let problem =
+            PoolProblem::field("name", "another pool of the Worker makes machine deployments of the same name");
+        pools[index] = Err(problem.of_pool(names[index]));
+    }
+}
+
+/// Those that have a name which others have, too.
+fn with_shared_names<'a>(named: impl Iterator<Item = (&'a str, usize)>) -> BTreeSet<usize> {
+    let mut by_name: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for (name, index) in named {
+        by_name.entry(name).or_default().insert(index);
+    }
+    by_name.into_values().filter(|indexes| indexes.len() > 1).flatten().collect()
 }
 
 impl Plan {
@@ -86,5 +113,40 @@ impl Plan {
             .filter_map(|pool| Some((pool.pool.clone(), pool.in_place_hash.as_ref()?.0.clone())))
             .collect();
         InPlaceUpdates { worker_pool_to_hash_map: hashes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::provider::test_support::machine_plan;
+
+    /// Which pools are rejected that have these names, and machine deployments of those names.
+    fn rejected(pools: &[(&str, &[&str])]) -> Vec<bool> {
+        let names: Vec<&str> = pools.iter().map(|(name, _)| *name).collect();
+        let machine = |name: &&str| {
+            let mut machine = machine_plan();
+            machine.deployment.name = DeploymentName((*name).to_owned());
+            machine
+        };
+        let planned = |(name, deployments): &(&str, &[&str])| {
+            let machines = deployments.iter().map(machine).collect();
+            Ok(PoolPlan { pool: (*name).to_owned(), machines, status_image: json!({}), in_place_hash: None })
+        };
+        let mut plans: Vec<_> = pools.iter().map(planned).collect();
+        reject_shared_names(&names, &mut plans);
+        plans.iter().map(Result::is_err).collect()
+    }
+
+    #[test]
+    fn pools_that_would_roll_the_same_machines_to_and_fro_are_invalid() {
+        assert_eq!(rejected(&[("a", &["ns-a-z1", "ns-a-z2"]), ("b", &["ns-b-z1"])]), [false, false]);
+        assert_eq!(rejected(&[("a", &["ns-a-z1"]), ("b", &["ns-b-z1"]), ("a", &["ns-a-z1"])]), [true, false, true]);
+        assert_eq!(rejected(&[("", &["ns-"]), ("", &["ns-"])]), [true, true], "names that are missing");
+        assert_eq!(rejected(&[("a", &["ns-a-z1"]), ("a-z1", &["ns-a-z1"])]), [true, true], "with and without a zone");
+        assert_eq!(rejected(&[("a", &["ns-a-z1"]), ("a", &[])]), [true, true], "in other zones");
+        assert_eq!(rejected(&[("a", &["ns-a", "ns-a"]), ("ns-a", &[])]), [false, false], "one pool, and another name");
     }
 }
