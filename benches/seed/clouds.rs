@@ -8,11 +8,11 @@ use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::controller;
-use crate::figures::{head, memory, row};
+use crate::figures::{head, row};
 use crate::fleet::{Bench, PHASES};
 use crate::load::SIDE_BY_SIDE;
 use crate::workers::Workers;
-use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker};
+use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, memory};
 use test_support::openstack::{OpenStack, ask_for_groups};
 use test_support::shoot::Shoot;
 

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::controller;
 use crate::digest::{OF_THE_GO_EXTENSION, digests};
-use crate::figures::{head, memory, processor_seconds, row, spread};
+use crate::figures::{head, row, spread};
 use crate::load::{self, SIDE_BY_SIDE, Size, namespace, resource, worker_name};
 use crate::workers::Workers;
-use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Faker};
+use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Faker, memory, processor_seconds};
 use test_support::program;
 
 const WORKERS: usize = 100;

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::controller;
-use crate::figures::{head, processor_seconds, row};
+use crate::figures::{head, row};
 use crate::load::{self, SIDE_BY_SIDE, Size, namespace, resource};
 use crate::workers::Workers;
-use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker};
+use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, processor_seconds};
 
 const WORKERS: u32 = 100;
 const SIZE: Size = Size { pools: 3, zones: 3 };

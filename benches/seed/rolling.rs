@@ -11,10 +11,10 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::controller;
-use crate::figures::{head, memory, processor_seconds, row, spread};
+use crate::figures::{head, row, spread};
 use crate::load::{self, SIDE_BY_SIDE, Size, namespace, resource, worker_name};
 use crate::workers::Workers;
-use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker};
+use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, memory, processor_seconds};
 
 const WORKERS: usize = 500;
 const SIZE: Size = Size { pools: 1, zones: 3 };

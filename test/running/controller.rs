@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
-use test_support::cluster::{ControlPlane, Process, Program, eventually, free_ports};
+use anyhow::{Result, ensure};
+use test_support::cluster::{ControlPlane, Process, Program, eventually, free_ports, memory};
 use test_support::shoot::SOON;
 use test_support::{http, program};
 
@@ -60,10 +60,7 @@ impl Controller {
 
     /// A figure of its memory in MiB: `VmHWM` at most, `VmRSS` now, `RssAnon` without pages of files.
     pub(crate) async fn memory(&self, figure: &str) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id().await?))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
-        let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        Ok(kibibytes.with_context(|| format!("no {figure}"))? / 1024.0)
+        memory(self.process.id().await?, figure)
     }
 
     /// Waits until `/readyz` says so with a text.

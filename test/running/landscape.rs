@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::controller::Controller;
-use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, eventually};
+use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, eventually, processor_seconds};
 use test_support::shoot::{Kind, Shoot};
 
 /// Pools of each Worker.
@@ -25,6 +25,8 @@ const FIRST: &str = "shoot--many--0000";
 const QUIET: Duration = Duration::from_secs(3);
 /// Until then it has, on a busy machine too.
 const LATEST: Duration = Duration::from_secs(900);
+/// An API server that takes less than this share of a processor for so many seconds in a row is at rest.
+const REST: (f64, u32) = (0.1, 5);
 /// Between two looks at all statuses.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Requests of gardenlets that are under way at a time.
@@ -72,7 +74,8 @@ impl Landscape {
         Ok(landscape)
     }
 
-    /// Waits until the API server has everything in memory: it reads that from etcd once.
+    /// Waits until the API server has everything in memory and is at rest: it reads that from etcd once, and goes on with
+    /// what was written last for minutes.
     async fn is_known(&self) -> Result<()> {
         let any = ListParams { limit: Some(1), resource_version: Some("0".to_owned()), ..ListParams::default() };
         for kind in Kind::OF_MACHINES.into_iter().chain([Kind::Worker, Kind::Secret]) {
@@ -82,6 +85,14 @@ impl Landscape {
                 Ok(())
             })
             .await?;
+        }
+        let (apiserver, (share, seconds)) = (self.control_plane.apiserver().id().await?, REST);
+        let (end, mut quiet) = (Instant::now() + LATEST, 0);
+        while quiet < seconds {
+            ensure!(Instant::now() < end, "the API server does not come to rest");
+            let before = processor_seconds(apiserver)?;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            quiet = if processor_seconds(apiserver)? - before < share { quiet + 1 } else { 0 };
         }
         Ok(())
     }

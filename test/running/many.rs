@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::controller::Controller;
 use crate::landscape::{Landscape, POOLS, Size, Statuses, is_done, percentile, request, requests, settled};
-use test_support::cluster::{FAKER, Faker};
+use test_support::cluster::{FAKER, Faker, processor_seconds};
 use test_support::shoot::Kind;
 
 const ZONES: [&str; 3] = ["1", "2", "3"];
@@ -138,16 +138,18 @@ fn number(variable: &str, default: usize) -> Result<usize> {
 /// Starts a controller, and waits until it asks for nothing any more: each Worker is reconciled once.
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn start(landscape: &Landscape, most_memory: f64) -> Result<Controller> {
-    let began = Instant::now();
+    let apiserver = landscape.control_plane.apiserver().id().await?;
+    let (began, before) = (Instant::now(), processor_seconds(apiserver)?);
     let controller = landscape.start().await?;
     let known = settled(&controller).await?.duration_since(began);
+    let (own, its) = (processor_seconds(controller.process.id().await?)?, processor_seconds(apiserver)? - before);
     let memory = controller.peak_memory().await?;
     let metrics = controller.metrics().await?;
     let [lists, writes] = [&["list"][..], &["create", "patch", "update", "delete"]].map(|verbs| {
         verbs.iter().map(|verb| requests(&metrics, &format!("verb=\"{verb}\""))).fold(0.0, |all, count| all + count)
     });
     println!(
-        "{} Workers: all known after {known:.1?}, {memory:.1} MiB at most, {lists} lists, {writes} writes",
+        "{} Workers: all known after {known:.1?}, {own:.1} s of the controller's processor time and {its:.1} s of the API server's, {memory:.1} MiB at most, {lists} lists, {writes} writes",
         landscape.namespaces.len()
     );
     ensure!(memory <= most_memory, "{memory:.1} MiB");

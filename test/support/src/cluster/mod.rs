@@ -36,6 +36,7 @@ mod machine_controller_manager;
 mod process;
 mod run_folder;
 mod sharder;
+mod usage;
 mod users;
 
 pub use audit::{AuditLog, Mark, Request};
@@ -50,6 +51,7 @@ pub use machine_controller_manager::{Deletion, MachineControllerManager};
 pub use process::{Process, Program};
 pub use run_folder::RunFolder;
 pub use sharder::{RING, Sharder};
+pub use usage::{memory, processor_seconds};
 pub use users::{ADMIN, CONTROLLER, FAKER, GARDENER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED, SHARDER, SHARDS};
 
 /// Builds and downloads all that a control plane with pods and machines needs, for a run that has no network.
