@@ -132,7 +132,7 @@ impl ControllerArguments {
     ///
     /// # Errors
     /// When the names can't be those of a ring and a shard, or with something that only one process of a seed may do.
-    pub(super) fn shard(&self) -> anyhow::Result<Option<Shard>> {
+    pub(crate) fn shard(&self) -> anyhow::Result<Option<Shard>> {
         let Some(ring) = self.shard_ring.as_deref().filter(|ring| !ring.is_empty()) else {
             anyhow::ensure!(self.shard_name.is_none(), "--shard-name needs --shard-ring");
             return Ok(None);

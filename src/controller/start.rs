@@ -94,6 +94,8 @@ fn start(arguments: &ControllerArguments, providers: Providers, clouds: &CloudAr
 /// What a process of the controller is made of, whatever its API server is reached by.
 pub(crate) struct Parts<'a> {
     pub(crate) arguments: &'a ControllerArguments,
+    /// Of which shard it is, where several processes share the Workers.
+    pub(crate) shard: Option<Shard>,
     pub(crate) providers: Providers,
     pub(crate) clouds: &'a CloudArguments,
     pub(crate) clock: Clock,
@@ -113,13 +115,13 @@ impl Parts<'_> {
 
     /// Who stands for election, or for the lease of its shard. A dry run changes nothing at all, not even a lease: it needs none,
     /// because it can't collide with anybody.
-    fn candidate(&self, client: &Client, shard: Option<&Shard>, leadership: &Leadership) -> Option<Candidate> {
+    fn candidate(&self, client: &Client, leadership: &Leadership) -> Option<Candidate> {
         let arguments = self.arguments;
         let namespace = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow)?;
         let times = LeaseTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
         let leadership = (leadership.clone(), self.clock.clone());
         let candidate = Candidate::new(client.clone(), namespace, &arguments.leader_election_id, times, leadership);
-        Some(match shard {
+        Some(match &self.shard {
             None => candidate,
             Some(shard) => candidate.of_shard(shard),
         })
@@ -134,7 +136,7 @@ async fn serve(
     logs: LogSwitch,
     traces: Option<Traces>,
 ) -> anyhow::Result<()> {
-    let mut stop = pin!(stop_signal()?);
+    let (mut stop, shard) = (pin!(stop_signal()?), arguments.shard()?);
     let metrics = Arc::new(Metrics::default());
     let readiness = Readiness::waiting_for([Need::Kinds, Need::Caches]);
     let operations = Operations { readiness: readiness.clone(), metrics: metrics.clone(), logs };
@@ -156,7 +158,7 @@ async fn serve(
             traces.end().await;
         }
     };
-    let parts = Parts { arguments, providers, clouds, clock: Clock::default(), readiness, metrics };
+    let parts = Parts { arguments, shard, providers, clouds, clock: Clock::default(), readiness, metrics };
     let result = control(&parts, |fence| access(&config, &parts.metrics, fence), ended, last_spans).await;
     info!("stopped");
     result
@@ -174,11 +176,11 @@ pub(crate) async fn control(
     at_last: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let Parts { arguments, metrics, readiness, .. } = parts;
-    let (leadership, shard) = (Leadership::default(), arguments.shard()?);
+    let leadership = Leadership::default();
     let access = connect(parts.fence(&leadership))?;
     // It has a connection of its own, and whether leases are answered says nothing about the work.
     let unfenced = connect(WriteFence::Open)?.client;
-    let mut candidate = parts.candidate(&unfenced, shard.as_ref(), &leadership);
+    let mut candidate = parts.candidate(&unfenced, &leadership);
     let elected = candidate.is_some().then_some(&leadership);
     let (stopping, stopped) = watch::channel(false);
     let result = {
@@ -186,7 +188,7 @@ pub(crate) async fn control(
         let mut heartbeat = pin!(beat(arguments, &unfenced));
         let mut unanswered = pin!(until_given_up(&access, readiness, elected));
         let mut images = pin!(image_controller::run(&arguments.images, &access, &metrics.images));
-        let mut work = pin!(work(parts, shard, access.clone(), stopped));
+        let mut work = pin!(work(parts, access.clone(), stopped));
         let result = tokio::select! {
             biased;
             result = &mut work => result,
@@ -258,13 +260,8 @@ async fn beat(arguments: &ControllerArguments, client: &Client) {
 }
 
 /// Waits for what the controller needs, then runs it.
-async fn work(
-    parts: &Parts<'_>,
-    shard: Option<Shard>,
-    access: Access,
-    stopped: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
-    let Parts { arguments, providers, clouds, clock, readiness, metrics } = parts;
+async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>) -> anyhow::Result<()> {
+    let Parts { arguments, shard, providers, clouds, clock, readiness, metrics } = parts;
     let mut stop = stopped.clone();
     let ready = async {
         if arguments.disable_controllers.contains(&Part::Worker) {
@@ -307,7 +304,7 @@ async fn work(
         health_check: if arguments.health_check { HealthCheck::Ours } else { HealthCheck::OfWriter },
         image_policy: arguments.image_policy(),
         is_dry_run: arguments.shadow,
-        shard,
+        shard: shard.clone(),
     });
     let slots = arguments.worker_max_concurrent_reconciles.into();
     controller::run::run(context, (requests, queued), slots, readiness, stopped).await;

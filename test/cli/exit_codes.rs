@@ -101,6 +101,13 @@ fn a_wrong_number_is_explained_in_plain_words() {
 }
 
 #[test]
+fn options_that_exclude_each_other_are_told_before_anything_is_read() {
+    let shown = run(&["controller", "--kubeconfig", "no-such-kubeconfig", "--shard-name", "a"]);
+    assert_ne!(shown.code, 0, "{shown:?}");
+    assert!(shown.stderr.contains("--shard-name needs --shard-ring"), "{shown:?}");
+}
+
+#[test]
 fn the_help_has_the_table() {
     let all = run(&["--help"]).succeeded().stdout;
     let page = std::fs::read_to_string(test_support::repository().join("docs/cli.md")).unwrap();
