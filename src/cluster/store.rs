@@ -504,4 +504,16 @@ mod tests {
         store.event(object("a", "a", 1), 1);
         assert!(store.is_fresh(), "an event shows it as well");
     }
+
+    #[test]
+    fn objects_of_all_namespaces_are_found() {
+        let store = Store::default();
+        store.event(object("a", "u", 3), 3);
+        let other = Identity { namespace: "other".to_owned(), ..object("a", "v", 4) };
+        store.event(other, 4);
+        let mut all: Vec<i32> = store.all().iter().map(|object| **object).collect();
+        all.sort_unstable();
+        assert_eq!(all, [3, 4]);
+        assert_eq!((store.names("ns").len(), store.of_namespace("other").len()), (1, 1));
+    }
 }

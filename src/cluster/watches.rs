@@ -527,4 +527,11 @@ mod tests {
         pause.reset();
         assert!(pause.next().is_some_and(|pause| pause < Duration::from_millis(200)));
     }
+
+    #[test]
+    fn who_waits_for_watches_is_told_which() {
+        let missing = Missing::default();
+        missing.kinds().extend(["Worker", "Machine"]);
+        assert_eq!(missing.to_string(), "Machine, Worker");
+    }
 }

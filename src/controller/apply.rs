@@ -150,3 +150,25 @@ async fn apply_machine(
         Err(source) => (Err(failed("MachineDeployment", &wanted.name.0, source)), writes),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_computed_from_something_old_is_computed_again() {
+        let is_outdated = |sources: Vec<WriteError>, was_just_read: bool| {
+            let errors = sources.into_iter().map(|source| ApplyError {
+                pool: "a".to_owned(),
+                kind: "MachineClass",
+                name: "class".to_owned(),
+                source,
+            });
+            Applied { live: MachineObjects::default(), errors: errors.collect(), writes: 0 }.is_outdated(was_just_read)
+        };
+        assert!(!is_outdated(vec![], false));
+        assert!(!is_outdated(vec![WriteError::NotDeleted], false), "it would fail again");
+        assert!(is_outdated(vec![WriteError::NotDeleted, WriteError::Going], false));
+        assert!(!is_outdated(vec![WriteError::Going], true), "it still goes by what was just read");
+    }
+}

@@ -210,4 +210,14 @@ mod tests {
             assert!(refusal.contains(why), "{arguments}: {refusal}");
         }
     }
+
+    #[test]
+    fn the_garden_is_reached_by_the_kubeconfig_that_is_given() {
+        let garden = |arguments: &[&str]| {
+            let arguments = ["controller"].iter().chain(arguments);
+            CommandLine::try_parse_from(arguments).unwrap().controller.garden().kubeconfig
+        };
+        assert_eq!(garden(&[]), None);
+        assert_eq!(garden(&["--garden-kubeconfig", "/garden"]), Some("/garden".into()));
+    }
 }

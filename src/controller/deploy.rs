@@ -265,7 +265,7 @@ impl Deploy<'_> {
         let mut conditions = pool_conditions(&self.desired.plan, &write_errors, &followed.progress).to_vec();
         let present = &self.worker.status.conditions;
         let nodes = every_node_ready(&live.deployments, self.is_hibernated);
-        if !self.health_check.leaves(present) && !self.health_check.waits_for_nodes(&nodes, present) {
+        if self.health_check.is_written_by_operations(&nodes, present) {
             conditions.push(nodes);
         }
         conditions.extend(self.desired.image_drift());
@@ -298,4 +298,17 @@ impl Deploy<'_> {
 
 fn earliest(times: impl IntoIterator<Item = Option<Duration>>) -> Option<Duration> {
     times.into_iter().flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_time_of_all_counts() {
+        let [soon, late] = [5, 10].map(|seconds| Some(Duration::from_secs(seconds)));
+        assert_eq!(earliest([None, late, soon]), soon);
+        assert_eq!(earliest([late, None]), late);
+        assert_eq!(earliest([None, None]), None);
+    }
 }

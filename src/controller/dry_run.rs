@@ -33,12 +33,7 @@ const MOST_OF_LOG: usize = 16 * 1024;
 
 /// Records how a Worker compares, in the log only what is new.
 pub(crate) fn record(uid: &str, comparison: Comparison, controller: &ControllerContext) {
-    let is_new = controller.memory.of(uid, |memory| {
-        let is_new = memory.comparison.as_ref() != Some(&comparison);
-        memory.comparison = Some(comparison.clone());
-        is_new
-    });
-    if is_new {
+    if controller.memory.of(uid, |memory| memory.compares_otherwise(&comparison)) {
         match &comparison {
             Comparison::Same => debug!("dry run: no difference"),
             Comparison::Differs(differences) => {
@@ -155,4 +150,30 @@ fn compare(
     }
     let differences = object_differences(&desired.drift(live, now), live);
     if differences.is_empty() { Comparison::Same } else { Comparison::Differs(differences) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_is_compared_when_the_other_controller_is_done() {
+        let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
+        let is_compared = |changed: serde_json::Value| {
+            let last = json!({"type": "Reconcile", "state": "Succeeded", "lastUpdateTime": "2026-11-21T09:00:00Z"});
+            let mut worker = json!({
+                "metadata": {"generation": 3}, "spec": {"type": "azure"},
+                "status": {"observedGeneration": 3, "lastOperation": last},
+            });
+            json_patch::merge(&mut worker, &changed);
+            is_steady(&serde_json::from_str(&worker.to_string()).unwrap(), now)
+        };
+        assert!(is_compared(json!({})));
+        let requested = json!({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}});
+        assert!(!is_compared(requested), "it is asked to do something");
+        assert!(!is_compared(json!({"metadata": {"deletionTimestamp": "2026-11-21T09:30:00Z"}})));
+        assert!(!is_compared(json!({"metadata": {"generation": 4}})), "it has not answered yet");
+    }
 }

@@ -106,3 +106,31 @@ impl ReconcileError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(source: kube::Error) -> ReconcileError {
+        ReadError::Api { what: "machines".to_owned(), source }.into()
+    }
+
+    #[test]
+    fn an_api_server_that_refuses_something_is_there() {
+        let answered = |code: u16| {
+            let status = json!({"status": "Failure", "reason": "", "message": "", "code": code});
+            of(kube::Error::Api(serde_json::from_value(status).unwrap()))
+        };
+        for code in [429, 502, 503, 504] {
+            assert!(answered(code).is_unreachable(), "{code}");
+        }
+        for code in [400, 403, 404, 409, 413, 422, 500] {
+            assert!(!answered(code).is_unreachable(), "{code}");
+        }
+        assert!(of(kube::Error::Service("no connection".into())).is_unreachable());
+        assert!(!of(kube::Error::LinesCodecMaxLineLengthExceeded).is_unreachable());
+        assert!(!ReconcileError::Overtaken.is_unreachable());
+    }
+}

@@ -166,6 +166,7 @@ mod tests {
         let stuck = Stuck { deployment: "a-z1".to_owned(), since };
         assert!(is_due("2026-11-20T00:00:00Z".parse().unwrap(), &stuck), "it was there before the change");
         assert!(is_due("2026-11-21T10:00:59Z".parse().unwrap(), &stuck), "it came soon after");
+        assert!(!is_due("2026-11-21T10:01:00Z".parse().unwrap(), &stuck), "half of the time is over");
         assert!(!is_due("2026-11-21T10:02:00Z".parse().unwrap(), &stuck), "this is the pod that followed");
         assert!(!is_due("2026-11-21T10:01:10Z".parse().unwrap(), &stuck), "by a clock that is late by 50 seconds");
     }

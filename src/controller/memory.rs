@@ -46,6 +46,19 @@ impl WorkerMemory {
         self.steady_until_watched == Some(version) && !self.deletion_undone
     }
 
+    /// The status was written, be it with bounds.
+    pub(crate) fn status_is_written(&mut self, is_published: bool) {
+        self.rate_limit.text_written();
+        self.publication_due &= !is_published;
+    }
+
+    /// With `--shadow`: keeps how it compares; whether that is news.
+    pub(crate) fn compares_otherwise(&mut self, comparison: &Comparison) -> bool {
+        let is_news = self.comparison.as_ref() != Some(comparison);
+        self.comparison = Some(comparison.clone());
+        is_news
+    }
+
     /// The condition is up to date.
     pub(crate) fn readiness_is_reported(&mut self) {
         self.unready_since = None;
@@ -114,5 +127,24 @@ mod tests {
         memory.forget("w");
         assert!(memory.all().is_empty());
         assert_eq!(memory.of("w", |worker| worker.backoff.failed(false, Instant::now())).delay.as_secs(), 1);
+    }
+
+    #[test]
+    fn bounds_are_due_until_they_are_published() {
+        let mut memory = WorkerMemory { publication_due: true, ..WorkerMemory::default() };
+        memory.status_is_written(false);
+        assert!(memory.publication_due);
+        memory.status_is_written(true);
+        assert!(!memory.publication_due);
+        memory.status_is_written(false);
+        assert!(!memory.publication_due, "no operation has begun since");
+    }
+
+    #[test]
+    fn only_what_differs_in_another_way_is_news() {
+        let (mut memory, invalid) = (WorkerMemory::default(), Comparison::Unplanned("no image".to_owned()));
+        assert!(memory.compares_otherwise(&Comparison::Same));
+        assert!(!memory.compares_otherwise(&Comparison::Same));
+        assert!(memory.compares_otherwise(&invalid) && !memory.compares_otherwise(&invalid));
     }
 }

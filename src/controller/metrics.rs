@@ -466,4 +466,33 @@ mod tests {
         metrics.forget("shoot--p--s");
         assert_eq!(metrics.text(), before);
     }
+
+    #[test]
+    fn answers_are_counted_by_what_they_mean() {
+        let classes = [200, 202, 302, 409, 418, 500, 502, 600, 99].map(|code| code_class(Some(code)));
+        assert_eq!(classes, ["200", "2xx", "3xx", "409", "4xx", "500", "5xx", "other", "other"]);
+        assert_eq!(code_class(None), "none");
+    }
+
+    #[test]
+    fn a_dry_run_tells_how_workers_compare() {
+        let metrics = Metrics::default();
+        let different = (MachineObjectKind::ALL[0], WouldBe::ALL[0]);
+        metrics.shadow(ShadowNumbers {
+            same: 4,
+            differing: 3,
+            differences: [(different, 2)].into(),
+            rolls: [("pool", 5)].into(),
+            ..ShadowNumbers::default()
+        });
+        let text = metrics.text();
+        for (series, number) in [(r#"{standing="same"}"#, 4), (r#"{standing="differs"}"#, 3), (r#"{cause="pool"}"#, 5)]
+        {
+            assert!(text.contains(&format!("{series} {number}\n")), "{series} {number}: {text}");
+        }
+        let (kind, would_be) = (different.0.as_str(), different.1.as_str());
+        assert!(text.contains(&format!(r#"kind="{kind}",would_be="{would_be}"}} 2"#)), "{text}");
+        metrics.shadow(ShadowNumbers::default());
+        assert!(metrics.text().contains(r#"{standing="differs"} 0"#), "what is over is not told any more");
+    }
 }

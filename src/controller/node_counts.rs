@@ -112,3 +112,87 @@ impl NodeCounts {
         self.shoots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::http::{Request, Response};
+    use futures::future;
+    use kube::client::Body;
+    use tokio::sync::Notify;
+    use tokio::task::yield_now;
+    use tower::service_fn;
+
+    use super::*;
+    use crate::controller::test_support::refusal;
+
+    const WANTED: MachineCount = MachineCount { desired: 3, preserved: 0 };
+
+    fn worker() -> Identity {
+        Identity { namespace: "ns".to_owned(), name: "w".to_owned(), uid: "u".to_owned(), version: 7 }
+    }
+
+    #[test]
+    fn a_count_lasts_longer_where_all_nodes_are_there() {
+        let start = Instant::now();
+        let left = |counted: Option<Counted>, seconds: u64| {
+            let shoot = Shoot { wanted: WANTED, last: counted.map(|counted| (counted, start)), count: None };
+            shoot.lasts(WANTED, start + Duration::from_secs(seconds)).map(|left| left.as_secs())
+        };
+        let nodes = |number| Some(Ok(NodeCount { registered: number, ready: number }));
+        assert_eq!(left(None, 0), None);
+        assert_eq!((left(nodes(3), 10), left(nodes(3), 59), left(nodes(3), 60)), (Some(50), Some(1), None));
+        assert_eq!((left(nodes(2), 10), left(nodes(2), 15)), (Some(5), None));
+        assert_eq!(left(Some(Err("no answer".to_owned())), 10), Some(5));
+    }
+
+    #[tokio::test]
+    async fn nodes_are_counted_once_at_a_time_and_not_as_long_as_the_count_lasts() {
+        let (asked, ended) = (Arc::<AtomicUsize>::default(), Arc::new(Notify::new()));
+        let (seen, told) = (Arc::clone(&asked), Arc::clone(&ended));
+        let service = service_fn(move |_: Request<Body>| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            let (code, status) = refusal(404, "NotFound");
+            let answer = Response::builder().status(code).body(Body::from(status.to_string().into_bytes()));
+            future::ok::<_, kube::Error>(answer.unwrap())
+        });
+        let counts = NodeCounts::new(Client::new(service, "default"), Arc::new(move |_| told.notify_one()));
+        let of = || counts.of(&worker(), WANTED, Instant::now());
+        assert_eq!(of(), (None, SETTLED));
+        assert_eq!(of().0, None, "the count goes on");
+        ended.notified().await;
+        let (counted, again) = of();
+        assert!(counted.is_some_and(|counted| counted.is_err()) && again <= UNSETTLED, "{again:?}");
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 2, "one count asks for two Secrets");
+    }
+
+    #[tokio::test]
+    async fn a_count_ends_with_its_worker() {
+        let goes_on = Arc::new(());
+        let held = Arc::clone(&goes_on);
+        let service = service_fn(move |_: Request<Body>| {
+            let held = Arc::clone(&held);
+            async move {
+                pending::<()>().await;
+                drop(held);
+                Ok::<_, kube::Error>(Response::new(Body::empty()))
+            }
+        });
+        let counts = NodeCounts::new(Client::new(service, "default"), Arc::new(|_| ()));
+        counts.of(&worker(), WANTED, Instant::now());
+        let is_asked = || Arc::strong_count(&goes_on) > 2;
+        while !is_asked() {
+            yield_now().await;
+        }
+        counts.forget("u");
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        assert!(!is_asked());
+    }
+}

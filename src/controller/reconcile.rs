@@ -72,9 +72,8 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     // Whatever has turned out to be there is seen by this operation.
     context.memory(|memory| memory.deletion_undone = false);
     let since_last = context.memory(|memory| memory.rate_limit.since_reconcile(began));
-    // What the shard before has written last may be in the Worker already, and not in the store yet.
-    let is_new = context.controller.shard.is_some() && context.memory(|memory| !memory.has_read_machine_objects);
-    if is_new || since_last.is_some_and(|since| since >= RESYNC_PERIOD) {
+    let has_read = context.memory(|memory| memory.has_read_machine_objects);
+    if reads_anew(context.controller.shard.is_some(), has_read, since_last) {
         context.shoot = context.shoot.without_store();
     }
     let inputs = Inputs::read(&context, worker).await;
@@ -108,6 +107,13 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     report(&context, marked.as_deref().unwrap_or(worker), secrets.as_ref(), result, began.elapsed()).await
 }
 
+/// Whether machine objects are read anew although the store has them: by a shard that has not read them yet, and after a long time. What
+/// the shard before has written last may be in the Worker already, and not in the store yet.
+fn reads_anew(is_shard: bool, has_read: bool, since_last: Option<Duration>) -> bool {
+    let is_new = is_shard && !has_read;
+    is_new || since_last.is_some_and(|since| since >= RESYNC_PERIOD)
+}
+
 /// Does what the operation is for.
 async fn perform(
     context: &mut ReconcileContext<'_>,
@@ -120,5 +126,20 @@ async fn perform(
         Operation::Delete => delete(context, worker, inputs, now).await,
         // gardenlet has kept the machines and takes their objects away.
         Operation::Migrate => Ok(ReconcileResult::of(ReconcileOutcome::Succeeded)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machine_objects_are_read_anew_by_the_next_shard_and_after_a_long_time() {
+        let (soon, late) = (Some(Duration::from_secs(1)), Some(RESYNC_PERIOD));
+        assert!(reads_anew(true, false, None) && reads_anew(true, false, soon));
+        for (is_shard, has_read) in [(true, true), (false, true), (false, false)] {
+            assert!(!reads_anew(is_shard, has_read, None) && !reads_anew(is_shard, has_read, soon));
+            assert!(reads_anew(is_shard, has_read, late));
+        }
     }
 }

@@ -141,3 +141,34 @@ impl Inputs {
         Self { cluster, secrets }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::controller::test_support::{controller, worker};
+    use crate::provider::azure::Azure;
+
+    /// The version that is written next after members of the provider status were written, and the Worker was as `changed` says.
+    async fn next_version(changed: Value) -> u64 {
+        let before = worker(&json!({}), 7);
+        let mut now = worker(&json!({}), 9);
+        json_patch::merge(&mut now, &json!({ "metadata": changed }));
+        let (controller, _) = controller(None, move |_, _| (200, now.clone()));
+        let worker: Worker = serde_json::from_value(before).unwrap();
+        let (identity, operation) = (Identity::of(&worker).unwrap(), Operation::Reconcile);
+        let state = ReconcileState::Continued(operation);
+        let mut context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
+        context.write_provider_status(&worker, json!({"a": 1})).await.unwrap();
+        context.identity.version
+    }
+
+    #[tokio::test]
+    async fn who_asks_for_something_while_the_provider_status_is_written_is_heard() {
+        assert_eq!(next_version(json!({})).await, 9);
+        assert_eq!(next_version(json!({"generation": 5})).await, 7);
+        assert_eq!(next_version(json!({"annotations": {"gardener.cloud/timestamp": "later"}})).await, 7);
+        assert_eq!(next_version(json!({"deletionTimestamp": "2026-11-21T10:00:00Z"})).await, 7);
+    }
+}

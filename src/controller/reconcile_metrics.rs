@@ -112,3 +112,50 @@ fn pool_numbers(reconciled: &Reconciled) -> Option<PoolNumbers> {
     }
     Some(numbers)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::{DependencyFailure, PoolProblem};
+    use crate::worker::plan::Plan;
+    use crate::worker::progress::DeploymentProgress;
+
+    fn of(phase: Phase, pool: &str) -> DeploymentProgress {
+        DeploymentProgress { pool: pool.to_owned(), phase, ..DeploymentProgress::ready() }
+    }
+
+    #[test]
+    fn a_pool_counts_once_as_its_worst_zone() {
+        let waited_for = DependencyFailure::without_code("its scale set");
+        let (failed, awaited) = (PoolProblem::VolumeMissing, PoolProblem::DependencyAwaited(waited_for));
+        let pools = vec![Err(failed.of_pool("invalid")), Err(awaited.clone().of_pool("b")), Err(awaited.of_pool("c"))];
+        let deployments = vec![
+            of(Phase::Ready, "well"),
+            of(Phase::Ready, "rolls"),
+            of(Phase::Pending, "rolls"),
+            of(Phase::Failed(vec![]), "broken"),
+            of(Phase::Pending, "broken"),
+        ];
+        let reconciled = Reconciled {
+            plan: Some(Plan { pools, provider_status: serde_json::Value::Null }),
+            progress: Some(Progress { deployments, ..Progress::default() }),
+            ..Reconciled::of(ReconcileOutcome::Succeeded)
+        };
+        let PoolNumbers { ready, waiting, failed } = pool_numbers(&reconciled).unwrap();
+        assert_eq!((ready, waiting, failed), (1, 3, 2));
+    }
+
+    #[test]
+    fn what_is_waited_for_has_a_word() {
+        let of_phase = |phase: Phase, hibernated: bool| {
+            let progress = Progress { deployments: vec![of(phase, "a")], hibernated, ..Progress::default() };
+            waited_for(Operation::Reconcile, Some(&progress))
+        };
+        assert_eq!(of_phase(Phase::Pending, false), "machines");
+        assert_eq!(of_phase(Phase::Pending, true), "hibernation");
+        assert_eq!(of_phase(Phase::Ready, false), "clean-up");
+        assert_eq!(of_phase(Phase::Unobserved, false), "machine-controller-manager");
+        assert_eq!(waited_for(Operation::Reconcile, None), "other");
+        assert_eq!(waited_for(Operation::Delete, None), "deletion");
+    }
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::cluster::error::ReadError;
-use crate::controller::apply::{Applied, apply};
+use crate::controller::apply::{Applied, ApplyError, apply};
 use crate::controller::reconcile_context::ReconcileContext;
 use crate::worker::deletion_prerequisites::{DeletionPrerequisites, repairs};
 use crate::worker::desired::{CloudView, DesiredState};
@@ -60,11 +60,7 @@ pub(crate) async fn repair_classes(
         live = shoot.machine_objects().await?;
     }
     let is_outrun = errors.iter().any(|error| error.source.is_outdated());
-    let refused: BTreeMap<String, String> = errors
-        .iter()
-        .filter(|error| !error.source.is_outdated())
-        .map(|error| (error.name.clone(), error.to_string()))
-        .collect();
+    let refused = refused(&errors);
     let cluster_shoot = cluster.and_then(|cluster| cluster.spec.shoot.as_ref());
     let prerequisites = DeletionPrerequisites {
         worker,
@@ -82,6 +78,12 @@ pub(crate) async fn repair_classes(
     Ok(Repaired { live, missing, writes, requeue_after })
 }
 
+/// Why objects can't be written, by their names. What somebody else has written first is tried again.
+fn refused(errors: &[ApplyError]) -> BTreeMap<String, String> {
+    let refused = errors.iter().filter(|error| !error.source.is_outdated());
+    refused.map(|error| (error.name.clone(), error.to_string())).collect()
+}
+
 /// Whether the Secret that the Worker names is there; also where it names none.
 fn has_credentials(worker: &Worker, secrets: &Secrets) -> bool {
     let reference = &worker.spec.secret_ref;
@@ -97,6 +99,7 @@ mod tests {
 
     use super::*;
     use crate::api::secret::SecretContent;
+    use crate::cluster::error::WriteError;
 
     #[test]
     fn credentials_that_are_named_have_to_be_there() {
@@ -113,5 +116,18 @@ mod tests {
         secrets = Secrets::default();
         secrets.insert("shoot--p--other", "cloudprovider", SecretContent::default());
         assert!(!has_credentials(&named, &secrets), "that of another shoot");
+    }
+
+    #[test]
+    fn what_is_tried_again_at_once_is_not_missing() {
+        let error = |name: &str, source| ApplyError {
+            pool: "a".to_owned(),
+            kind: "MachineClass",
+            name: name.to_owned(),
+            source,
+        };
+        let errors = [error("outrun", WriteError::Going), error("refused", WriteError::NotDeleted)];
+        let names: Vec<String> = refused(&errors).into_keys().collect();
+        assert_eq!(names, ["refused"]);
     }
 }

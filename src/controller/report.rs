@@ -71,10 +71,7 @@ pub(crate) async fn report(
     if is_repeated {
         return Ok(Requeue::After(RECONCILES));
     }
-    context.memory(|memory| {
-        memory.rate_limit.text_written();
-        memory.publication_due &= !is_published;
-    });
+    context.memory(|memory| memory.status_is_written(is_published));
     if result.outcome == ReconcileOutcome::Succeeded {
         info!(operation = operation.as_str(), "operation succeeded");
         secrets.iter().for_each(|secrets| context.shoot.pack_secrets(secrets));

@@ -129,6 +129,8 @@ mod tests {
 
     use super::*;
     use crate::api::gardener::MachineDeploymentStatus;
+    use crate::provider::PoolProblem;
+    use crate::worker::progress::Stuck;
 
     #[tokio::test(start_paused = true)]
     async fn each_step_has_the_time_that_it_took() {
@@ -156,5 +158,26 @@ mod tests {
         let ReconcileOutcome::Failed(failure) = too_large.outcome else { panic!("it has to be told") };
         assert!(failure.message.contains("status.machineDeployments"), "{}", failure.message);
         assert_eq!(failure.codes, [ErrorCode::ConfigurationProblem].into());
+    }
+
+    #[test]
+    fn what_events_were_published_about_is_written_at_once() {
+        let mut result = ReconcileResult::of(ReconcileOutcome::Succeeded);
+        assert!(!result.findings(Operation::Reconcile).has_events);
+        let stuck = Stuck { deployment: "a-z1".to_owned(), since: jiff::Timestamp::UNIX_EPOCH };
+        result.events.push(WorkerEvent::MachineControllerRestarted(stuck));
+        assert!(result.findings(Operation::Reconcile).has_events);
+    }
+
+    #[test]
+    fn everything_is_planned_when_no_pool_has_a_problem() {
+        let planned = |problem: Option<PoolProblem>| {
+            let pools = problem.into_iter().map(|problem| Err(problem.of_pool("a"))).collect();
+            let plan = Plan { pools, provider_status: serde_json::Value::Null };
+            ReconcileResult { plan: Some(plan), ..ReconcileResult::of(ReconcileOutcome::Succeeded) }
+        };
+        assert!(planned(None).has_planned_everything());
+        assert!(!planned(Some(PoolProblem::VolumeMissing)).has_planned_everything());
+        assert!(!ReconcileResult::of(ReconcileOutcome::Succeeded).has_planned_everything(), "there is no plan");
     }
 }

@@ -180,16 +180,11 @@ fn on_error(guarded: &Guarded<Worker>, error: &ReconcileError, context: &Control
 mod tests {
     use std::collections::BTreeMap;
     use std::mem;
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use axum::body::Body as AnswerBody;
-    use axum::http::{Request, Response};
     use futures::FutureExt;
     use futures::future::BoxFuture;
-    use kube::client::Body;
     use serde_json::{Value, json};
-    use tower::service_fn;
 
     use super::*;
     use crate::api::gardener::Cluster;
@@ -197,84 +192,14 @@ mod tests {
     use crate::cloud::Clouds;
     use crate::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
     use crate::cluster::cache::SeedCache;
-    use crate::cluster::connection::Access;
-    use crate::cluster::events::EventRecorder;
-    use crate::cluster::garden::Garden;
-    use crate::cluster::write_fence::WriteFence;
-    use crate::controller::memory::Memory;
-    use crate::controller::metrics::Metrics;
-    use crate::controller::served::Served;
-    use crate::controller::start::access_through;
-    use crate::process::clock::Clock;
+    use crate::cluster::error::ReadError;
+    use crate::controller::test_support::{Asked, controller, lines, refusal, shown, worker};
     use crate::process::shard::Shard;
-    use crate::provider::{Providers, WorkerContext, WorkerError};
-    use crate::worker::class_images::ImagePolicy;
-    use crate::worker::every_node_ready::HealthCheck;
+    use crate::provider::{WorkerContext, WorkerError};
+    use crate::worker::request::FINALIZER;
 
     const SHARD: &str = "shard.alpha.sharding.timebertt.dev/ring";
     const DRAIN: &str = "drain.alpha.sharding.timebertt.dev/ring";
-
-    /// A Worker of which a reconcile is asked.
-    fn worker(labels: &Value, version: u64) -> Value {
-        json!({
-            "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
-            "metadata": {
-                "namespace": "ns", "name": "w", "uid": "u", "resourceVersion": version.to_string(), "labels": labels,
-                "annotations": {"gardener.cloud/operation": "reconcile"},
-            },
-            "spec": {"type": "azure", "region": "r", "secretRef": {"name": "cloudprovider", "namespace": "ns"}, "pools": []},
-        })
-    }
-
-    /// What an API server is asked, each with its body.
-    type Asked = Arc<Mutex<Vec<(String, Value)>>>;
-
-    /// The shard `a`, or a process without others, with an API server that answers what `answer` says.
-    fn controller(
-        shard: Option<Shard>,
-        answer: impl Fn(&str, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
-    ) -> (Arc<ControllerContext>, Asked) {
-        let (asked, metrics) = (Asked::default(), Arc::<Metrics>::default());
-        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-        let (seen, known) = (Arc::clone(&asked), Arc::clone(&cache));
-        let service = service_fn(move |request: Request<Body>| {
-            let (seen, known, answer) = (Arc::clone(&seen), Arc::clone(&known), answer.clone());
-            async move {
-                let line =
-                    format!("{} {}", request.method(), request.uri().path().rsplit('/').next().unwrap_or_default());
-                let body = request.into_body().collect_bytes().await?;
-                seen.lock().unwrap().push((line.clone(), serde_json::from_slice(&body).unwrap_or_default()));
-                let (code, object) = answer(&line, &known);
-                let answer = Response::builder().status(code).header("content-type", "application/json");
-                Ok(answer.body(AnswerBody::from(object.to_string())).unwrap())
-            }
-        });
-        let Access { client, answers, .. } = access_through(service, "default".to_owned(), &metrics, WriteFence::Open);
-        let context = ControllerContext {
-            events: EventRecorder::new(client.clone(), Clock::default()),
-            garden: Garden::default(),
-            clouds: Clouds::default(),
-            node_counts: None,
-            client,
-            answers,
-            clock: Clock::default(),
-            served: Served::new(Providers::SHIPPED, &[], &[Served::DEFAULT_CLASS.to_owned()]).unwrap(),
-            metrics,
-            memory: Memory::default(),
-            cache,
-            ignores_operation_annotation: false,
-            health_check: HealthCheck::OfWriter,
-            image_policy: ImagePolicy::Follow,
-            is_dry_run: false,
-            shard,
-        };
-        (Arc::new(context), asked)
-    }
-
-    fn shown(worker: Value, context: &ControllerContext) {
-        let worker: Guarded<Worker> = serde_json::from_value(worker).unwrap();
-        context.cache.workers.0.event(Identity::of(&worker).unwrap(), worker);
-    }
 
     fn name() -> WorkerName {
         WorkerName { namespace: "ns".to_owned(), name: "w".to_owned() }
@@ -415,5 +340,106 @@ mod tests {
         forget(&guarded, &context);
         let after = assignment(&guarded, &shard(), &context);
         assert_eq!((before(), after()), (false, true), "the watch has shown that it went, and that it is here again");
+    }
+
+    #[tokio::test]
+    async fn a_drained_worker_that_was_changed_meanwhile_is_acknowledged_soon_and_one_that_is_gone_is_not() {
+        for (code, reason, requeue) in [
+            (409, "Conflict", Requeue::After(Duration::from_millis(500))),
+            (404, "NotFound", Requeue::OnEvent),
+            (403, "Forbidden", Requeue::After(Duration::from_secs(1))),
+        ] {
+            let (context, _) = controller(Some(shard()), move |_, _| refusal(code, reason));
+            shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
+            assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, requeue, "{reason}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_can_not_be_decoded_is_told_so_by_who_serves_it() {
+        let broken = |labels: Value, changed: Value| {
+            let mut worker = worker(&labels, 7);
+            worker["spec"]["pools"] = json!("none");
+            worker["spec"].as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
+            worker
+        };
+        for (shard_label, changed, is_told) in [
+            ("a", json!({}), true),
+            ("b", json!({}), false),
+            ("a", json!({"type": "of-another-extension"}), false),
+            ("a", json!({"class": "seed"}), false),
+        ] {
+            let now = broken(json!({SHARD: shard_label}), changed);
+            let (context, asked) = controller(Some(shard()), move |_, _| (200, now.clone()));
+            shown(broken(json!({SHARD: "a"}), json!({})), &context);
+            reconcile_named(name(), Arc::clone(&context)).await;
+            let is_written = lines(&asked).iter().any(|line| line == "PATCH status");
+            assert_eq!(is_written, is_told, "{shard_label}: {:?}", lines(&asked));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_outage_has_pauses_of_its_own_and_a_failure_before_its_time_counts_once() {
+        let (context, _) = controller(None, |_, _| (200, json!({})));
+        let guarded: Guarded<Worker> = serde_json::from_value(worker(&json!({}), 7)).unwrap();
+        let tenth = |code: u16| {
+            context.memory.forget("u");
+            let mut requeue = Requeue::OnEvent;
+            for _ in 0..10 {
+                requeue = on_error(&guarded, &refused(code), &context);
+            }
+            requeue
+        };
+        let (refused, unreachable) = (tenth(403), tenth(503));
+        assert!(is_after(refused, 0..2), "{refused:?}");
+        assert!(is_after(unreachable, 3..5), "{unreachable:?}");
+    }
+
+    fn refused(code: u16) -> ReconcileError {
+        let status: kube::core::Status = serde_json::from_value(refusal(code, "").1).unwrap();
+        ReadError::Api { what: "machines".to_owned(), source: kube::Error::Api(Box::new(status)) }.into()
+    }
+
+    fn is_after(requeue: Requeue, seconds: std::ops::Range<u64>) -> bool {
+        matches!(requeue, Requeue::After(delay) if seconds.contains(&delay.as_secs()))
+    }
+
+    /// An API server that has no Cluster, and takes every write; those of a status with this code. A Worker that fails there.
+    fn without_cluster(code: u16) -> (Arc<ControllerContext>, Asked) {
+        let mut failing = worker(&json!({}), 8);
+        failing["metadata"]["annotations"] = json!({});
+        // What is news to gardenlet is written at once.
+        failing["metadata"]["generation"] = json!(2);
+        failing["metadata"]["finalizers"] = json!([FINALIZER]);
+        failing["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Error", "progress": 50});
+        let written = failing.clone();
+        let (context, asked) = controller(None, move |line, _| match line {
+            "PATCH status" if code != 200 => refusal(code, "Refused"),
+            line if line.starts_with("PATCH") => (200, written.clone()),
+            _ => refusal(404, "NotFound"),
+        });
+        shown(failing, &context);
+        (context, asked)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_fails_and_writes_nothing_is_tried_again_later_each_time() {
+        let (context, _) = without_cluster(200);
+        let mut delays = Vec::new();
+        for _ in 0..4 {
+            let Requeue::After(delay) = reconcile_named(name(), Arc::clone(&context)).await else { panic!("no retry") };
+            delays.push(delay.as_secs());
+            tokio::time::advance(delay).await;
+        }
+        assert_eq!(delays, [1, 2, 4, 8]);
+    }
+
+    #[tokio::test]
+    async fn a_status_that_is_refused_is_called_too_large_only_where_it_is() {
+        let (context, asked) = without_cluster(403);
+        reconcile_named(name(), Arc::clone(&context)).await;
+        let bodies: Vec<String> = asked.lock().unwrap().iter().map(|(_, body)| body.to_string()).collect();
+        assert!(bodies.iter().any(|body| body.contains("lastError")), "{bodies:?}");
+        assert!(!bodies.iter().any(|body| body.contains("does not fit")), "{bodies:?}");
     }
 }

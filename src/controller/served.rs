@@ -87,5 +87,6 @@ mod tests {
         assert!(Served::new(Providers::SHIPPED, &["azur".to_owned()], &classes).is_err());
         let all = Served::new(Providers::SHIPPED, &[], &classes).unwrap();
         assert!(all.includes("azure", None) && all.includes("aws", None));
+        assert!(Providers::SHIPPED.worker_types().eq(all.type_list()), "{:?}", all.type_list());
     }
 }

@@ -192,6 +192,7 @@ fn of_version(mut patch: Value, version: Option<String>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::test_support::{controller, refusal, worker};
     use crate::worker::request::FINALIZER;
 
     #[test]
@@ -208,5 +209,21 @@ mod tests {
             assert_eq!(end_anew(&worker("restored"), &meant, operation), None, "{operation:?}");
         }
         assert_eq!(end_anew(&worker("restored"), &meant, Operation::Restore), None, "its request is another one");
+    }
+
+    #[tokio::test]
+    async fn what_somebody_else_has_written_first_is_no_error_and_a_refusal_is_one() {
+        let document = worker(&json!({}), 7);
+        let worker: Worker = serde_json::from_value(document).unwrap();
+        let identity = Identity::of(&worker).unwrap();
+        let status = StatusReport::keep_processing(&worker, Operation::Reconcile, jiff::Timestamp::UNIX_EPOCH);
+        for (code, reason, is_outdated) in
+            [(409, "Conflict", true), (404, "NotFound", true), (403, "Forbidden", false), (422, "Invalid", false)]
+        {
+            let (context, _) = controller(None, move |_, _| refusal(code, reason));
+            let written = WorkerWriter::new(&context, &identity).status(&status, OfVersion::Read).await;
+            assert_eq!(matches!(written, Ok(Write::Outdated)), is_outdated, "{reason}");
+            assert_eq!(written.is_err(), !is_outdated, "{reason}");
+        }
     }
 }

@@ -209,3 +209,48 @@ async fn has_drifted(
     shoot.pack_secrets(&secrets);
     Ok(has_drifted)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::controller::node_counts::NodeCounts;
+    use crate::controller::test_support::{controller, refusal, worker};
+    use crate::provider::azure::Azure;
+    use crate::worker::every_node_ready::HealthCheck;
+
+    /// Whether the nodes of a steady Worker are counted whose condition `PoolsReady` has that reason.
+    async fn is_counted(reason: &str) -> bool {
+        let (context, _) = controller(None, |_, _| refusal(404, "NotFound"));
+        let mut context = Arc::into_inner(context).unwrap();
+        context.node_counts = Some(NodeCounts::new(context.client.clone(), Arc::new(|_| ())));
+        context.health_check = HealthCheck::Ours;
+        let objects = &context.cache.machine_objects;
+        objects.deployments.mark_resumed();
+        objects.classes.mark_resumed();
+        objects.class_secrets.mark_resumed();
+        objects.machine_sets.mark_resumed();
+        objects.machines.mark_resumed();
+        let mut steady = worker(&json!({}), 7);
+        steady["metadata"]["annotations"] = json!({});
+        steady["status"] = json!({
+            "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100},
+            "conditions": [{"type": "PoolsReady", "status": "True", "reason": reason}],
+        });
+        let steady: Worker = serde_json::from_value(steady).unwrap();
+        let identity = Identity::of(&steady).unwrap();
+        match follow(&steady, &identity, &Azure, &context).await.unwrap() {
+            Steady::Lasts(requeue) => requeue != Requeue::OnEvent,
+            Steady::Ends => panic!("nothing is asked"),
+        }
+    }
+
+    #[tokio::test]
+    async fn nodes_are_not_counted_while_the_shoot_is_hibernated() {
+        assert!(is_counted("AllPoolsReady").await);
+        assert!(!is_counted("Hibernated").await, "its API server is not there");
+    }
+}

@@ -373,6 +373,7 @@ impl Condition {
 mod tests {
     use super::*;
     use crate::provider::PoolPlan;
+    use crate::worker::progress::{DeploymentProgress, Phase};
 
     const NOW: &str = "2026-11-21T10:00:00Z";
     const BEFORE: &str = "2026-11-20T10:00:00Z";
@@ -425,5 +426,18 @@ mod tests {
         let plan = Plan { pools: vec![], provider_status: Value::Null };
         let condition = pools_ready(&plan, &Progress::default());
         assert_eq!((condition.status, condition.reason), (ConditionStatus::True, "AllPoolsReady"));
+    }
+
+    #[test]
+    fn pools_are_waited_for_until_one_fails() {
+        let plan = Plan { pools: vec![], provider_status: Value::Null };
+        let reason = |phases: &[Phase]| {
+            let of = |phase: &Phase| DeploymentProgress { phase: phase.clone(), ..DeploymentProgress::ready() };
+            let progress = Progress { deployments: phases.iter().map(of).collect(), ..Progress::default() };
+            pools_ready(&plan, &progress).reason
+        };
+        assert_eq!(reason(&[Phase::Ready, Phase::Pending]), "WaitingForMachines");
+        assert_eq!(reason(&[Phase::Ready, Phase::Ready]), "AllPoolsReady");
+        assert_eq!(reason(&[Phase::Failed(vec![]), Phase::Pending]), "PoolsFailed");
     }
 }

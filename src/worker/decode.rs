@@ -54,3 +54,21 @@ pub fn is_deletion_forced(cluster: &Cluster) -> bool {
         .and_then(|shoot| shoot.annotations().get(ANNOTATION))
         .is_some_and(|value| matches!(value.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_shoot_that_gardener_has_given_up_is_left_alone() {
+        let is_failed = |shoot: serde_json::Value| {
+            let document = json!({"metadata": {"name": "shoot--p--s"}, "spec": {"shoot": shoot}});
+            is_shoot_failed(&serde_json::from_str(&document.to_string()).unwrap())
+        };
+        let of_state = |state: &str| is_failed(json!({"status": {"lastOperation": {"state": state}}}));
+        assert!(of_state("Failed"));
+        assert!(!of_state("Error") && !of_state("Processing") && !is_failed(json!({})));
+    }
+}

@@ -365,4 +365,15 @@ mod tests {
         let text = printed.to_string();
         assert!(!text.contains("boot-script") && !text.contains("Ym9vdC1zY3Jp"), "{text}");
     }
+
+    #[test]
+    fn what_was_found_out_here_counts_before_what_the_context_says() {
+        let Objects(worker, cloud_profile, shoot, secrets) = &Objects::new(&json!({}));
+        let (before, found) =
+            (Dependencies::default(), Dependencies { records: json!({"a": 1}), ..Dependencies::default() });
+        let dependencies = Some(&before);
+        let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies };
+        assert_eq!(with_dependencies(context, Some(&found)).dependencies, Some(&found));
+        assert_eq!(with_dependencies(context, None).dependencies, Some(&before));
+    }
 }

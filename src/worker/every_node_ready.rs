@@ -45,6 +45,12 @@ impl HealthCheck {
     pub fn waits_for_nodes(self, condition: &Condition, present: &[Value]) -> bool {
         self == Self::Ours && condition.message == ALL_HEALTHY && is_denied(present, condition.condition_type)
     }
+
+    /// Whether an operation writes the condition.
+    #[must_use]
+    pub fn is_written_by_operations(self, condition: &Condition, present: &[Value]) -> bool {
+        !self.leaves(present) && !self.waits_for_nodes(condition, present)
+    }
 }
 
 fn is_our_message(message: &str) -> bool {
@@ -181,5 +187,21 @@ mod tests {
         assert!(!HealthCheck::Ours.waits_for_nodes(&healthy, &recorded("True")), "it stays true");
         assert!(!HealthCheck::Ours.waits_for_nodes(&unhealthy, &recorded("False")), "nodes could say nothing better");
         assert!(!HealthCheck::OfWriter.waits_for_nodes(&healthy, &recorded("False")), "nobody counts them");
+    }
+
+    #[test]
+    fn an_operation_tells_of_nodes_unless_somebody_else_does_or_they_are_counted_first() {
+        let recorded =
+            |message: &str, status: &str| [json!({"type": "EveryNodeReady", "status": status, "message": message})];
+        let healthy = every_node_ready(&BTreeMap::new(), false);
+        for (health_check, present, is_written) in [
+            (HealthCheck::OfWriter, recorded("theirs", "True"), false),
+            (HealthCheck::OfWriter, recorded(ALL_HEALTHY, "True"), true),
+            (HealthCheck::Ours, recorded("theirs", "True"), true),
+            (HealthCheck::Ours, recorded("theirs", "False"), false),
+        ] {
+            assert_eq!(health_check.is_written_by_operations(&healthy, &present), is_written, "{present:?}");
+        }
+        assert!(HealthCheck::OfWriter.is_written_by_operations(&healthy, &[]));
     }
 }

@@ -162,6 +162,7 @@ mod tests {
     fn failed_machines_that_are_kept_are_not_missed() {
         let wanted = MachineCount { desired: 3, preserved: 1 };
         assert!(wanted.is_met_by(nodes(3, 2)));
+        assert!(!wanted.is_met_by(nodes(3, 1)) && !wanted.is_met_by(nodes(4, 3)) && !wanted.is_met_by(nodes(2, 2)));
         assert_eq!(mismatch(nodes(3, 2), wanted, live(3, 0)), None);
         assert!(mismatch(nodes(3, 1), wanted, live(3, 0)).is_some());
     }

@@ -165,9 +165,13 @@ pub fn is_being_deleted(document: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
     use serde_json::json;
 
     use super::*;
+    use crate::api::gardener::UpdateStrategy;
+    use crate::pool::strategy::deployment_strategy;
+    use crate::provider::test_support::machine_plan;
     use crate::provider::{PoolPlan, PoolProblem};
 
     /// A plan in which pool `b` could not be planned and pool `a` wants nothing.
@@ -252,5 +256,60 @@ mod tests {
         let found = orphans(&plan_with_failed_pool_b(), &live(), MachineController::Stopped);
         assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
         assert!(found.classes_in_use.is_empty());
+    }
+
+    #[test]
+    fn a_class_stays_for_old_machines_that_a_person_has_to_select() {
+        let mut machine = machine_plan();
+        machine.deployment.strategy =
+            deployment_strategy(Some(UpdateStrategy::ManualInPlaceUpdate), IntOrString::Int(1), IntOrString::Int(0));
+        let owner =
+            json!({"apiVersion": "v1", "kind": "MachineDeployment", "name": machine.deployment.name, "uid": "u"});
+        let pool =
+            PoolPlan { pool: "a".to_owned(), machines: vec![machine], status_image: json!({}), in_place_hash: None };
+        let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}) };
+        let is_orphan = |owner: &Value, replicas: i32| {
+            let set = json!({
+                "metadata": {"name": "old", "ownerReferences": [owner]},
+                "spec": {"template": {"spec": {"class": {"name": "class-old"}}}},
+                "status": {"replicas": replicas},
+            });
+            let live = MachineObjects { machine_sets: vec![serde_json::from_value(set).unwrap()], ..live() };
+            orphans(&plan, &live, MachineController::Stopped).classes.contains("class-old")
+        };
+        assert!(!is_orphan(&owner, 1));
+        assert!(is_orphan(&owner, 0), "no old machine is left");
+        let mut other = owner;
+        other["name"] = json!("shoot--p--s-rolls-z1");
+        assert!(is_orphan(&other, 1), "machines that are replaced need no person");
+    }
+
+    #[test]
+    fn of_a_shoot_that_is_deleted_classes_go_last_and_nothing_is_deleted_twice() {
+        let mut live = live();
+        let names = |deletions: &Deletions<'_>| {
+            let [deployments, classes] = [&deletions.deployments, &deletions.classes].map(|seen| seen.len());
+            (deployments, classes)
+        };
+        assert_eq!(names(&Deletions::of_all(&live)), (2, 0), "classes are used");
+        live.deployments.values_mut().for_each(|live| {
+            live.document["metadata"]["deletionTimestamp"] = json!("2026-11-21T10:00:00Z");
+        });
+        assert_eq!(names(&Deletions::of_all(&live)), (0, 0), "deployments are on their way");
+        live.deployments.clear();
+        live.machine_sets.clear();
+        assert_eq!(names(&Deletions::of_all(&live)), (0, 3));
+        live.classes.values_mut().for_each(|class| class.is_being_deleted = true);
+        assert!(Deletions::of_all(&live).is_empty());
+    }
+
+    #[test]
+    fn only_orphans_are_deleted() {
+        let live = live();
+        let orphans = Orphans { deployments: ["a-z1".to_owned()].into(), ..Orphans::default() };
+        let deletions = orphans.deletions(&live);
+        let deployments: Vec<&str> = deletions.deployments.iter().map(|(name, _)| *name).collect();
+        assert_eq!(deployments, ["a-z1"]);
+        assert!(deletions.classes.is_empty() && deletions.class_secrets.is_empty());
     }
 }

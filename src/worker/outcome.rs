@@ -311,4 +311,55 @@ mod tests {
         assert!(message(&waiting).contains("class old"), "{waiting:?}");
         assert_eq!(outcome_of(&[], &[Phase::Ready], &left, [PAST, PAST]), ReconcileOutcome::Succeeded);
     }
+
+    #[test]
+    fn what_fits_is_told_whole_and_else_each_kind_of_failure_has_its_share() {
+        let told = |write_error: &str, problem: Option<PoolProblem>, failed: &[FailedMachine]| {
+            let left = PendingDeletion {
+                deployments: vec![PendingDeployment {
+                    name: "old-z1".to_owned(),
+                    since: time(NOW),
+                    failed_machines: failed.to_vec(),
+                }],
+                classes: vec![],
+            };
+            let found = Found {
+                plan: &Plan {
+                    pools: problem.into_iter().map(|problem| Err(problem.of_pool("b"))).collect(),
+                    provider_status: json!({}),
+                },
+                write_errors: &[write_error.to_owned()],
+                progress: &progress(&[]),
+                pending_deletion: &left,
+                deadline: time(FUTURE),
+                ready_since: time(NOW),
+            };
+            message(&outcome(&found, time(NOW)).0).to_owned()
+        };
+        let half = "w".repeat(MOST_OF_FAILURE / 2);
+        assert!(told(&half, Some(PoolProblem::VolumeMissing), &[]).contains(&half), "it fits");
+        let machine = |number: usize| FailedMachine {
+            name: format!("m{number}"),
+            description: format!("{number} {}", "x".repeat(1000)),
+            ..FailedMachine::default()
+        };
+        let failed: Vec<FailedMachine> = (0..100).map(machine).collect();
+        let text = told(&"w".repeat(MOST_OF_FAILURE), Some(PoolProblem::VolumeMissing), &failed);
+        assert!(text.len() <= MOST_OF_FAILURE, "{} bytes", text.len());
+        let writes = text.matches('w').count();
+        assert!((3000..MOST_OF_FAILURE / 3).contains(&writes), "{writes} bytes of what can't be written");
+        assert!(text.contains("pool \"b\"") && text.contains("machine m0 failed"), "{}", &text[..300]);
+        assert!(text.contains(" more errors of "), "what is not named is counted: {}", &text[text.len() - 300..]);
+    }
+
+    #[test]
+    fn what_is_left_of_any_kind_is_pending() {
+        let deployment = PendingDeployment { name: "old-z1".to_owned(), since: time(NOW), failed_machines: vec![] };
+        let is_empty = |deployments: &[PendingDeployment], classes: &[&str]| {
+            let classes = classes.iter().map(|class| (*class).to_owned()).collect();
+            PendingDeletion { deployments: deployments.to_vec(), classes }.is_empty()
+        };
+        assert!(is_empty(&[], &[]));
+        assert!(!is_empty(std::slice::from_ref(&deployment), &[]) && !is_empty(&[], &["old"]));
+    }
 }

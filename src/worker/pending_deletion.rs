@@ -141,4 +141,19 @@ mod tests {
         told.push(percentage(&live));
         assert_eq!(told, [30, 60, 80, 90]);
     }
+
+    #[test]
+    fn what_nobody_holds_is_not_named() {
+        let set = |finalizers: &[&str]| {
+            let document = json!({"metadata": {"name": "set", "finalizers": finalizers}});
+            let machine_sets = vec![serde_json::from_value(document).unwrap()];
+            pending_deletion_text(&MachineObjects { machine_sets, ..MachineObjects::default() }, true)
+        };
+        assert!(set(&["foregroundDeletion"]).ends_with("1 machine set; MachineSet set is held by foregroundDeletion"));
+        assert!(set(&[]).ends_with("have been deleted: 1 machine set"), "{}", set(&[]));
+        let unheld = json!({"metadata": {"name": "set"}});
+        let machine_sets = vec![serde_json::from_value(unheld).unwrap()];
+        let live = MachineObjects { machine_sets, ..MachineObjects::default() };
+        assert!(!pending_deletion_text(&live, true).contains("is held by"));
+    }
 }

@@ -95,6 +95,29 @@ pub struct DeploymentProgress {
     pub untaken_since: Option<Timestamp>,
 }
 
+#[cfg(test)]
+impl DeploymentProgress {
+    /// Of a deployment of pool `a` that wants no machines.
+    pub(crate) fn ready() -> Self {
+        Self {
+            pool: "a".to_owned(),
+            deployment: "a-z1".to_owned(),
+            phase: Phase::Ready,
+            is_healthy: true,
+            rolls: false,
+            desired: 0,
+            present: 0,
+            updated: 0,
+            available: 0,
+            unavailable: 0,
+            preserved: 0,
+            unselected: 0,
+            selected: 0,
+            untaken_since: None,
+        }
+    }
+}
+
 /// A change that machine-controller-manager does nothing about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
@@ -274,5 +297,23 @@ mod tests {
         assert!(!is_ready(vec![serde_json::from_value(labelled.clone()).unwrap()]));
         let of_another = json!({"metadata": {"name": "m", "labels": {"name": "another"}}});
         assert!(is_ready(vec![serde_json::from_value(of_another).unwrap()]));
+    }
+
+    #[test]
+    fn machines_belong_to_the_deployment_that_owns_their_machine_set() {
+        let owned = |name: &str, kind: &str, owner: &str| {
+            let owner = json!({"apiVersion": "v1", "kind": kind, "name": owner, "uid": "u"});
+            json!({"metadata": {"name": name, "ownerReferences": [owner]}})
+        };
+        let sets: Vec<MachineSet> = vec![
+            serde_json::from_value(owned("set-a", "MachineDeployment", "a-z1")).unwrap(),
+            serde_json::from_value(owned("set-b", "MachineDeployment", "b-z1")).unwrap(),
+        ];
+        let by_deployment = machine_sets_by_deployment(&sets);
+        assert_eq!(by_deployment.keys().copied().collect::<Vec<_>>(), ["a-z1", "b-z1"]);
+        let machine = serde_json::from_value(owned("m", "MachineSet", "set-b")).unwrap();
+        let machines = [machine];
+        let machines = machines_by_deployment(&machines, &by_deployment);
+        assert_eq!(machines.keys().copied().collect::<Vec<_>>(), ["b-z1"]);
     }
 }

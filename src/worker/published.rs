@@ -170,6 +170,8 @@ pub(crate) fn seconds(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::PoolProblem;
+    use crate::worker::machine_objects::LiveDeployment;
     use crate::worker::request::TIMESTAMP_ANNOTATION;
 
     const NOW: &str = "2026-11-21T10:00:00Z";
@@ -209,5 +211,28 @@ mod tests {
         assert_eq!(published(3000).check_size(), Ok(()));
         let error = published(20_000).check_size().unwrap_err().to_string();
         assert!(error.contains("status.machineDeployments") && error.contains("fewer pools"), "{error}");
+    }
+
+    #[test]
+    fn a_pool_that_can_not_be_planned_keeps_the_bounds_that_were_published() {
+        let bound = |name: &str| json!({"name": name, "minimum": 1, "maximum": 2});
+        let pool =
+            |name: &str| json!({"name": name, "machineType": "t", "machineImage": {"name": "i", "version": "1"}});
+        let names = ["shoot--p--s-b", "shoot--p--s-b-z1", "shoot--p--s-bc-z1", "b-by-label", "shoot--p--s-b-of-c"];
+        let worker: Worker = serde_json::from_value(json!({
+            "metadata": {}, "spec": {"type": "azure", "pools": [pool("b")]},
+            "status": {"machineDeployments": names.map(bound)},
+        }))
+        .unwrap();
+        let labelled = |name: &str, pool: &str| {
+            let document = json!({"metadata": {"name": name, "labels": {"worker.gardener.cloud/pool": pool}}});
+            (name.to_owned(), LiveDeployment::read_without_codes(document).unwrap())
+        };
+        let deployments = [labelled("b-by-label", "b"), labelled("shoot--p--s-b-z1", "b")].into();
+        let live = MachineObjects { deployments, ..MachineObjects::default() };
+        let plan = Plan { pools: vec![Err(PoolProblem::VolumeMissing.of_pool("b"))], provider_status: json!({}) };
+        let published = published_deployments(&plan, &worker, "shoot--p--s", &live);
+        let published: Vec<&str> = published.iter().map(|bound| bound.name.as_str()).collect();
+        assert_eq!(published, ["shoot--p--s-b", "shoot--p--s-b-z1", "b-by-label"]);
     }
 }

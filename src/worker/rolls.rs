@@ -166,4 +166,39 @@ mod tests {
         assert_eq!(text_of(&change(&[])), "nodeAgentSecretName changed");
         assert_eq!(text_of(&change(&["kubernetesVersion"])), "nodeAgentSecretName changed (with it kubernetesVersion)");
     }
+
+    #[test]
+    fn a_roll_counts_once_the_deployment_has_its_new_class() {
+        let roll = Roll {
+            pool: "a".to_owned(),
+            deployment: "a-z1".to_owned(),
+            from: "old".to_owned(),
+            to: "new".to_owned(),
+            inputs: Vec::new(),
+            cause: RollCause::Pool,
+            is_in_place: false,
+        };
+        let is_written = |name: &str, class: &str| {
+            let document = json!({"spec": {"template": {"spec": {"class": {"name": class}}}}});
+            roll.is_written(&[(name.to_owned(), LiveDeployment::read_without_codes(document).unwrap())].into())
+        };
+        assert!(is_written("a-z1", "new"));
+        assert!(!is_written("a-z1", "old"), "the write has failed");
+        assert!(!is_written("b-z1", "new"));
+    }
+
+    #[test]
+    fn the_cause_of_a_roll_is_where_the_input_comes_from() {
+        for (input, cause) in [
+            ("machineType", RollCause::Pool),
+            ("image.version", RollCause::Pool),
+            ("providerConfig.volume[0].iops", RollCause::ProviderConfig),
+            ("subnet", RollCause::Infrastructure),
+            ("identity", RollCause::Infrastructure),
+            ("scaleSet.id", RollCause::Infrastructure),
+            ("infrastructureStatus.networks[1]", RollCause::Infrastructure),
+        ] {
+            assert_eq!(kind_of(input), cause, "{input}");
+        }
+    }
 }

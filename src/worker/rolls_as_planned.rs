@@ -79,13 +79,17 @@ pub fn rolls_as_planned(
         let Some(pool_of_worker) = context.pool(pool) else { continue };
         let wanted = inputs_of(&machine.hash_items, pool_of_worker, context.shoot);
         let compared = compared(pool, &wanted, history.as_ref(), &planned);
-        // The worst of a pool's zones counts.
-        let worst = pools.entry(pool).or_insert(Compared::AsPlanned);
-        if compared.rank() > worst.rank() {
-            *worst = compared;
-        }
+        count_worst(&mut pools, pool, compared);
     }
     judge(recorded, &planned, &pools)
+}
+
+/// The worst of a pool's zones counts.
+fn count_worst<'a>(pools: &mut BTreeMap<&'a str, Compared>, pool: &'a str, compared: Compared) {
+    let worst = pools.entry(pool).or_insert(Compared::AsPlanned);
+    if compared.rank() > worst.rank() {
+        *worst = compared;
+    }
 }
 
 /// The condition that follows; `None` where it stays.
@@ -282,5 +286,23 @@ mod tests {
         assert_eq!((gone.status, gone.reason), (ConditionStatus::Unknown, NO_PLAN));
         assert_eq!(without_plan(Some(&recorded(&gone)), None), None);
         assert_eq!(without_plan(None, None), None);
+    }
+
+    #[test]
+    fn the_worst_of_the_zones_of_a_pool_counts() {
+        let unplanned = |why: &str| Compared::Unplanned(why.to_owned());
+        let worst = |zones: &[Compared]| {
+            let mut pools = BTreeMap::new();
+            zones.iter().for_each(|zone| count_worst(&mut pools, "web", zone.clone()));
+            pools["web"].clone()
+        };
+        assert_eq!(worst(&[Compared::AsPlanned, Compared::AsPlanned]), Compared::AsPlanned);
+        for zones in [[Compared::AsPlanned, Compared::Unknown], [Compared::Unknown, Compared::AsPlanned]] {
+            assert_eq!(worst(&zones), Compared::Unknown);
+        }
+        for zones in [[unplanned("b"), Compared::Unknown], [Compared::Unknown, unplanned("b")]] {
+            assert_eq!(worst(&zones), unplanned("b"));
+        }
+        assert_eq!(worst(&[unplanned("b"), Compared::AsPlanned, unplanned("c")]), unplanned("b"), "the first of these");
     }
 }

@@ -337,6 +337,9 @@ mod tests {
 
     use super::*;
     use crate::api::gardener::{ErrorCode, MachineDeploymentStatus};
+    use crate::pool::hash::InPlaceHash;
+    use crate::provider::PoolPlan;
+    use crate::worker::progress::DeploymentProgress;
     use crate::worker::published::ProviderStatus;
     use crate::worker::reconcile_outcome::Failure;
     use crate::worker::request::TIMESTAMP_ANNOTATION;
@@ -405,6 +408,7 @@ mod tests {
         assert_eq!(patch(succeeded(), &ReconcileOutcome::Succeeded, None), None);
         let waiting = ReconcileOutcome::Waiting("for machines".to_owned(), 40);
         let written = patch(succeeded(), &waiting, None).unwrap();
+        assert_eq!(written["observedGeneration"], Value::Null, "what is asked for is not done yet");
         assert_eq!(patch(written, &waiting, None), None);
     }
 
@@ -467,14 +471,14 @@ mod tests {
         let mut lengths = Vec::new();
         for texts in TextSize::ALL {
             let status = written(json!({}), &failed, texts).unwrap();
-            let text = status["lastError"]["description"].as_str().unwrap();
+            let text = status["lastError"]["description"].as_str().unwrap().to_owned();
             assert!(
                 text.starts_with("Error reconciling Worker: 1200 errors occurred") && text.ends_with("and 1100 more]")
             );
             lengths.push(text.len());
             assert_eq!(written(status.clone(), &failed, TextSize::Full), None, "it is recorded in {texts:?}");
             let started = written(status, &ReconcileOutcome::Started, TextSize::Shortest).unwrap();
-            let kept = started["lastError"]["description"].as_str().map_or(0, str::len);
+            let kept = started["lastError"]["description"].as_str().unwrap_or(&text).len();
             assert!(kept <= 256, "what is there leaves {kept} bytes of no room");
         }
         assert!(lengths.is_sorted_by(|longer, shorter| longer > shorter) && lengths[2] <= 256, "{lengths:?}");
@@ -496,6 +500,48 @@ mod tests {
         let changed = Findings { published: Some(&published), ..findings };
         assert!(!is_only_text(changed), "somebody acts on it");
         assert!(!is_only_text(Findings { outcome: &ReconcileOutcome::Succeeded, ..findings }), "gardenlet acts on it");
+    }
+
+    #[test]
+    fn a_failure_is_told_at_once_of_a_generation_that_was_not_answered() {
+        let failed = ReconcileOutcome::Failed(Failure::new("no quota"));
+        let is_only_text = |observed: i64, state: &str| {
+            let last = json!({"type": "Reconcile", "state": state, "description": "", "progress": 50});
+            let worker = worker(json!({"observedGeneration": observed, "lastOperation": last}));
+            StatusReport::of(&worker, Findings::of(Operation::Reconcile, &failed), NOW.parse().unwrap()).is_only_text
+        };
+        assert!(is_only_text(3, "Error"));
+        assert!(!is_only_text(2, "Error"), "gardenlet waits for the generation");
+        assert!(!is_only_text(3, "Processing"), "gardenlet waits for the end");
+    }
+
+    #[test]
+    fn a_pool_is_updated_in_place_once_nobody_has_to_select_machines() {
+        let plan = |hash: Option<&str>| {
+            let in_place_hash = hash.map(|hash| InPlaceHash(hash.to_owned()));
+            let pool = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: Value::Null, in_place_hash };
+            Plan { pools: vec![Ok(pool)], provider_status: Value::Null }
+        };
+        let written = |known: Value, hash: Option<&str>, unselected: i32| {
+            let pool = json!({"name": "a", "updateStrategy": "ManualInPlaceUpdate", "machineType": "t",
+                "machineImage": {"name": "i", "version": "1"}});
+            let status = json!({"inPlaceUpdates": {"workerPoolToHashMap": known}});
+            let document = json!({"metadata": {}, "spec": {"type": "azure", "pools": [pool]}, "status": status});
+            let worker = serde_json::from_str(&document.to_string()).unwrap();
+            let deployment = DeploymentProgress { pool: "a".to_owned(), unselected, ..DeploymentProgress::ready() };
+            let progress = Progress { deployments: vec![deployment], ..Progress::default() };
+            let (member, document) = in_place_updates(&worker, &plan(hash), &progress)?;
+            assert_eq!(member, "inPlaceUpdates");
+            Some(document["workerPoolToHashMap"].clone())
+        };
+        let (old, new) = (json!({"a": "old"}), json!({"a": "new"}));
+        assert_eq!(written(old.clone(), Some("new"), 0), Some(new.clone()));
+        assert_eq!(written(new, Some("new"), 0), None, "it is recorded");
+        assert_eq!(written(old.clone(), Some("new"), 1), None, "an old machine is left");
+        assert_eq!(written(json!({}), Some("new"), 1), None);
+        assert_eq!(written(json!({}), Some("new"), 0), Some(json!({"a": "new"})));
+        assert_eq!(written(old, None, 0), None, "it is not planned");
+        assert_eq!(written(json!({"gone": "old"}), None, 0), Some(json!({"gone": null})));
     }
 
     #[test]

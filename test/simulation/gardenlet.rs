@@ -283,6 +283,9 @@ fn missing(worker: Option<&Value>, published_before: Option<i64>) -> Option<Stri
     if seconds(&last["lastUpdateTime"]) < requested {
         return Some(format!("the answer is older than the request: {last}"));
     }
+    if published(worker).is_none() || status["machineDeployments"].as_array().is_none_or(Vec::is_empty) {
+        return Some("no machine deployments are published".to_owned());
+    }
     if last["type"] == "Reconcile" && published_before.is_some() && published(worker) <= published_before {
         let time = &status["machineDeploymentsLastUpdateTime"];
         return Some(format!("the machine deployments are not published anew, but at {time}"));

@@ -261,4 +261,18 @@ mod tests {
         assert_eq!(percentage(false, &[of(2, 2, 2, 2)]), 100);
         assert_eq!(percentage(true, &[of(0, 2, 2, 2)]), 0, "none of them sleeps");
     }
+
+    #[test]
+    fn old_machines_are_drained_only_once_all_wanted_ones_are_available() {
+        let old = |available: i32, unavailable: i32| {
+            let pending = deployment("a", Phase::Pending);
+            text(vec![DeploymentProgress { present: 3, available, unavailable, ..pending }])
+        };
+        let drained = "Waiting until all old machines are drained and terminated. Waiting for 1 machine(s)";
+        assert!(old(2, 0).ends_with(drained), "{}", old(2, 0));
+        for (available, unavailable) in [(1, 0), (2, 1), (1, 1)] {
+            let text = old(available, unavailable);
+            assert!(text.ends_with("; 1 old machine(s) still to go"), "{text}");
+        }
+    }
 }

@@ -1,0 +1,101 @@
+//! A controller for tests, with an API server that is a function of the test.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body as AnswerBody;
+use axum::http::{Request, Response};
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::service_fn;
+
+use crate::api::gardener::Worker;
+use crate::cloud::Clouds;
+use crate::cluster::cache::SeedCache;
+use crate::cluster::connection::Access;
+use crate::cluster::decode_guard::Guarded;
+use crate::cluster::events::EventRecorder;
+use crate::cluster::garden::Garden;
+use crate::cluster::identity::Identity;
+use crate::cluster::write_fence::WriteFence;
+use crate::controller::context::ControllerContext;
+use crate::controller::memory::Memory;
+use crate::controller::metrics::Metrics;
+use crate::controller::served::Served;
+use crate::controller::start::access_through;
+use crate::process::clock::Clock;
+use crate::process::shard::Shard;
+use crate::provider::Providers;
+use crate::worker::class_images::ImagePolicy;
+use crate::worker::every_node_ready::HealthCheck;
+
+/// A Worker of which a reconcile is asked.
+pub(crate) fn worker(labels: &Value, version: u64) -> Value {
+    json!({
+        "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
+        "metadata": {
+            "namespace": "ns", "name": "w", "uid": "u", "resourceVersion": version.to_string(), "labels": labels,
+            "annotations": {"gardener.cloud/operation": "reconcile"},
+        },
+        "spec": {"type": "azure", "region": "r", "secretRef": {"name": "cloudprovider", "namespace": "ns"}, "pools": []},
+    })
+}
+
+/// What an API server is asked, each with its body.
+pub(crate) type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+
+/// The shard `a`, or a process without others, with an API server that answers what `answer` says.
+pub(crate) fn controller(
+    shard: Option<Shard>,
+    answer: impl Fn(&str, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
+) -> (Arc<ControllerContext>, Asked) {
+    let (asked, metrics) = (Asked::default(), Arc::<Metrics>::default());
+    let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
+    let (seen, known) = (Arc::clone(&asked), Arc::clone(&cache));
+    let service = service_fn(move |request: Request<Body>| {
+        let (seen, known, answer) = (Arc::clone(&seen), Arc::clone(&known), answer.clone());
+        async move {
+            let line = format!("{} {}", request.method(), request.uri().path().rsplit('/').next().unwrap_or_default());
+            let body = request.into_body().collect_bytes().await?;
+            seen.lock().unwrap().push((line.clone(), serde_json::from_slice(&body).unwrap_or_default()));
+            let (code, object) = answer(&line, &known);
+            let answer = Response::builder().status(code).header("content-type", "application/json");
+            Ok(answer.body(AnswerBody::from(object.to_string())).unwrap())
+        }
+    });
+    let Access { client, answers, .. } = access_through(service, "default".to_owned(), &metrics, WriteFence::Open);
+    let context = ControllerContext {
+        events: EventRecorder::new(client.clone(), Clock::default()),
+        garden: Garden::default(),
+        clouds: Clouds::default(),
+        node_counts: None,
+        client,
+        answers,
+        clock: Clock::default(),
+        served: Served::new(Providers::SHIPPED, &[], &[Served::DEFAULT_CLASS.to_owned()]).unwrap(),
+        metrics,
+        memory: Memory::default(),
+        cache,
+        ignores_operation_annotation: false,
+        health_check: HealthCheck::OfWriter,
+        image_policy: ImagePolicy::Follow,
+        is_dry_run: false,
+        shard,
+    };
+    (Arc::new(context), asked)
+}
+
+/// The watch shows the Worker.
+pub(crate) fn shown(worker: Value, context: &ControllerContext) {
+    let worker: Guarded<Worker> = serde_json::from_value(worker).unwrap();
+    context.cache.workers.0.event(Identity::of(&worker).unwrap(), worker);
+}
+
+/// What the API server says where it refuses.
+pub(crate) fn refusal(code: u16, reason: &str) -> (u16, Value) {
+    (code, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}))
+}
+
+/// What an API server was asked, without bodies.
+pub(crate) fn lines(asked: &Asked) -> Vec<String> {
+    asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect()
+}
