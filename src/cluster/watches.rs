@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_watches_is_told_which() {
+    fn a_log_names_the_watches_that_are_missing() {
         let missing = Missing::default();
         missing.kinds().extend(["Worker", "Machine"]);
         assert_eq!(missing.to_string(), "Machine, Worker");

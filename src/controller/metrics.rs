@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_tells_how_workers_compare() {
+    fn a_dry_run_reports_how_workers_compare() {
         let metrics = Metrics::default();
         let different = (MachineObjectKind::ALL[0], WouldBe::ALL[0]);
         metrics.shadow(ShadowNumbers {

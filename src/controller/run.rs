@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_that_can_not_be_decoded_is_told_so_by_who_serves_it() {
+    async fn a_worker_that_can_not_be_decoded_gets_its_error_from_who_serves_it() {
         let broken = |labels: Value, changed: Value| {
             let mut worker = worker(&labels, 7);
             worker["spec"]["pools"] = json!("none");

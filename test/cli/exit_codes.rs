@@ -101,7 +101,7 @@ fn a_wrong_number_is_explained_in_plain_words() {
 }
 
 #[test]
-fn options_that_exclude_each_other_are_told_before_anything_is_read() {
+fn options_that_exclude_each_other_are_refused_before_anything_is_read() {
     let shown = run(&["controller", "--kubeconfig", "no-such-kubeconfig", "--shard-name", "a"]);
     assert_ne!(shown.code, 0, "{shown:?}");
     assert!(shown.stderr.contains("--shard-name needs --shard-ring"), "{shown:?}");
