@@ -514,6 +514,6 @@ mod tests {
         let mut all: Vec<i32> = store.all().iter().map(|object| **object).collect();
         all.sort_unstable();
         assert_eq!(all, [3, 4]);
-        assert_eq!((store.names("ns").len(), store.of_namespace("other").len()), (1, 1));
+        assert_eq!((store.names("ns"), store.of_namespace("other").len()), (vec!["a".to_owned()], 1));
     }
 }

@@ -240,4 +240,19 @@ mod tests {
         assert_eq!(left.class_secrets.len(), 1);
         assert_eq!(*asked.lock().unwrap(), ["machinedeployments", "machinesets", "machines"]);
     }
+
+    #[test]
+    fn a_deletion_is_late_five_minutes_after_it_was_asked_for_last() {
+        let (now, deleted) = ("2026-11-21T10:00:00Z", "2026-11-21T09:00:00Z");
+        let late_at = |deleted: Option<&str>, requested: Option<&str>| {
+            let annotations = requested.map(|time| json!({"gardener.cloud/timestamp": time}));
+            let metadata = json!({"deletionTimestamp": deleted, "annotations": annotations});
+            let worker = json!({"metadata": metadata, "spec": {"type": "azure"}});
+            deadline(&serde_json::from_str(&worker.to_string()).unwrap(), now.parse().unwrap()).to_string()
+        };
+        assert_eq!(late_at(Some(deleted), None), "2026-11-21T09:05:00Z");
+        assert_eq!(late_at(Some(deleted), Some("2026-11-21T09:30:00Z")), "2026-11-21T09:35:00Z", "asked for again");
+        assert_eq!(late_at(Some(deleted), Some("2026-11-21T08:00:00Z")), "2026-11-21T09:05:00Z");
+        assert_eq!(late_at(None, None), "2026-11-21T10:05:00Z");
+    }
 }

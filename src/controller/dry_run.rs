@@ -157,6 +157,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::secret::SecretContent;
+    use crate::provider::azure::Azure;
+    use crate::worker::machine_objects::Digested;
 
     #[test]
     fn a_worker_is_compared_when_the_other_controller_is_done() {
@@ -175,5 +178,65 @@ mod tests {
         assert!(!is_compared(requested), "it is asked to do something");
         assert!(!is_compared(json!({"metadata": {"deletionTimestamp": "2026-11-21T09:30:00Z"}})));
         assert!(!is_compared(json!({"metadata": {"generation": 4}})), "it has not answered yet");
+    }
+
+    const API_VERSION: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";
+
+    /// A Worker without pools, and its Cluster.
+    fn without_pools() -> (Worker, Cluster) {
+        let networks = json!({
+            "layout": "SingleSubnet", "vnet": {"name": "n"}, "subnets": [{"name": "nodes", "purpose": "nodes"}],
+        });
+        let infrastructure = json!({
+            "apiVersion": API_VERSION, "kind": "InfrastructureStatus", "zoned": true,
+            "resourceGroup": {"name": "g"}, "networks": networks,
+        });
+        let worker = json!({
+            "metadata": {"name": "w", "namespace": "ns"},
+            "spec": {
+                "type": "azure", "region": "r", "pools": [], "secretRef": {"namespace": "ns", "name": "cloudprovider"},
+                "infrastructureProviderStatus": infrastructure,
+            },
+        });
+        let config = json!({"apiVersion": API_VERSION, "kind": "CloudProfileConfig"});
+        let spec = json!({"cloudProfile": {"spec": {"providerConfig": config}}, "shoot": {}});
+        let cluster = json!({"metadata": {"name": "ns"}, "spec": spec});
+        (serde_json::from_str(&worker.to_string()).unwrap(), serde_json::from_str(&cluster.to_string()).unwrap())
+    }
+
+    /// How the Worker without pools compares, with what is there.
+    fn compared(cluster: Option<&Cluster>, live: &MachineObjects) -> Comparison {
+        let mut secrets = Secrets::default();
+        secrets.insert("ns", "cloudprovider", SecretContent::unread([].into()));
+        compare(&without_pools().0, cluster, &secrets, live, &Azure, Timestamp::UNIX_EPOCH)
+    }
+
+    fn with_an_orphan() -> MachineObjects {
+        let class = Digested::class(json!({"metadata": {"name": "old"}})).unwrap();
+        MachineObjects { classes: [("old".to_owned(), class)].into(), ..MachineObjects::default() }
+    }
+
+    #[test]
+    fn what_is_there_is_compared_with_what_would_be_written() {
+        let (_, cluster) = without_pools();
+        let nothing = MachineObjects::default();
+        assert_eq!(compared(Some(&cluster), &nothing), Comparison::Same);
+        assert!(matches!(compared(None, &nothing), Comparison::Unplanned(_)));
+        let differs = compared(Some(&cluster), &with_an_orphan());
+        let Comparison::Differs(differences) = &differs else { panic!("nothing wants the class: {differs:?}") };
+        assert_eq!((differences.len(), differences[0].name.as_str()), (1, "old"));
+    }
+
+    #[test]
+    fn workers_are_counted_by_how_they_compare_and_objects_by_how_they_differ() {
+        let differs = compared(Some(&without_pools().1), &with_an_orphan());
+        let invalid = Comparison::Unplanned(String::new());
+        let mut numbers = ShadowNumbers::default();
+        for comparison in [&Comparison::Same, &Comparison::UnderWay, &differs, &differs, &invalid] {
+            count(&mut numbers, comparison);
+        }
+        let ShadowNumbers { same, differing, under_way, unplanned, differences, .. } = numbers;
+        assert_eq!((same, differing, under_way, unplanned), (1, 2, 1, 1));
+        assert_eq!(differences.into_values().collect::<Vec<_>>(), [2]);
     }
 }

@@ -460,6 +460,9 @@ mod tests {
             PoolVersions { pool: "a".to_owned(), stuck: Some(Timestamp::UNIX_EPOCH), ..PoolVersions::default() };
         metrics.versions.set("shoot--p--s", &vec![stuck.clone(); 1000]);
         assert!(metrics.text().contains(r#"_pool_stuck_timestamp{namespace="shoot--p--s",pool="a"} 0"#));
+        metrics.versions.set("shoot--p--s", &[PoolVersions { pool: "b".to_owned(), ..stuck.clone() }]);
+        assert!(!metrics.text().contains(r#"pool="a""#), "a pool that is gone leaves: {}", metrics.text());
+        assert!(metrics.text().contains(r#"_pool_stuck_timestamp{namespace="shoot--p--s",pool="b"} 0"#));
         metrics.versions.set("shoot--p--s", &[PoolVersions { stuck: None, ..stuck }]);
         assert!(!metrics.text().contains("_pool_stuck_timestamp{"), "what is over leaves: {}", metrics.text());
         assert!(metrics.text().contains(r#"_pools{namespace="shoot--p--s",state="ready"} 1"#), "{}", metrics.text());

@@ -123,12 +123,14 @@ mod tests {
     use kube::client::Body;
     use tokio::sync::Notify;
     use tokio::task::yield_now;
+    use tokio::time::timeout;
     use tower::service_fn;
 
     use super::*;
     use crate::controller::test_support::refusal;
 
     const WANTED: MachineCount = MachineCount { desired: 3, preserved: 0 };
+    const LONG: Duration = Duration::from_secs(30);
 
     fn worker() -> Identity {
         Identity { namespace: "ns".to_owned(), name: "w".to_owned(), uid: "u".to_owned(), version: 7 }
@@ -162,7 +164,7 @@ mod tests {
         let of = || counts.of(&worker(), WANTED, Instant::now());
         assert_eq!(of(), (None, SETTLED));
         assert_eq!(of().0, None, "the count goes on");
-        ended.notified().await;
+        timeout(LONG, ended.notified()).await.unwrap();
         let (counted, again) = of();
         assert!(counted.is_some_and(|counted| counted.is_err()) && again <= UNSETTLED, "{again:?}");
         for _ in 0..100 {
@@ -186,9 +188,12 @@ mod tests {
         let counts = NodeCounts::new(Client::new(service, "default"), Arc::new(|_| ()));
         counts.of(&worker(), WANTED, Instant::now());
         let is_asked = || Arc::strong_count(&goes_on) > 2;
-        while !is_asked() {
-            yield_now().await;
-        }
+        let asked = async {
+            while !is_asked() {
+                yield_now().await;
+            }
+        };
+        timeout(LONG, asked).await.unwrap();
         counts.forget("u");
         for _ in 0..100 {
             yield_now().await;

@@ -571,4 +571,14 @@ mod tests {
         assert!(is_told(StatusReport::beginning(&old, operation, now)));
         assert!(!is_told(StatusReport::beginning(&new, operation, now)));
     }
+
+    #[test]
+    fn a_worker_fails_since_its_status_says_so() {
+        let since = |state: &str| {
+            let last = json!({"type": "Reconcile", "state": state, "lastUpdateTime": "2026-11-21T09:00:00Z"});
+            failing_since(&worker(json!({ "lastOperation": last })))
+        };
+        assert_eq!(since("Error"), Some("2026-11-21T09:00:00Z".parse().unwrap()));
+        assert_eq!((since("Processing"), since("Succeeded"), failing_since(&worker(json!({})))), (None, None, None));
+    }
 }

@@ -245,6 +245,8 @@ mod tests {
         assert_eq!(next_status("False", KnownNodes::NotCounted, false), Some("True".into()));
         assert_eq!(next_status("True", KnownNodes::Counted(Err("silence"), machines), false), Some("Unknown".into()));
         assert_eq!(next_status("False", counted(1), true), Some("True".into()), "a hibernated shoot has no nodes");
+        let silence = KnownNodes::Counted(Err("silence"), machines);
+        assert_eq!(next_status("False", silence, true), Some("True".into()), "nor has it an API server");
     }
 
     #[test]
