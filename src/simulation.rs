@@ -53,7 +53,7 @@ where
     let metrics = Arc::new(Metrics::default());
     let parts = Parts {
         arguments: &controller,
-        shard: controller.shard()?,
+        scope: controller.scope(Providers::SHIPPED)?,
         providers: Providers::SHIPPED,
         clouds: &CloudArguments::new(&[], ArgMatches::default()),
         clock: Clock::of(now),

@@ -90,9 +90,10 @@ impl Call {
         let Self { program, arguments, clouds } = self;
         let providers = program.providers;
         let result = match arguments.command {
-            Command::Controller(arguments) => {
-                return process_exit(crate::controller::start::run(arguments, providers, clouds));
-            }
+            Command::Controller(arguments) => match arguments.scope(providers) {
+                Ok(scope) => return process_exit(crate::controller::start::run(arguments, scope, providers, clouds)),
+                Err(error) => Err(exit::wrong_usage(format!("{error:#}"))),
+            },
             Command::Admission(arguments) => return process_exit(crate::admission::run(arguments, providers)),
             Command::Sidecar(arguments) => return process_exit(crate::sidecar::run(arguments, providers)),
             Command::Preview(arguments) => preview::run(&arguments, providers),

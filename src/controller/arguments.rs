@@ -12,6 +12,7 @@ use crate::image_controller::ImageArguments;
 use crate::process::election;
 use crate::process::logs::{LogFormat, LogLevel};
 use crate::process::shard::Shard;
+use crate::provider::Providers;
 use crate::worker::class_images::ImagePolicy;
 
 /// A part of the process that can be switched off, as the Go extension's `--disable-controllers` does.
@@ -123,16 +124,30 @@ pub(crate) struct ControllerArguments {
     pub(super) config: Option<PathBuf>,
 }
 
+/// Which Workers are this process's.
+pub(crate) struct Scope {
+    pub(super) served: Served,
+    /// `None` where it works alone, or as the leader.
+    pub(super) shard: Option<Shard>,
+}
+
 impl ControllerArguments {
+    /// Which Workers are this process's, before anything is read or connected to.
+    ///
+    /// # Errors
+    /// When there is no provider for a type, no class, or the arguments of a shard are wrong.
+    pub(crate) fn scope(&self, providers: Providers) -> anyhow::Result<Scope> {
+        let served = Served::new(providers, &self.worker_types, &self.extension_classes)?;
+        Ok(Scope { served, shard: self.shard()? })
+    }
+
     pub(super) fn garden(&self) -> Garden {
         Garden { kubeconfig: self.garden_kubeconfig.clone() }
     }
 
-    /// The shard that this process is; `None` where it works alone, or as the leader.
-    ///
-    /// # Errors
-    /// When the names can't be those of a ring and a shard, or with something that only one process of a seed may do.
-    pub(crate) fn shard(&self) -> anyhow::Result<Option<Shard>> {
+    /// The shard that this process is. Fails when the names can't be those of a ring and a shard, or with something that only one process
+    /// of a seed may do.
+    fn shard(&self) -> anyhow::Result<Option<Shard>> {
         let Some(ring) = self.shard_ring.as_deref().filter(|ring| !ring.is_empty()) else {
             anyhow::ensure!(self.shard_name.is_none(), "--shard-name needs --shard-ring");
             return Ok(None);

@@ -46,7 +46,7 @@ impl WorkerMemory {
         self.steady_until_watched == Some(version) && !self.deletion_undone
     }
 
-    /// The status was written, be it with bounds.
+    /// The status was written; `is_published`: with the bounds of the machine deployments.
     pub(crate) fn status_is_written(&mut self, is_published: bool) {
         self.rate_limit.text_written();
         self.publication_due &= !is_published;

@@ -29,15 +29,13 @@ use crate::cluster::retry_layer::RetryLayer;
 use crate::cluster::served_kinds;
 use crate::cluster::write_fence::WriteFence;
 use crate::controller;
-use crate::controller::arguments::ControllerArguments;
-use crate::controller::arguments::Part;
+use crate::controller::arguments::{ControllerArguments, Part, Scope};
 use crate::controller::context::ControllerContext;
 use crate::controller::handover::until_given_up;
 use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
 use crate::controller::node_counts::NodeCounts;
 use crate::controller::run::Requests;
-use crate::controller::served::Served;
 use crate::image_controller;
 use crate::process::clock::Clock;
 use crate::process::election::Candidate;
@@ -49,7 +47,6 @@ use crate::process::lease::LeaseTimes;
 use crate::process::logs::{self, LogSwitch};
 use crate::process::output::complain;
 use crate::process::readiness::{Need, Readiness};
-use crate::process::shard::Shard;
 use crate::process::signals::stop_signal;
 use crate::process::threads;
 use crate::process::traces::Traces;
@@ -61,10 +58,15 @@ const GRACE: Duration = Duration::from_millis(600);
 /// What giving the lease away may take.
 const RELEASE: Duration = Duration::from_millis(300);
 
-/// Runs the controller for Workers of these providers until it is told to stop.
+/// Runs the controller for these Workers until it is told to stop.
 #[must_use]
-pub(crate) fn run(arguments: ControllerArguments, providers: Providers, clouds: CloudArguments) -> ExitCode {
-    match start(&arguments, providers, &clouds) {
+pub(crate) fn run(
+    arguments: ControllerArguments,
+    scope: Scope,
+    providers: Providers,
+    clouds: CloudArguments,
+) -> ExitCode {
+    match start(&arguments, scope, providers, &clouds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Logs may not be there yet.
@@ -74,7 +76,12 @@ pub(crate) fn run(arguments: ControllerArguments, providers: Providers, clouds: 
     }
 }
 
-fn start(arguments: &ControllerArguments, providers: Providers, clouds: &CloudArguments) -> anyhow::Result<()> {
+fn start(
+    arguments: &ControllerArguments,
+    scope: Scope,
+    providers: Providers,
+    clouds: &CloudArguments,
+) -> anyhow::Result<()> {
     let runtime = threads::start().context("no threads")?;
     let result = runtime.block_on(async {
         let traces = Traces::begin(arguments.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty()))?;
@@ -84,7 +91,16 @@ fn start(arguments: &ControllerArguments, providers: Providers, clouds: &CloudAr
             traces.as_ref().map(|traces| traces.layer()),
         )?;
         traces.iter().for_each(Traces::tell);
-        serve(arguments, providers, clouds, logs, traces).await
+        let parts = Parts {
+            arguments,
+            scope,
+            providers,
+            clouds,
+            clock: Clock::default(),
+            readiness: Readiness::waiting_for([Need::Kinds, Need::Caches]),
+            metrics: Arc::new(Metrics::default()),
+        };
+        serve(&parts, logs, traces).await
     });
     // Nothing that is still under way may hold up the end.
     runtime.shutdown_background();
@@ -94,8 +110,7 @@ fn start(arguments: &ControllerArguments, providers: Providers, clouds: &CloudAr
 /// What a process of the controller is made of, whatever its API server is reached by.
 pub(crate) struct Parts<'a> {
     pub(crate) arguments: &'a ControllerArguments,
-    /// Of which shard it is, where several processes share the Workers.
-    pub(crate) shard: Option<Shard>,
+    pub(crate) scope: Scope,
     pub(crate) providers: Providers,
     pub(crate) clouds: &'a CloudArguments,
     pub(crate) clock: Clock,
@@ -121,7 +136,7 @@ impl Parts<'_> {
         let times = LeaseTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
         let leadership = (leadership.clone(), self.clock.clone());
         let candidate = Candidate::new(client.clone(), namespace, &arguments.leader_election_id, times, leadership);
-        Some(match &self.shard {
+        Some(match &self.scope.shard {
             None => candidate,
             Some(shard) => candidate.of_shard(shard),
         })
@@ -129,16 +144,9 @@ impl Parts<'_> {
 }
 
 /// Runs until the process is told to stop.
-async fn serve(
-    arguments: &ControllerArguments,
-    providers: Providers,
-    clouds: &CloudArguments,
-    logs: LogSwitch,
-    traces: Option<Traces>,
-) -> anyhow::Result<()> {
-    let (mut stop, shard) = (pin!(stop_signal()?), arguments.shard()?);
-    let metrics = Arc::new(Metrics::default());
-    let readiness = Readiness::waiting_for([Need::Kinds, Need::Caches]);
+async fn serve(parts: &Parts<'_>, logs: LogSwitch, traces: Option<Traces>) -> anyhow::Result<()> {
+    let Parts { arguments, readiness, metrics, .. } = parts;
+    let mut stop = pin!(stop_signal()?);
     let operations = Operations { readiness: readiness.clone(), metrics: metrics.clone(), logs };
     let servers = endpoints::serve(arguments.health_port, arguments.metrics_port, operations);
     let mut servers = pin!(servers?);
@@ -158,8 +166,7 @@ async fn serve(
             traces.end().await;
         }
     };
-    let parts = Parts { arguments, shard, providers, clouds, clock: Clock::default(), readiness, metrics };
-    let result = control(&parts, |fence| access(&config, &parts.metrics, fence), ended, last_spans).await;
+    let result = control(parts, |fence| access(&config, metrics, fence), ended, last_spans).await;
     info!("stopped");
     result
 }
@@ -261,7 +268,7 @@ async fn beat(arguments: &ControllerArguments, client: &Client) {
 
 /// Waits for what the controller needs, then runs it.
 async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>) -> anyhow::Result<()> {
-    let Parts { arguments, shard, providers, clouds, clock, readiness, metrics } = parts;
+    let Parts { arguments, scope: Scope { served, shard }, providers, clouds, clock, readiness, metrics } = parts;
     let mut stop = stopped.clone();
     let ready = async {
         if arguments.disable_controllers.contains(&Part::Worker) {
@@ -283,7 +290,6 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         // The sender lives as long as this future.
         _ = stop.wait_for(|stopped| *stopped) => return Ok(()),
     }
-    let served = Served::new(*providers, &arguments.worker_types, &arguments.extension_classes)?;
     info!(worker_types = served.types(), classes = served.classes(), "starting");
     let Access { client, fence, answers } = access;
     let (requests, queued) = mpsc::unbounded_channel();
@@ -296,7 +302,7 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         client,
         answers,
         clock: clock.clone(),
-        served,
+        served: served.clone(),
         metrics: Arc::clone(metrics),
         memory: Memory::default(),
         cache: Arc::new(SeedCache::new(*providers, arguments.version_forecast)),

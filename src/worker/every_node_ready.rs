@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_tells_of_nodes_unless_somebody_else_does_or_they_are_counted_first() {
+    fn an_operation_writes_every_node_ready_unless_somebody_else_does_or_nodes_are_counted_first() {
         let recorded =
             |message: &str, status: &str| [json!({"type": "EveryNodeReady", "status": status, "message": message})];
         let healthy = every_node_ready(&BTreeMap::new(), false);

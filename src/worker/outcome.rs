@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_told_whole_and_else_each_kind_of_failure_has_its_share() {
+    fn what_fits_is_written_whole_and_else_each_kind_of_failure_has_its_share() {
         let told = |write_errors: &[String], failed: &[FailedMachine]| {
             let left = PendingDeletion {
                 deployments: vec![PendingDeployment {

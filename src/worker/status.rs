@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_at_once_of_a_generation_that_was_not_answered() {
+    fn a_failure_of_a_generation_that_was_not_answered_is_written_at_once() {
         let failed = ReconcileOutcome::Failed(Failure::new("no quota"));
         let is_only_text = |observed: i64, state: &str| {
             let last = json!({"type": "Reconcile", "state": state, "description": "", "progress": 50});
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_fails_since_its_status_says_so() {
+    fn a_worker_fails_since_the_error_in_its_status() {
         let since = |state: &str| {
             let last = json!({"type": "Reconcile", "state": state, "lastUpdateTime": "2026-11-21T09:00:00Z"});
             failing_since(&worker(json!({ "lastOperation": last })))
