@@ -26,7 +26,7 @@ pub struct Mark(u64);
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who asked.
+    /// Who asked. Empty where the API server did not find out, as of a client that was gone before it had looked.
     pub user: String,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` …
     pub verb: String,
@@ -139,7 +139,8 @@ struct Event {
     response_status: ResponseStatus,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct User {
     username: String,
 }
