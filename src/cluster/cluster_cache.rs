@@ -1,7 +1,7 @@
 //! I/O: Clusters, read when they have changed, cut to what is needed of them. Clusters that embed the same CloudProfile,
 //! which is most of each, share it. What a forecast of versions needs besides is kept only where one is wanted.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -24,7 +24,7 @@ use crate::cluster::store::Store;
 pub(crate) struct ClusterCache {
     /// Their versions, as a watch of metadata shows them.
     pub(crate) versions: Store<()>,
-    read: Mutex<HashMap<String, ReadCluster>>,
+    read: Mutex<BTreeMap<String, ReadCluster>>,
     profiles: Shared<CloudProfile>,
     /// The profiles as forecasts need them; `None` where nobody wants a forecast.
     whole_profiles: Option<Shared<ProfileObject>>,
@@ -139,7 +139,7 @@ fn shoot_versions(spec: &ClusterSpecText, profiles: &Shared<ProfileObject>) -> R
 }
 
 /// Documents by a digest of their text, as long as somebody uses them.
-struct Shared<T>(Mutex<HashMap<[u8; 32], Weak<T>>>);
+struct Shared<T>(Mutex<BTreeMap<[u8; 32], Weak<T>>>);
 
 impl<T> Default for Shared<T> {
     fn default() -> Self {
@@ -164,7 +164,7 @@ impl<T: DeserializeOwned> Shared<T> {
         Ok(decoded)
     }
 
-    fn documents(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Weak<T>>> {
+    fn documents(&self) -> std::sync::MutexGuard<'_, BTreeMap<[u8; 32], Weak<T>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! I/O: the Secrets that Workers refer to. What was read is kept while an operation goes on; a new operation asks for the
 //! versions of all with one request, and reads those that have changed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::{StreamExt, stream};
@@ -22,7 +22,7 @@ const KEPT: usize = 8 * 1024 * 1024;
 
 /// What is known of Secrets.
 #[derive(Default)]
-pub(crate) struct SecretCache(Mutex<HashMap<Reference, ReadSecret>>);
+pub(crate) struct SecretCache(Mutex<BTreeMap<Reference, ReadSecret>>);
 
 type Reference = (String, String);
 
@@ -157,7 +157,7 @@ impl SecretCache {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Reference, ReadSecret>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Reference, ReadSecret>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

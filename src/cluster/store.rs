@@ -11,7 +11,7 @@
 //! * An answer to a question that was asked later beats everything that is remembered: a deletion that was answered and not
 //!   done, and versions from before a backup was restored.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -179,7 +179,7 @@ impl<T> Store<T> {
         entries.map(|(name, entry)| (name.clone(), Arc::clone(&entry.object))).collect()
     }
 
-    /// All objects, in no order.
+    /// All objects, in the order of their namespaces and names.
     #[must_use]
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         let state = self.state();
@@ -259,7 +259,7 @@ impl<T> Drop for Read<'_, T> {
         }
         match state.reads.first_key_value().map(|(began, _)| *began) {
             Some(oldest) => state.gone.retain(|_, time| *time > oldest),
-            None => state.gone = HashMap::new(),
+            None => state.gone = BTreeMap::new(),
         }
     }
 }

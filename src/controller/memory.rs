@@ -1,7 +1,7 @@
 //! What the controller remembers of a Worker between two reconciles: one value for each Worker, dropped as a whole when the
 //! Worker goes. Whatever has to survive a restart stands in the Worker's status instead.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl WorkerMemory {
 
 /// What is remembered of all Workers, by uid.
 #[derive(Default)]
-pub(crate) struct Memory(Mutex<HashMap<String, WorkerMemory>>);
+pub(crate) struct Memory(Mutex<BTreeMap<String, WorkerMemory>>);
 
 impl Memory {
     /// Reads or changes what is remembered of a Worker.
@@ -87,7 +87,7 @@ impl Memory {
         counted
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<String, WorkerMemory>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, WorkerMemory>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

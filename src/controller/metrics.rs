@@ -16,6 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::cluster::request_metrics::RequestObserver;
+use crate::controller::gauges::Gauges;
 use crate::controller::version_metrics::VersionMetrics;
 use crate::image_controller::metrics::ImageMetrics;
 use crate::preview::dry_run::{MachineObjectKind, WouldBe};
@@ -100,13 +101,13 @@ struct OfPhase {
     phase: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct OfPools {
     namespace: String,
     state: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct OfNamespace {
     namespace: String,
 }
@@ -150,8 +151,8 @@ pub(crate) struct Metrics {
     reconcile_seconds: Durations<OfOperation>,
     phase_seconds: Durations<OfPhase>,
     noop_reconciles: Family<OfOperation, Counter>,
-    pools: Family<OfPools, Gauge>,
-    failing_since: Family<OfNamespace, Gauge>,
+    pools: Gauges<OfPools>,
+    failing_since: Gauges<OfNamespace>,
     rolls: Family<OfRoll, Counter>,
     api_requests: Family<OfRequest, Counter>,
     errors: Family<OfCode, Counter>,
@@ -293,25 +294,19 @@ impl Metrics {
     /// How the pools in a namespace stand.
     pub(crate) fn pools(&self, namespace: &str, numbers: PoolNumbers) {
         for (state, number) in [("ready", numbers.ready), ("waiting", numbers.waiting), ("failed", numbers.failed)] {
-            self.pools.get_or_create(&OfPools { namespace: namespace.to_owned(), state }).set(number);
+            self.pools.set(OfPools { namespace: namespace.to_owned(), state }, Some(number));
         }
     }
 
     /// The operation of the Worker in a namespace fails since this time (seconds since 1970), or does not any more.
     pub(crate) fn failing_since(&self, namespace: &str, since: Option<i64>) {
-        let labels = OfNamespace { namespace: namespace.to_owned() };
-        match since {
-            None => drop(self.failing_since.remove(&labels)),
-            Some(since) => {
-                self.failing_since.get_or_create(&labels).set(since);
-            }
-        }
+        self.failing_since.set(OfNamespace { namespace: namespace.to_owned() }, since);
     }
 
     /// A Worker is gone: its namespace has no series any more.
     pub(crate) fn forget(&self, namespace: &str) {
         for state in ["ready", "waiting", "failed"] {
-            self.pools.remove(&OfPools { namespace: namespace.to_owned(), state });
+            self.pools.set(OfPools { namespace: namespace.to_owned(), state }, None);
         }
         self.failing_since(namespace, None);
         self.versions.forget(namespace);

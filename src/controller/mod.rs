@@ -20,6 +20,7 @@ pub(crate) mod dry_run;
 pub(crate) mod error;
 pub(crate) mod events;
 pub(crate) mod force_deletion;
+pub(crate) mod gauges;
 pub(crate) mod handover;
 #[cfg(test)]
 #[path = "../../test/charts/incidents.rs"]

@@ -1,7 +1,7 @@
 //! The nodes of shoots (`--health-check`), counted behind the scenes: an API server of a shoot that does not answer holds up no
 //! reconcile, and no shoot whose API server does.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(crate) struct NodeCounts {
     ended: TaskEnded,
     answering: Semaphore,
     failing: Semaphore,
-    shoots: Mutex<HashMap<String, Shoot>>,
+    shoots: Mutex<BTreeMap<String, Shoot>>,
 }
 
 /// One shoot, by the uid of its Worker. Its count ends with it.
@@ -108,7 +108,7 @@ impl NodeCounts {
         self.shoots().remove(uid);
     }
 
-    fn shoots(&self) -> MutexGuard<'_, HashMap<String, Shoot>> {
+    fn shoots(&self) -> MutexGuard<'_, BTreeMap<String, Shoot>> {
         self.shoots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

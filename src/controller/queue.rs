@@ -6,7 +6,7 @@
 //! in memory what it is about to write.
 
 use std::cell::LazyCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -80,8 +80,8 @@ pub(crate) async fn run<F>(
 struct Schedule {
     slots: usize,
     due: BTreeSet<(Instant, WorkerName)>,
-    times: HashMap<WorkerName, Instant>,
-    running: HashMap<WorkerName, Running>,
+    times: BTreeMap<WorkerName, Instant>,
+    running: BTreeMap<WorkerName, Running>,
 }
 
 /// A reconcile under way.
@@ -95,7 +95,7 @@ struct Running {
 
 impl Schedule {
     fn new(slots: usize) -> Self {
-        Self { slots, due: BTreeSet::new(), times: HashMap::new(), running: HashMap::new() }
+        Self { slots, due: BTreeSet::new(), times: BTreeMap::new(), running: BTreeMap::new() }
     }
 
     /// Asks for a Worker at a time. The earliest time that was asked for counts.

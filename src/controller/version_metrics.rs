@@ -1,15 +1,14 @@
 //! Metrics of the versions of pools (docs/metrics.md). Times of the clock and not what is left until then: they stay true
 //! between two reconciles, and `- time()` makes seconds of them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::controller::gauges::Gauges;
 use crate::versions::notices::PoolVersions;
 
 /// Most pools of one Worker that have series.
@@ -37,7 +36,7 @@ const NUMBERS: [Number; 4] = [
     ),
 ];
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct OfPool {
     namespace: String,
     pool: String,
@@ -46,9 +45,9 @@ struct OfPool {
 /// The versions of pools, as series.
 #[derive(Default)]
 pub(crate) struct VersionMetrics {
-    series: [Family<OfPool, Gauge>; NUMBERS.len()],
+    series: [Gauges<OfPool>; NUMBERS.len()],
     /// Pools that have series, by namespace.
-    pools: Mutex<HashMap<String, Vec<String>>>,
+    pools: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
 impl VersionMetrics {
@@ -66,16 +65,8 @@ impl VersionMetrics {
         before.retain(|known| pools.iter().all(|pool| pool.pool != *known));
         self.remove(namespace, &before);
         for pool in pools {
-            let labels = labels(namespace, &pool.pool);
             for ((.., number), series) in NUMBERS.iter().zip(&self.series) {
-                match number(pool) {
-                    None => {
-                        series.remove(&labels);
-                    }
-                    Some(number) => {
-                        series.get_or_create(&labels).set(number);
-                    }
-                }
+                series.set(labels(namespace, &pool.pool), number(pool));
             }
         }
     }
@@ -87,14 +78,12 @@ impl VersionMetrics {
     }
 
     fn remove(&self, namespace: &str, pools: &[String]) {
-        for labels in pools.iter().map(|pool| labels(namespace, pool)) {
-            for series in &self.series {
-                series.remove(&labels);
-            }
+        for pool in pools {
+            self.series.iter().for_each(|series| series.set(labels(namespace, pool), None));
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Vec<String>>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Vec<String>>> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! What a store remembers of objects, and which of two versions counts.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use tokio::time::Instant;
 use crate::cluster::identity::Identity;
 
 pub(super) struct State<T> {
-    pub(super) namespaces: HashMap<String, BTreeMap<String, Entry<T>>>,
+    pub(super) namespaces: BTreeMap<String, BTreeMap<String, Entry<T>>>,
     /// What this process has deleted, by uid: the watch may still show what was before.
-    pub(super) own_deletions: HashMap<String, OwnDeletion>,
+    pub(super) own_deletions: BTreeMap<String, OwnDeletion>,
     /// Reads that are under way, by the time at which they began.
     pub(super) reads: BTreeMap<u64, usize>,
     /// Uids of what has gone since the oldest of these reads began, with the time.
-    pub(super) gone: HashMap<String, u64>,
+    pub(super) gone: BTreeMap<String, u64>,
     /// Counts what happens here.
     pub(super) time: u64,
     /// The list of a watch that has begun anew.
@@ -80,10 +80,10 @@ impl Source {
 impl<T> Default for State<T> {
     fn default() -> Self {
         Self {
-            namespaces: HashMap::new(),
-            own_deletions: HashMap::new(),
+            namespaces: BTreeMap::new(),
+            own_deletions: BTreeMap::new(),
             reads: BTreeMap::new(),
-            gone: HashMap::new(),
+            gone: BTreeMap::new(),
             time: 0,
             list: None,
             is_fresh: false,

@@ -1,0 +1,58 @@
+//! Gauges of objects that come and go, as one metric: their numbers by labels, in a tree, so that the room of those that have gone
+//! returns. A `Family` of `prometheus_client` is a hash map, which keeps the room for the most that were ever there.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+
+/// Numbers by labels.
+#[derive(Debug)]
+pub(crate) struct Gauges<Labels>(Arc<Mutex<BTreeMap<Labels, i64>>>);
+
+impl<Labels: Ord> Gauges<Labels> {
+    /// The number with these labels from now on; `None`: there is none.
+    pub(crate) fn set(&self, labels: Labels, number: Option<i64>) {
+        match number {
+            Some(number) => drop(self.numbers().insert(labels, number)),
+            None => drop(self.numbers().remove(&labels)),
+        }
+    }
+}
+
+impl<Labels> Gauges<Labels> {
+    fn numbers(&self) -> MutexGuard<'_, BTreeMap<Labels, i64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<Labels> Default for Gauges<Labels> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<Labels> Clone for Gauges<Labels> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<Labels: EncodeLabelSet + Debug> EncodeMetric for Gauges<Labels> {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        for (labels, number) in &*self.numbers() {
+            encoder.encode_family(labels)?.encode_gauge(number)?;
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+
+    fn is_empty(&self) -> bool {
+        self.numbers().is_empty()
+    }
+}
