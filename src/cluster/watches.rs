@@ -288,7 +288,7 @@ impl Start<'_> {
 }
 
 /// How a watch gets what is there when it begins.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InitialList {
     /// As events, one after the other: nothing is in memory as a whole.
     Streamed,
@@ -514,6 +514,49 @@ mod tests {
             assert!(asked.iter().all(|query| !query.contains("resourceVersion=0")), "not of any age: {asked:?}");
             assert_eq!(asked.len(), if streams { 1 } else { 2 }, "{asked:?}");
         }
+    }
+
+    type Events = Vec<watcher::Result<Event<Secret>>>;
+
+    /// Which lists are begun, of a watch that shows `events` a second apart and then nothing, within five minutes.
+    async fn begun(events: impl Fn(usize) -> Events, is_in_doubt: impl Fn() -> bool) -> Vec<InitialList> {
+        let begun = Arc::<Mutex<Vec<InitialList>>>::default();
+        let watch = |list: InitialList| {
+            let number = begun.lock().unwrap().len();
+            begun.lock().unwrap().push(list);
+            let slowly = stream::iter(events(number)).then(async |event| {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                event
+            });
+            slowly.chain(stream::pending()).boxed()
+        };
+        let shown = listing_anew(watch, is_in_doubt).for_each(async |_| {});
+        assert!(tokio::time::timeout(Duration::from_secs(300), shown).await.is_err(), "a watch never ends");
+        begun.lock().unwrap().clone()
+    }
+
+    fn refused(code: u16) -> watcher::Result<Event<Secret>> {
+        let status = kube::core::Status { code, ..kube::core::Status::default() };
+        Err(watcher::Error::WatchStartFailed(kube::Error::Api(Box::new(status))))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn everything_is_listed_anew_only_where_nothing_else_helps() {
+        use InitialList::{Paged, Streamed};
+        let listed = || vec![Ok(Event::Init), Ok(Event::InitDone)];
+        assert_eq!(begun(|_| listed(), || false).await, [Streamed], "a quiet watch is left alone");
+        let long_ago = |number| if number == 0 { vec![refused(410)] } else { listed() };
+        assert_eq!(begun(long_ago, || false).await, [Streamed; 2], "what it goes on from is forgotten");
+        assert_eq!(begun(|_| vec![refused(500)], || false).await, [Streamed], "kube tries that again by itself");
+        let stops = |number| if number == 0 { vec![Ok(Event::Init)] } else { listed() };
+        assert_eq!(begun(stops, || false).await, [Streamed; 2], "a streamed list has stopped");
+        let in_pages = |number| if number == 0 { vec![refused(422)] } else { vec![Ok(Event::Init)] };
+        assert_eq!(begun(in_pages, || false).await, [Streamed, Paged], "pages have deadlines of their own");
+        assert!(begun(|_| listed(), || true).await.len() > 2, "in doubt");
+        // However much it shows, it is looked at.
+        let busy = |_| (0..300).map(|_| Ok(Event::Apply(Secret::default()))).collect();
+        assert!(begun(busy, || true).await.len() > 2, "in doubt");
+        assert_eq!(begun(busy, || false).await, [Streamed]);
     }
 
     #[test]

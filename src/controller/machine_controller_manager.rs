@@ -129,6 +129,7 @@ mod tests {
 
     use super::*;
     use crate::cluster::cache::SeedCache;
+    use crate::controller::test_support::{controller, refusal};
     use crate::provider::Providers;
     use crate::provider::azure::Azure;
 
@@ -158,6 +159,17 @@ mod tests {
         assert_eq!(asked(falls_asleep, 0).await, ["GET", "PATCH"], "it has machines that are to go");
         let wakes_up = json!({"status": {"isHibernated": true}});
         assert_eq!(asked(wakes_up, 0).await, ["GET", "PATCH"]);
+    }
+
+    #[tokio::test]
+    async fn only_what_is_not_there_need_not_be_scaled() {
+        for (code, reason, is_fine) in [(404, "NotFound", true), (409, "Conflict", false), (403, "Forbidden", false)] {
+            let (controller, asked) = controller(None, move |_, _| refusal(code, reason));
+            let stopped = stop(&controller.shoot_namespace("ns", &Azure), "5").await;
+            assert_eq!(stopped.is_ok(), is_fine, "{code}: {stopped:?}");
+            let patch = json!({"metadata": {"resourceVersion": "5"}, "spec": {"replicas": 0}});
+            assert_eq!(*asked.lock().unwrap(), [("PATCH scale".to_owned(), patch)], "of that version only");
+        }
     }
 
     #[test]

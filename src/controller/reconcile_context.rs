@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::controller::test_support::{controller, worker};
+    use crate::controller::test_support::{controller, lines, refusal, worker};
     use crate::provider::azure::Azure;
 
     /// The version that is written next after members of the provider status were written, and the Worker was as `changed` says.
@@ -162,6 +162,19 @@ mod tests {
         let mut context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
         context.write_provider_status(&worker, json!({"a": 1})).await.unwrap();
         context.identity.version
+    }
+
+    #[tokio::test]
+    async fn what_moves_away_needs_no_secrets() {
+        for (operation, reads_secrets) in [(Operation::Migrate, false), (Operation::Reconcile, true)] {
+            let (controller, asked) = controller(None, |_, _| refusal(404, "NotFound"));
+            let worker: Worker = serde_json::from_value(worker(&json!({}), 7)).unwrap();
+            let identity = Identity::of(&worker).unwrap();
+            let state = ReconcileState::Continued(operation);
+            let context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
+            Inputs::read(&context, &worker).await;
+            assert_eq!(lines(&asked).contains(&"GET cloudprovider".to_owned()), reads_secrets, "{operation:?}");
+        }
     }
 
     #[tokio::test]

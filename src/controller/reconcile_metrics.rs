@@ -116,12 +116,76 @@ fn pool_numbers(reconciled: &Reconciled) -> Option<PoolNumbers> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::gardener::ErrorCode;
+    use crate::process::endpoints::MetricsText;
     use crate::provider::{DependencyFailure, PoolProblem};
     use crate::worker::plan::Plan;
     use crate::worker::progress::DeploymentProgress;
+    use crate::worker::reconcile_outcome::Failure;
 
     fn of(phase: Phase, pool: &str) -> DeploymentProgress {
         DeploymentProgress { pool: pool.to_owned(), phase, ..DeploymentProgress::ready() }
+    }
+
+    /// The series that a reconcile leaves, without those of its time.
+    fn recorded(metrics: &Metrics, begins: bool, operation: Operation, reconciled: &Reconciled) -> Vec<String> {
+        let ended = Ended { namespace: "ns", worker_type: "azure", operation, begins, failing_since: None };
+        record(metrics, ended, reconciled, Duration::ZERO);
+        let text = metrics.text();
+        let wanted = ["_noop", "_errors_total", "_failing_since", "_waiting_total", "_pools{"];
+        let is_wanted = |line: &&str| !line.starts_with('#') && wanted.iter().any(|name| line.contains(name));
+        text.lines().filter(is_wanted).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_failure_is_counted_by_its_codes_and_over_with_the_next_success() {
+        let metrics = Metrics::default();
+        let has = |lines: &[String], part: &str| lines.iter().any(|line| line.contains(part));
+        let codes = [ErrorCode::ConfigurationProblem, ErrorCode::InfraQuotaExceeded].into();
+        let failed = Reconciled::of(ReconcileOutcome::Failed(Failure { codes, ..Failure::new("x") }));
+        let lines = recorded(&metrics, true, Operation::Reconcile, &failed);
+        assert!(has(&lines, "_failing_since") && !has(&lines, "noop"), "{lines:?}");
+        assert!(has(&lines, "ERR_CONFIGURATION_PROBLEM") && has(&lines, "ERR_INFRA_QUOTA_EXCEEDED"), "{lines:?}");
+        assert!(!has(&lines, r#""none""#), "{lines:?}");
+        let without_code = Reconciled::of(ReconcileOutcome::Failed(Failure::new("x")));
+        let lines = recorded(&metrics, true, Operation::Reconcile, &without_code);
+        assert!(has(&lines, r#""none""#), "{lines:?}");
+        let lines = recorded(&metrics, true, Operation::Reconcile, &Reconciled::of(ReconcileOutcome::Succeeded));
+        assert!(!has(&lines, "_failing_since") && has(&lines, "noop"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_no_op_begins_and_ends_at_once_and_writes_nothing() {
+        let noops = |begins: bool, reconciled: &Reconciled| {
+            let lines = recorded(&Metrics::default(), begins, Operation::Reconcile, reconciled);
+            lines.iter().filter(|line| line.contains("noop")).count()
+        };
+        let done = || Reconciled::of(ReconcileOutcome::Succeeded);
+        assert_eq!(noops(true, &done()), 1);
+        assert_eq!(noops(false, &done()), 0, "it was waited for");
+        assert_eq!(noops(true, &Reconciled { writes: 1, ..done() }), 0);
+        assert_eq!(noops(true, &Reconciled::of(ReconcileOutcome::Started)), 0);
+    }
+
+    #[test]
+    fn a_worker_that_has_left_this_seed_leaves_no_pools() {
+        let with_pools = || Reconciled {
+            plan: Some(Plan { pools: Vec::new(), provider_status: serde_json::Value::Null }),
+            progress: Some(Progress { deployments: vec![of(Phase::Ready, "a")], ..Progress::default() }),
+            ..Reconciled::of(ReconcileOutcome::Succeeded)
+        };
+        let failed = || Reconciled { outcome: ReconcileOutcome::Failed(Failure::new("x")), ..with_pools() };
+        let cases = [
+            (Operation::Reconcile, with_pools(), true),
+            (Operation::Restore, with_pools(), true),
+            (Operation::Delete, failed(), true),
+            (Operation::Delete, with_pools(), false),
+            (Operation::Migrate, with_pools(), false),
+        ];
+        for (operation, reconciled, stays) in cases {
+            let lines = recorded(&Metrics::default(), true, operation, &reconciled);
+            assert_eq!(lines.iter().any(|line| line.contains("_pools{")), stays, "{operation:?}: {lines:?}");
+        }
     }
 
     #[test]

@@ -126,7 +126,46 @@ fn earliest(wanted: Option<Duration>, latest: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::cluster::identity::Identity;
+    use crate::controller::test_support::{controller, worker};
+    use crate::provider::azure::Azure;
+
+    #[tokio::test]
+    async fn a_worker_is_reconciled_again_when_something_may_have_changed() {
+        let (controller, _) = controller(None, |_, _| (200, json!({})));
+        let worker: Worker = serde_json::from_value(worker(&json!({}), 7)).unwrap();
+        let (identity, operation) = (Identity::of(&worker).unwrap(), Operation::Reconcile);
+        let state = ReconcileState::Continued(operation);
+        let context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
+        let after = |outcome: ReconcileOutcome, seconds: Option<u64>, writes| {
+            let requeue_after = seconds.map(Duration::from_secs);
+            let result = ReconcileResult { requeue_after, writes, ..ReconcileResult::of(outcome) };
+            match requeue(&context, &result) {
+                Requeue::OnEvent => None,
+                Requeue::After(after) => Some(after.as_secs_f64().ceil()),
+            }
+        };
+        let failed = || ReconcileOutcome::Failed(Failure::new("x"));
+        assert_eq!(after(ReconcileOutcome::Succeeded, None, 0), None);
+        assert_eq!(after(ReconcileOutcome::Succeeded, Some(5000), 0), Some(5000.0));
+        assert_eq!(after(ReconcileOutcome::Started, None, 0), Some(600.0), "an event may be lost");
+        assert_eq!(after(ReconcileOutcome::Started, Some(5000), 0), Some(600.0));
+        assert_eq!(after(ReconcileOutcome::Started, Some(5), 0), Some(5.0));
+        assert_eq!(after(failed(), None, 0), Some(1.0));
+        assert_eq!(after(failed(), None, 0), Some(1.0), "it was not due yet");
+        context.memory(|memory| (0..3).for_each(|_| _ = memory.backoff.failed(true, Instant::now() - NODES * 5)));
+        context.memory(|memory| {
+            (0..3).for_each(|number| _ = memory.backoff.failed(false, Instant::now() + NODES * 100 * number))
+        });
+        assert!(after(failed(), None, 0).is_some_and(|after| after > 100.0), "it fails for long");
+        assert_eq!(after(failed(), Some(3), 0), Some(3.0), "something is over sooner");
+        assert_eq!(after(failed(), None, 1), Some(1.0), "it has got on");
+        assert_eq!(after(ReconcileOutcome::Succeeded, None, 0), None);
+        assert_eq!(after(failed(), None, 0), Some(1.0), "what was before a success is forgotten");
+    }
 
     #[test]
     fn what_is_wanted_sooner_than_the_latest_counts() {

@@ -331,6 +331,41 @@ mod tests {
     }
 
     #[test]
+    fn three_are_named_and_the_others_counted() {
+        let (worker, plan) = (worker(), plan());
+        let [class, secret, both] = ["lost-class", "lost-secret", "lost-both"];
+        let three = with_secret(machines_of(&[class, secret, both]), class, &machine_plan());
+        let three = with_class(three, secret, json!({"metadata": {"name": secret}}));
+        let text = missing(Ok(&plan), &three).unwrap().message;
+        assert!(
+            [class, secret, both].iter().all(|name| text.contains(name)) && !text.contains(" more reasons"),
+            "{text}"
+        );
+
+        let mut four =
+            with_secret(with_class(three, CLASS, json!({"metadata": {"name": CLASS}})), CLASS, &machine_plan());
+        four.machines.extend(machines_of(&[CLASS]).machines);
+        let refused = [(CLASS.to_owned(), "Secret is immutable".to_owned())].into();
+        let (technical_id, without_credentials) = (NAMESPACE, false);
+        let prerequisites = DeletionPrerequisites {
+            worker: &worker,
+            technical_id,
+            plan: Ok(&plan),
+            refused: &refused,
+            without_credentials,
+        };
+        let text = prerequisites.missing(&four).unwrap().message;
+        assert!(text.ends_with("; and 1 more reasons why machine classes are missing"), "{text}");
+
+        let of_one_reason = |count: usize| {
+            let names: Vec<String> = (0..count).map(|number| format!("gone-{number}")).collect();
+            missing(Ok(&plan), &machines_of(&names.iter().map(String::as_str).collect::<Vec<_>>())).unwrap().message
+        };
+        assert!(of_one_reason(3).contains(", gone-2 with their Secrets"), "{}", of_one_reason(3));
+        assert!(of_one_reason(4).contains("gone-2 and 1 more with their Secrets"), "{}", of_one_reason(4));
+    }
+
+    #[test]
     fn the_text_stays_short_and_tells_no_user_data() {
         let reason = Failure::new("é".repeat(100_000));
         let classes: Vec<String> = (0..5000).map(|number| format!("{NAMESPACE}-a-{number:05}-z1")).collect();
