@@ -65,6 +65,10 @@ fn clean(mut object: Value) -> Value {
         ["status", "apiVersion", "kind"].into_iter().for_each(|member| drop(members.remove(member)));
     }
     object["metadata"] = Value::Object(kept);
+    // Older versions of the Go extension write a null here.
+    if let Some(members) = object.pointer_mut("/spec/template/metadata").and_then(Value::as_object_mut) {
+        members.retain(|key, value| key != "creationTimestamp" || !value.is_null());
+    }
     object
 }
 

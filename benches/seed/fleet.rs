@@ -10,13 +10,12 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::controller;
+use crate::controller::Controller;
 use crate::digest::{OF_THE_GO_EXTENSION, digests};
 use crate::figures::{head, row, spread};
 use crate::load::{self, SIDE_BY_SIDE, Size, namespace, resource, worker_name};
 use crate::workers::Workers;
 use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Faker, memory, processor_seconds};
-use test_support::program;
 
 const WORKERS: usize = 100;
 const SIZE: Size = Size { pools: 3, zones: 3 };
@@ -37,18 +36,32 @@ const PAUSE: Duration = Duration::from_millis(1100);
 const REST: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run() -> Result<()> {
+    let digests = measure("100 Workers × 3 pools × 3 zones", &Controller::Ours, |document| document).await?;
+    for (what, theirs) in OF_THE_GO_EXTENSION {
+        let ours = digests.get(what).map(String::as_str);
+        ensure!(ours == Some(theirs), "the {what} are not those of the Go extension, {theirs}");
+    }
+    Ok(())
+}
+
+/// Measures a controller with this load, as `documents` makes it. Returns the digests of what it has made.
+pub(crate) async fn measure(
+    title: &str,
+    controller: &Controller,
+    documents: fn(Value) -> Value,
+) -> Result<BTreeMap<&'static str, String>> {
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;
     let names: Vec<String> = (0..WORKERS).map(|number| namespace(&format!("{number:04}"))).collect();
     let probe = namespace("probe");
     let all: Vec<String> = names.iter().cloned().chain([probe.clone()]).collect();
-    load::prepare(&client, &all, SIZE).await?;
+    load::prepare_with(&client, &all, SIZE, documents).await?;
     let workers = Workers::follow(&client);
-    load::create(&client, load::worker(&probe, SIZE)).await?;
+    load::create(&client, documents(load::worker(&probe, SIZE))).await?;
     let _faker = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
 
     let started = Instant::now();
-    let process = controller::start(&control_plane, &control_plane.kubeconfig_file(CONTROLLER)?)?;
+    let process = controller.start(&control_plane, &control_plane.kubeconfig_file(CONTROLLER)?)?;
     let pid = process.id().await?;
     let is_told = |seen: Value| seen["status"]["lastOperation"].is_object();
     workers
@@ -63,12 +76,14 @@ pub(crate) async fn run() -> Result<()> {
     tokio::time::sleep(REST).await;
     let [idle, of_files] = [memory(pid, "VmRSS")?, memory(pid, "RssFile")?];
 
-    head("100 Workers × 3 pools × 3 zones", &PHASES);
+    head(title, &PHASES);
     let bench = Bench { control_plane: &control_plane, client: &client, workers: &workers, names: &names, pid };
     let mut breakdown = Vec::new();
     breakdown.push(
         bench
-            .phase("create", async |namespace| load::create(&client, load::worker(namespace, SIZE)).await.map(drop))
+            .phase("create", async |namespace| {
+                load::create(&client, documents(load::worker(namespace, SIZE))).await.map(drop)
+            })
             .await?,
     );
     for number in 1..=2 {
@@ -80,7 +95,9 @@ pub(crate) async fn run() -> Result<()> {
     }
     breakdown.push(
         bench
-            .phase("roll", async |namespace| bench.patch(namespace, load::roll(namespace, SIZE, SIZE.pools)).await)
+            .phase("roll", async |namespace| {
+                bench.patch(namespace, documents(load::roll(namespace, SIZE, SIZE.pools))).await
+            })
             .await?,
     );
     head("Start, memory, size", &["what", "figure"]);
@@ -88,7 +105,7 @@ pub(crate) async fn run() -> Result<()> {
     row(&[&"RSS with one Worker", &format!("{idle:.1} MiB, of it {of_files:.1} pages of the program's file")]);
     row(&[&"RSS after the whole run", &format!("{:.1} MiB", memory(pid, "VmRSS")?)]);
     row(&[&"RSS at most", &format!("{:.1} MiB", memory(pid, "VmHWM")?)]);
-    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(program::measured())?.len() as f64 / 1_048_576.0)]);
+    row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(controller.binary())?.len() as f64 / 1_048_576.0)]);
 
     head("Requests per Worker", &["phase", "requests"]);
     for (phase, requests) in breakdown {
@@ -96,14 +113,14 @@ pub(crate) async fn run() -> Result<()> {
             requests.iter().map(|(what, count)| format!("{what} {:.2}", *count as f64 / WORKERS as f64)).collect();
         row(&[&phase, &requests.join(", ")]);
     }
-    head("Digests", &["objects", "ours", "the Go extension's"]);
-    for (what, digest) in digests(&client).await? {
-        let theirs = OF_THE_GO_EXTENSION.into_iter().find(|(other, _)| *other == what).map(|(_, digest)| digest);
-        row(&[&what, &digest, &theirs.unwrap_or("–")]);
-        ensure!(theirs.is_none_or(|theirs| theirs == digest), "the {what} are not those of the Go extension");
+    head("Digests", &["objects", "digest"]);
+    let digests = digests(&client).await?;
+    for (what, digest) in &digests {
+        row(&[what, digest]);
     }
     process.stop(Duration::from_secs(5)).await?;
-    control_plane.stop().await
+    control_plane.stop().await?;
+    Ok(digests)
 }
 
 pub(crate) struct Bench<'a> {

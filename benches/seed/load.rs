@@ -41,16 +41,26 @@ pub(crate) fn worker_name(namespace: &str) -> &str {
 
 /// Everything but the Workers, in namespaces that are not there yet.
 pub(crate) async fn prepare(client: &Client, namespaces: &[String], size: Size) -> Result<()> {
-    let prepared = namespaces.iter().map(|namespace| prepare_one(client, namespace, size));
+    prepare_with(client, namespaces, size, |document| document).await
+}
+
+/// The same with Clusters as `documents` makes them.
+pub(crate) async fn prepare_with(
+    client: &Client,
+    namespaces: &[String],
+    size: Size,
+    documents: fn(Value) -> Value,
+) -> Result<()> {
+    let prepared = namespaces.iter().map(|namespace| prepare_one(client, namespace, size, documents));
     let prepared: Vec<_> = prepared.collect();
     stream::iter(prepared).buffer_unordered(SIDE_BY_SIDE).try_collect().await
 }
 
-async fn prepare_one(client: &Client, namespace: &str, size: Size) -> Result<()> {
+async fn prepare_one(client: &Client, namespace: &str, size: Size, documents: fn(Value) -> Value) -> Result<()> {
     let labels = json!({"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": "azure"});
     create(client, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}))
         .await?;
-    create(client, cluster(namespace)).await?;
+    create(client, documents(cluster(namespace))).await?;
     let azure: Value = ["subscriptionID", "tenantID", "clientID"]
         .into_iter()
         .zip(1..)
@@ -137,6 +147,32 @@ fn cloud_profile() -> Value {
             ]}]}],
         },
     }})
+}
+
+/// A Cluster, a Worker or a patch of one as before capabilities and the caching of volumes: images are told by architecture.
+pub(crate) fn without_capabilities(mut document: Value) -> Value {
+    for pool in document.pointer_mut("/spec/pools").and_then(Value::as_array_mut).into_iter().flatten() {
+        pool["providerConfig"].as_object_mut().into_iter().for_each(|config| drop(config.remove("volume")));
+    }
+    let Some(spec) = document.pointer_mut("/spec/cloudProfile/spec") else { return document };
+    spec.as_object_mut().into_iter().for_each(|members| drop(members.remove("machineCapabilities")));
+    let types = spec["machineTypes"].as_array_mut().into_iter().flatten();
+    types.filter_map(Value::as_object_mut).for_each(|members| drop(members.remove("capabilities")));
+    spec["machineImages"][0]["versions"] = json!([{"version": IMAGE_VERSION, "architectures": ["amd64", "arm64"]}]);
+    let config = &mut spec["providerConfig"];
+    let flavors = config["machineImages"][0]["versions"][0]["capabilityFlavors"].take();
+    let image = |flavor: usize, architecture: &str, members: Value| {
+        let mut image = json!({
+            "version": IMAGE_VERSION, "architecture": architecture,
+            "communityGalleryImageID": flavors[flavor]["communityGalleryImageID"],
+        });
+        json_patch::merge(&mut image, &members);
+        image
+    };
+    config["machineImages"][0]["versions"] =
+        json!([image(0, "amd64", json!({"acceleratedNetworking": true})), image(1, "arm64", json!({}))]);
+    config["machineTypes"] = json!([{"name": "Standard_D4s_v5", "acceleratedNetworking": true}]);
+    document
 }
 
 fn cluster(namespace: &str) -> Value {

@@ -8,6 +8,7 @@
 //! figures     processor, memory, tables
 //! digest      what was made, in 16 digits
 //! fleet       100 Workers × 3 pools × 3 zones: create, no-op, roll
+//! beside_go   the same for the Go extension and for this controller (GO_EXTENSION=FILE)
 //! wide        one Worker with 300 pools, each request takes 200 ms
 //! rolling     500 Workers that roll at once, and one more
 //! clouds      500 Workers of one cloud, and of five
@@ -24,6 +25,7 @@
     reason = "figures for people"
 )]
 
+mod beside_go;
 mod clouds;
 mod controller;
 mod digest;
@@ -48,6 +50,9 @@ fn main() -> Result<()> {
     runtime.block_on(async {
         if is_wanted("fleet") {
             fleet::run().await.context("fleet")?;
+        }
+        if is_wanted("beside_go") {
+            beside_go::run().await.context("beside_go")?;
         }
         if is_wanted("wide") {
             wide::run().await.context("wide")?;

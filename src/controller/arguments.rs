@@ -1,6 +1,7 @@
 //! Arguments of the command `controller`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -175,6 +176,13 @@ impl ControllerArguments {
         Shard::new(ring, &name).map(Some).context("--shard-ring, --shard-name")
     }
 
+    /// Where a heartbeat is given, and how often; `None` where it is not, which a dry run never does.
+    pub(super) fn heartbeat(&self) -> Option<(String, Duration)> {
+        let is_wanted = !self.shadow && !self.disable_controllers.contains(&Part::Heartbeat);
+        let namespace = self.heartbeat_namespace.clone().filter(|_| is_wanted)?;
+        Some((namespace, Duration::from_secs(self.heartbeat_renew_interval_seconds.into())))
+    }
+
     pub(super) fn image_policy(&self) -> ImagePolicy {
         match (self.pin_images, self.image_drift) {
             (true, _) => ImagePolicy::Pin,
@@ -196,9 +204,25 @@ mod tests {
         controller: ControllerArguments,
     }
 
-    fn shard(arguments: &str) -> anyhow::Result<Option<Shard>> {
+    fn parsed(arguments: &str) -> ControllerArguments {
         let arguments = ["controller"].into_iter().chain(arguments.split_whitespace());
-        CommandLine::try_parse_from(arguments).unwrap().controller.shard()
+        CommandLine::try_parse_from(arguments).unwrap().controller
+    }
+
+    fn shard(arguments: &str) -> anyhow::Result<Option<Shard>> {
+        parsed(arguments).shard()
+    }
+
+    #[test]
+    fn a_heartbeat_is_given_unless_nothing_may_be_written_or_nobody_wants_it() {
+        let heartbeat =
+            |arguments: &str| parsed(arguments).heartbeat().map(|(namespace, period)| (namespace, period.as_secs()));
+        assert_eq!(heartbeat(""), None);
+        assert_eq!(heartbeat("--heartbeat-namespace ns"), Some(("ns".to_owned(), 30)));
+        let often = "--heartbeat-namespace ns --heartbeat-renew-interval-seconds 7 --disable-controllers worker";
+        assert_eq!(heartbeat(often), Some(("ns".to_owned(), 7)));
+        assert_eq!(heartbeat("--heartbeat-namespace ns --shadow"), None);
+        assert_eq!(heartbeat("--heartbeat-namespace ns --disable-controllers worker,heartbeat"), None);
     }
 
     #[test]

@@ -119,46 +119,32 @@ fn is_due(created: Timestamp, stuck: &Stuck) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use axum::http::{Request, Response};
-    use futures::future;
-    use kube::Client;
-    use kube::client::Body;
-    use tower::service_fn;
-
     use super::*;
-    use crate::cluster::cache::SeedCache;
-    use crate::controller::test_support::{controller, refusal};
-    use crate::provider::Providers;
+    use crate::controller::test_support::{controller, lines, refusal};
     use crate::provider::azure::Azure;
+
+    const READ: &str = "GET machine-controller-manager";
+    const SCALED: &str = "PATCH scale";
 
     /// What is asked after a shoot has moved here, where machine-controller-manager has so many replicas.
     async fn asked(shoot: Value, replicas: u32) -> Vec<String> {
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let seen = Arc::clone(&asked);
-        let service = service_fn(move |request: Request<Body>| {
-            seen.lock().unwrap().push(request.method().to_string());
-            let answer = json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}});
-            future::ok::<_, kube::Error>(Response::new(Body::from(answer.to_string().into_bytes())))
-        });
-        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-        let namespace = ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure);
+        let deployment = json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}});
+        let (controller, asked) = controller(None, move |_, _| (200, deployment.clone()));
         let shoot: Shoot = serde_json::from_str(&shoot.to_string()).unwrap();
-        start_after_restore(&namespace, &shoot).await.unwrap();
-        asked.lock().unwrap().clone()
+        start_after_restore(&controller.shoot_namespace("shoot--p--s", &Azure), &shoot).await.unwrap();
+        lines(&asked)
     }
 
     #[tokio::test]
     async fn it_is_started_for_what_has_moved_unless_it_runs_or_the_shoot_sleeps() {
         let asleep = json!({"hibernation": {"enabled": true}});
-        assert_eq!(asked(json!({}), 0).await, ["GET", "PATCH"]);
-        assert_eq!(asked(json!({}), 1).await, ["GET"]);
+        assert_eq!(asked(json!({}), 0).await, [READ, SCALED]);
+        assert_eq!(asked(json!({}), 1).await, [READ]);
         assert!(asked(json!({"spec": asleep, "status": {"isHibernated": true}}), 0).await.is_empty());
         let falls_asleep = json!({"spec": asleep});
-        assert_eq!(asked(falls_asleep, 0).await, ["GET", "PATCH"], "it has machines that are to go");
+        assert_eq!(asked(falls_asleep, 0).await, [READ, SCALED], "it has machines that are to go");
         let wakes_up = json!({"status": {"isHibernated": true}});
-        assert_eq!(asked(wakes_up, 0).await, ["GET", "PATCH"]);
+        assert_eq!(asked(wakes_up, 0).await, [READ, SCALED]);
     }
 
     #[tokio::test]
@@ -168,7 +154,7 @@ mod tests {
             let stopped = stop(&controller.shoot_namespace("ns", &Azure), "5").await;
             assert_eq!(stopped.is_ok(), is_fine, "{code}: {stopped:?}");
             let patch = json!({"metadata": {"resourceVersion": "5"}, "spec": {"replicas": 0}});
-            assert_eq!(*asked.lock().unwrap(), [("PATCH scale".to_owned(), patch)], "of that version only");
+            assert_eq!(*asked.lock().unwrap(), [(SCALED.to_owned(), patch)], "of that version only");
         }
     }
 

@@ -260,9 +260,7 @@ async fn election(candidate: Option<&mut Candidate>, metrics: &Metrics) -> anyho
 }
 
 async fn beat(arguments: &ControllerArguments, client: &Client) {
-    let is_wanted = !arguments.shadow && !arguments.disable_controllers.contains(&Part::Heartbeat);
-    let Some(namespace) = arguments.heartbeat_namespace.clone().filter(|_| is_wanted) else { return pending().await };
-    let period = Duration::from_secs(arguments.heartbeat_renew_interval_seconds.into());
+    let Some((namespace, period)) = arguments.heartbeat() else { return pending().await };
     heartbeat::beat(client.clone(), namespace, period).await;
 }
 
