@@ -65,9 +65,11 @@ fn clean(mut object: Value) -> Value {
         ["status", "apiVersion", "kind"].into_iter().for_each(|member| drop(members.remove(member)));
     }
     object["metadata"] = Value::Object(kept);
-    // Older versions of the Go extension write a null here.
-    if let Some(members) = object.pointer_mut("/spec/template/metadata").and_then(Value::as_object_mut) {
-        members.retain(|key, value| key != "creationTimestamp" || !value.is_null());
+    // Older versions of the Go extension write nulls here.
+    for metadata in ["/spec/template/metadata", "/spec/template/spec/nodeTemplate/metadata"] {
+        if let Some(members) = object.pointer_mut(metadata).and_then(Value::as_object_mut) {
+            members.retain(|key, value| key != "creationTimestamp" || !value.is_null());
+        }
     }
     object
 }

@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(1100);
 const REST: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run() -> Result<()> {
-    let digests = measure("100 Workers × 3 pools × 3 zones", &Controller::Ours, |document| document).await?;
+    let digests = measure("100 Workers × 3 pools × 3 zones", &Controller::Ours, Load::Whole).await?;
     for (what, theirs) in OF_THE_GO_EXTENSION {
         let ours = digests.get(what).map(String::as_str);
         ensure!(ours == Some(theirs), "the {what} are not those of the Go extension, {theirs}");
@@ -44,20 +44,39 @@ pub(crate) async fn run() -> Result<()> {
     Ok(())
 }
 
-/// Measures a controller with this load, as `documents` makes it. Returns the digests of what it has made.
+/// What a controller is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Everything, in documents with capabilities.
+    Whole,
+    /// What older versions of the Go extension can do as well: without capabilities, and without a roll. In a roll they wait until a machine
+    /// deployment has a second machine set, which the simulator never shows.
+    BesideGo,
+}
+
+impl Load {
+    fn document(self, document: Value) -> Value {
+        match self {
+            Self::Whole => document,
+            Self::BesideGo => load::without_capabilities(document),
+        }
+    }
+}
+
+/// Measures a controller with this load. Returns the digests of what it has made.
 pub(crate) async fn measure(
     title: &str,
     controller: &Controller,
-    documents: fn(Value) -> Value,
+    asked: Load,
 ) -> Result<BTreeMap<&'static str, String>> {
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;
     let names: Vec<String> = (0..WORKERS).map(|number| namespace(&format!("{number:04}"))).collect();
     let probe = namespace("probe");
     let all: Vec<String> = names.iter().cloned().chain([probe.clone()]).collect();
-    load::prepare_with(&client, &all, SIZE, documents).await?;
+    load::prepare_with(&client, &all, SIZE, |document| asked.document(document)).await?;
     let workers = Workers::follow(&client);
-    load::create(&client, documents(load::worker(&probe, SIZE))).await?;
+    load::create(&client, asked.document(load::worker(&probe, SIZE))).await?;
     let _faker = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
 
     let started = Instant::now();
@@ -82,7 +101,7 @@ pub(crate) async fn measure(
     breakdown.push(
         bench
             .phase("create", async |namespace| {
-                load::create(&client, documents(load::worker(namespace, SIZE))).await.map(drop)
+                load::create(&client, asked.document(load::worker(namespace, SIZE))).await.map(drop)
             })
             .await?,
     );
@@ -93,34 +112,37 @@ pub(crate) async fn measure(
                 .await?,
         );
     }
-    breakdown.push(
-        bench
-            .phase("roll", async |namespace| {
-                bench.patch(namespace, documents(load::roll(namespace, SIZE, SIZE.pools))).await
-            })
-            .await?,
-    );
+    if asked == Load::Whole {
+        breakdown.push(
+            bench
+                .phase("roll", async |namespace| bench.patch(namespace, load::roll(namespace, SIZE, SIZE.pools)).await)
+                .await?,
+        );
+    }
     head("Start, memory, size", &["what", "figure"]);
     row(&[&"from start to the first status", &format!("{:.2} s", first_status.as_secs_f64())]);
     row(&[&"RSS with one Worker", &format!("{idle:.1} MiB, of it {of_files:.1} pages of the program's file")]);
     row(&[&"RSS after the whole run", &format!("{:.1} MiB", memory(pid, "VmRSS")?)]);
     row(&[&"RSS at most", &format!("{:.1} MiB", memory(pid, "VmHWM")?)]);
     row(&[&"binary", &format!("{:.1} MiB", std::fs::metadata(controller.binary())?.len() as f64 / 1_048_576.0)]);
+    let digests = digests(&client).await?;
+    report(&breakdown, &digests);
+    process.stop(Duration::from_secs(5)).await?;
+    control_plane.stop().await?;
+    Ok(digests)
+}
 
+fn report(breakdown: &[Breakdown], digests: &BTreeMap<&str, String>) {
     head("Requests per Worker", &["phase", "requests"]);
     for (phase, requests) in breakdown {
         let requests: Vec<String> =
             requests.iter().map(|(what, count)| format!("{what} {:.2}", *count as f64 / WORKERS as f64)).collect();
-        row(&[&phase, &requests.join(", ")]);
+        row(&[phase, &requests.join(", ")]);
     }
     head("Digests", &["objects", "digest"]);
-    let digests = digests(&client).await?;
-    for (what, digest) in &digests {
+    for (what, digest) in digests {
         row(&[what, digest]);
     }
-    process.stop(Duration::from_secs(5)).await?;
-    control_plane.stop().await?;
-    Ok(digests)
 }
 
 pub(crate) struct Bench<'a> {

@@ -49,14 +49,14 @@ pub(crate) async fn prepare_with(
     client: &Client,
     namespaces: &[String],
     size: Size,
-    documents: fn(Value) -> Value,
+    documents: impl Fn(Value) -> Value,
 ) -> Result<()> {
-    let prepared = namespaces.iter().map(|namespace| prepare_one(client, namespace, size, documents));
+    let prepared = namespaces.iter().map(|namespace| prepare_one(client, namespace, size, &documents));
     let prepared: Vec<_> = prepared.collect();
     stream::iter(prepared).buffer_unordered(SIDE_BY_SIDE).try_collect().await
 }
 
-async fn prepare_one(client: &Client, namespace: &str, size: Size, documents: fn(Value) -> Value) -> Result<()> {
+async fn prepare_one(client: &Client, namespace: &str, size: Size, documents: &impl Fn(Value) -> Value) -> Result<()> {
     let labels = json!({"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": "azure"});
     create(client, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}))
         .await?;

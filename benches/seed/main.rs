@@ -8,7 +8,7 @@
 //! figures     processor, memory, tables
 //! digest      what was made, in 16 digits
 //! fleet       100 Workers × 3 pools × 3 zones: create, no-op, roll
-//! beside_go   the same for the Go extension and for this controller (GO_EXTENSION=FILE)
+//! beside_go   create and no-op of the Go extension and of this controller (GO_EXTENSION=FILE)
 //! wide        one Worker with 300 pools, each request takes 200 ms
 //! rolling     500 Workers that roll at once, and one more
 //! clouds      500 Workers of one cloud, and of five

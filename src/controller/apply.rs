@@ -153,7 +153,38 @@ async fn apply_machine(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::controller::test_support::{controller, refusal};
+    use crate::provider::azure::Azure;
+    use crate::worker::desired::test_support::{Objects, planned};
+
+    #[tokio::test]
+    async fn what_has_moved_keeps_its_replicas_where_somebody_else_writes_first() {
+        const MADE: &str = "POST machinedeployments";
+        let tries = Arc::<AtomicUsize>::default();
+        let (controller, asked) = controller(None, move |line, _| match line {
+            MADE if tries.fetch_add(1, Ordering::Relaxed) == 0 => refusal(409, "AlreadyExists"),
+            _ if line.starts_with("GET ") => {
+                (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}))
+            }
+            _ => (201, json!({"metadata": {"name": "x", "namespace": "ns", "uid": "u", "resourceVersion": "8"}})),
+        });
+        let objects = Objects::new(&json!({}));
+        let desired = objects.desired(planned());
+        let name = desired.plan.machines().next().unwrap().deployment.name.0.clone();
+        let live = MachineObjects { moved_replicas: [(name, 4)].into(), ..MachineObjects::default() };
+        let shoot = controller.shoot_namespace("ns", &Azure);
+        let (applied, _) = apply_to_live(&shoot, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
+        assert!(applied.errors.is_empty(), "{:?}", applied.errors);
+        let asked = asked.lock().unwrap();
+        let made = asked.iter().filter(|(line, _)| line == MADE).map(|(_, body)| &body["spec"]["replicas"]);
+        assert_eq!(made.collect::<Vec<&Value>>(), [4, 4]);
+    }
 
     #[test]
     fn only_what_is_computed_from_something_old_is_computed_again() {

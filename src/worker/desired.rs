@@ -231,22 +231,21 @@ impl Serialize for Drift<'_> {
     }
 }
 
+/// A Worker for tests whose objects are decoded.
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
+pub(crate) mod test_support {
     use super::*;
     use crate::api::gardener::{CloudProfile, Shoot};
     use crate::provider::test_support::{NAMESPACE, machine_plan};
-    use crate::provider::{PoolError, PoolPlan, PoolProblem};
-    use crate::worker::machine_objects::{Digested, LiveDeployment};
+    use crate::provider::{PoolError, PoolPlan};
 
     /// The decoded objects of a Worker whose status says `status`.
-    struct Objects(Worker, CloudProfile, Shoot, Secrets);
+    pub(crate) struct Objects(pub(crate) Worker, pub(crate) CloudProfile, pub(crate) Shoot, pub(crate) Secrets);
 
     impl Objects {
-        fn new(status: &Value) -> Self {
-            let pool = json!({"name": "a", "machineType": "t", "machineImage": {"name": "i", "version": "1"}});
+        pub(crate) fn new(status: &Value) -> Self {
+            let image = json!({"name": "i", "version": "1"});
+            let pool = json!({"name": "a", "machineType": "t", "machineImage": image, "minimum": 2, "maximum": 5});
             let metadata = json!({"name": "w", "namespace": NAMESPACE});
             let worker = json!({"metadata": metadata, "spec": {"type": "azure", "pools": [pool]}, "status": status});
             Self(
@@ -257,7 +256,8 @@ mod tests {
             )
         }
 
-        fn desired(&self, pool: Result<PoolPlan, PoolError>) -> DesiredState<'_> {
+        /// What shall exist for it.
+        pub(crate) fn desired(&self, pool: Result<PoolPlan, PoolError>) -> DesiredState<'_> {
             let Self(worker, cloud_profile, shoot, secrets) = self;
             let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
             let plan = Plan { pools: vec![pool], provider_status: json!({"images": ["i"]}) };
@@ -266,10 +266,21 @@ mod tests {
         }
     }
 
-    fn planned() -> Result<PoolPlan, PoolError> {
+    /// A plan of its pool.
+    pub(crate) fn planned() -> Result<PoolPlan, PoolError> {
         let machines = vec![machine_plan()];
         Ok(PoolPlan { pool: "a".to_owned(), machines, status_image: json!({}), in_place_hash: None })
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::test_support::{Objects, planned};
+    use super::*;
+    use crate::provider::PoolProblem;
+    use crate::worker::machine_objects::{Digested, LiveDeployment};
 
     fn after(drift: &Drift<'_>) -> MachineObjects {
         let mut live = MachineObjects::default();
