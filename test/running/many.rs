@@ -21,7 +21,7 @@ const LONGEST_LAG: Duration = Duration::from_secs(2);
 /// One Worker of so many is worked on at a time.
 const SHARE: usize = 100;
 /// What may come on top of the memory that was there after the first third of the time.
-const GROWTH: f64 = 1.05;
+const GROWTH: f64 = 1.02;
 
 #[tokio::test]
 #[ignore = "7,000 Workers (WORKERS has another number); runs by name, for the figures of docs/performance.md"]
