@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(after(ReconcileOutcome::Started, Some(5), 0), Some(5.0));
         assert_eq!(after(failed(), None, 0), Some(1.0));
         assert_eq!(after(failed(), None, 0), Some(1.0), "it was not due yet");
-        context.memory(|memory| (0..3).for_each(|_| _ = memory.backoff.failed(true, Instant::now() - NODES * 5)));
         context.memory(|memory| {
+            memory.backoff.reset();
             (0..3).for_each(|number| _ = memory.backoff.failed(false, Instant::now() + NODES * 100 * number))
         });
         assert!(after(failed(), None, 0).is_some_and(|after| after > 100.0), "it fails for long");
