@@ -61,7 +61,7 @@ impl WorkerStore {
         let worker = Arc::new(worker);
         let guarded = Guarded::decoded(Arc::clone(&worker));
         if let Some(identity) = Identity::of(&guarded) {
-            asked.of_write(identity, guarded);
+            asked.of_write(identity, || guarded);
         }
         worker
     }

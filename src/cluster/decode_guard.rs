@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use crate::api::gotext::json::decode_lenient;
 use crate::api::metadata::without_managers;
 use crate::api::packed_text::PackedText;
+use crate::cluster::store::Kept;
 
 /// An object of a watch, which is decoded when it is needed.
 #[derive(Clone, Debug)]
@@ -44,6 +45,10 @@ impl<'de, K> Deserialize<'de> for Guarded<K> {
         let OnlyMetadata { metadata } = serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
         Ok(Self { metadata, content: Content::Packed(Arc::new(PackedText::of(raw.get()))) })
     }
+}
+
+impl<K> Kept for Guarded<K> {
+    const WRITTEN_DIFFERS: bool = true;
 }
 
 impl<K: Resource> Guarded<K> {

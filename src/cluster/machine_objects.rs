@@ -18,7 +18,7 @@ use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 use crate::api::packed_text::PackedText;
 use crate::cluster::error::ReadError;
 use crate::cluster::identity::Identity;
-use crate::cluster::store::Store;
+use crate::cluster::store::{Kept, Store};
 use crate::provider::{Provider, Providers};
 use crate::worker::machine_objects::{Digested, FORCE_DELETION_LABEL, LiveDeployment, MachineObjects};
 use crate::worker::progress::SELECTION;
@@ -41,6 +41,8 @@ pub(crate) struct MachineObjectCache {
 
 /// What is kept of an object, or why it can't be read: one bad object must not hide the others.
 pub(crate) type Readable<T> = Result<T, String>;
+
+impl<T> Kept for Readable<T> {}
 
 /// What is kept of the objects of a kind.
 pub(crate) trait Cached: Sized + Send + Sync + 'static {
@@ -266,7 +268,7 @@ mod tests {
             document["metadata"][member] = json!(value);
         }
         let (identity, object) = cache.read::<T>(&document.to_string()).unwrap();
-        T::store(cache).event(identity, object);
+        T::store(cache).event(identity, || object);
     }
 
     #[test]

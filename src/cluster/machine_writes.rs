@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::api::gotext::json::decode_lenient;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::error::WriteError;
+use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText, Readable};
 use crate::cluster::store::Read;
 use crate::provider::Provider;
@@ -136,8 +137,7 @@ impl MachineApis {
     }
 
     fn note<T: Cached>(&self, asked: Read<'_, Readable<T>>, text: &str) -> Result<(), serde_json::Error> {
-        let (identity, object) = self.cache.machine_objects.read::<T>(text)?;
-        asked.of_write(identity, object);
+        asked.of_write(Identity::read(text)?, || self.cache.machine_objects.kept(text));
         Ok(())
     }
 

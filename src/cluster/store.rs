@@ -25,6 +25,15 @@ const CONFIRMATION: Duration = Duration::from_secs(15);
 
 mod state;
 
+/// What is kept of an object.
+pub(crate) trait Kept {
+    /// Whether what this process has written is kept in another form than what a watch shows, until it does.
+    const WRITTEN_DIFFERS: bool = false;
+}
+
+/// Only that it is there.
+impl Kept for () {}
+
 /// All objects of one kind.
 pub(crate) struct Store<T>(Mutex<State<T>>);
 
@@ -58,11 +67,17 @@ impl<T> Default for Relisted<T> {
 }
 
 impl<T> Store<T> {
-    /// A watch shows an object. Tells whether that is a change.
-    pub(crate) fn event(&self, identity: Identity, object: T) -> bool {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Kept> Store<T> {
+    /// A watch shows an object, which is read unless that version of it is known. Tells whether that is a change.
+    pub(crate) fn event(&self, identity: Identity, read: impl FnOnce() -> T) -> bool {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
-        state.put(identity, object, Source::Watch)
+        state.put(identity, read, Source::Watch)
     }
 
     /// A watch shows that an object is gone, which is always a change: whoever has deleted it has read what was before.
@@ -81,11 +96,11 @@ impl<T> Store<T> {
         state.list = Some(List { began, seen: HashSet::new(), own_deletions_seen: HashSet::new(), undone });
     }
 
-    /// An object of this list. Tells whether that is a change.
-    pub(crate) fn relist(&self, identity: Identity, object: T) -> bool {
+    /// An object of this list, which is read unless that version of it is known. Tells whether that is a change.
+    pub(crate) fn relist(&self, identity: Identity, read: impl FnOnce() -> T) -> bool {
         let mut state = self.state();
         let deleted = state.own_deletions.get(&identity.uid).map(|deletion| deletion.time);
-        let Some(list) = &mut state.list else { return state.put(identity, object, Source::Watch) };
+        let Some(list) = &mut state.list else { return state.put(identity, read, Source::Watch) };
         list.seen.insert((identity.namespace.clone(), identity.name.clone()));
         match deleted {
             Some(deleted) if deleted > list.began => drop(list.own_deletions_seen.insert(identity.uid.clone())),
@@ -93,7 +108,7 @@ impl<T> Store<T> {
             None => {}
         }
         let source = Source::List(list.began);
-        state.put(identity, object, source)
+        state.put(identity, read, source)
     }
 
     /// The list is complete: what was not in it is gone, unless this process has written it meanwhile.
@@ -203,13 +218,9 @@ impl<T> Store<T> {
     pub(crate) fn version(&self, namespace: &str, name: &str) -> Option<u64> {
         self.state().namespaces.get(namespace)?.get(name).map(|entry| entry.version)
     }
-
-    fn state(&self) -> MutexGuard<'_, State<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl<T> Read<'_, T> {
+impl<T: Kept> Read<'_, T> {
     /// The answer: all objects of a namespace as they were at a version.
     pub(crate) fn of_namespace(self, namespace: &str, version: u64, objects: Vec<(Identity, T)>) {
         let mut state = self.store.state();
@@ -228,22 +239,23 @@ impl<T> Read<'_, T> {
         gone.iter().for_each(|uid| state.note_gone(uid));
         for (identity, object) in objects {
             if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
-                state.put(identity, object, Source::Read(self.began));
+                state.put(identity, || object, Source::Read(self.began));
             }
         }
     }
 }
 
-impl<T> Read<'_, T> {
+impl<T: Kept> Read<'_, T> {
     /// The answer to a write: the object as it was then. Where a watch has shown meanwhile that it is gone, it does not come back:
-    /// no watch would ever tell again. What was written after its deletion was answered is there.
-    pub(crate) fn of_write(self, identity: Identity, object: T) {
+    /// no watch would ever tell again. What was written after its deletion was answered is there. It is read unless a watch has shown
+    /// it meanwhile.
+    pub(crate) fn of_write(self, identity: Identity, read: impl FnOnce() -> T) {
         let mut state = self.store.state();
         if state.own_deletions.get(&identity.uid).is_some_and(|deletion| deletion.time <= self.began) {
             state.own_deletions.remove(&identity.uid);
         }
         if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
-            state.put(identity, object, Source::Write);
+            state.put(identity, read, Source::Write);
         }
     }
 }
@@ -268,6 +280,18 @@ impl<T> Drop for Read<'_, T> {
 mod tests {
     use super::*;
 
+    impl Kept for u64 {}
+
+    impl Kept for i32 {}
+
+    /// Written as something that a watch shows otherwise.
+    #[derive(Debug, PartialEq)]
+    struct Differs(&'static str);
+
+    impl Kept for Differs {
+        const WRITTEN_DIFFERS: bool = true;
+    }
+
     fn object(name: &str, uid: &str, version: u64) -> Identity {
         Identity { namespace: "ns".to_owned(), name: name.to_owned(), uid: uid.to_owned(), version }
     }
@@ -279,52 +303,75 @@ mod tests {
     #[test]
     fn the_newer_version_wins_wherever_it_comes_from() {
         let store = Store::default();
-        store.read().of_write(object("a", "u", 5), 5);
-        assert!(!store.event(object("a", "u", 5), 5), "the echo of a write is no a change");
+        store.read().of_write(object("a", "u", 5), || 5);
+        assert!(!store.event(object("a", "u", 5), || 5), "the echo of a write is no a change");
         assert_eq!(names(&store), [("a".to_owned(), 5)]);
-        assert!(store.event(object("a", "u", 6), 6));
-        assert!(!store.event(object("a", "u", 6), 6), "shown before");
-        store.read().of_write(object("a", "u", 5), 5);
+        assert!(store.event(object("a", "u", 6), || 6));
+        assert!(!store.event(object("a", "u", 6), || 6), "shown before");
+        store.read().of_write(object("a", "u", 5), || 5);
         assert_eq!(names(&store), [("a".to_owned(), 6)], "an answer that comes late");
+    }
+
+    #[test]
+    fn what_is_known_in_a_version_is_not_read_again() {
+        let unread = || -> u64 { panic!("read again") };
+        let store = Store::default();
+        store.read().of_write(object("a", "u", 5), || 5);
+        assert!(!store.event(object("a", "u", 5), unread), "written by this process");
+        store.begin_relist();
+        assert!(!store.relist(object("a", "u", 5), unread), "shown before");
+        assert!(store.event(object("a", "u", 6), || 6));
+        store.read().of_write(object("a", "u", 6), unread);
+        store.read().of_write(object("a", "u", 5), unread);
+        assert_eq!(names(&store), [("a".to_owned(), 6)], "neither is what comes late");
+        assert!(store.event(object("a", "v", 6), || 7), "another object of that name");
+    }
+
+    #[test]
+    fn what_is_written_in_another_form_is_kept_as_the_watch_shows_it() {
+        let store = Store::default();
+        store.read().of_write(object("a", "u", 5), || Differs("written"));
+        assert!(!store.event(object("a", "u", 5), || Differs("shown")));
+        assert_eq!(store.get("ns", "a").as_deref(), Some(&Differs("shown")));
     }
 
     #[test]
     fn what_others_did_before_a_write_is_a_change_although_it_is_known() {
         let store = Store::default();
-        store.event(object("a", "u", 3), 3);
-        store.read().of_write(object("a", "u", 5), 5);
-        assert!(store.event(object("a", "u", 4), 4), "whoever wrote had read 3");
-        assert!(!store.event(object("a", "u", 5), 5));
+        store.event(object("a", "u", 3), || 3);
+        store.read().of_write(object("a", "u", 5), || 5);
+        assert!(store.event(object("a", "u", 4), || 4), "whoever wrote had read 3");
+        assert!(!store.event(object("a", "u", 5), || 5));
         store.read().of_namespace("ns", 8, vec![(object("a", "u", 8), 8)]);
         assert_eq!(names(&store), [("a".to_owned(), 8)], "an old event changes nothing");
-        assert!(store.event(object("a", "u", 8), 8), "it was read for somebody, perhaps not for whom it is about");
+        assert!(store.event(object("a", "u", 8), || 8), "it was read for somebody, perhaps not for whom it is about");
     }
 
     /// Somebody asks for something while the watch is down; then this process writes the same object without having read that.
     #[test]
     fn what_others_did_before_an_own_write_is_a_change_although_only_a_list_shows_it() {
         let store = Store::default();
-        store.event(object("a", "u", 3), 3);
-        store.read().of_write(object("a", "u", 5), 5);
+        store.event(object("a", "u", 3), || 3);
+        store.read().of_write(object("a", "u", 5), || 5);
         store.begin_relist();
-        assert!(store.relist(object("a", "u", 5), 5), "4 may have been a request");
+        assert!(store.relist(object("a", "u", 5), || 5), "4 may have been a request");
         store.end_relist();
         store.begin_relist();
-        assert!(!store.relist(object("a", "u", 5), 5), "it was shown");
+        assert!(!store.relist(object("a", "u", 5), || 5), "it was shown");
         store.end_relist();
     }
 
     #[test]
     fn each_of_several_own_writes_is_an_echo() {
         let store = Store::default();
-        assert!(store.event(object("a", "u", 3), 3));
-        store.read().of_write(object("a", "u", 5), 5);
-        store.read().of_write(object("a", "u", 4), 4);
+        assert!(store.event(object("a", "u", 3), || 3));
+        store.read().of_write(object("a", "u", 5), || 5);
+        store.read().of_write(object("a", "u", 4), || 4);
         assert_eq!(store.get("ns", "a").as_deref(), Some(&5), "an answer that came late changes nothing");
-        assert!(!store.event(object("a", "u", 4), 4) && !store.event(object("a", "u", 5), 5), "both own writes");
-        assert!(store.event(object("a", "u", 6), 6), "somebody else's");
-        store.read().of_write(object("a", "u", 8), 8);
-        assert!(store.event(object("a", "u", 7), 7), "what came before the write was not read by whoever wrote");
+        assert!(!store.event(object("a", "u", 4), || 4) && !store.event(object("a", "u", 5), || 5), "both own writes");
+        assert!(store.event(object("a", "u", 6), || 6), "somebody else's");
+        store.read().of_write(object("a", "u", 8), || 8);
+        assert!(store.event(object("a", "u", 7), || 7), "what came before the write was not read by whoever wrote");
         assert_eq!(store.get("ns", "a").as_deref(), Some(&8), "and is read together with what was written");
     }
 
@@ -332,7 +379,7 @@ mod tests {
     #[test]
     fn what_goes_while_a_list_is_under_way_does_not_come_back_by_it() {
         let store = Store::default();
-        store.event(object("a", "u", 5), 5);
+        store.event(object("a", "u", 5), || 5);
         let (first, second) = (store.read(), store.read());
         store.event_deleted(&object("a", "u", 7));
         first.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
@@ -340,7 +387,7 @@ mod tests {
         second.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
         assert_eq!(names(&store), [], "nor by another list");
 
-        store.event(object("b", "b", 8), 8);
+        store.event(object("b", "b", 8), || 8);
         let older = store.read();
         store.read().of_namespace("ns", 10, vec![]);
         older.of_namespace("ns", 9, vec![(object("b", "b", 8), 8)]);
@@ -354,28 +401,28 @@ mod tests {
     #[test]
     fn what_goes_before_the_answer_to_a_write_does_not_come_back_by_it() {
         let store = Store::default();
-        store.event(object("a", "u", 5), 5);
+        store.event(object("a", "u", 5), || 5);
         let asked = store.read();
         store.event_deleted(&object("a", "u", 7));
-        asked.of_write(object("a", "u", 6), 6);
+        asked.of_write(object("a", "u", 6), || 6);
         assert_eq!(names(&store), []);
         assert!(store.state().gone.is_empty(), "remembered only while somebody asks");
 
         let asked = store.read();
         store.event_deleted(&object("b", "before", 8));
-        asked.of_write(object("b", "after", 9), 9);
+        asked.of_write(object("b", "after", 9), || 9);
         assert_eq!(names(&store), [("b".to_owned(), 9)], "made anew under the same name");
     }
 
     #[test]
     fn what_was_deleted_does_not_come_back_by_an_old_event() {
         let store = Store::default();
-        store.event(object("a", "u", 5), 5);
+        store.event(object("a", "u", 5), || 5);
         store.own_deletion("ns", "a", "u", Instant::now());
-        assert!(!store.event(object("a", "u", 6), 6), "from before the deletion");
+        assert!(!store.event(object("a", "u", 6), || 6), "from before the deletion");
         assert_eq!(names(&store), []);
         store.event_deleted(&object("a", "u", 7));
-        assert!(store.event(object("a", "another", 8), 8), "made anew");
+        assert!(store.event(object("a", "another", 8), || 8), "made anew");
         store.event_deleted(&object("a", "u", 7));
         assert_eq!(names(&store), [("a".to_owned(), 8)]);
     }
@@ -384,14 +431,14 @@ mod tests {
     fn a_list_of_everything_takes_away_what_is_not_in_it() {
         let store = Store::default();
         for (name, version) in [("a", 1), ("b", 2), ("c", 3)] {
-            store.event(object(name, name, version), version);
+            store.event(object(name, name, version), || version);
         }
         store.mark_stale();
         store.begin_relist();
         assert!(!store.is_fresh(), "not before the list is complete");
-        assert!(!store.relist(object("a", "a", 1), 1), "no a change");
-        assert!(store.relist(object("b", "b", 9), 9));
-        store.read().of_write(object("d", "d", 10), 10);
+        assert!(!store.relist(object("a", "a", 1), || 1), "no a change");
+        assert!(store.relist(object("b", "b", 9), || 9));
+        store.read().of_write(object("d", "d", 10), || 10);
         assert_eq!(store.end_relist().reduced, ["ns"], "it has lost c");
         assert!(store.is_fresh());
         let expected = [("a", 1), ("b", 9), ("d", 10)].map(|(name, version)| (name.to_owned(), version));
@@ -403,17 +450,17 @@ mod tests {
     fn a_list_without_what_this_process_has_deleted_is_a_change() {
         let store = Store::default();
         for name in ["a", "b", "c"] {
-            store.event(object(name, name, 1), 1);
+            store.event(object(name, name, 1), || 1);
         }
         store.mark_stale();
         store.own_deletion("ns", "a", "a", Instant::now());
         store.begin_relist();
         store.own_deletion("ns", "b", "b", Instant::now());
-        store.relist(object("c", "c", 1), 1);
+        store.relist(object("c", "c", 1), || 1);
         assert_eq!(store.end_relist().reduced, ["ns", "ns"], "a and b; no event will tell of them");
         store.begin_relist();
         store.own_deletion("ns", "c", "c", Instant::now());
-        store.relist(object("c", "c", 1), 1);
+        store.relist(object("c", "c", 1), || 1);
         assert_eq!(store.end_relist().reduced, [""; 0], "an event will tell of c");
         assert_eq!(names(&store), []);
     }
@@ -422,7 +469,7 @@ mod tests {
     fn a_deletion_that_was_answered_and_not_done_is_forgotten_by_any_later_answer() {
         let store = Store::default();
         let begin = || {
-            store.event(object("a", "u", 5), 5);
+            store.event(object("a", "u", 5), || 5);
             let before = store.read();
             store.own_deletion("ns", "a", "u", Instant::now());
             before.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
@@ -433,22 +480,22 @@ mod tests {
         assert_eq!(names(&store), [("a".to_owned(), 5)], "asked later: it is there");
         begin();
         store.begin_relist();
-        assert!(store.relist(object("a", "u", 5), 5), "whoever has deleted it has to know");
+        assert!(store.relist(object("a", "u", 5), || 5), "whoever has deleted it has to know");
         assert_eq!(store.end_relist().undone, ["ns"]);
         assert_eq!(names(&store), [("a".to_owned(), 5)]);
         begin();
-        store.read().of_write(object("a", "u", 6), 6);
+        store.read().of_write(object("a", "u", 6), || 6);
         assert_eq!(names(&store), [("a".to_owned(), 6)], "written later: it is there");
         let before = store.read();
         store.own_deletion("ns", "a", "u", Instant::now());
-        before.of_write(object("a", "u", 7), 7);
+        before.of_write(object("a", "u", 7), || 7);
         assert_eq!(names(&store), [], "written before it was deleted");
     }
 
     #[test]
     fn a_deletion_is_in_doubt_when_no_watch_confirms_it() {
         let (store, start) = (Store::default(), Instant::now());
-        store.event(object("a", "u", 5), 5);
+        store.event(object("a", "u", 5), || 5);
         store.own_deletion("ns", "a", "u", start);
         assert!(!store.doubts_a_deletion(start) && store.doubts_a_deletion(start + CONFIRMATION));
         store.event_deleted(&object("a", "u", 7));
@@ -460,18 +507,18 @@ mod tests {
     fn what_a_backup_has_brought_back_beats_what_is_remembered() {
         let remembering = || {
             let store = Store::default();
-            store.event(object("a", "a", 100), 100);
-            store.read().of_write(object("a", "a", 110), 110);
-            store.event(object("b", "b", 105), 105);
+            store.event(object("a", "a", 100), || 100);
+            store.read().of_write(object("a", "a", 110), || 110);
+            store.event(object("b", "b", 105), || 105);
             store
         };
         let store = remembering();
         store.read().of_namespace("ns", 50, vec![(object("a", "a", 40), 40)]);
         assert_eq!(names(&store), [("a".to_owned(), 40)]);
-        assert!(store.event(object("a", "a", 51), 51), "and what comes then is a change");
+        assert!(store.event(object("a", "a", 51), || 51), "and what comes then is a change");
         let store = remembering();
         store.begin_relist();
-        assert!(store.relist(object("a", "a", 40), 40), "a change");
+        assert!(store.relist(object("a", "a", 40), || 40), "a change");
         assert_eq!(store.end_relist().reduced, ["ns"], "b is gone");
         assert_eq!(names(&store), [("a".to_owned(), 40)]);
     }
@@ -480,10 +527,10 @@ mod tests {
     fn a_list_of_a_namespace_knows_nothing_of_what_came_after_it() {
         let store = Store::default();
         for (name, version) in [("a", 1), ("b", 2)] {
-            store.event(object(name, name, version), version);
+            store.event(object(name, name, version), || version);
         }
         let read = store.read();
-        store.event(object("c", "c", 8), 8);
+        store.event(object("c", "c", 8), || 8);
         read.of_namespace("ns", 7, vec![(object("a", "a", 6), 6)]);
         assert_eq!(names(&store), [("a".to_owned(), 6), ("c".to_owned(), 8)]);
     }
@@ -501,16 +548,16 @@ mod tests {
         store.mark_resumed();
         assert!(store.is_fresh(), "nothing need change for it: there may be no object at all");
         store.mark_stale();
-        store.event(object("a", "a", 1), 1);
+        store.event(object("a", "a", 1), || 1);
         assert!(store.is_fresh(), "an event shows it as well");
     }
 
     #[test]
     fn objects_of_all_namespaces_are_found() {
         let store = Store::default();
-        store.event(object("a", "u", 3), 3);
+        store.event(object("a", "u", 3), || 3);
         let other = Identity { namespace: "other".to_owned(), ..object("a", "v", 4) };
-        store.event(other, 4);
+        store.event(other, || 4);
         let mut all: Vec<i32> = store.all().iter().map(|object| **object).collect();
         all.sort_unstable();
         assert_eq!(all, [3, 4]);

@@ -41,7 +41,7 @@ use crate::cluster::decode_guard::Guarded;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
 use crate::cluster::retry_layer::ANSWER_DEADLINE;
-use crate::cluster::store::{Relisted, Store};
+use crate::cluster::store::{Kept, Relisted, Store};
 use crate::cluster::trimmed::Trimmed;
 use crate::cluster::watch_start::telling;
 use crate::process::jitter::random_half;
@@ -109,7 +109,7 @@ pub(crate) async fn follow_all<K, T>(
     changed: impl Fn(),
 ) where
     K: Resource<DynamicType = ()>,
-    T: Send + Sync + 'static,
+    T: Kept + Send + Sync + 'static,
 {
     let (resumed, doubted) = (Arc::clone(&store), Arc::clone(&store));
     let kind = ApiResource::erase::<K>(&());
@@ -120,8 +120,11 @@ pub(crate) async fn follow_all<K, T>(
     while let Some(event) = events.next().await {
         let event = event.inspect_err(|error| debug!(%error, "a watch has failed")).ok();
         let is_complete = matches!(event, Some(Event::InitDone));
-        let read = |object: Trimmed| Some((object.identity.clone(), kept(&object.identity, object.text.get())?));
-        put(&store, event, read, |_| changed());
+        let identify = |object: Trimmed| {
+            let kept = kept(&object.identity, object.text.get())?;
+            Some((object.identity, || kept))
+        };
+        put(&store, event, identify, |_| changed());
         if is_complete {
             changed();
         }
@@ -177,9 +180,9 @@ impl Start<'_> {
             if let Some(Event::Delete(worker)) = &event {
                 changes.send(Change::WorkerGone(Arc::new(worker.clone())));
             }
-            let read = |worker: Guarded<Worker>| Some((Identity::of(&worker)?, worker));
+            let identify = |worker: Guarded<Worker>| Some((Identity::of(&worker)?, || worker));
             let change = |identity: &Identity| changes.send(Change::Worker(identity.clone()));
-            for (_, gone) in put(&cache.workers.0, event, read, change).gone {
+            for (_, gone) in put(&cache.workers.0, event, identify, change).gone {
                 changes.send(Change::WorkerGone(gone));
             }
         });
@@ -190,9 +193,9 @@ impl Start<'_> {
         let config = watcher::Config::default();
         let events = self.events::<PartialObjectMeta<Cluster>, _>(&(), config, |cache| &cache.clusters.versions);
         self.follow("Cluster", events, move |event| {
-            let read = |cluster: PartialObjectMeta<Cluster>| Some((Identity::of(&cluster)?, ()));
+            let identify = |cluster: PartialObjectMeta<Cluster>| Some((Identity::of(&cluster)?, || ()));
             let change = |identity: &Identity| changes.of_namespace(identity.name.clone());
-            put(&cache.clusters.versions, event, read, change);
+            put(&cache.clusters.versions, event, identify, change);
         });
     }
 
@@ -215,9 +218,10 @@ impl Start<'_> {
         let kind = ApiResource::erase::<T::Kind>(&());
         let events = self.events::<Trimmed, _>(&kind, config, |cache| T::store(&cache.machine_objects));
         self.follow(<T::Kind as k8s_openapi::Resource>::KIND, events, move |event| {
-            let read = |trimmed: Trimmed| Some((trimmed.identity, cache.machine_objects.kept(trimmed.text.get())));
+            let objects = &cache.machine_objects;
+            let identify = |Trimmed { identity, text, .. }| Some((identity, move || objects.kept(text.get())));
             let change = |identity: &Identity| changes.of_namespace(identity.namespace.clone());
-            let Relisted { reduced, gone: _, undone } = put(T::store(&cache.machine_objects), event, read, change);
+            let Relisted { reduced, gone: _, undone } = put(T::store(objects), event, identify, change);
             reduced.into_iter().for_each(|namespace| changes.of_namespace(namespace));
             undone.into_iter().for_each(|namespace| changes.send(Change::DeletionUndone(namespace)));
         });
@@ -232,7 +236,7 @@ impl Start<'_> {
     ) -> BoxStream<'static, watcher::Result<Event<K>>>
     where
         K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
-        T: Send + Sync + 'static,
+        T: Kept + Send + Sync + 'static,
     {
         let (resumed, doubted) = (Arc::clone(self.cache), Arc::clone(self.cache));
         let is_in_doubt = move || store(&doubted).doubts_a_deletion(Instant::now());
@@ -396,16 +400,17 @@ impl<K> Watching<K> {
     }
 }
 
-/// Puts what an event shows into a store, and calls `change` with what somebody else has done.
-fn put<K, T>(
+/// Puts what an event shows into a store, and calls `change` with what somebody else has done. `identify` says who an object is, and
+/// how what is kept of it is read, which costs more.
+fn put<K, T: Kept, R: FnOnce() -> T>(
     store: &Store<T>,
     event: Option<Event<K>>,
-    read: impl Fn(K) -> Option<(Identity, T)>,
+    identify: impl Fn(K) -> Option<(Identity, R)>,
     mut change: impl FnMut(&Identity),
 ) -> Relisted<T> {
-    let mut shown = |object: K, put: fn(&Store<T>, Identity, T) -> bool| {
-        if let Some((identity, object)) = read(object)
-            && put(store, identity.clone(), object)
+    let mut shown = |object: K, put: fn(&Store<T>, Identity, R) -> bool| {
+        if let Some((identity, read)) = identify(object)
+            && put(store, identity.clone(), read)
         {
             change(&identity);
         }
@@ -418,7 +423,7 @@ fn put<K, T>(
         Some(Event::InitDone) => return store.end_relist(),
         Some(Event::Apply(object)) => shown(object, Store::event),
         Some(Event::Delete(object)) => {
-            if let Some((identity, _)) = read(object) {
+            if let Some((identity, _)) = identify(object) {
                 store.event_deleted(&identity);
                 change(&identity);
             }

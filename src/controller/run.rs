@@ -280,7 +280,7 @@ mod tests {
         shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
         reconcile_named(name(), Arc::clone(&context)).await;
         let back: Guarded<Worker> = serde_json::from_value(worker(&json!({SHARD: "a"}), 8)).unwrap();
-        assert!(context.cache.workers.0.event(Identity::of(&back).unwrap(), back), "a change");
+        assert!(context.cache.workers.0.event(Identity::of(&back).unwrap(), || back), "a change");
         assert!(context.cache.workers.get("ns", "w").is_some());
     }
 
@@ -322,7 +322,7 @@ mod tests {
         };
         let others = |known: &SeedCache| {
             let worker: Guarded<Worker> = serde_json::from_value(worker(&json!({SHARD: "b"}), 9)).unwrap();
-            known.workers.write().of_write(Identity::of(&worker).unwrap(), worker);
+            known.workers.write().of_write(Identity::of(&worker).unwrap(), || worker);
         };
         assert_ne!(writes_after_a_loss(None, gone).await, [""; 0], "without shards there is something to write");
         assert_ne!(writes_after_a_loss(Some(shard()), |_| {}).await, [""; 0], "nor does a shard hold back its own");

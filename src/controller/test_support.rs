@@ -87,7 +87,7 @@ pub(crate) fn controller(
 /// The watch shows the Worker.
 pub(crate) fn shown(worker: Value, context: &ControllerContext) {
     let worker: Guarded<Worker> = serde_json::from_value(worker).unwrap();
-    context.cache.workers.0.event(Identity::of(&worker).unwrap(), worker);
+    context.cache.workers.0.event(Identity::of(&worker).unwrap(), || worker);
 }
 
 /// What the API server says where it refuses.

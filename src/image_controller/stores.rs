@@ -14,11 +14,13 @@ use crate::api::capa::AwsMachineTemplate;
 use crate::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
 use crate::cluster::decode_guard::Guarded;
 use crate::cluster::identity::Identity;
-use crate::cluster::store::Store;
+use crate::cluster::store::{Kept, Store};
 use crate::cluster::watches::follow_all;
 use crate::images::objects::Objects;
 use crate::images::objects::image::ImageObject;
 use crate::images::shared::Shared;
+
+impl Kept for ImageObject {}
 
 /// One kind.
 pub(super) type Kind<K> = Arc<Store<Guarded<K>>>;
@@ -84,7 +86,7 @@ impl Stores {
         let written = answer.await?;
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(identity) = Identity::of(&written) {
-            asked.of_write(identity, ImageObject::new(&written, &mut shared));
+            asked.of_write(identity, || ImageObject::new(&written, &mut shared));
         }
         Ok(())
     }

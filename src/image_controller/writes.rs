@@ -119,7 +119,7 @@ where
     let asked = store.read();
     let written = answer.await?;
     if let Some(identity) = Identity::of(&written) {
-        asked.of_write(identity, Guarded::decoded(Arc::new(written)));
+        asked.of_write(identity, || Guarded::decoded(Arc::new(written)));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::cluster::identity::Identity;
+use crate::cluster::store::Kept;
 
 pub(super) struct State<T> {
     pub(super) namespaces: BTreeMap<String, BTreeMap<String, Entry<T>>>,
@@ -91,9 +92,9 @@ impl<T> Default for State<T> {
     }
 }
 
-impl<T> State<T> {
-    /// Puts an object where nothing newer is known. Tells whether it is a change.
-    pub(super) fn put(&mut self, identity: Identity, object: T, source: Source) -> bool {
+impl<T: Kept> State<T> {
+    /// Puts an object where nothing newer is known; one that is known in that version is not read again. Tells whether it is a change.
+    pub(super) fn put(&mut self, identity: Identity, read: impl FnOnce() -> T, source: Source) -> bool {
         let Identity { namespace, name, uid, version } = identity;
         let is_answer_since = |time: u64| source.asked().is_some_and(|asked| time <= asked);
         match self.own_deletions.get(&uid) {
@@ -123,15 +124,17 @@ impl<T> State<T> {
         }
         match entries.get_mut(&name) {
             Some(known) if known.uid == uid && known.version == version && !goes_back => {
-                // What was written may be kept in another form than what a watch shows.
-                (known.object, known.shown, known.own, known.heard) = (Arc::new(object), shown, own, heard);
+                if T::WRITTEN_DIFFERS {
+                    known.object = Arc::new(read());
+                }
+                (known.shown, known.own, known.heard) = (shown, own, heard);
             }
             Some(known) if known.uid == uid && known.version > version && !goes_back => {
                 (known.shown, known.own, known.heard) = (shown, own, heard);
             }
             // Made anew under the same name, and newer than this.
             Some(known) if known.version >= version && !goes_back => {}
-            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(object), shown, own, heard })),
+            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(read()), shown, own, heard })),
         }
         is_change
     }
