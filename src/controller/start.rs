@@ -82,7 +82,7 @@ fn start(
     providers: Providers,
     clouds: &CloudArguments,
 ) -> anyhow::Result<()> {
-    let runtime = threads::start().context("no threads")?;
+    let runtime = threads::one().context("no threads")?;
     let result = runtime.block_on(async {
         let traces = Traces::begin(arguments.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty()))?;
         let logs = logs::begin_beside(

@@ -54,7 +54,7 @@ pub(crate) fn run(
 ) -> ExitCode {
     let start = || {
         let logs = logs::begin(arguments.log_level, arguments.log_format)?;
-        let runtime = threads::start().context("no threads")?;
+        let runtime = threads::several().context("no threads")?;
         let result = runtime.block_on(until_stopped(arguments, name, Arc::new(metrics), served, logs));
         // Nothing that is still under way may hold up the end.
         runtime.shutdown_background();
