@@ -13,7 +13,6 @@ use crate::admission::subject::Subject;
 use crate::admission::{cloud_profile, image, namespaced, node_warnings, shoot};
 use crate::api::gardener::{Cluster, ProfileObject, ProfileSpec, Worker};
 use crate::api::gotext::json::decode_lenient;
-use crate::api::machine::{Machine, MachineSet};
 use crate::cli::{Program, configuration_file};
 use crate::cluster::decode_guard::Guarded;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
@@ -24,6 +23,7 @@ use crate::sidecar::container::Sidecar;
 use crate::sidecar::injection::{into_autoscaler, into_deployment};
 use crate::sidecar::surroundings::{Surroundings, is_self_hosted};
 use crate::webhook::{PatchOperation, ReviewRequest, Verdict};
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::Digested;
 
 /// The body of a request to the webhooks of the garden: the answers of all checks of its resource. The parent of a
@@ -89,7 +89,7 @@ pub fn watched(text: &str) -> Option<[bool; 2]> {
     if let Some(deployment) = kept::<DeploymentText>(text) {
         let _ = deployment.live(&Azure);
     }
-    let _ = (kept::<MachineSet>(text), kept::<Machine>(text));
+    let _ = (kept::<LiveMachineSet>(text), kept::<LiveMachine>(text));
     let _ = kept::<Digested<Value>>(text);
     let _ = kept::<Digested<k8s_openapi::api::core::v1::Secret>>(text);
     let guarded: Guarded<Worker> = serde_json::from_str(text).ok()?;

@@ -20,8 +20,8 @@ use crate::cluster::error::ReadError;
 use crate::cluster::identity::Identity;
 use crate::cluster::store::{Kept, Store};
 use crate::provider::{Provider, Providers};
-use crate::worker::machine_objects::{Digested, FORCE_DELETION_LABEL, LiveDeployment, MachineObjects};
-use crate::worker::progress::SELECTION;
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
+use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 
 /// The machine objects of all namespaces.
 pub(crate) struct MachineObjectCache {
@@ -34,9 +34,9 @@ pub(crate) struct MachineObjectCache {
     /// Secrets with the purpose label.
     pub(crate) class_secrets: Store<Readable<Digested<Secret>>>,
     /// Machine sets.
-    pub(crate) machine_sets: Store<Readable<MachineSet>>,
+    pub(crate) machine_sets: Store<Readable<LiveMachineSet>>,
     /// Machines.
-    pub(crate) machines: Store<Readable<Machine>>,
+    pub(crate) machines: Store<Readable<LiveMachine>>,
 }
 
 /// What is kept of an object, or why it can't be read: one bad object must not hide the others.
@@ -193,17 +193,11 @@ impl Cached for Digested<Secret> {
     }
 }
 
-impl Cached for MachineSet {
-    type Kind = Self;
+impl Cached for LiveMachineSet {
+    type Kind = MachineSet;
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
-        let mut set: Self = decoded(text)?;
-        slim(&mut set.metadata);
-        if set.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty()) {
-            // Whose it is, the labels say only where nothing owns it.
-            set.metadata.labels = None;
-        }
-        Ok(set)
+        decoded(text)
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -211,19 +205,11 @@ impl Cached for MachineSet {
     }
 }
 
-impl Cached for Machine {
-    type Kind = Self;
+impl Cached for LiveMachine {
+    type Kind = Machine;
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
-        let mut machine: Self = decoded(text)?;
-        slim(&mut machine.metadata);
-        // One label is read and one condition; nodes have a dozen of each.
-        let labels = machine.metadata.labels.take();
-        let read = labels.into_iter().flatten().filter(|(label, _)| label == FORCE_DELETION_LABEL.0);
-        machine.metadata.labels = Some(read.collect()).filter(|labels: &BTreeMap<_, _>| !labels.is_empty());
-        machine.status.conditions.retain(|condition| condition.condition_type == SELECTION);
-        machine.status.conditions.shrink_to_fit();
-        Ok(machine)
+        decoded(text)
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -246,14 +232,6 @@ fn without_managers(text: &str) -> Readable<String> {
 /// Errors name the place and never show a value.
 fn decoded<T: DeserializeOwned>(text: &str) -> Readable<T> {
     decode_lenient(text).map_err(|error| error.to_string())
-}
-
-/// Leaves out what is not read of machine sets and machines: there are as many as nodes.
-fn slim(metadata: &mut ObjectMeta) {
-    (metadata.annotations, metadata.namespace, metadata.uid) = (None, None, None);
-    for owner in metadata.owner_references.iter_mut().flatten() {
-        (owner.api_version, owner.uid) = (String::new(), String::new());
-    }
 }
 
 #[cfg(test)]
@@ -279,7 +257,7 @@ mod tests {
             &cache,
             json!({"metadata": {"name": "d", "managedFields": [{}]}, "spec": {"replicas": 2, "foreign": true, "template": template}}),
         );
-        put::<MachineSet>(
+        put::<LiveMachineSet>(
             &cache,
             json!({"metadata": {"name": "s", "labels": {"name": "d"}}, "spec": {"template": template}}),
         );
@@ -290,49 +268,45 @@ mod tests {
         assert_eq!(deployment.document["spec"]["foreign"], true, "the document is whole");
         assert!(deployment.document["metadata"].get("managedFields").is_none(), "but for what nobody reads");
         assert_eq!(deployment.object.spec.replicas, 2);
-        assert_eq!(objects.machine_sets[0].spec.template.spec.class.name, "c");
-        assert_eq!(
-            objects.machine_sets[0].metadata.labels.as_ref().unwrap()["name"],
-            "d",
-            "its owner is recorded nowhere else"
-        );
+        let set = &objects.machine_sets[0].member;
+        assert_eq!((&*set.class, set.deployment()), ("c", Some("d")), "its owner is recorded nowhere else");
         assert!(objects.classes["c"].whole.is_none() && objects.class_secrets["c"].whole.is_none());
         assert!(cache.of_namespace("other", &Azure).unwrap().is_empty());
     }
 
     #[test]
-    fn of_a_machine_set_only_its_owner_is_kept() {
+    fn machine_sets_and_machines_are_seen_as_files_would_show_them() {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
-        let owner = json!({"apiVersion": "a/v1", "kind": "MachineDeployment", "name": "d", "uid": "u"});
-        let metadata =
-            json!({"name": "s", "labels": {"name": "d"}, "annotations": {"a": "b"}, "ownerReferences": [owner]});
-        put::<MachineSet>(&cache, json!({"metadata": metadata, "status": {"replicas": 3}}));
-        let set = &cache.of_namespace("ns", &Azure).unwrap().machine_sets[0];
-        let owners = set.metadata.owner_references.as_deref().unwrap();
-        assert_eq!((owners[0].kind.as_str(), owners[0].name.as_str()), ("MachineDeployment", "d"));
-        assert_eq!((set.metadata.name.as_deref(), set.status.replicas), (Some("s"), 3));
-        assert!(set.metadata.labels.is_none() && set.metadata.annotations.is_none() && set.metadata.uid.is_none());
-    }
-
-    #[test]
-    fn of_a_machine_what_is_decided_from_is_kept() {
-        let cache = MachineObjectCache::new(Providers::SHIPPED);
+        let owner = |kind: &str, name: &str| json!([{"apiVersion": "a/v1", "kind": kind, "name": name, "uid": "u"}]);
+        let metadata = json!({"name": "s", "finalizers": ["f"], "ownerReferences": owner("MachineDeployment", "d")});
+        put::<LiveMachineSet>(
+            &cache,
+            json!({"metadata": metadata, "status": {"replicas": 3, "observedGeneration": 2}}),
+        );
         let conditions =
             json!([{"type": "Ready", "status": "True"}, {"type": "InPlaceUpdate", "reason": "SelectedForUpdate"}]);
-        let marked = json!({"name": "a", "labels": {"name": "d", "force-deletion": "True"}});
-        put::<Machine>(&cache, json!({"metadata": marked, "status": {"conditions": conditions}}));
-        put::<Machine>(&cache, json!({"metadata": {"name": "b", "labels": {"name": "d"}}}));
-        let machines = cache.of_namespace("ns", &Azure).unwrap().machines;
-        let labels = machines[0].metadata.labels.as_ref().unwrap();
-        assert_eq!(labels.iter().collect::<Vec<_>>(), [(&"force-deletion".to_owned(), &"True".to_owned())]);
-        assert!(crate::worker::progress::is_selected(&machines[0]) && machines[0].status.conditions.len() == 1);
-        assert!(machines[1].metadata.labels.is_none() && !crate::worker::progress::is_selected(&machines[1]));
+        let marked = json!({"name": "a", "labels": {"name": "d", "force-deletion": "True"}, "deletionTimestamp": "2026-11-25T10:00:00Z",
+            "ownerReferences": owner("MachineSet", "s")});
+        let status = json!({"conditions": conditions, "lastOperation": {"description": "no room"}});
+        put::<LiveMachine>(&cache, json!({"metadata": marked, "spec": {"class": {"name": "c"}}, "status": status}));
+        put::<LiveMachine>(&cache, json!({"metadata": {"name": "b", "labels": {"name": "d"}}}));
+        let MachineObjects { machine_sets, machines, .. } = cache.of_namespace("ns", &Azure).unwrap();
+        let set = &machine_sets[0];
+        assert_eq!((&*set.member.name, set.member.deployment()), ("s", Some("d")));
+        assert_eq!((set.replicas, set.observed_generation, &*set.member.finalizers), (3, 2, &["f".to_owned()][..]));
+        let [a, b] = &*machines else { panic!("{machines:?}") };
+        assert_eq!((&*a.member.name, &*a.member.class, a.member.machine_set()), ("a", "c", Some("s")));
+        assert!(
+            a.is_selected && a.is_marked_for_force_deletion && a.is_being_deleted && *a.last_description == *"no room"
+        );
+        assert!(!b.is_selected && !b.is_marked_for_force_deletion && !b.is_being_deleted);
+        assert_eq!(b.member.labelled(), Some("d"), "nothing owns it yet");
     }
 
     #[test]
     fn an_object_that_cannot_be_read_is_named() {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
-        put::<MachineSet>(&cache, json!({"metadata": {"name": "bad"}, "status": {"replicas": "three"}}));
+        put::<LiveMachineSet>(&cache, json!({"metadata": {"name": "bad"}, "status": {"replicas": "three"}}));
         let error = cache.of_namespace("ns", &Azure).err().unwrap().to_string();
         assert!(error.starts_with("MachineSet \"bad\" can't be decoded"), "{error}");
     }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::api::gotext::json::decode_lenient;
-use crate::api::machine::{Machine, MachineSet};
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_objects::{Cached, DeploymentText, MachineObjectCache};
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 
 /// Name of the Deployment that runs machine-controller-manager, in each shoot namespace.
@@ -31,8 +31,8 @@ pub(crate) async fn machine_objects(client: &Client, namespace: &str) -> Result<
         list::<DeploymentText>(client, namespace),
         list::<Digested<Value>>(client, namespace),
         list::<Digested<Secret>>(client, namespace),
-        list::<MachineSet>(client, namespace),
-        list::<Machine>(client, namespace),
+        list::<LiveMachineSet>(client, namespace),
+        list::<LiveMachine>(client, namespace),
     )?;
     let mut objects = MachineObjects::default();
     let name = |document: &Value| document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -74,8 +74,8 @@ pub(crate) async fn renew_users_of_classes(
     cache: &MachineObjectCache,
 ) -> Result<(), ReadError> {
     renew_kind::<DeploymentText>(client, namespace, cache).await?;
-    renew_kind::<MachineSet>(client, namespace, cache).await?;
-    renew_kind::<Machine>(client, namespace, cache).await
+    renew_kind::<LiveMachineSet>(client, namespace, cache).await?;
+    renew_kind::<LiveMachine>(client, namespace, cache).await
 }
 
 async fn renew_kind<T: Cached>(client: &Client, namespace: &str, cache: &MachineObjectCache) -> Result<(), ReadError> {

@@ -184,11 +184,12 @@ impl Deleted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::machine::MachineSet;
+    use crate::worker::live_machine::LiveMachineSet;
 
     #[test]
     fn only_what_says_so_is_an_answer_to_a_deletion() {
-        let read = |text: &str| Deleted::read::<MachineSet>(text, Some("u")).ok().map(|it| matches!(it, Deleted::Gone));
+        let read =
+            |text: &str| Deleted::read::<LiveMachineSet>(text, Some("u")).ok().map(|it| matches!(it, Deleted::Gone));
         assert_eq!(read(r#"{"kind": "Status", "status": "Success", "details": {"uid": "u"}}"#), Some(true));
         assert_eq!(read(r#"{"kind": "Status", "status": "Success"}"#), Some(true), "nothing speaks against it");
         assert_eq!(read(r#"{"kind": "MachineSet", "metadata": {}}"#), Some(false), "held by finalizers");

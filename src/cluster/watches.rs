@@ -34,7 +34,6 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 
 use crate::api::gardener::{Cluster, Worker};
-use crate::api::machine::{Machine, MachineSet};
 use crate::cluster::CREDENTIALS;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::decode_guard::Guarded;
@@ -46,6 +45,7 @@ use crate::cluster::trimmed::Trimmed;
 use crate::cluster::watch_start::telling;
 use crate::process::jitter::random_half;
 use crate::process::shard::Shard;
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::Digested;
 
 /// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
@@ -93,8 +93,8 @@ impl Watches {
         start.machine_objects::<DeploymentText>();
         start.machine_objects::<Digested<Value>>();
         start.machine_objects::<Digested<Secret>>();
-        start.machine_objects::<MachineSet>();
-        start.machine_objects::<Machine>();
+        start.machine_objects::<LiveMachineSet>();
+        start.machine_objects::<LiveMachine>();
         let filled = join_all(start.filled).map(drop).boxed().shared();
         Self { changes: receiver, filled, missing: start.missing, tasks: start.tasks }
     }

@@ -2,27 +2,22 @@
 //! is hibernated.
 
 use futures::{StreamExt, stream};
-use kube::ResourceExt;
 use serde_json::json;
 
-use crate::api::machine::Machine;
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::machine_writes::MachineApis;
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::error::ReconcileError;
-use crate::worker::machine_objects::FORCE_DELETION_LABEL;
+use crate::worker::live_machine::{FORCE_DELETION_LABEL, LiveMachine};
 
 /// Marks all machines that are not marked yet, side by side.
 ///
 /// # Errors
 /// When one can't be marked; the others are, all the same.
-pub(crate) async fn mark_machines(shoot: &ShootNamespace, machines: &[Machine]) -> Result<(), ReconcileError> {
+pub(crate) async fn mark_machines(shoot: &ShootNamespace, machines: &[LiveMachine]) -> Result<(), ReconcileError> {
     let apis = shoot.apis();
-    let unmarked = machines.iter().filter(|machine| {
-        let labels = machine.metadata.labels.as_ref();
-        labels.and_then(|labels| labels.get(FORCE_DELETION_LABEL.0)).is_none_or(|value| value != FORCE_DELETION_LABEL.1)
-    });
-    let patches: Vec<_> = unmarked.map(|machine| mark(&apis, machine.name_any())).collect();
+    let unmarked = machines.iter().filter(|machine| !machine.is_marked_for_force_deletion);
+    let patches: Vec<_> = unmarked.map(|machine| mark(&apis, &machine.member.name)).collect();
     let mut results = stream::iter(patches).buffer_unordered(PARALLEL_REQUESTS);
     let mut outcome = Ok(());
     while let Some(result) = results.next().await {
@@ -31,8 +26,8 @@ pub(crate) async fn mark_machines(shoot: &ShootNamespace, machines: &[Machine]) 
     outcome
 }
 
-async fn mark(apis: &MachineApis, name: String) -> Result<(), ReconcileError> {
+async fn mark(apis: &MachineApis, name: &str) -> Result<(), ReconcileError> {
     let patch = json!({"metadata": {"labels": {FORCE_DELETION_LABEL.0: FORCE_DELETION_LABEL.1}}});
-    let written = apis.patch::<Machine>(&name, patch).await;
+    let written = apis.patch::<LiveMachine>(name, patch).await;
     written.map_err(|source| ReconcileError::Write { what: format!("Machine {name:?}"), source })
 }

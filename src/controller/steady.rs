@@ -148,7 +148,7 @@ async fn nodes(
     let machines = match &counted {
         Ok(nodes) if !wanted.is_met_by(*nodes) => {
             let machines = shoot.machine_objects().await?.machines;
-            let deleting = machines.iter().filter(|machine| machine.metadata.deletion_timestamp.is_some()).count();
+            let deleting = machines.iter().filter(|machine| machine.is_being_deleted).count();
             LiveMachines { staying: machines.len() - deleting, deleting }
         }
         _ => LiveMachines::default(),

@@ -83,7 +83,7 @@ impl DeletionPrerequisites<'_> {
             texts.push(format!("Secret {name} with the cloud credentials is missing, so no machine can be deleted"));
             codes.insert(ErrorCode::InfraUnauthenticated);
         }
-        let needed: BTreeSet<&str> = live.machines.iter().map(|machine| machine.spec.class.name.as_str()).collect();
+        let needed: BTreeSet<&str> = live.machines.iter().map(|machine| &*machine.member.class).collect();
         let mut groups: BTreeMap<(Missing, String), Vec<&str>> = BTreeMap::new();
         for class in needed.into_iter().filter(|class| !class.is_empty()) {
             let Some(missing) = self.what_is_missing(class, live) else { continue };

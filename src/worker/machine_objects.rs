@@ -10,14 +10,13 @@ use serde_json::Value;
 
 use crate::api::gardener::ErrorCode;
 use crate::api::gotext::json::{DecodeError, decode_value};
-use crate::api::machine::{Machine, MachineDeployment, MachineLastOperation, MachineSet};
+use crate::api::machine::{MachineDeployment, MachineLastOperation};
 use crate::provider::{Provider, Providers};
 use crate::worker::digest::{self, Digest};
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 
 /// Label on a MachineDeployment: name of its pool.
 pub const POOL_LABEL: &str = "worker.gardener.cloud/pool";
-/// Label on a Machine that machine-controller-manager deletes without draining.
-pub const FORCE_DELETION_LABEL: (&str, &str) = ("force-deletion", "True");
 /// Label on classes and their Secrets.
 pub const PURPOSE_LABEL: (&str, &str) = ("gardener.cloud/purpose", "machineclass");
 
@@ -158,9 +157,9 @@ pub struct MachineObjects {
     /// Secrets with the purpose label.
     pub class_secrets: BTreeMap<String, Digested<Secret>>,
     /// Machine sets.
-    pub machine_sets: Vec<MachineSet>,
+    pub machine_sets: Vec<LiveMachineSet>,
     /// Machines.
-    pub machines: Vec<Machine>,
+    pub machines: Vec<LiveMachine>,
     /// Replicas of deployments that are brought back to this seed and not made yet, by name.
     pub moved_replicas: BTreeMap<String, i32>,
 }
@@ -175,10 +174,10 @@ impl MachineObjects {
     /// The classes that deployments, machine sets and machines name.
     #[must_use]
     pub fn used_classes(&self) -> BTreeSet<&str> {
-        let deployments = self.deployments.values().map(|live| &live.object.spec.template.spec.class);
-        let sets = self.machine_sets.iter().map(|set| &set.spec.template.spec.class);
-        let machines = self.machines.iter().map(|machine| &machine.spec.class);
-        deployments.chain(sets).chain(machines).map(|class| class.name.as_str()).collect()
+        let deployments = self.deployments.values().map(|live| live.object.spec.template.spec.class.name.as_str());
+        let sets = self.machine_sets.iter().map(|set| &*set.member.class);
+        let machines = self.machines.iter().map(|machine| &*machine.member.class);
+        deployments.chain(sets).chain(machines).collect()
     }
 
     /// Whether no machine object is left.

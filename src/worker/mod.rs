@@ -34,6 +34,7 @@ pub mod difference;
 pub mod digest;
 pub mod events;
 pub mod every_node_ready;
+pub mod live_machine;
 pub mod machine_objects;
 pub mod machine_state;
 pub mod node_count;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::machine::MachineSet;
+use crate::worker::live_machine::LiveMachineSet;
 use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::machine_objects::{Digested, MachineObjects};
 use crate::worker::plan::Plan;
@@ -127,9 +127,9 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     let mut used_classes: BTreeSet<&str> = BTreeSet::new();
     if machine_controller == MachineController::Running {
         // A set that machine-controller-manager has never taken up has no machines but those that are there.
-        let sets = live.machine_sets.iter().filter(|set| set.status.observed_generation > 0 || set.status.replicas > 0);
-        used_classes.extend(sets.map(|set| set.spec.template.spec.class.name.as_str()));
-        used_classes.extend(live.machines.iter().map(|machine| machine.spec.class.name.as_str()));
+        let sets = live.machine_sets.iter().filter(|set| set.observed_generation > 0 || set.replicas > 0);
+        used_classes.extend(sets.map(|set| &*set.member.class));
+        used_classes.extend(live.machines.iter().map(|machine| &*machine.member.class));
         used_classes.extend(
             live.deployments.values().map(|deployment| deployment.object.spec.template.spec.class.name.as_str()),
         );
@@ -150,11 +150,10 @@ fn classes_by_hand<'a>(plan: &Plan, live: &'a MachineObjects) -> impl Iterator<I
     let deployments = plan.machines().map(|machine| &machine.deployment);
     let by_hand = deployments.filter(|wanted| wanted.strategy.is_manual_in_place());
     let by_hand: BTreeSet<String> = by_hand.map(|wanted| wanted.name.0.clone()).collect();
-    let is_by_hand = move |set: &&MachineSet| {
-        let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
-        set.status.replicas > 0 && owners.iter().any(|owner| by_hand.contains(&owner.name))
+    let is_by_hand = move |set: &&LiveMachineSet| {
+        set.replicas > 0 && by_hand.iter().any(|deployment| set.member.is_owned_by(deployment))
     };
-    live.machine_sets.iter().filter(is_by_hand).map(|set| set.spec.template.spec.class.name.as_str())
+    live.machine_sets.iter().filter(is_by_hand).map(|set| &*set.member.class)
 }
 
 /// Whether an object is being deleted already.
@@ -243,7 +242,7 @@ mod tests {
     #[test]
     fn a_set_that_was_never_taken_up_holds_no_class() {
         let mut live = live();
-        live.machine_sets[0].status.observed_generation = 0;
+        live.machine_sets[0].observed_generation = 0;
         let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
         assert!(found.classes.contains("class-old"), "{found:?}");
         live.machines = vec![serde_json::from_value(json!({"spec": {"class": {"name": "class-old"}}})).unwrap()];

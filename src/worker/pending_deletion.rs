@@ -1,9 +1,7 @@
 //! Pure: what is left of a Worker that is being deleted, who holds it, and how far that is.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
 use crate::api::bounded_text::{Bound, beginning, named};
-use crate::api::machine::Machine;
+use crate::worker::live_machine::LiveMachine;
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::progress::LONGEST_DESCRIPTION;
 
@@ -40,9 +38,9 @@ pub fn pending_deletion_text(live: &MachineObjects, why: bool) -> String {
 
 /// The objects of the kind that goes next, with what holds each.
 fn held(live: &MachineObjects, why: bool) -> Vec<String> {
-    let of_machine = |machine: &Machine| {
-        let mut text = holder("Machine", name_of(&machine.metadata), finalizers_of(&machine.metadata))?;
-        let answer = &machine.status.last_operation.description;
+    let of_machine = |machine: &LiveMachine| {
+        let mut text = holder("Machine", &machine.member.name, &machine.member.finalizers)?;
+        let answer = &machine.last_description;
         if why && !answer.is_empty() {
             text.push_str(&format!(" ({})", beginning(answer, LONGEST_DESCRIPTION)));
         }
@@ -52,9 +50,11 @@ fn held(live: &MachineObjects, why: bool) -> Vec<String> {
     if !machines.is_empty() {
         return machines;
     }
-    let whole = |kind, metadata| (kind, name_of(metadata), finalizers_of(metadata));
-    let sets = live.machine_sets.iter().map(|set| whole("MachineSet", &set.metadata));
-    let deployments = live.deployments.values().map(|live| whole("MachineDeployment", &live.object.metadata));
+    let sets = live.machine_sets.iter().map(|set| ("MachineSet", &*set.member.name, &*set.member.finalizers));
+    let deployments = live.deployments.iter().map(|(name, live)| {
+        let finalizers = live.object.metadata.finalizers.as_deref().unwrap_or_default();
+        ("MachineDeployment", name.as_str(), finalizers)
+    });
     let classes = live.classes.iter().map(|(name, class)| ("MachineClass", name.as_str(), &*class.finalizers));
     let secrets = live.class_secrets.iter().map(|(name, secret)| ("Secret", name.as_str(), &*secret.finalizers));
     let mut held = sets.chain(deployments).chain(classes).chain(secrets).filter(|(.., by)| !by.is_empty()).peekable();
@@ -65,14 +65,6 @@ fn held(live: &MachineObjects, why: bool) -> Vec<String> {
 fn holder(kind: &str, name: &str, finalizers: &[String]) -> Option<String> {
     let by = (!finalizers.is_empty()).then(|| named(finalizers, MOST_FINALIZERS))?;
     Some(format!("{kind} {name} is held by {by}"))
-}
-
-fn name_of(metadata: &ObjectMeta) -> &str {
-    metadata.name.as_deref().unwrap_or_default()
-}
-
-fn finalizers_of(metadata: &ObjectMeta) -> &[String] {
-    metadata.finalizers.as_deref().unwrap_or_default()
 }
 
 /// `lastOperation.progress`, by the kind that goes next.
@@ -93,7 +85,7 @@ mod tests {
     use super::*;
     use crate::worker::machine_objects::Digested;
 
-    fn machine(name: &str) -> Machine {
+    fn machine(name: &str) -> LiveMachine {
         serde_json::from_value(json!({
             "metadata": {"name": name, "finalizers": ["machine.sapcloud.io/machine-controller"]},
             "status": {"lastOperation": {"description": "a disruption budget forbids the eviction"}},

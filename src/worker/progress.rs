@@ -13,18 +13,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::machine::{Machine, MachineSet};
 use crate::provider::WantedDeployment;
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::{FailedMachine, MachineObjects};
 use crate::worker::plan::Plan;
 
 mod phase;
 mod text;
 
-pub(crate) use phase::SELECTION;
-pub use phase::{fault, is_selected};
+pub use phase::fault;
 pub(crate) use text::LONGEST_DESCRIPTION;
 pub use text::{failed_deletions_text, failed_machines_text};
 
@@ -157,11 +155,10 @@ pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation
 }
 
 /// Machine sets by the deployment that owns them.
-fn machine_sets_by_deployment(sets: &[MachineSet]) -> BTreeMap<&str, Vec<&MachineSet>> {
-    let mut by_deployment: BTreeMap<&str, Vec<&MachineSet>> = BTreeMap::new();
+fn machine_sets_by_deployment(sets: &[LiveMachineSet]) -> BTreeMap<&str, Vec<&LiveMachineSet>> {
+    let mut by_deployment: BTreeMap<&str, Vec<&LiveMachineSet>> = BTreeMap::new();
     for set in sets {
-        if let Some(deployment) = owner(&set.metadata, "MachineDeployment").or_else(|| deployment_label(&set.metadata))
-        {
+        if let Some(deployment) = set.member.deployment() {
             by_deployment.entry(deployment).or_default().push(set);
         }
     }
@@ -170,33 +167,19 @@ fn machine_sets_by_deployment(sets: &[MachineSet]) -> BTreeMap<&str, Vec<&Machin
 
 /// Machines by the deployment whose machine sets own them.
 fn machines_by_deployment<'a>(
-    machines: &'a [Machine],
-    sets: &BTreeMap<&'a str, Vec<&'a MachineSet>>,
-) -> BTreeMap<&'a str, Vec<&'a Machine>> {
-    let names =
-        sets.iter().flat_map(|(deployment, sets)| sets.iter().map(move |set| (&set.metadata.name, *deployment)));
-    let of_set: BTreeMap<&str, &str> =
-        names.filter_map(|(name, deployment)| Some((name.as_deref()?, deployment))).collect();
-    let mut by_deployment: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
+    machines: &'a [LiveMachine],
+    sets: &BTreeMap<&'a str, Vec<&'a LiveMachineSet>>,
+) -> BTreeMap<&'a str, Vec<&'a LiveMachine>> {
+    let names = sets.iter().flat_map(|(deployment, sets)| sets.iter().map(move |set| (&*set.member.name, *deployment)));
+    let of_set: BTreeMap<&str, &str> = names.collect();
+    let mut by_deployment: BTreeMap<&str, Vec<&LiveMachine>> = BTreeMap::new();
     for machine in machines {
-        let owned = owner(&machine.metadata, "MachineSet").and_then(|set| of_set.get(set).copied());
-        if let Some(deployment) = owned.or_else(|| deployment_label(&machine.metadata)) {
+        let owned = machine.member.machine_set().and_then(|set| of_set.get(set).copied());
+        if let Some(deployment) = owned.or_else(|| machine.member.labelled()) {
             by_deployment.entry(deployment).or_default().push(machine);
         }
     }
     by_deployment
-}
-
-/// The owner of this kind.
-fn owner<'a>(metadata: &'a ObjectMeta, kind: &str) -> Option<&'a str> {
-    let owners = metadata.owner_references.as_deref().unwrap_or_default();
-    owners.iter().find(|owner| owner.kind == kind).map(|owner| owner.name.as_str())
-}
-
-/// The deployment of an object without any owner: of a shoot that has moved here, until machine-controller-manager has seen it.
-fn deployment_label(metadata: &ObjectMeta) -> Option<&str> {
-    let is_owned = metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty());
-    metadata.labels.as_ref().filter(|_| !is_owned)?.get("name").map(String::as_str)
 }
 
 impl Progress {
@@ -287,7 +270,7 @@ mod tests {
         let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}) };
         let document = json!({"metadata": {"name": name}, "spec": {"replicas": 0}});
         let labelled = json!({"metadata": {"name": "m", "labels": {"name": name}}});
-        let is_ready = |machines: Vec<Machine>| {
+        let is_ready = |machines: Vec<LiveMachine>| {
             let mut live = MachineObjects { machines, ..MachineObjects::default() };
             live.machine_sets = vec![serde_json::from_value(labelled.clone()).unwrap()];
             live.deployments.insert(name.clone(), LiveDeployment::read_without_codes(document.clone()).unwrap());
@@ -305,7 +288,7 @@ mod tests {
             let owner = json!({"apiVersion": "v1", "kind": kind, "name": owner, "uid": "u"});
             json!({"metadata": {"name": name, "ownerReferences": [owner]}})
         };
-        let sets: Vec<MachineSet> = vec![
+        let sets: Vec<LiveMachineSet> = vec![
             serde_json::from_value(owned("set-a", "MachineDeployment", "a-z1")).unwrap(),
             serde_json::from_value(owned("set-b", "MachineDeployment", "b-z1")).unwrap(),
         ];

@@ -1,19 +1,19 @@
 //! Pure: what becomes of a Worker of which nothing is asked, from its status and its machine objects alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::api::gardener::{UpdateStrategy, Worker};
-use crate::api::machine::{MachineDeployment, MachineSet};
+use crate::api::machine::MachineDeployment;
 use crate::worker::conditions::{
     Condition, ConditionStatus, is_denied, is_recorded, is_recorded_hibernated, is_recorded_unselected,
 };
 use crate::worker::every_node_ready::{HealthCheck, every_node_ready, every_node_unknown};
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::node_count::{LiveMachines, MachineCount, NodeCount, nodes_mismatch};
-use crate::worker::progress::is_selected;
 use crate::worker::request::{Trigger, trigger};
 use crate::worker::status::StatusReport;
 
@@ -138,14 +138,11 @@ fn is_update_due(worker: &Worker, live: &MachineObjects) -> bool {
         return false;
     }
     let old_sets = old_sets(&by_hand, live);
-    if is_recorded_unselected(&worker.status.conditions) && old_sets.iter().all(|set| set.status.replicas == 0) {
+    if is_recorded_unselected(&worker.status.conditions) && old_sets.iter().all(|set| set.replicas == 0) {
         return true;
     }
-    let names: BTreeSet<&str> = old_sets.into_iter().filter_map(|set| set.metadata.name.as_deref()).collect();
-    live.machines.iter().any(|machine| {
-        let owners = machine.metadata.owner_references.as_deref().unwrap_or_default();
-        owners.iter().any(|owner| names.contains(owner.name.as_str())) && is_selected(machine)
-    })
+    let is_old = |machine: &LiveMachine| old_sets.iter().any(|set| machine.member.is_owned_by(&set.member.name));
+    live.machines.iter().any(|machine| machine.is_selected && is_old(machine))
 }
 
 /// Whether a Worker has pools of which a person selects machines.
@@ -159,14 +156,13 @@ fn is_by_hand(deployment: &MachineDeployment) -> bool {
 }
 
 /// Machine sets of other classes than their deployments have now.
-fn old_sets<'a>(by_hand: &[&MachineDeployment], live: &'a MachineObjects) -> Vec<&'a MachineSet> {
+fn old_sets<'a>(by_hand: &[&MachineDeployment], live: &'a MachineObjects) -> Vec<&'a LiveMachineSet> {
     let is_old = |deployment: &MachineDeployment, class: &str| deployment.spec.template.spec.class.name != class;
     let sets = live.machine_sets.iter().filter(|set| {
-        let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
-        let owner = by_hand
-            .iter()
-            .find(|deployment| owners.iter().any(|owner| Some(&owner.name) == deployment.metadata.name.as_ref()));
-        owner.is_some_and(|deployment| is_old(deployment, &set.spec.template.spec.class.name))
+        let owns = |deployment: &&&MachineDeployment| {
+            deployment.metadata.name.as_deref().is_some_and(|name| set.member.is_owned_by(name))
+        };
+        by_hand.iter().find(owns).is_some_and(|deployment| is_old(deployment, &set.member.class))
     });
     sets.collect()
 }

@@ -1,7 +1,8 @@
 //! What one deployment waits for, from the deployment, its machine sets and machines alone.
 
-use crate::api::machine::{Machine, MachineDeployment, MachineSet};
+use crate::api::machine::MachineDeployment;
 use crate::provider::WantedDeployment;
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::progress::DeploymentProgress;
 use crate::worker::progress::Hibernation;
@@ -13,9 +14,9 @@ const TAKEN: &str = "machine.sapcloud.io/machine-controller-manager";
 /// What belongs to a deployment.
 pub(super) struct Owned<'a> {
     /// Its machine sets.
-    pub(super) sets: &'a [&'a MachineSet],
+    pub(super) sets: &'a [&'a LiveMachineSet],
     /// Their machines.
-    pub(super) machines: &'a [&'a Machine],
+    pub(super) machines: &'a [&'a LiveMachine],
 }
 
 /// How old machines stand that a person updates where they are.
@@ -104,8 +105,8 @@ fn phase(
     if is_complete && fault(live).is_none() { Phase::Ready } else { Phase::Pending }
 }
 
-fn is_of_class(set: &MachineSet, wanted: &WantedDeployment) -> bool {
-    set.spec.template.spec.class.name == wanted.class_name.0
+fn is_of_class(set: &LiveMachineSet, wanted: &WantedDeployment) -> bool {
+    *set.member.class == *wanted.class_name.0
 }
 
 fn has_wanted_set(wanted: &WantedDeployment, owned: &Owned<'_>) -> bool {
@@ -125,27 +126,10 @@ fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
     if !wanted.strategy.is_manual_in_place() {
         return ByHand::default();
     }
-    let old: Vec<&&MachineSet> = owned.sets.iter().filter(|set| !is_of_class(set, wanted)).collect();
-    let is_of_old_set = |machine: &&&Machine| {
-        let owners = machine.metadata.owner_references.as_deref().unwrap_or_default();
-        owners.iter().any(|owner| old.iter().any(|set| set.metadata.name.as_ref() == Some(&owner.name)))
-    };
-    let selected = owned.machines.iter().filter(is_of_old_set).filter(|machine| is_selected(machine)).count();
-    ByHand {
-        old: old.iter().map(|set| set.status.replicas).sum(),
-        selected: i32::try_from(selected).unwrap_or(i32::MAX),
-    }
-}
-
-/// Type of the condition by which a person selects a machine.
-pub(crate) const SELECTION: &str = "InPlaceUpdate";
-
-/// Whether a person has selected a machine to be updated where it is. It is done when the machine has left its old machine
-/// set.
-#[must_use]
-pub fn is_selected(machine: &Machine) -> bool {
-    let mut conditions = machine.status.conditions.iter();
-    conditions.any(|condition| condition.condition_type == SELECTION && condition.reason != "CandidateForUpdate")
+    let old: Vec<&&LiveMachineSet> = owned.sets.iter().filter(|set| !is_of_class(set, wanted)).collect();
+    let is_of_old_set = |machine: &&&LiveMachine| old.iter().any(|set| machine.member.is_owned_by(&set.member.name));
+    let selected = owned.machines.iter().filter(|machine| machine.is_selected).filter(is_of_old_set).count();
+    ByHand { old: old.iter().map(|set| set.replicas).sum(), selected: i32::try_from(selected).unwrap_or(i32::MAX) }
 }
 
 /// What machine-controller-manager reports as wrong with a deployment: generation and conditions, not machines.
@@ -216,7 +200,7 @@ mod tests {
         document
     }
 
-    fn set(name: &str, class: &str, replicas: i32) -> MachineSet {
+    fn set(name: &str, class: &str, replicas: i32) -> LiveMachineSet {
         serde_json::from_value(json!({
             "metadata": {"name": name},
             "spec": {"template": {"spec": {"class": {"name": class}}}},
@@ -225,7 +209,7 @@ mod tests {
         .unwrap()
     }
 
-    fn machine(set: &str, reason: Option<&str>) -> Machine {
+    fn machine(set: &str, reason: Option<&str>) -> LiveMachine {
         let conditions: Vec<Value> =
             reason.iter().map(|reason| json!({"type": "InPlaceUpdate", "status": "True", "reason": reason})).collect();
         serde_json::from_value(json!({
@@ -238,12 +222,12 @@ mod tests {
     fn judged(
         wanted: &WantedDeployment,
         document: &Value,
-        sets: &[MachineSet],
-        machines: &[Machine],
+        sets: &[LiveMachineSet],
+        machines: &[LiveMachine],
         hibernation: Hibernation,
     ) -> DeploymentProgress {
-        let sets: Vec<&MachineSet> = sets.iter().collect();
-        let machines: Vec<&Machine> = machines.iter().collect();
+        let sets: Vec<&LiveMachineSet> = sets.iter().collect();
+        let machines: Vec<&LiveMachine> = machines.iter().collect();
         let owned = Owned { sets: &sets, machines: &machines };
         judge(wanted, Some(&LiveDeployment::read_without_codes(document.clone()).unwrap()), &owned, hibernation)
     }
@@ -286,7 +270,7 @@ mod tests {
     #[test]
     fn a_sleeping_shoot_is_ready_without_machines() {
         let hibernated = Hibernation::InProgress;
-        let phase = |document: &Value, machines: &[Machine], hibernation: Hibernation| {
+        let phase = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
             let wanted = wanted_deployment();
             judged(&wanted, document, &[set("old", "old-class", 0)], machines, hibernation).phase
         };
@@ -333,7 +317,7 @@ mod tests {
             document
         };
         let old = [set("old", "old-class", 2)];
-        let judged = |document: &Value, sets: &[MachineSet], hibernation: Hibernation| {
+        let judged = |document: &Value, sets: &[LiveMachineSet], hibernation: Hibernation| {
             judged(&wanted_deployment(), document, sets, &[], hibernation).untaken_since.map(|since| since.to_string())
         };
         let plain = document(|_| {});
