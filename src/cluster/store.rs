@@ -333,6 +333,9 @@ mod tests {
         store.read().of_write(object("a", "u", 5), || Differs("written"));
         assert!(!store.event(object("a", "u", 5), || Differs("shown")));
         assert_eq!(store.get("ns", "a").as_deref(), Some(&Differs("shown")));
+        assert!(store.event(object("a", "u", 6), || Differs("shown")), "before the answer to who has written it");
+        store.read().of_write(object("a", "u", 6), || Differs("written"));
+        assert_eq!(store.get("ns", "a").as_deref(), Some(&Differs("shown")), "nothing shows it once more");
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl<T: Kept> State<T> {
         }
         match entries.get_mut(&name) {
             Some(known) if known.uid == uid && known.version == version && !goes_back => {
-                if T::WRITTEN_DIFFERS {
+                // A watch may show it before the write is answered.
+                if T::WRITTEN_DIFFERS && !matches!(source, Source::Write) {
                     known.object = Arc::new(read());
                 }
                 (known.shown, known.own, known.heard) = (shown, own, heard);
