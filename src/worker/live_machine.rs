@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_say_whose_an_object_is_and_labels_where_there_is_none() {
+    fn an_object_belongs_to_its_owners_and_to_its_label_where_there_is_none() {
         let member = |metadata: Value| {
             let set: LiveMachineSet = serde_json::from_value(json!({"metadata": metadata})).unwrap();
             set.member
