@@ -77,10 +77,11 @@ impl PoolMember {
     fn new(metadata: ObjectMeta, class: String) -> Self {
         let ObjectMeta { name, finalizers, owner_references, labels, .. } = metadata;
         let owners = owner_references.unwrap_or_default();
-        let label = || labels.and_then(|mut labels| labels.remove(DEPLOYMENT_LABEL));
-        let owner = match owners.is_empty() {
-            true => label().map_or(Owner::Nobody, |deployment| Owner::Labelled(deployment.into())),
-            false => Owner::Owned(owners.into_iter().map(owner).collect()),
+        let owner = if owners.is_empty() {
+            let label = labels.and_then(|mut labels| labels.remove(DEPLOYMENT_LABEL));
+            label.map_or(Owner::Nobody, |deployment| Owner::Labelled(deployment.into()))
+        } else {
+            Owner::Owned(owners.into_iter().map(owner).collect())
         };
         Self {
             name: name.unwrap_or_default().into(),
