@@ -3,6 +3,7 @@
 //! What is kept is little: of classes and their Secrets a digest, of machine sets and machines what progress is read from,
 //! of deployments the text. Whoever takes a decision that can't be taken back reads anew ([`ShootNamespace`](crate::cluster::shoot_namespace::ShootNamespace)).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,14 +11,14 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::api::gotext::json::decode_lenient;
+use crate::api::gotext::json::{DecodeError, decode_lenient};
 use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 use crate::api::packed_text::PackedText;
 use crate::cluster::error::ReadError;
-use crate::cluster::identity::Identity;
 use crate::cluster::store::{Kept, Store};
 use crate::provider::{Provider, Providers};
 use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
@@ -66,14 +67,6 @@ impl MachineObjectCache {
         Self { providers, deployments, classes, class_secrets, machine_sets, machines }
     }
 
-    /// Who an object is and what is kept of it.
-    ///
-    /// # Errors
-    /// When the text is no object of an API server.
-    pub(crate) fn read<T: Cached>(&self, text: &str) -> Result<(Identity, Readable<T>), serde_json::Error> {
-        Ok((Identity::read(text)?, self.kept(text)))
-    }
-
     /// What is kept of an object.
     pub(crate) fn kept<T: Cached>(&self, text: &str) -> Readable<T> {
         T::read(text, self.providers)
@@ -89,7 +82,7 @@ impl MachineObjectCache {
             && self.machines.is_fresh()
     }
 
-    /// The machine deployments of a namespace.
+    /// The machine deployments of a namespace. What is `known` in its version is not decoded again.
     ///
     /// # Errors
     /// When one can't be read.
@@ -97,28 +90,46 @@ impl MachineObjectCache {
         &self,
         namespace: &str,
         provider: &dyn Provider,
+        mut known: BTreeMap<String, LiveDeployment>,
     ) -> Result<BTreeMap<String, LiveDeployment>, ReadError> {
+        let mut known_in = |name: &str| {
+            let version = self.deployments.version(namespace, name)?.to_string();
+            known.remove(name).filter(|live| live.object.metadata.resource_version.as_ref() == Some(&version))
+        };
         let texts = readable(&self.deployments, namespace)?.into_iter();
         texts
-            .map(|(name, text)| match text.live(provider) {
+            .map(|(name, text)| match known_in(&name).map_or_else(|| text.live(provider), Ok) {
                 Ok(live) => Ok((name, live)),
                 Err(reason) => Err(unreadable::<DeploymentText>(&name, reason)),
             })
             .collect()
     }
 
-    /// The machine objects of a namespace.
+    /// The machine objects of a namespace. Deployments that are `known` in their version are not decoded again.
     ///
     /// # Errors
     /// When one can't be read.
-    pub(crate) fn of_namespace(&self, namespace: &str, provider: &dyn Provider) -> Result<MachineObjects, ReadError> {
-        let mut objects =
-            MachineObjects { deployments: self.deployments_of(namespace, provider)?, ..MachineObjects::default() };
-        objects.classes = readable(&self.classes, namespace)?.into_iter().collect();
-        objects.class_secrets = readable(&self.class_secrets, namespace)?.into_iter().collect();
+    pub(crate) fn of_namespace(
+        &self,
+        namespace: &str,
+        provider: &dyn Provider,
+        known: BTreeMap<String, LiveDeployment>,
+    ) -> Result<MachineObjects, ReadError> {
+        let mut objects = self.classes_of(namespace)?;
+        objects.deployments = self.deployments_of(namespace, provider, known)?;
         objects.machine_sets = readable(&self.machine_sets, namespace)?.into_iter().map(|(_, set)| set).collect();
         objects.machines = readable(&self.machines, namespace)?.into_iter().map(|(_, machine)| machine).collect();
         Ok(objects)
+    }
+
+    /// Of the machine objects of a namespace only classes and their Secrets.
+    ///
+    /// # Errors
+    /// When one can't be read.
+    pub(crate) fn classes_of(&self, namespace: &str) -> Result<MachineObjects, ReadError> {
+        let classes = readable(&self.classes, namespace)?.into_iter().collect();
+        let class_secrets = readable(&self.class_secrets, namespace)?.into_iter().collect();
+        Ok(MachineObjects { classes, class_secrets, ..MachineObjects::default() })
     }
 }
 
@@ -148,9 +159,16 @@ impl DeploymentText {
     /// When a member has the wrong type.
     pub(crate) fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, String> {
         let text = self.0.unpack().ok_or("its packed text is incomplete")?;
-        decode_lenient(&text)
-            .and_then(|document| LiveDeployment::read(document, provider))
-            .map_err(|error| error.to_string())
+        let live = decode_lenient(&text).and_then(|document| LiveDeployment::read(document, provider));
+        live.map_err(|error| error.to_string())
+    }
+
+    /// The same of a text that is not packed yet.
+    ///
+    /// # Errors
+    /// When a member has the wrong type.
+    pub(crate) fn live_of(text: &str, provider: &dyn Provider) -> Result<LiveDeployment, DecodeError> {
+        LiveDeployment::read(decode_lenient(&without_managers(text)?)?, provider)
     }
 }
 
@@ -158,7 +176,8 @@ impl Cached for DeploymentText {
     type Kind = MachineDeployment;
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
-        Ok(Self(Arc::new(PackedText::of(&without_managers(text)?))))
+        let text = without_managers(text).map_err(|error| error.to_string())?;
+        Ok(Self(Arc::new(PackedText::of(&text))))
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -170,8 +189,8 @@ impl Cached for Digested<Value> {
     type Kind = MachineClass;
 
     fn read(text: &str, providers: Providers) -> Readable<Self> {
-        let class = Self::class(decoded(text)?).map_err(|error| error.to_string())?;
-        Ok(class.with_dependency(providers).digest_only())
+        let class = without_managers(text).and_then(|text| Self::class(decode_lenient(&text)?));
+        Ok(class.map_err(|error| error.to_string())?.with_dependency(providers).digest_only())
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -185,7 +204,8 @@ impl Cached for Digested<Secret> {
     const SELECTOR: Option<&'static str> = Some("gardener.cloud/purpose=machineclass");
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
-        Ok(Self::secret(decoded(text)?).digest_only())
+        let secret = without_managers(text).and_then(|text| decode_lenient(&text));
+        Ok(Self::secret(secret.map_err(|error| error.to_string())?).digest_only())
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -218,15 +238,19 @@ impl Cached for LiveMachine {
 }
 
 /// The text of an object without `managedFields`, which nobody reads and which are as long as all the rest. Of the rest nothing is decoded.
-fn without_managers(text: &str) -> Readable<String> {
-    type Members = BTreeMap<String, Box<RawValue>>;
-    let mut object: Members = decoded(text)?;
-    if let Some(metadata) = object.get_mut("metadata") {
-        let mut members: Members = decoded(metadata.get())?;
-        members.remove("managedFields");
-        *metadata = to_raw_value(&members).map_err(|error| error.to_string())?;
-    }
-    serde_json::to_string(&object).map_err(|error| error.to_string())
+fn without_managers(text: &str) -> Result<String, DecodeError> {
+    #[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+    struct Member<'a>(#[serde(borrow)] Cow<'a, str>);
+    type Members<'a> = BTreeMap<Member<'a>, &'a RawValue>;
+    let member = |name: &'static str| Member(name.into());
+    let unwritable = |error: serde_json::Error| DecodeError { path: String::new(), message: error.to_string() };
+    let mut object: Members<'_> = decode_lenient(text)?;
+    let Some(metadata) = object.get(&member("metadata")) else { return Ok(text.to_owned()) };
+    let mut members: Members<'_> = decode_lenient(metadata.get())?;
+    members.remove(&member("managedFields"));
+    let metadata = to_raw_value(&members).map_err(unwritable)?;
+    object.insert(member("metadata"), &metadata);
+    serde_json::to_string(&object).map_err(unwritable)
 }
 
 /// Errors name the place and never show a value.
@@ -239,14 +263,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cluster::identity::Identity;
     use crate::provider::azure::Azure;
 
     fn put<T: Cached>(cache: &MachineObjectCache, mut document: Value) {
         for (member, value) in [("namespace", "ns"), ("uid", "u"), ("resourceVersion", "3")] {
             document["metadata"][member] = json!(value);
         }
-        let (identity, object) = cache.read::<T>(&document.to_string()).unwrap();
-        T::store(cache).event(identity, || object);
+        let text = document.to_string();
+        T::store(cache).event(Identity::read(&text).unwrap(), || cache.kept(&text));
     }
 
     #[test]
@@ -263,7 +288,7 @@ mod tests {
         );
         put::<Digested<Value>>(&cache, json!({"metadata": {"name": "c"}, "provider": "Azure"}));
         put::<Digested<Secret>>(&cache, json!({"metadata": {"name": "c"}, "data": {"userData": "eA=="}}));
-        let objects = cache.of_namespace("ns", &Azure).unwrap();
+        let objects = cache.of_namespace("ns", &Azure, BTreeMap::new()).unwrap();
         let deployment = &objects.deployments["d"];
         assert_eq!(deployment.document["spec"]["foreign"], true, "the document is whole");
         assert!(deployment.document["metadata"].get("managedFields").is_none(), "but for what nobody reads");
@@ -271,7 +296,39 @@ mod tests {
         let set = &objects.machine_sets[0].member;
         assert_eq!((&*set.class, set.deployment()), ("c", Some("d")), "its owner is recorded nowhere else");
         assert!(objects.classes["c"].whole.is_none() && objects.class_secrets["c"].whole.is_none());
-        assert!(cache.of_namespace("other", &Azure).unwrap().is_empty());
+        assert!(cache.of_namespace("other", &Azure, BTreeMap::new()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_deployment_is_decoded_once_in_each_version() {
+        let cache = MachineObjectCache::new(Providers::SHIPPED);
+        put::<DeploymentText>(&cache, json!({"metadata": {"name": "d"}, "spec": {"replicas": 2}}));
+        let replicas_beside = |version: &str| {
+            let known = json!({"metadata": {"name": "d", "resourceVersion": version}, "spec": {"replicas": 7}});
+            let known = LiveDeployment::read(known, &Azure).unwrap();
+            let gone = known.clone();
+            let known = [("d".to_owned(), known), ("gone".to_owned(), gone)].into();
+            let deployments = cache.of_namespace("ns", &Azure, known).unwrap().deployments;
+            assert_eq!(deployments.len(), 1, "what has gone does not come back");
+            deployments["d"].object.spec.replicas
+        };
+        assert_eq!((replicas_beside("3"), replicas_beside("2")), (7, 2));
+    }
+
+    #[test]
+    fn of_an_answer_and_of_a_packed_text_the_same_is_seen() {
+        let metadata = json!({"name": "d\"\u{e9}", "managedFields": [{"manager": "m"}], "labels": {"a": "b"}});
+        let text = json!({"spec": {"replicas": 2}, "metadata": metadata, "kind": "MachineDeployment"}).to_string();
+        let answered = DeploymentText::live_of(&text, &Azure).unwrap();
+        let packed = DeploymentText::read(&text, Providers::SHIPPED).unwrap().live(&Azure).unwrap();
+        assert_eq!(answered.document, packed.document);
+        let metadata = json!({"name": "d\"\u{e9}", "labels": {"a": "b"}});
+        assert_eq!(
+            answered.document,
+            json!({"spec": {"replicas": 2}, "metadata": metadata, "kind": "MachineDeployment"})
+        );
+        let error = DeploymentText::live_of(r#"{"spec": {"replicas": "two"}}"#, &Azure).unwrap_err();
+        assert!(error.path == "spec.replicas" && !error.to_string().contains("two"), "{error}");
     }
 
     #[test]
@@ -290,7 +347,7 @@ mod tests {
         let status = json!({"conditions": conditions, "lastOperation": {"description": "no room"}});
         put::<LiveMachine>(&cache, json!({"metadata": marked, "spec": {"class": {"name": "c"}}, "status": status}));
         put::<LiveMachine>(&cache, json!({"metadata": {"name": "b", "labels": {"name": "d"}}}));
-        let MachineObjects { machine_sets, machines, .. } = cache.of_namespace("ns", &Azure).unwrap();
+        let MachineObjects { machine_sets, machines, .. } = cache.of_namespace("ns", &Azure, BTreeMap::new()).unwrap();
         let set = &machine_sets[0];
         assert_eq!((&*set.member.name, set.member.deployment()), ("s", Some("d")));
         assert_eq!((set.replicas, set.observed_generation, &*set.member.finalizers), (3, 2, &["f".to_owned()][..]));
@@ -307,7 +364,7 @@ mod tests {
     fn an_object_that_cannot_be_read_is_named() {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
         put::<LiveMachineSet>(&cache, json!({"metadata": {"name": "bad"}, "status": {"replicas": "three"}}));
-        let error = cache.of_namespace("ns", &Azure).err().unwrap().to_string();
+        let error = cache.of_namespace("ns", &Azure, BTreeMap::new()).err().unwrap().to_string();
         assert!(error.starts_with("MachineSet \"bad\" can't be decoded"), "{error}");
     }
 }

@@ -1,5 +1,7 @@
 //! I/O step: reads what a reconcile needs, side by side.
 
+use std::fmt::Display;
+
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams, Request};
@@ -10,6 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::api::gotext::json::decode_lenient;
 use crate::cluster::error::ReadError;
+use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText, MachineObjectCache};
 use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
@@ -81,7 +84,8 @@ pub(crate) async fn renew_users_of_classes(
 async fn renew_kind<T: Cached>(client: &Client, namespace: &str, cache: &MachineObjectCache) -> Result<(), ReadError> {
     let read = T::store(cache).read();
     let list = list::<T>(client, namespace).await?;
-    read.of_namespace(namespace, list.version, list.decoded(|text| cache.read::<T>(text))?);
+    let object = |text| Identity::read(text).map(|identity| (identity, move || cache.kept(text)));
+    read.of_namespace(namespace, list.version, list.decoded(object)?);
     Ok(())
 }
 
@@ -94,7 +98,7 @@ struct ObjectTexts {
 
 impl ObjectTexts {
     /// All of them as `read` reads one; the error names the first that it can't read.
-    fn decoded<T, E: std::fmt::Display>(&self, read: impl Fn(&str) -> Result<T, E>) -> Result<Vec<T>, ReadError> {
+    fn decoded<'a, T, E: Display>(&'a self, read: impl Fn(&'a str) -> Result<T, E>) -> Result<Vec<T>, ReadError> {
         let texts = self.items.iter().map(|item| item.get());
         texts
             .map(|text| {

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::api::gotext::json::decode_lenient;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::error::WriteError;
 use crate::cluster::identity::Identity;
@@ -76,7 +75,7 @@ impl MachineApis {
     /// When the API server refuses.
     pub(crate) async fn write_deployment(&self, name: &str, write: Write<Value>) -> Result<LiveDeployment, WriteError> {
         let text = self.write::<DeploymentText, _>(name, write).await?;
-        Ok(LiveDeployment::read(decode_lenient(&text)?, self.provider)?)
+        Ok(DeploymentText::live_of(&text, self.provider)?)
     }
 
     /// Changes an object by a JSON merge patch; one that is gone needs no change.

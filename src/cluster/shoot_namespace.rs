@@ -103,7 +103,7 @@ impl ShootNamespace {
     /// When they can't be read or decoded.
     pub(crate) async fn machine_objects(&self) -> Result<MachineObjects, ReadError> {
         if self.uses_store && self.cache.machine_objects.is_fresh() {
-            return self.cache.machine_objects.of_namespace(&self.namespace, self.provider);
+            return self.cache.machine_objects.of_namespace(&self.namespace, self.provider, BTreeMap::new());
         }
         self.read_machine_objects().await
     }
@@ -119,7 +119,7 @@ impl ShootNamespace {
     /// # Errors
     /// When one can't be read.
     pub(crate) fn stored_deployments(&self) -> Result<BTreeMap<String, LiveDeployment>, ReadError> {
-        self.cache.machine_objects.deployments_of(&self.namespace, self.provider)
+        self.cache.machine_objects.deployments_of(&self.namespace, self.provider, BTreeMap::new())
     }
 
     /// All machine objects as they are now, for decisions that can't be taken back. Classes and their Secrets are those
@@ -130,17 +130,21 @@ impl ShootNamespace {
     pub(crate) async fn read_machine_objects(&self) -> Result<MachineObjects, ReadError> {
         let cache = &self.cache.machine_objects;
         machine_reads::renew_classes(&self.client, &self.namespace, cache).await?;
-        let MachineObjects { classes, class_secrets, .. } = cache.of_namespace(&self.namespace, self.provider)?;
-        Ok(MachineObjects { classes, class_secrets, ..self.read_users_of_classes().await? })
+        let MachineObjects { classes, class_secrets, .. } = cache.classes_of(&self.namespace)?;
+        Ok(MachineObjects { classes, class_secrets, ..self.read_users_of_classes(BTreeMap::new()).await? })
     }
 
-    /// All machine objects; deployments, machine sets and machines, which use classes, as they are now.
+    /// All machine objects; deployments, machine sets and machines, which use classes, as they are now. A deployment that has not
+    /// changed since it was `known` is the same.
     ///
     /// # Errors
     /// When they can't be read or decoded.
-    pub(crate) async fn read_users_of_classes(&self) -> Result<MachineObjects, ReadError> {
+    pub(crate) async fn read_users_of_classes(
+        &self,
+        known: BTreeMap<String, LiveDeployment>,
+    ) -> Result<MachineObjects, ReadError> {
         machine_reads::renew_users_of_classes(&self.client, &self.namespace, &self.cache.machine_objects).await?;
-        self.cache.machine_objects.of_namespace(&self.namespace, self.provider)
+        self.cache.machine_objects.of_namespace(&self.namespace, self.provider, known)
     }
 
     /// Whether machine-controller-manager is meant to run.

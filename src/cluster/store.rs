@@ -221,8 +221,8 @@ impl<T: Kept> Store<T> {
 }
 
 impl<T: Kept> Read<'_, T> {
-    /// The answer: all objects of a namespace as they were at a version.
-    pub(crate) fn of_namespace(self, namespace: &str, version: u64, objects: Vec<(Identity, T)>) {
+    /// The answer: all objects of a namespace as they were at a version. One that is known in its version is not read again.
+    pub(crate) fn of_namespace(self, namespace: &str, version: u64, objects: Vec<(Identity, impl FnOnce() -> T)>) {
         let mut state = self.store.state();
         let listed: HashSet<&str> = objects.iter().map(|(identity, _)| identity.name.as_str()).collect();
         let mut gone = Vec::new();
@@ -237,9 +237,9 @@ impl<T: Kept> Read<'_, T> {
             });
         }
         gone.iter().for_each(|uid| state.note_gone(uid));
-        for (identity, object) in objects {
+        for (identity, read) in objects {
             if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
-                state.put(identity, || object, Source::Read(self.began));
+                state.put(identity, read, Source::Read(self.began));
             }
         }
     }
@@ -296,6 +296,10 @@ mod tests {
         Identity { namespace: "ns".to_owned(), name: name.to_owned(), uid: uid.to_owned(), version }
     }
 
+    fn nothing() -> Vec<(Identity, fn() -> u64)> {
+        Vec::new()
+    }
+
     fn names(store: &Store<u64>) -> Vec<(String, u64)> {
         store.of_namespace("ns").into_iter().map(|(name, object)| (name, *object)).collect()
     }
@@ -323,7 +327,8 @@ mod tests {
         assert!(store.event(object("a", "u", 6), || 6));
         store.read().of_write(object("a", "u", 6), unread);
         store.read().of_write(object("a", "u", 5), unread);
-        assert_eq!(names(&store), [("a".to_owned(), 6)], "neither is what comes late");
+        store.read().of_namespace("ns", 7, vec![(object("a", "u", 6), unread)]);
+        assert_eq!(names(&store), [("a".to_owned(), 6)], "neither is what comes late, nor what is listed");
         assert!(store.event(object("a", "v", 6), || 7), "another object of that name");
     }
 
@@ -345,7 +350,7 @@ mod tests {
         store.read().of_write(object("a", "u", 5), || 5);
         assert!(store.event(object("a", "u", 4), || 4), "whoever wrote had read 3");
         assert!(!store.event(object("a", "u", 5), || 5));
-        store.read().of_namespace("ns", 8, vec![(object("a", "u", 8), 8)]);
+        store.read().of_namespace("ns", 8, vec![(object("a", "u", 8), || 8)]);
         assert_eq!(names(&store), [("a".to_owned(), 8)], "an old event changes nothing");
         assert!(store.event(object("a", "u", 8), || 8), "it was read for somebody, perhaps not for whom it is about");
     }
@@ -385,18 +390,18 @@ mod tests {
         store.event(object("a", "u", 5), || 5);
         let (first, second) = (store.read(), store.read());
         store.event_deleted(&object("a", "u", 7));
-        first.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
+        first.of_namespace("ns", 6, vec![(object("a", "u", 5), || 5)]);
         assert_eq!(names(&store), []);
-        second.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
+        second.of_namespace("ns", 6, vec![(object("a", "u", 5), || 5)]);
         assert_eq!(names(&store), [], "nor by another list");
 
         store.event(object("b", "b", 8), || 8);
         let older = store.read();
-        store.read().of_namespace("ns", 10, vec![]);
-        older.of_namespace("ns", 9, vec![(object("b", "b", 8), 8)]);
+        store.read().of_namespace("ns", 10, nothing());
+        older.of_namespace("ns", 9, vec![(object("b", "b", 8), || 8)]);
         assert_eq!(names(&store), [], "a newer list has shown that it is gone");
         assert!(store.state().gone.is_empty(), "remembered only while somebody reads");
-        store.read().of_namespace("ns", 12, vec![(object("c", "c", 11), 11)]);
+        store.read().of_namespace("ns", 12, vec![(object("c", "c", 11), || 11)]);
         assert_eq!(names(&store), [("c".to_owned(), 11)]);
     }
 
@@ -475,11 +480,11 @@ mod tests {
             store.event(object("a", "u", 5), || 5);
             let before = store.read();
             store.own_deletion("ns", "a", "u", Instant::now());
-            before.of_namespace("ns", 6, vec![(object("a", "u", 5), 5)]);
+            before.of_namespace("ns", 6, vec![(object("a", "u", 5), || 5)]);
             assert_eq!(names(&store), [], "asked before it was deleted");
         };
         begin();
-        store.read().of_namespace("ns", 7, vec![(object("a", "u", 5), 5)]);
+        store.read().of_namespace("ns", 7, vec![(object("a", "u", 5), || 5)]);
         assert_eq!(names(&store), [("a".to_owned(), 5)], "asked later: it is there");
         begin();
         store.begin_relist();
@@ -516,7 +521,7 @@ mod tests {
             store
         };
         let store = remembering();
-        store.read().of_namespace("ns", 50, vec![(object("a", "a", 40), 40)]);
+        store.read().of_namespace("ns", 50, vec![(object("a", "a", 40), || 40)]);
         assert_eq!(names(&store), [("a".to_owned(), 40)]);
         assert!(store.event(object("a", "a", 51), || 51), "and what comes then is a change");
         let store = remembering();
@@ -534,7 +539,7 @@ mod tests {
         }
         let read = store.read();
         store.event(object("c", "c", 8), || 8);
-        read.of_namespace("ns", 7, vec![(object("a", "a", 6), 6)]);
+        read.of_namespace("ns", 7, vec![(object("a", "a", 6), || 6)]);
         assert_eq!(names(&store), [("a".to_owned(), 6), ("c".to_owned(), 8)]);
     }
 

@@ -1,5 +1,7 @@
 //! What nothing needs any more is deleted once every planned machine is there: old deployments carry the workload until then.
 
+use std::mem::take;
+
 use jiff::Timestamp;
 
 use crate::cluster::shoot_namespace::ShootNamespace;
@@ -37,7 +39,7 @@ pub(crate) async fn clean_up(
         let is_behind = found.classes.iter().any(|class| !live.class_secrets.contains_key(class));
         *live = match is_behind {
             true => shoot.read_machine_objects().await?,
-            false => shoot.read_users_of_classes().await?,
+            false => shoot.read_users_of_classes(take(&mut live.deployments)).await?,
         };
         *progress = self::progress::progress(plan, shoot.name(), live, hibernation);
         if !progress.is_ready() {

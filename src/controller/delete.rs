@@ -101,7 +101,7 @@ pub(crate) async fn delete(
 /// watches have not shown, and the Worker not while anything is left: what was answered to be deleted may be there, too.
 async fn read_what_is_left(shoot: &ShootNamespace, mut live: MachineObjects) -> Result<MachineObjects, ReadError> {
     if !live.is_empty() {
-        live = shoot.read_users_of_classes().await?;
+        live = shoot.read_users_of_classes(live.deployments).await?;
     }
     if live.is_empty() {
         live = shoot.read_machine_objects().await?;

@@ -10,6 +10,7 @@
 //!  result        pure    outcome, conditions, events, what the status publishes
 //! ```
 
+use std::mem::take;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -229,7 +230,7 @@ impl Deploy<'_> {
         progress: &mut Progress,
     ) -> Result<(), ReconcileError> {
         let Some(version) = shoot.running_machine_controller().await? else { return Ok(()) };
-        *live = shoot.read_users_of_classes().await?;
+        *live = shoot.read_users_of_classes(take(&mut live.deployments)).await?;
         *progress = self::progress(&self.desired.plan, shoot.name(), live, Hibernation::InProgress);
         // Last, because it tells of a deletion, for which the Deployment need not change.
         let cluster = shoot.cluster(true).await?;

@@ -134,7 +134,7 @@ impl DecodeError {
 ///
 /// # Errors
 /// With the path of the first member that is wrong.
-pub fn decode_lenient<T: DeserializeOwned>(raw: &str) -> Result<T, DecodeError> {
+pub fn decode_lenient<'a, T: Deserialize<'a>>(raw: &'a str) -> Result<T, DecodeError> {
     serde_json::from_str(raw)
         .map_err(|error| DecodeError { path: path_of(&error, raw), message: without_values(&error) })
 }
