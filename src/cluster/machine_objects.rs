@@ -189,8 +189,8 @@ impl Cached for Digested<Value> {
     type Kind = MachineClass;
 
     fn read(text: &str, providers: Providers) -> Readable<Self> {
-        let class = without_managers(text).and_then(|text| Self::class(decode_lenient(&text)?));
-        Ok(class.map_err(|error| error.to_string())?.with_dependency(providers).digest_only())
+        let class = Self::class(decoded(text)?).map_err(|error| error.to_string())?;
+        Ok(class.with_dependency(providers).digest_only())
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -204,8 +204,7 @@ impl Cached for Digested<Secret> {
     const SELECTOR: Option<&'static str> = Some("gardener.cloud/purpose=machineclass");
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
-        let secret = without_managers(text).and_then(|text| decode_lenient(&text));
-        Ok(Self::secret(secret.map_err(|error| error.to_string())?).digest_only())
+        Ok(Self::secret(decoded(text)?).digest_only())
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
