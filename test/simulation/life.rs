@@ -49,6 +49,8 @@ pub(crate) const DELETED_IN_TROUBLE: u64 = 10_000_000_000;
 pub(crate) const SHARED: u64 = 20_000_000_000;
 /// From here on, too, and some kinds are listed anew then, and not all at once.
 pub(crate) const SOME_KINDS_ANEW: u64 = 30_000_000_000;
+/// Lives of seeds from here on are those in which a person takes the Worker's finalizer off.
+pub(crate) const LET_GO_BY_HAND: u64 = 40_000_000_000;
 /// These, chosen by the seed. The watch of Workers goes on, so nothing but the list itself tells what has gone.
 const LISTED_ANEW: [&[&Kind]; 4] = [
     &[&MACHINE_CLASS],
@@ -136,6 +138,8 @@ struct Life {
     is_deleted_in_trouble: bool,
     /// And that by force.
     is_deletion_forced: bool,
+    /// A person takes its finalizer off while things go wrong.
+    is_let_go: bool,
     /// Or with lists of everything, or of these kinds, after so many writes that follow the last machine.
     relisted_after: Option<u64>,
     listed_anew: Option<&'static [&'static Kind]>,
@@ -172,7 +176,9 @@ impl Life {
         if kind == Controllers::Shards {
             controllers.extend(SHARDS.map(|(name, arguments)| Controller::new(&network, name, arguments, &now)));
         }
-        let is_deleted_in_trouble = seed >= DELETED_IN_TROUBLE && (!is_shared || seed.is_multiple_of(5));
+        let is_let_go = seed >= LET_GO_BY_HAND;
+        let is_deleted_in_trouble =
+            (DELETED_IN_TROUBLE..LET_GO_BY_HAND).contains(&seed) && (!is_shared || seed.is_multiple_of(5));
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
@@ -197,9 +203,10 @@ impl Life {
             is_scaled_late: Arc::default(),
             is_rebalanced: Arc::default(),
             is_deleted_in_trouble,
+            is_let_go,
             is_deletion_forced: is_deleted_in_trouble && seed.is_multiple_of(ONE_FORCED_OF),
             relisted_after: (seed % 2 == 1 || seed >= SOME_KINDS_ANEW).then_some(seed / 2 % MOST_WRITES),
-            listed_anew: (seed >= SOME_KINDS_ANEW).then(|| some_kinds(seed)),
+            listed_anew: (SOME_KINDS_ANEW..LET_GO_BY_HAND).contains(&seed).then(|| some_kinds(seed)),
             found: Vec::new(),
             calmed_after: 0,
         }
@@ -215,6 +222,10 @@ impl Life {
         let is_disturbed = self.random.happens(800);
         if is_disturbed {
             self.disturb();
+        }
+        if self.is_let_go {
+            self.is_edited = true;
+            self.disturbances.spawn(people::let_go(self.actor("person"), self.random.clone()));
         }
         let mut documents = Documents::of(self.provider);
         let mut pools = Documents::pools(self.provider, self.most_zones);

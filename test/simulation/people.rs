@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::actor::{Actor, name_of};
+use crate::actor::{Actor, is_vanishing, name_of};
 use crate::api_server::kinds::{CLUSTER, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET, WORKER};
 use crate::documents::{NAMESPACE, WORKER_NAME};
 use crate::random::Random;
+use crate::rules::FINALIZER;
 
 /// Writes replicas within the bounds that the Worker publishes, until it is dropped. It tells where others were asked for by then:
 /// no controller can know of what is written after it has looked, and who has asked has to ask again.
@@ -68,6 +69,19 @@ pub(crate) async fn edit(actor: Actor, random: Random) {
                 actor.note("touches the Worker");
                 actor.change(&WORKER, WORKER_NAME, |it| it["metadata"]["labels"]["touched"] = json!("true"));
             }
+        }
+    }
+}
+
+/// Takes the finalizer off the Worker in the middle of operations, as somebody does who believes that it is stuck, until it is dropped.
+pub(crate) async fn let_go(actor: Actor, random: Random) {
+    loop {
+        sleep(random.millis(500, 60_000)).await;
+        let Some(worker) = actor.get(&WORKER, WORKER_NAME) else { continue };
+        let last = &worker.value["status"]["lastOperation"];
+        let is_under_way = last["state"] == "Processing" || last["state"] == "Error";
+        if is_under_way && last["type"] != "Migrate" && !is_vanishing(&worker.value) {
+            actor.set_finalizer(&WORKER, &worker.value, FINALIZER, false);
         }
     }
 }

@@ -17,7 +17,8 @@ use crate::wanted::{Wanted, wanted};
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
 pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
-const FINALIZER: &str = "extensions.gardener.cloud/worker";
+/// What holds a Worker until everything of it has gone.
+pub(crate) const FINALIZER: &str = "extensions.gardener.cloud/worker";
 /// What texts for people must not hold: how the client prints its errors.
 const RAW: &[&str] = &["ApiError", "ServiceError", "HyperError", "Status {", "Some("];
 
@@ -46,6 +47,8 @@ struct Rules {
     edited: Vec<String>,
     /// Secrets of classes that a controller has made.
     made: BTreeSet<String>,
+    /// When a person has taken the Worker's finalizer off.
+    let_go: Option<Timestamp>,
     /// When machine-controller-manager has begun to run; nothing while it does not.
     runs_since: Option<Timestamp>,
     /// Which controller has written a machine deployment last.
@@ -73,6 +76,7 @@ impl Rules {
             moved: Vec::new(),
             edited: Vec::new(),
             made: BTreeSet::new(),
+            let_go: None,
             runs_since: None,
             writers: BTreeMap::new(),
             found: Vec::new(),
@@ -85,6 +89,10 @@ impl Rules {
             self.edited.push(change.name.clone());
         }
         let before = change.before.as_ref().map(|object| &object.value);
+        let is_held = |worker: &Value| has_finalizer(worker, FINALIZER);
+        if change.author == "person" && change.kind == &WORKER && !is_held(&change.after.value) {
+            self.let_go = Some(change.at);
+        }
         let after = (!change.is_gone).then_some(&change.after.value);
         if is_controller(change.author) {
             let count = self.found.len();
@@ -158,6 +166,7 @@ impl Rules {
         while self.asked.front().is_some_and(|first| first.until.is_some_and(|until| until + ON_ITS_WAY < change.at)) {
             self.asked.pop_front();
         }
+        self.let_go = self.let_go.filter(|at| *at + ON_ITS_WAY >= change.at);
         match change.kind.kind {
             "MachineDeployment" => {
                 self.deployment(&change.name, before, after);
@@ -363,6 +372,10 @@ impl Rules {
         if worker["status"]["lastOperation"]["type"] == "Migrate" {
             return;
         }
+        // Whoever says so has read this version: only it may have written it.
+        if !has_finalizer(worker, FINALIZER) {
+            self.found.push("the Worker is told to have succeeded, and no finalizer holds it".to_owned());
+        }
         let is_there = |(name, wanted): (&String, &crate::wanted::WantedDeployment)| {
             let is_of_another = !self.is_alone && self.writers.get(name).is_some_and(|writer| *writer != author);
             self.is_edited(name)
@@ -414,7 +427,8 @@ impl Rules {
     /// Machine objects come only when the Worker is held, or they would be forgotten with it.
     fn held(&mut self, what: &str) {
         let is_held = self.of(&WORKER).any(|worker| has_finalizer(&worker.value, FINALIZER));
-        if !is_held {
+        // What was on its way when a person took it off may still come.
+        if !is_held && self.let_go.is_none() {
             self.found.push(format!("{what} comes without the Worker's finalizer"));
         }
     }
