@@ -218,6 +218,8 @@ fn deployment_write(wanted: Value, live: Option<&Value>) -> Option<Write<Value>>
 mod tests {
     use super::*;
     use crate::provider::test_support::{NAMESPACE, machine_plan};
+    use crate::worker::desired::test_support::Objects;
+    use crate::worker::machine_objects::LiveDeployment;
 
     #[test]
     fn the_secret_of_a_class_is_opaque_labelled_and_written_only_where_it_differs() {
@@ -230,6 +232,8 @@ mod tests {
         );
         assert_eq!(secret.metadata.labels.as_ref().unwrap()[PURPOSE_LABEL.0], PURPOSE_LABEL.1);
         assert_eq!(secret.data.as_ref().unwrap()["userData"].0, machine.user_data.0);
+        let place = [&secret.metadata.name, &secret.metadata.namespace].map(|name| name.as_deref().unwrap());
+        assert_eq!(place, [machine.deployment.secret_name.0.as_str(), NAMESPACE]);
         assert!(matches!(secret_write(&machine, NAMESPACE, None), Some(Write::Create(_))));
 
         let live = |change: fn(&mut Secret)| {
@@ -254,5 +258,43 @@ mod tests {
             panic!("it differs")
         };
         assert_eq!(written.metadata.finalizers, None, "an empty list would be a difference");
+    }
+
+    #[test]
+    fn a_class_that_is_written_again_keeps_its_version_and_whoever_holds_it() {
+        let machine = machine_plan();
+        let written = |metadata: Value| {
+            let live = Digested::class(json!({"metadata": metadata, "provider": "another"})).unwrap();
+            let Some(Write::Replace(written)) = class_write(&machine, Some(&live)) else { panic!("it differs") };
+            written["metadata"].clone()
+        };
+        let metadata = class_document(&machine)["metadata"].clone();
+        assert_eq!(written(json!({})), metadata, "an empty list would be a difference");
+        let mut held = metadata;
+        held["resourceVersion"] = json!("7");
+        held["finalizers"] = json!(["machine.sapcloud.io/machine-controller-manager"]);
+        assert_eq!(written(held.clone()), held);
+    }
+
+    #[test]
+    fn a_shoot_wakes_up_while_no_deployment_has_or_had_machines() {
+        let Objects(worker, cloud_profile, shoot, secrets) = &Objects::new(&json!({}));
+        let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
+        let is_waking = |replicas: &[i32], moved: &[i32]| {
+            let deployment = |(number, replicas): (usize, &i32)| {
+                let document = json!({"metadata": {"name": "d"}, "spec": {"replicas": replicas}});
+                (number.to_string(), LiveDeployment::read_without_codes(document).unwrap())
+            };
+            let moved = moved.iter().enumerate().map(|(number, replicas)| (number.to_string(), *replicas));
+            let live = MachineObjects {
+                deployments: replicas.iter().enumerate().map(deployment).collect(),
+                moved_replicas: moved.collect(),
+                ..MachineObjects::default()
+            };
+            replica_rules(&context, &live).waking
+        };
+        assert!(is_waking(&[], &[]) && is_waking(&[0, 0], &[]) && is_waking(&[0], &[0]));
+        assert!(!is_waking(&[0, 2], &[]) && !is_waking(&[2], &[]), "one has machines");
+        assert!(!is_waking(&[0], &[0, 3]), "one had some before the shoot moved");
     }
 }

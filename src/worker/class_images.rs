@@ -166,6 +166,7 @@ mod tests {
     use crate::provider::PoolPlan;
     use crate::provider::azure::Azure;
     use crate::provider::test_support::machine_plan;
+    use crate::worker::conditions::ConditionStatus;
 
     fn plan_with(image: &str) -> Plan {
         let mut machine = machine_plan();
@@ -215,5 +216,30 @@ mod tests {
         }
         let (images, spec) = compare("image-2", Some(&record), ImagePolicy::Follow);
         assert!(images.drifts().count() == 0 && spec.contains("image-2"));
+    }
+
+    #[test]
+    fn the_condition_names_pools_whose_image_has_changed() {
+        let name = machine_plan().deployment.name.0;
+        let condition = |recorded: &str, policy, present: &[Value]| {
+            let pointers = Azure.image_pointers(&Value::Null).into_iter();
+            let image: Image = pointers.map(|pointer| (pointer, json!(recorded))).collect();
+            let class = machine_plan().deployment.class_name.0;
+            let record = json!(ClassImage { class, image }).to_string();
+            let document = json!({"metadata": {"name": name, "annotations": {ANNOTATION: record}}});
+            let deployments = [(name.clone(), LiveDeployment::read_without_codes(document).unwrap())].into();
+            let live = MachineObjects { deployments, ..MachineObjects::default() };
+            ClassImages::of(&Azure, &mut plan_with("image-1"), policy, &live).condition(present)
+        };
+        let same = condition("image-1", ImagePolicy::Report, &[]).unwrap();
+        assert_eq!((same.status, same.reason), (ConditionStatus::False, "ImagesUnchanged"));
+        let changed = condition("image-0", ImagePolicy::Pin, &[]).unwrap();
+        assert_eq!((changed.status, changed.reason), (ConditionStatus::True, "ImageChanged"));
+        assert!(changed.message.starts_with("pool \"a\": class "), "{}", changed.message);
+        assert_eq!(condition("image-0", ImagePolicy::Follow, &[]), None, "nobody looks, and nothing is recorded");
+        let recorded = |status: &str| [json!({"type": "ImageDrift", "status": status})];
+        let unknown = condition("image-0", ImagePolicy::Follow, &recorded("True")).unwrap();
+        assert_eq!((unknown.status, unknown.reason), (ConditionStatus::Unknown, "NotCompared"));
+        assert_eq!(condition("image-0", ImagePolicy::Follow, &recorded("Unknown")), None);
     }
 }

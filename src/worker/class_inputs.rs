@@ -184,4 +184,55 @@ mod tests {
         let new = recorded(Some(&live("", None)), "two", &inputs("b")).unwrap();
         assert!(!live("two", Some(&new)).has_had_another_class(), "it had none: {new}");
     }
+
+    #[test]
+    fn what_stands_behind_an_opaque_input_is_recorded_with_it() {
+        let named = |strategy: Option<&str>, opaque: &[&'static str]| {
+            let pool = json!({
+                "name": "a", "machineType": "t", "kubernetesVersion": "1.33.2", "updateStrategy": strategy,
+                "machineImage": {"name": "i", "version": "1"},
+            });
+            let mut items = HashItems::default();
+            opaque.iter().for_each(|input| items.push(*input, "made of others"));
+            items.push("subnet", "s");
+            let pool = serde_json::from_str(&pool.to_string()).unwrap();
+            let inputs = inputs_of(&items, &pool, &serde_json::from_str("{}").unwrap());
+            inputs.into_keys().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(named(None, &[]), "subnet");
+        assert_eq!(
+            named(None, &["nodeAgentSecretName"]),
+            "nodeAgentSecretName subnet ~kubernetesVersion ~machineImage ~machineType"
+        );
+        assert_eq!(
+            named(Some("AutoInPlaceUpdate"), &["nodeAgentSecretName", "inPlaceHash"]),
+            "inPlaceHash nodeAgentSecretName subnet ~kubernetesVersion ~machineImage.version ~machineType"
+        );
+    }
+
+    #[test]
+    fn a_record_leaves_the_annotations_of_others_alone() {
+        let mut wanted = json!({"metadata": {"annotations": {"foreign": "stays"}}});
+        keep_record(&mut wanted, None, "one", &inputs("a"), Timestamp::UNIX_EPOCH);
+        assert_eq!(wanted["metadata"]["annotations"]["foreign"], "stays");
+        assert!(wanted["metadata"]["annotations"][ANNOTATION].is_string());
+    }
+
+    #[test]
+    fn other_programs_see_an_object_without_the_annotations_of_this_one() {
+        let seen = |metadata: Value| {
+            let mut document = json!({"metadata": metadata, "spec": {}});
+            without_own_annotations(&mut document);
+            document["metadata"].clone()
+        };
+        let own = json!({"name": "a", "annotations": {ANNOTATION: "{}"}});
+        assert_eq!(seen(own), json!({"name": "a"}), "none is left");
+        let both = json!({"annotations": {ANNOTATION: "{}", "foreign": "stays"}});
+        assert_eq!(seen(both), json!({"annotations": {"foreign": "stays"}}));
+        for unchanged in
+            [json!({"name": "a"}), json!({"annotations": {}}), json!({"annotations": {"foreign": "stays"}})]
+        {
+            assert_eq!(seen(unchanged.clone()), unchanged);
+        }
+    }
 }

@@ -131,8 +131,9 @@ impl Condition {
         }
     }
 
+    /// The pools that it names; none where `PoolsReady` is met, whose message has another form.
     fn readiness(&self) -> Option<PoolReadiness> {
-        let is_of_pools = self.condition_type == ConditionType::PoolsReady && self.status == ConditionStatus::False;
+        let is_of_pools = self.condition_type == ConditionType::PoolsReady;
         is_of_pools.then(|| PoolReadiness::read(&self.message)).flatten()
     }
 }
@@ -373,6 +374,7 @@ impl Condition {
 mod tests {
     use super::*;
     use crate::provider::PoolPlan;
+    use crate::worker::machine_objects::FailedMachine;
     use crate::worker::progress::{DeploymentProgress, Phase};
 
     const NOW: &str = "2026-11-21T10:00:00Z";
@@ -399,6 +401,8 @@ mod tests {
         let turned = Condition::unmet(ConditionType::EveryNodeReady, "HealthCheckUnsuccessful", "badly");
         let third = reported(present, &[turned], NOW).unwrap();
         assert_eq!(third[1]["lastTransitionTime"], NOW);
+        let renamed = Condition { reason: "AnotherReason", ..condition };
+        assert_eq!(reported(present, &[renamed], NOW).unwrap()[1]["reason"], "AnotherReason", "in the same words");
     }
 
     #[test]
@@ -439,5 +443,69 @@ mod tests {
         assert_eq!(reason(&[Phase::Ready, Phase::Pending]), "WaitingForMachines");
         assert_eq!(reason(&[Phase::Ready, Phase::Ready]), "AllPoolsReady");
         assert_eq!(reason(&[Phase::Failed(vec![]), Phase::Pending]), "PoolsFailed");
+    }
+
+    #[test]
+    fn a_condition_has_the_codes_of_what_it_is_about() {
+        let codes = |condition: &Condition| {
+            let written = reported(&[], std::slice::from_ref(condition), NOW).unwrap();
+            written[0].get("codes").cloned()
+        };
+        let failed = FailedMachine { codes: [ErrorCode::InfraQuotaExceeded].into(), ..FailedMachine::default() };
+        let deployment = DeploymentProgress { phase: Phase::Failed(vec![failed]), ..DeploymentProgress::ready() };
+        let progress = Progress { deployments: vec![deployment], ..Progress::default() };
+        let pools = vec![Err(PoolProblem::VolumeMissing.of_pool("b"))];
+        let [deployed, image, ready] = pool_conditions(&Plan { pools, provider_status: Value::Null }, &[], &progress);
+        assert_eq!(codes(&deployed), Some(json!(["ERR_CONFIGURATION_PROBLEM"])));
+        assert_eq!(codes(&image), None, "another condition is about the volume");
+        assert_eq!(codes(&ready), Some(json!(["ERR_CONFIGURATION_PROBLEM", "ERR_INFRA_QUOTA_EXCEEDED"])));
+        let unauthenticated = nothing_deployed("no credentials", [ErrorCode::InfraUnauthenticated].into());
+        assert_eq!(codes(&unauthenticated), Some(json!(["ERR_INFRA_UNAUTHENTICATED"])));
+    }
+
+    #[test]
+    fn how_pools_stand_can_be_read_from_a_shortened_condition() {
+        let failed = |number: usize| DeploymentProgress {
+            pool: format!("pool-{number:03}"),
+            phase: Phase::Failed(vec![]),
+            ..DeploymentProgress::ready()
+        };
+        let progress = Progress { deployments: (0..1000).map(failed).collect(), ..Progress::default() };
+        let condition = pools_ready(&Plan { pools: vec![], provider_status: Value::Null }, &progress);
+        let conditions = [condition];
+        for texts in [TextSize::Short, TextSize::Shortest] {
+            let report = ConditionsReport::of(&[], &conditions, NOW).unwrap().document(texts);
+            let present = report.as_array().unwrap();
+            let recorded = PoolReadiness::recorded(present).unwrap();
+            assert!(recorded.failed.contains("pool-000"), "{report}");
+            assert!(!recorded.is_known("pool-999"), "it is only counted: {report}");
+            assert!(is_recorded(present, &conditions[0]), "it is not written again: {report}");
+        }
+    }
+
+    #[test]
+    fn pools_whose_old_machines_a_person_has_to_select_are_ready_and_named() {
+        let of_pool = |pool: &str, unselected: i32| DeploymentProgress {
+            pool: pool.to_owned(),
+            unselected,
+            ..DeploymentProgress::ready()
+        };
+        let deployments = vec![of_pool("a", 0), of_pool("b", 2)];
+        let progress = Progress { deployments, ..Progress::default() };
+        let condition = pools_ready(&Plan { pools: vec![], provider_status: Value::Null }, &progress);
+        assert_eq!((condition.status, condition.reason), (ConditionStatus::True, "MachinesToSelect"));
+        assert!(condition.message.ends_with("for their update: b"), "{}", condition.message);
+        let present = reported(&[], &[condition], NOW).unwrap();
+        assert!(is_recorded_unselected(present.as_array().unwrap()));
+    }
+
+    #[test]
+    fn pools_are_ready_since_the_condition_has_been_true() {
+        let since = |status: &str| {
+            let of = |name: &str, since: &str| json!({"type": name, "status": status, "lastTransitionTime": since});
+            pools_ready_since(&[of("PoolsDeployed", NOW), of("PoolsReady", BEFORE)]).map(|since| since.to_string())
+        };
+        assert_eq!(since("True").as_deref(), Some(BEFORE));
+        assert_eq!((since("False"), pools_ready_since(&[])), (None, None));
     }
 }

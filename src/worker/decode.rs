@@ -71,4 +71,21 @@ mod tests {
         assert!(of_state("Failed"));
         assert!(!of_state("Error") && !of_state("Processing") && !is_failed(json!({})));
     }
+
+    #[test]
+    fn a_deletion_is_forced_by_what_go_takes_for_true() {
+        let is_forced = |annotations: serde_json::Value| {
+            let shoot = json!({"metadata": {"annotations": annotations}});
+            let document = json!({"metadata": {"name": "shoot--p--s"}, "spec": {"shoot": shoot}});
+            is_deletion_forced(&serde_json::from_str(&document.to_string()).unwrap())
+        };
+        let annotated = |value: &str| is_forced(json!({"confirmation.gardener.cloud/force-deletion": value}));
+        for value in ["1", "t", "T", "true", "TRUE", "True"] {
+            assert!(annotated(value), "{value}");
+        }
+        for value in ["", "0", "false", "tRUE", "yes"] {
+            assert!(!annotated(value), "{value}");
+        }
+        assert!(!is_forced(json!({})) && !is_forced(json!({"confirmation.gardener.cloud/deletion": "true"})));
+    }
 }

@@ -166,4 +166,25 @@ mod tests {
         );
         assert_eq!(again, live, "nothing that means the same is written again");
     }
+
+    #[test]
+    fn what_somebody_has_changed_is_set_again() {
+        let rules = ReplicaRules { autoscaler_used: true, ..ReplicaRules::default() };
+        let wanted = WantedDeployment { auto_preserve_failed_machine_max: Some(0), ..wanted_deployment() };
+        let mut created = wanted_document("w", "ns", &wanted, None, rules);
+        assert_eq!(created["spec"]["replicas"], 2);
+        created["metadata"]["annotations"] = json!({"foreign": "stays"});
+        let mut changed = created.clone();
+        changed["metadata"]["labels"][POOL_LABEL] = json!("another");
+        changed["metadata"]["annotations"]["autoscaler.gardener.cloud/scale-down-unneeded-time"] = json!("1h");
+        changed["spec"]["autoPreserveFailedMachineMax"] = json!(3);
+        changed["spec"]["replicas"] = json!(9);
+        changed["spec"]["minReadySeconds"] = json!(1);
+        changed["spec"]["strategy"] = json!({"type": "Recreate"});
+        changed["spec"]["selector"] = json!({"matchLabels": {"name": "another"}});
+        changed["spec"]["template"]["spec"]["class"]["name"] = json!("another");
+        created["spec"]["replicas"] = json!(wanted.maximum);
+        let live = LiveDeployment::read_without_codes(changed).unwrap();
+        assert_eq!(wanted_document("w", "ns", &wanted, Some(&live), rules), created);
+    }
 }

@@ -280,6 +280,8 @@ mod tests {
     use super::test_support::{Objects, planned};
     use super::*;
     use crate::provider::PoolProblem;
+    use crate::provider::azure::Azure;
+    use crate::worker::class_inputs;
     use crate::worker::machine_objects::{Digested, LiveDeployment};
 
     fn after(drift: &Drift<'_>) -> MachineObjects {
@@ -312,6 +314,40 @@ mod tests {
         let objects = Objects::new(&json!({"machineDeployments": bounds, "providerStatus": {"images": ["i"]}}));
         let third = objects.desired(planned());
         assert!(third.drift(&after(&first), Timestamp::now()).writes_nothing());
+        for partly in [json!({"machineDeployments": bounds}), json!({"providerStatus": {"images": ["i"]}})] {
+            let objects = Objects::new(&partly);
+            let drift = objects.desired(planned()).drift(&after(&first), Timestamp::now()).writes_nothing();
+            assert!(!drift, "the status has only {partly}");
+        }
+    }
+
+    #[test]
+    fn anything_that_is_missing_of_a_placement_is_to_be_written() {
+        let objects = Objects::new(&json!({}));
+        let desired = objects.desired(planned());
+        let whole = after(&desired.drift(&MachineObjects::default(), Timestamp::UNIX_EPOCH));
+        let is_settled = |live: MachineObjects| desired.drift(&live, Timestamp::now()).is_settled();
+        assert!(is_settled(whole.clone()));
+        assert!(!is_settled(MachineObjects { classes: BTreeMap::new(), ..whole.clone() }));
+        assert!(!is_settled(MachineObjects { class_secrets: BTreeMap::new(), ..whole.clone() }));
+        assert!(!is_settled(MachineObjects { deployments: BTreeMap::new(), ..whole }));
+    }
+
+    #[test]
+    fn the_deployment_of_a_placement_is_what_a_reconcile_makes_without_its_record() {
+        let objects = Objects::new(&json!({}));
+        let live = MachineObjects::default();
+        let desired = objects.desired(planned()).with_images(&Azure, ImagePolicy::Report, &live);
+        let drift = desired.drift(&live, Timestamp::UNIX_EPOCH);
+        let mut made = drift.changes[0].deployment.as_ref().unwrap().after().clone();
+        let annotations = made["metadata"]["annotations"].as_object_mut().unwrap();
+        assert!(annotations.remove(class_inputs::ANNOTATION).is_some());
+        let document = desired.deployment_document(drift.changes[0].machine, &live);
+        assert_eq!(document, made);
+        assert_eq!(document["metadata"]["annotations"].as_object().unwrap().len(), 1, "its image is recorded");
+        assert_eq!(document["spec"]["replicas"], 2);
+        assert_eq!(desired.image_drift().unwrap().reason, "ImagesUnchanged");
+        assert_eq!(objects.desired(planned()).image_drift(), None, "nobody looks");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 #[must_use]
 pub fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        _ if is_nothing(left) || is_nothing(right) => is_nothing(left) && is_nothing(right),
+        _ if is_nothing(left) && is_nothing(right) => true,
         (Value::Object(left), Value::Object(right)) => {
             let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
             keys.into_iter()
@@ -65,7 +65,11 @@ mod tests {
     fn nothing_in_many_forms_is_the_same() {
         assert!(is_same(&json!({"a": {"b": null, "c": {}}}), &json!({})));
         assert!(is_same(&json!({"a": []}), &json!({"a": null})));
-        assert!(!is_same(&json!({"a": 0}), &json!({})));
+        for something in [json!(0), json!(""), json!(false), json!([null]), json!({"a": 0})] {
+            for nothing in [json!(null), json!({}), json!([]), json!({"a": null, "b": []})] {
+                assert!(!is_same(&something, &nothing) && !is_same(&nothing, &something), "{something} {nothing}");
+            }
+        }
         assert!(!is_same(&json!({"a": [1]}), &json!({"a": [1, 2]})));
         for [left, right] in [["a", "b"], ["b", "a"]] {
             assert!(!is_same(&json!({left: 1}), &json!({left: 1, right: 2})), "what only the right one has");

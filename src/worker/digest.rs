@@ -135,6 +135,19 @@ mod tests {
     }
 
     #[test]
+    fn nothing_in_many_forms_has_one_digest() {
+        let digest = |labels: Value, item: Value| {
+            of_document(&json!({"metadata": {"labels": labels}, "providerSpec": {"items": [item]}}))
+        };
+        let nothing = [json!(null), json!({}), json!([]), json!({"a": null})];
+        for form in &nothing {
+            assert_eq!(digest(form.clone(), json!(1)), digest(json!(null), json!(1)), "labels {form}");
+            assert_eq!(digest(json!(null), form.clone()), digest(json!(null), json!(null)), "item {form}");
+        }
+        assert_ne!(digest(json!({"a": "b"}), json!(1)), digest(json!(null), json!(1)));
+    }
+
+    #[test]
     fn what_the_server_adds_does_not_count() {
         let wanted = json!({"metadata": {"name": "c", "labels": {"a": "b"}}, "provider": "Azure", "secretRef": null});
         let mut live = json!({

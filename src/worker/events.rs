@@ -170,4 +170,46 @@ mod tests {
     fn pools_that_were_ready_before_the_first_reconcile_publish_nothing() {
         assert_eq!(events_of(vec![[Phase::Ready, Phase::Ready]]), [["failed c 1"]]);
     }
+
+    #[test]
+    fn a_pool_of_which_several_zones_fail_publishes_one_event() {
+        let worker: Worker = serde_json::from_str(r#"{"metadata": {}, "spec": {}}"#).unwrap();
+        let zone = |name: &str| DeploymentProgress {
+            deployment: name.to_owned(),
+            phase: failed(),
+            ..DeploymentProgress::ready()
+        };
+        let progress = Progress { deployments: vec![zone("a-z1"), zone("a-z2")], ..Progress::default() };
+        let failed = events(&worker, &plan(), &progress, &[]);
+        let failed = failed.iter().filter(|event| matches!(event, WorkerEvent::PoolFailed { pool, .. } if pool == "a"));
+        assert_eq!(failed.count(), 1);
+    }
+
+    #[test]
+    fn a_pool_that_was_only_counted_publishes_nothing() {
+        let published = |message: &str| {
+            let condition = json!({"type": "PoolsReady", "status": "False", "message": message});
+            let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": [condition]}});
+            let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
+            events(&worker, &plan(), &progress([failed(), Phase::Pending]), &[]).len()
+        };
+        assert_eq!(published("Machines failed: x and 3 more"), 0, "it may be one of them");
+        assert_eq!(published("Machines failed: x"), 2, "pools a and c fail now");
+    }
+
+    #[test]
+    fn the_first_operation_of_a_worker_publishes_no_pools_that_are_ready() {
+        let ready = |operation: &str| {
+            let condition = json!({"type": "PoolsReady", "status": "False", "message": "Waiting for machines: a, b"});
+            let last = json!({"type": operation, "state": "Processing", "description": "", "progress": 1});
+            let status = json!({"conditions": [condition], "lastOperation": last});
+            let document = json!({"metadata": {}, "spec": {}, "status": status});
+            let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
+            let events = events(&worker, &plan(), &progress([Phase::Ready, Phase::Ready]), &[]);
+            let pools = |event| if let WorkerEvent::PoolsReady { pools, .. } = event { pools } else { Vec::new() };
+            events.into_iter().flat_map(pools).collect::<Vec<_>>()
+        };
+        assert_eq!(ready("Reconcile"), ["a", "b"]);
+        assert_eq!(ready("Create"), [""; 0], "its end is published");
+    }
 }

@@ -141,6 +141,10 @@ mod tests {
         let condition = every_node_ready(&deployment(|document| document["status"]["failedMachines"] = failed), false);
         assert_eq!(condition.message, "Machine \"m1\" failed: no room");
         assert_eq!(condition.codes, [ErrorCode::InfraResourcesDepleted].into());
+        let operation = json!({"description": "no room"});
+        let failed = json!(["m1", "m2", "m3"].map(|name| json!({"name": name, "lastOperation": operation})));
+        let condition = every_node_ready(&deployment(|document| document["status"]["failedMachines"] = failed), false);
+        assert_eq!(condition.message, "Machine \"m1\" failed: no room; and 2 more");
     }
 
     #[test]

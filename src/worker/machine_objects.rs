@@ -237,4 +237,22 @@ mod tests {
         let in_a_file = LiveDeployment::read_without_codes(document).unwrap().failed_machines;
         assert!(in_a_file.len() == 2 && in_a_file[0].codes.is_empty());
     }
+
+    #[test]
+    fn a_namespace_is_empty_when_no_object_of_any_kind_is_left() {
+        let named = || json!({"metadata": {"name": "a"}});
+        let deployment = LiveDeployment::read_without_codes(named()).unwrap();
+        let secret = Digested::secret(serde_json::from_value(named()).unwrap());
+        let nothing = MachineObjects::default;
+        assert!(nothing().is_empty());
+        for live in [
+            MachineObjects { deployments: [("a".to_owned(), deployment)].into(), ..nothing() },
+            MachineObjects { classes: [("a".to_owned(), Digested::class(named()).unwrap())].into(), ..nothing() },
+            MachineObjects { class_secrets: [("a".to_owned(), secret)].into(), ..nothing() },
+            MachineObjects { machine_sets: vec![serde_json::from_value(named()).unwrap()], ..nothing() },
+            MachineObjects { machines: vec![serde_json::from_value(named()).unwrap()], ..nothing() },
+        ] {
+            assert!(!live.is_empty());
+        }
+    }
 }

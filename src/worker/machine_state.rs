@@ -270,5 +270,7 @@ mod tests {
             let error = MachineState::read(&packed(&content)).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }
+        let largest = format!(r#"{{"kind":"{}"}}"#, "k".repeat(MOST_BYTES_OF_OBJECT - r#"{"kind":""}"#.len()));
+        assert!(MachineState::read(&packed(&machines(&largest))).is_ok(), "such a machine could have been written");
     }
 }

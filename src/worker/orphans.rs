@@ -245,6 +245,10 @@ mod tests {
         live.machine_sets[0].observed_generation = 0;
         let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
         assert!(found.classes.contains("class-old"), "{found:?}");
+        let mut with_machines = live.clone();
+        with_machines.machine_sets[0].replicas = 1;
+        let found = orphans(&plan_with_failed_pool_b(), &with_machines, MachineController::Running);
+        assert!(found.classes_in_use.contains("class-old"), "it has machines: {found:?}");
         live.machines = vec![serde_json::from_value(json!({"spec": {"class": {"name": "class-old"}}})).unwrap()];
         let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
         assert!(found.classes_in_use.contains("class-old"), "{found:?}");

@@ -263,6 +263,27 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_that_waits_for_machines_is_as_far_as_they_are() {
+        let far = |updated: i32| {
+            let deployment = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
+            let deployment = DeploymentProgress { desired: 4, present: 4, updated, available: updated, ..deployment };
+            let found = Found {
+                plan: &Plan { pools: vec![], provider_status: json!({}) },
+                write_errors: &[],
+                progress: &Progress { deployments: vec![deployment], ..Progress::default() },
+                pending_deletion: &PendingDeletion::default(),
+                deadline: time(FUTURE),
+                ready_since: time(NOW),
+            };
+            let (outcome, wait) = outcome(&found, time(NOW));
+            assert_eq!(wait, Some(Duration::from_secs(180)), "until the deadline");
+            let ReconcileOutcome::Waiting(_, progress) = outcome else { panic!("{outcome:?}") };
+            progress
+        };
+        assert_eq!([0, 2, 4].map(far), [10, 50, 90], "between its beginning and the clean-up");
+    }
+
+    #[test]
     fn every_failure_is_told() {
         let failed = Phase::Failed(vec![FailedMachine {
             name: "m".to_owned(),
@@ -345,7 +366,7 @@ mod tests {
         let text = told(&write_errors, &failed);
         assert!(text.len() <= MOST_OF_FAILURE, "{} bytes", text.len());
         let named = text.matches("write ").count();
-        assert!(named > 100 && text.contains(&format!("; and {} more; ", 2000 - named)), "{named} writes are named");
+        assert!(named > 300 && text.contains(&format!("; and {} more; ", 2000 - named)), "{named} writes are named");
         assert!(text.contains("pool \"b\"") && text.contains("machine m0 failed"), "{}", &text[..300]);
         assert!(text.contains(" more errors of "), "what is not named is counted: {}", &text[text.len() - 300..]);
     }

@@ -107,6 +107,9 @@ mod tests {
         assert!(text.contains("Machine m3 is held") && text.ends_with("; and 1 more"), "{text}");
         assert!(!text.contains("class-a") && !text.contains("disruption"), "{text}");
         assert!(pending_deletion_text(&live, true).contains("(a disruption budget forbids"), "{text}");
+        live.machines.pop();
+        let text = pending_deletion_text(&live, false);
+        assert!(text.ends_with("; Machine m3 is held by machine.sapcloud.io/machine-controller"), "{text}");
         live.machines.clear();
         assert!(pending_deletion_text(&live, true).ends_with(
             "1 machine class; MachineClass class-a is held by machine.sapcloud.io/machine-controller-manager"

@@ -94,4 +94,24 @@ mod tests {
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }
+
+    #[test]
+    fn rolls_that_are_saved_with_the_worker_count_before_those_of_its_shoot() {
+        let saved_at = |of_worker: Option<&str>, of_shoot: Option<&str>| {
+            let annotations = |saved: Option<&str>| {
+                let saved = saved.map(|saved| format!(r#"{{"v":1,"saved":"{saved}","pools":{{}}}}"#));
+                saved.map(|saved| serde_json::json!({ ANNOTATION: saved }))
+            };
+            let [worker, shoot] = [of_worker, of_shoot].map(|saved| {
+                serde_json::json!({"metadata": {"annotations": annotations(saved)}, "spec": {}}).to_string()
+            });
+            let shoot = serde_json::from_str(&shoot).unwrap();
+            let planned = PlannedRolls::of(&serde_json::from_str(&worker).unwrap(), &shoot)?;
+            Some(planned.unwrap().saved.to_string())
+        };
+        let [monday, tuesday] = ["2026-11-23T10:00:00Z", "2026-11-24T10:00:00Z"];
+        assert_eq!(saved_at(Some(monday), Some(tuesday)).as_deref(), Some(monday));
+        assert_eq!(saved_at(None, Some(tuesday)).as_deref(), Some(tuesday));
+        assert_eq!(saved_at(None, None), None);
+    }
 }

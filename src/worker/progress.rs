@@ -299,4 +299,23 @@ mod tests {
         let machines = machines_by_deployment(&machines, &by_deployment);
         assert_eq!(machines.keys().copied().collect::<Vec<_>>(), ["b-z1"]);
     }
+
+    #[test]
+    fn the_change_that_nothing_has_been_done_about_for_longest_comes_first() {
+        let deployment = |name: &str, since: Option<&str>| DeploymentProgress {
+            deployment: name.to_owned(),
+            untaken_since: since.map(|since| since.parse().unwrap()),
+            ..DeploymentProgress::ready()
+        };
+        let deployments = vec![
+            deployment("a-z1", Some("2026-11-21T10:00:00Z")),
+            deployment("a-z2", None),
+            deployment("b-z1", Some("2026-11-21T09:00:00Z")),
+        ];
+        let untaken = Progress { deployments, ..Progress::default() }.untaken();
+        let untaken: Vec<_> =
+            untaken.iter().map(|stuck| (stuck.deployment.as_str(), stuck.since.to_string())).collect();
+        let expected = [("b-z1", "2026-11-21T09:00:00Z"), ("a-z1", "2026-11-21T10:00:00Z")];
+        assert_eq!(untaken, expected.map(|(deployment, since)| (deployment, since.to_owned())));
+    }
 }

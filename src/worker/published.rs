@@ -170,7 +170,8 @@ pub(crate) fn seconds(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::PoolProblem;
+    use crate::provider::test_support::machine_plan;
+    use crate::provider::{PoolPlan, PoolProblem};
     use crate::worker::machine_objects::LiveDeployment;
     use crate::worker::request::TIMESTAMP_ANNOTATION;
 
@@ -196,6 +197,8 @@ mod tests {
         let begun =
             json!({"lastOperation": {"type": "Reconcile", "state": "Processing", "progress": PROGRESS_AT_START}});
         assert!(due(None, begun), "the process ended right after the beginning");
+        let waiting = json!({"lastOperation": {"type": "Reconcile", "state": "Processing", "progress": 50}});
+        assert!(!due(None, waiting), "they were published before anything was waited for");
     }
 
     #[test]
@@ -234,5 +237,36 @@ mod tests {
         let published = published_deployments(&plan, &worker, "shoot--p--s", &live);
         let published: Vec<&str> = published.iter().map(|bound| bound.name.as_str()).collect();
         assert_eq!(published, ["shoot--p--s-b", "shoot--p--s-b-z1", "b-by-label"]);
+    }
+
+    #[test]
+    fn bounds_that_another_pool_has_taken_over_are_published_once() {
+        let bound = |name: &str, maximum: i32| json!({"name": name, "minimum": 2, "maximum": maximum});
+        let worker: Worker = serde_json::from_value(json!({
+            "metadata": {}, "spec": {"type": "azure", "pools": [{"name": "a"}, {"name": "a-z1"}]},
+            "status": {"machineDeployments": [bound("shoot--p--s-a-z1", 9), bound("shoot--p--s-a-z2", 9)]},
+        }))
+        .unwrap();
+        let planned = PoolPlan {
+            pool: "a-z1".to_owned(),
+            machines: vec![machine_plan()],
+            status_image: json!({}),
+            in_place_hash: None,
+        };
+        let pools = vec![Err(PoolProblem::VolumeMissing.of_pool("a")), Ok(planned)];
+        let plan = Plan { pools, provider_status: json!({}) };
+        let published = published_deployments(&plan, &worker, "shoot--p--s", &MachineObjects::default());
+        assert_eq!(json!(published), json!([bound("shoot--p--s-a-z2", 9), bound("shoot--p--s-a-z1", 5)]));
+    }
+
+    #[test]
+    fn machines_have_five_minutes_from_the_publication_of_their_bounds() {
+        let deadline = |status: Value| {
+            let document = json!({"metadata": {}, "spec": {"type": "azure"}, "status": status});
+            deadline(&serde_json::from_str(&document.to_string()).unwrap()).map(|deadline| deadline.to_string())
+        };
+        let published = json!({"machineDeploymentsLastUpdateTime": "2026-11-21T10:00:00Z"});
+        assert_eq!(deadline(published).as_deref(), Some("2026-11-21T10:05:00Z"));
+        assert_eq!(deadline(json!({})), None, "they were never published");
     }
 }

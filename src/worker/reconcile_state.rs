@@ -136,6 +136,21 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_begins_once_and_only_a_request_is_marked_first() {
+        for (state, begins, is_marked) in [
+            (Steady, false, false),
+            (Checking(RECONCILE), true, false),
+            (Requested(RECONCILE), true, true),
+            (Started(RECONCILE), true, false),
+            (Continued(RECONCILE), false, false),
+            (NoOp(RECONCILE), true, false),
+            (Overtaken, false, false),
+        ] {
+            assert_eq!((state.is_beginning(), state.must_mark_processing()), (begins, is_marked), "{state:?}");
+        }
+    }
+
+    #[test]
     fn only_a_worker_that_was_done_and_is_held_is_checked_first() {
         let state = |operation: &str, state: &str, annotation: Option<&str>, finalizers: &[&str]| {
             let annotations = annotation.map(|value| json!({"gardener.cloud/operation": value}));

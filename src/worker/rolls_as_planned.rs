@@ -184,7 +184,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::worker::class_inputs::{Detail, Generation};
+    use crate::worker::class_inputs::{ANNOTATION, Detail, Generation, digest};
+    use crate::worker::desired::test_support::{Objects, planned as planned_pool};
+    use crate::worker::planned_rolls;
+    use crate::worker::rolls::RollCause;
 
     fn inputs(texts: &[(&str, &str)]) -> Inputs {
         texts.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned())).collect()
@@ -304,5 +307,76 @@ mod tests {
             assert_eq!(worst(&zones), unplanned("b"));
         }
         assert_eq!(worst(&[unplanned("b"), Compared::AsPlanned, unplanned("c")]), unplanned("b"), "the first of these");
+    }
+
+    /// The reason after a reconcile of pool `a`, whose class is made of the machine type `b` now and was made of `before`.
+    /// `rolls` are the deployments whose roll has just been written.
+    fn reason_after(saved: &PlannedRolls, before: &Generation, rolls: &[&str], updated: i32) -> Option<&'static str> {
+        let mut objects = Objects::new(&json!({}));
+        let annotation = (planned_rolls::ANNOTATION.to_owned(), saved.annotation().unwrap());
+        objects.0.metadata.annotations = Some([annotation].into());
+        let Objects(worker, cloud_profile, shoot, secrets) = &objects;
+        let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
+        let mut pool = planned_pool().unwrap();
+        pool.machines[0].hash_items.push("machineType", "b");
+        let name = pool.machines[0].deployment.name.0.clone();
+        let newest = Generation { class: "new".to_owned(), inputs: Some(machine_type("b")), ..before.clone() };
+        let history = History { detail: Detail::Fields, generations: vec![newest, before.clone()] };
+        let document = json!({
+            "metadata": {"name": name, "annotations": {ANNOTATION: history.write().unwrap()}},
+            "status": {"replicas": 2, "updatedReplicas": updated},
+        });
+        let deployments = [(name, LiveDeployment::read_without_codes(document).unwrap())].into();
+        let live = MachineObjects { deployments, ..MachineObjects::default() };
+        let roll = |deployment: &&str| Roll {
+            pool: "a".to_owned(),
+            deployment: (*deployment).to_owned(),
+            from: "old".to_owned(),
+            to: "new".to_owned(),
+            inputs: Vec::new(),
+            cause: RollCause::Pool,
+            is_in_place: false,
+        };
+        let rolls: Vec<Roll> = rolls.iter().map(roll).collect();
+        let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}) };
+        rolls_as_planned(&context, &plan, &rolls, &live).map(|condition| condition.reason)
+    }
+
+    fn machine_type(value: &str) -> Inputs {
+        inputs(&[("machineType", &digest("machineType", &[value]))])
+    }
+
+    /// Of the machine type `a`.
+    fn before(since: &str, found: bool) -> Generation {
+        let inputs = Some(machine_type("a"));
+        Generation { class: "old".to_owned(), since: since.parse().unwrap(), found, inputs }
+    }
+
+    #[test]
+    fn a_roll_counts_when_it_is_written_and_as_long_as_old_machines_are_left_that_it_replaces() {
+        let nothing = planned(&[]);
+        let (earlier, saved, later) = ("2026-11-22T09:59:59Z", "2026-11-22T10:00:00Z", "2026-11-22T10:00:01Z");
+        let (this, other) = (&["shoot--p--s-a-z1"][..], &["shoot--p--s-b-z1"][..]);
+        for (since, found, rolls, updated, reason, why) in [
+            (earlier, false, this, 2, UNPLANNED, "it has just been written"),
+            (earlier, false, other, 2, NONE, "another one has"),
+            (later, false, &[], 1, UNPLANNED, "an old machine is left"),
+            (saved, false, &[], 1, UNPLANNED, "it was written in the second of the saved rolls"),
+            (later, false, &[], 2, NONE, "all machines are new"),
+            (earlier, false, &[], 1, NONE, "it began before rolls were saved"),
+            (later, true, &[], 1, NONE, "another program made the class, nobody knows when"),
+        ] {
+            assert_eq!(reason_after(&nothing, &before(since, found), rolls, updated), Some(reason), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_roll_is_compared_by_what_the_class_of_its_pool_is_made_of_now() {
+        let (this, before) = (&["shoot--p--s-a-z1"][..], before("2026-11-22T11:00:00Z", false));
+        let saved = |value: &str| planned(&[("a", &[("machineType", &digest("machineType", &[value]))])]);
+        assert_eq!(reason_after(&saved("b"), &before, this, 0), Some(PLANNED));
+        assert_eq!(reason_after(&saved("c"), &before, this, 0), Some(UNPLANNED), "to another machine type");
+        let unknown = Generation { inputs: None, ..before };
+        assert_eq!(reason_after(&saved("b"), &unknown, this, 0), Some(NOT_COMPARABLE));
     }
 }

@@ -343,6 +343,7 @@ mod tests {
     use crate::worker::published::ProviderStatus;
     use crate::worker::reconcile_outcome::Failure;
     use crate::worker::request::TIMESTAMP_ANNOTATION;
+    use crate::worker::status_text::MOST_OF_FAILURE;
 
     const NOW: &str = "2026-11-21T10:00:00Z";
 
@@ -427,6 +428,48 @@ mod tests {
         let mended = patch(failed, &ReconcileOutcome::Succeeded, None).unwrap();
         assert_eq!(mended["lastError"], Value::Null);
         assert!(mended.as_object().unwrap().contains_key("lastError"), "a merge patch removes only with null");
+    }
+
+    #[test]
+    fn a_status_that_differs_in_anything_is_written() {
+        let last = json!({"type": "Reconcile", "state": "Processing", "description": "For machines", "progress": 40});
+        let waiting = |text: &str, progress: i32| {
+            patch(json!({"lastOperation": last}), &ReconcileOutcome::Waiting(text.to_owned(), progress), None)
+        };
+        assert_eq!(waiting("for machines", 40), None);
+        assert_eq!(waiting("for other machines", 40).unwrap()["lastOperation"]["description"], "For other machines");
+        assert_eq!(waiting("for machines", 41).unwrap()["lastOperation"]["progress"], 41);
+        let created = Findings::of(Operation::Create, &ReconcileOutcome::Succeeded);
+        let created = StatusReport::of(&worker(succeeded()), created, NOW.parse().unwrap()).patch(TextSize::Full);
+        assert_eq!(created.unwrap()["status"]["lastOperation"]["type"], "Create", "all else is the same");
+
+        let failure = |codes: &[ErrorCode]| {
+            let codes = codes.iter().copied().collect();
+            ReconcileOutcome::Failed(Failure { message: "no".to_owned(), codes })
+        };
+        let failed = patch(json!({}), &failure(&[]), None).unwrap();
+        assert_eq!(patch(failed.clone(), &failure(&[]), None), None);
+        let with_code = patch(failed, &failure(&[ErrorCode::InfraQuotaExceeded]), None).unwrap();
+        assert_eq!(with_code["lastError"]["codes"], json!(["ERR_INFRA_QUOTA_EXCEEDED"]), "in the same words");
+    }
+
+    #[test]
+    fn the_last_error_is_shortened_only_where_it_leaves_no_room() {
+        let started = |status: Value| patch(status, &ReconcileOutcome::Started, None).unwrap();
+        assert!(started(json!({})).get("lastError").is_none(), "there is none");
+        let with_error = |length: usize| started(json!({"lastError": {"description": "x".repeat(length)}}));
+        assert!(with_error(TextSize::Full.of_text()).get("lastError").is_none(), "it fits and stays");
+        let shortened = with_error(TextSize::Full.of_text() + 1);
+        assert!(shortened["lastError"]["description"].as_str().unwrap().contains(" … "));
+    }
+
+    #[test]
+    fn the_longest_failure_has_room_in_a_status() {
+        let message = "x".repeat(MOST_OF_FAILURE);
+        let failed = patch(json!({}), &ReconcileOutcome::Failed(Failure::new(message.as_str())), None).unwrap();
+        let description = format!("Error reconciling Worker: {message}");
+        assert_eq!(failed["lastOperation"]["description"], description);
+        assert_eq!(failed["lastError"]["description"], description);
     }
 
     #[test]

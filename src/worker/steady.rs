@@ -241,6 +241,7 @@ mod tests {
         assert_eq!(next_status("False", KnownNodes::NotCounted, false), Some("True".into()));
         assert_eq!(next_status("True", KnownNodes::Counted(Err("silence"), machines), false), Some("Unknown".into()));
         assert_eq!(next_status("False", counted(1), true), Some("True".into()), "a hibernated shoot has no nodes");
+        assert_eq!(next_status("False", KnownNodes::Awaited, true), Some("True".into()), "nobody counts them");
         let silence = KnownNodes::Counted(Err("silence"), machines);
         assert_eq!(next_status("False", silence, true), Some("True".into()), "nor has it an API server");
     }
@@ -260,6 +261,54 @@ mod tests {
         for deployments in [Ok(&BTreeMap::new()), Err("unreadable")] {
             let SteadyFinding::Current(report) = judged(&left_behind, deployments) else { panic!("nothing is asked") };
             assert_eq!(report.patch(TextSize::Full), None);
+        }
+    }
+
+    #[test]
+    fn a_fault_that_is_recorded_is_not_waited_for_again() {
+        let recorded = |message: &str| {
+            json!([
+                {"type": "PoolsReady", "status": "True", "reason": "AllPoolsReady", "message": ""},
+                {"type": "EveryNodeReady", "status": "Unknown", "reason": "ConditionCheckError", "message": message},
+            ])
+        };
+        let same = judged(&recorded("The health check can't be made: unreadable"), Err("unreadable"));
+        assert_eq!(same, SteadyFinding::Current(StatusReport::default()));
+        let other = judged(&recorded("The health check can't be made: no answer"), Err("unreadable"));
+        assert!(matches!(other, SteadyFinding::Unready(_, LASTING)), "{other:?}");
+    }
+
+    #[test]
+    fn what_is_found_out_about_a_worker_follows_from_its_last_operation_and_its_pools() {
+        let questions = |state: &str, generation: i64, strategy: &str, reasons: &[&str]| {
+            let of_pools = |reason: &&str| json!({"type": "PoolsReady", "status": "True", "reason": reason});
+            let conditions: Vec<Value> = reasons.iter().map(of_pools).collect();
+            let last = json!({"type": "Reconcile", "state": state, "description": "", "progress": 100});
+            let document = json!({
+                "metadata": {"generation": generation},
+                "spec": {"pools": [{"name": "a", "updateStrategy": strategy}]},
+                "status": {"observedGeneration": 2, "lastOperation": last, "conditions": conditions},
+            });
+            SteadyQuestions::of(&serde_json::from_str(&document.to_string()).unwrap())
+        };
+        let rolling = "AutoRollingUpdate";
+        let plain = SteadyQuestions {
+            is_followed: true,
+            has_new_specification: false,
+            has_pools_by_hand: false,
+            is_hibernated: None,
+        };
+        assert_eq!(questions("Succeeded", 2, rolling, &[]), plain);
+        let changed = SteadyQuestions { has_new_specification: true, ..plain };
+        assert_eq!(questions("Succeeded", 3, rolling, &[]), changed, "its specification is another one");
+        let failed = SteadyQuestions { is_followed: false, ..plain };
+        assert_eq!(questions("Error", 3, rolling, &[]), failed, "it goes on by itself");
+        let by_hand = SteadyQuestions { has_pools_by_hand: true, ..plain };
+        assert_eq!(questions("Succeeded", 2, "ManualInPlaceUpdate", &[]), by_hand);
+        assert_eq!(questions("Succeeded", 2, "AutoInPlaceUpdate", &[]), plain, "no person selects machines");
+        for (reason, is_hibernated) in [("Hibernated", true), ("AllPoolsReady", false)] {
+            let recorded = SteadyQuestions { is_hibernated: Some(is_hibernated), ..plain };
+            assert_eq!(questions("Succeeded", 2, rolling, &[reason]), recorded, "{reason}");
         }
     }
 

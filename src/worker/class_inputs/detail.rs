@@ -118,6 +118,9 @@ mod tests {
         let roots = Detail::Roots.of(&fine);
         assert_eq!(Detail::Roots.of(&roots), roots);
         assert_eq!(roots["a"], fine["a"]);
+        // Records are compared with those that an earlier version has written.
+        let one = inputs(&["b[x].y"]);
+        assert_eq!(Detail::Lists.of(&one)["b"], digest("b", &["b[x].y", &one["b[x].y"]]));
         assert_eq!(Detail::Whole.of(&roots), Detail::Whole.of(&fine));
         assert_eq!(Detail::Whole.of(&Detail::Whole.of(&fine)), Detail::Whole.of(&fine));
     }

@@ -249,4 +249,23 @@ mod tests {
         let classes: Vec<_> = history.generations.iter().map(|generation| generation.class.as_str()).collect();
         assert_eq!(classes, ["x", "y", "x"]);
     }
+
+    #[test]
+    fn what_changes_behind_an_opaque_input_is_named_with_it_alone() {
+        let inputs = |value: &str| {
+            let names = ["machineType", "nodeAgentSecretName", "~kubernetesVersion", "~volume.size"];
+            Inputs::from(names.map(|name| (name.to_owned(), value.to_owned())))
+        };
+        let steps = [("x", "1"), ("y", "2")].map(|(class, value)| (class.to_owned(), inputs(value)));
+        let history = History::read(&recorded(&steps).unwrap()).unwrap();
+        let Some(Difference::Inputs(changes)) = history.changes().next().map(|change| change.difference) else {
+            panic!("inputs differ")
+        };
+        let named: Vec<_> = changes
+            .iter()
+            .map(|change| (change.input.as_str(), change.is_opaque(), change.because.join(" ")))
+            .collect();
+        let behind = "kubernetesVersion volume.size".to_owned();
+        assert_eq!(named, [("machineType", false, String::new()), ("nodeAgentSecretName", true, behind)]);
+    }
 }

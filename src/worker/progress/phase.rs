@@ -301,7 +301,8 @@ mod tests {
         }
         for reason in ["SelectedForUpdate", "ReadyForUpdate", "UpdateFailed"] {
             let progress = phase(manual, Some(reason));
-            assert_eq!((progress.phase, progress.selected), (Phase::Pending, 1), "{reason}");
+            let numbers = (progress.selected, progress.unselected);
+            assert_eq!((progress.phase, numbers), (Phase::Pending, (1, 0)), "{reason}");
         }
     }
 
@@ -339,6 +340,72 @@ mod tests {
             document(|document| document["status"]["conditions"][1] = json!({"type": "Frozen", "status": "True"})),
         ] {
             assert_eq!(judged(&left_alone, &old, Hibernation::NotWanted), None, "{left_alone}");
+        }
+    }
+
+    #[test]
+    fn a_deployment_rolls_while_anything_of_another_class_is_known() {
+        let wanted = wanted_deployment();
+        let rolls = |classes: &[&str], of_history: &[&str]| {
+            let classes_before: Vec<Value> =
+                of_history.iter().map(|class| json!({"c": class, "t": "2026-11-21T10:00:00Z"})).collect();
+            let record = json!({"v": 1, "d": 0, "g": classes_before}).to_string();
+            let document =
+                with([("/metadata/annotations", json!({ "gardener-extension-worker/class-inputs": record }))]);
+            let sets: Vec<LiveMachineSet> = classes.iter().map(|class| set(class, class, 1)).collect();
+            judged(&wanted, &document, &sets, &[], Hibernation::NotWanted).rolls
+        };
+        let class = wanted.class_name.0.as_str();
+        assert!(!rolls(&[class], &[class]), "it has had no other");
+        assert!(rolls(&[class, "old"], &[class]), "a machine set of it is left");
+        assert!(rolls(&[class], &[class, "old"]), "it is recorded");
+        assert!(!rolls(&[], &[]), "it is new");
+    }
+
+    #[test]
+    fn machines_count_as_updated_once_the_change_is_observed() {
+        let wanted = wanted_deployment();
+        let sets = [set("new", &wanted.class_name.0, 2)];
+        let updated = |generation: i64| {
+            let document = with([("/metadata/generation", json!(generation))]);
+            judged(&wanted, &document, &sets, &[], Hibernation::NotWanted).updated
+        };
+        assert_eq!((updated(2), updated(3)), (2, 0), "until then they are those of the template before");
+    }
+
+    #[test]
+    fn a_fault_is_in_the_words_of_machine_controller_manager() {
+        let fault_with = |updated: i32, orchestration: Option<&str>, conditions: &[(&str, &str)]| {
+            let of = |(name, status): &(&str, &str)| {
+                let message = format!("{name} is so.");
+                json!({"type": name, "status": status, "message": message, "reason": "Because"})
+            };
+            let conditions: Vec<Value> = conditions.iter().map(of).collect();
+            let in_place = |orchestration: &str| json!({"orchestrationType": orchestration});
+            let strategy = orchestration.map(|how| json!({"type": "InPlaceUpdate", "inPlaceUpdate": in_place(how)}));
+            let document = with([
+                ("/status/conditions", json!(conditions)),
+                ("/status/updatedReplicas", json!(updated)),
+                ("/spec/strategy", json!(strategy)),
+            ]);
+            fault(&LiveDeployment::read_without_codes(document).unwrap().object)
+        };
+        let available = ("Available", "True");
+        for (name, status) in [("Progressing", "False"), ("ReplicaFailure", "True"), ("Frozen", "True")] {
+            let text = format!("{name} is {status}: {name} is so (Because)");
+            assert_eq!(fault_with(2, None, &[available, (name, status)]), Some(text));
+        }
+        let unavailable = "Available is Unknown: Available is so (Because)".to_owned();
+        assert_eq!(fault_with(2, None, &[("Progressing", "False"), ("Available", "Unknown")]), Some(unavailable));
+
+        let stands_still = [available, ("Progressing", "False")];
+        assert_eq!(fault_with(1, Some("Manual"), &stands_still), None, "a person has to select the old machine");
+        for (updated, orchestration, why) in [
+            (2, Some("Manual"), "nobody has to select a machine any more"),
+            (1, Some("Auto"), "machine-controller-manager selects"),
+            (1, None, "it replaces the old machine"),
+        ] {
+            assert!(fault_with(updated, orchestration, &stands_still).is_some(), "{why}");
         }
     }
 }

@@ -275,4 +275,48 @@ mod tests {
             assert!(text.ends_with("; 1 old machine(s) still to go"), "{text}");
         }
     }
+
+    #[test]
+    fn old_machines_are_waited_for_only_where_they_are_known() {
+        let pending = deployment("a", Phase::Pending);
+        let missing = DeploymentProgress { present: 1, updated: 1, available: 1, unavailable: 1, ..pending.clone() };
+        let unselected = DeploymentProgress { updated: 1, unselected: 1, ..pending.clone() };
+        let unobserved = DeploymentProgress { updated: 0, ..deployment("a", Phase::Unobserved) };
+        for progress in [pending, missing, unselected, unobserved] {
+            let text = text(vec![progress.clone()]);
+            assert!(!text.contains("old machine"), "{text}: {progress:?}");
+        }
+    }
+
+    #[test]
+    fn names_leave_room_for_what_is_wrong() {
+        let failed = |number: usize, length: usize| FailedMachine {
+            name: format!("{number:02}{}", "m".repeat(length)),
+            description: "no quota".to_owned(),
+            ..FailedMachine::default()
+        };
+        let event: Vec<FailedMachine> = (0..20).map(|number| failed(number, 60)).collect();
+        let text = failed_machines_text(&event, 800);
+        assert!(text.ends_with(" more: no quota"), "{text}");
+        let deletions: Vec<FailedMachine> = (0..20).map(|number| failed(number, 200)).collect();
+        let deletions: Vec<&FailedMachine> = deletions.iter().collect();
+        let text = failed_deletions_text("deleting", &deletions, MOST_OF_FAILURE);
+        assert!(text.contains("19mmm") && text.ends_with(" failed: no quota"), "{text}");
+    }
+
+    #[test]
+    fn a_text_of_failed_machines_is_never_longer_than_its_bound() {
+        let failed = |number: usize| FailedMachine {
+            name: format!("m{number}"),
+            description: format!("{number} {}", "x".repeat(1500)),
+            ..FailedMachine::default()
+        };
+        for (failures, bounds) in [(1, 200..300), (9, 2050..2200)] {
+            let machines: Vec<FailedMachine> = (0..failures).map(failed).collect();
+            for bytes in bounds {
+                let text = failed_machines_text(&machines, bytes);
+                assert!(size(&text) <= bytes, "{} of {bytes} bytes", size(&text));
+            }
+        }
+    }
 }
