@@ -159,9 +159,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::controller::test_support::lines;
     use crate::controller::test_support::{controller, refusal};
+    use crate::provider::MachinePlan;
     use crate::provider::azure::Azure;
+    use crate::provider::test_support::NAMESPACE;
     use crate::worker::desired::test_support::{Objects, planned};
+    use crate::worker::machine_objects::Digested;
 
     #[tokio::test]
     async fn what_has_moved_keeps_its_replicas_where_somebody_else_writes_first() {
@@ -181,6 +185,7 @@ mod tests {
         let shoot = controller.shoot_namespace("ns", &Azure);
         let (applied, _) = apply_to_live(&shoot, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
         assert!(applied.errors.is_empty(), "{:?}", applied.errors);
+        assert_eq!(applied.writes, 5, "Secret and class, and everything when it was read anew");
         let asked = asked.lock().unwrap();
         let made = asked.iter().filter(|(line, _)| line == MADE).map(|(_, body)| &body["spec"]["replicas"]);
         assert_eq!(made.collect::<Vec<&Value>>(), [4, 4]);
@@ -201,5 +206,83 @@ mod tests {
         assert!(!is_outdated(vec![WriteError::NotDeleted], false), "it would fail again");
         assert!(is_outdated(vec![WriteError::NotDeleted, WriteError::Going], false));
         assert!(!is_outdated(vec![WriteError::Going], true), "it still goes by what was just read");
+    }
+
+    fn going_class(machine: &MachinePlan) -> Value {
+        let time = "2026-11-21T10:00:00Z";
+        let name = &machine.deployment.class_name.0;
+        json!({"metadata": {"name": name, "namespace": NAMESPACE, "uid": "u", "resourceVersion": "5", "deletionTimestamp": time}})
+    }
+
+    /// What comes of a new deployment whose class goes, where machine-controller-manager has so many replicas.
+    async fn applied_to_a_going_class(replicas: u32) -> (Vec<String>, Vec<String>) {
+        let objects = Objects::new(&json!({}));
+        let desired = objects.desired(planned());
+        let class = going_class(desired.plan.machines().next().unwrap());
+        let live_class = Digested::class(class.clone()).unwrap();
+        let name = class["metadata"]["name"].as_str().unwrap().to_owned();
+        let (controller, asked) = controller(None, move |line, _| match line {
+            "GET machine-controller-manager" => {
+                (200, json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}}))
+            }
+            "GET machineclasses" => {
+                (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": [class.clone()]}))
+            }
+            _ if line.starts_with("GET ") => {
+                (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}))
+            }
+            _ => (201, json!({"metadata": {"name": "x", "namespace": "ns", "uid": "u", "resourceVersion": "8"}})),
+        });
+        let live = MachineObjects { classes: [(name, live_class)].into(), ..MachineObjects::default() };
+        let shoot = controller.shoot_namespace(NAMESPACE, &Azure);
+        let (applied, _) = apply_to_live(&shoot, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
+        (lines(&asked), applied.errors.iter().map(ToString::to_string).collect())
+    }
+
+    #[tokio::test]
+    async fn a_class_that_goes_is_waited_for_once_it_was_read_anew_and_only_where_somebody_lets_it_go() {
+        let (asked, errors) = applied_to_a_going_class(1).await;
+        assert_eq!(asked.iter().filter(|line| *line == "GET machineclasses").count(), 1, "{asked:?}");
+        assert!(!asked.contains(&"POST machinedeployments".to_owned()));
+        assert_eq!(errors.len(), 1);
+        assert!(errors[0].contains("it is being deleted, and made again once it has gone"), "{errors:?}");
+        let (asked, errors) = applied_to_a_going_class(0).await;
+        assert!(asked.contains(&"POST machinedeployments".to_owned()), "{asked:?}");
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+
+    #[tokio::test]
+    async fn a_roll_is_one_however_often_it_is_tried() {
+        let objects = Objects::new(&json!({}));
+        let desired = objects.desired(planned());
+        let deployment = desired.plan.machines().next().unwrap().deployment.name.0.clone();
+        let old = json!({"metadata": {"name": deployment, "namespace": NAMESPACE, "uid": "u", "resourceVersion": "5"},
+            "spec": {"replicas": 2, "template": {"spec": {"class": {"kind": "MachineClass", "name": "old"}}}},
+            "status": {"replicas": 2}});
+        let known = LiveDeployment::read_without_codes(old.clone()).unwrap();
+        for is_known in [true, false] {
+            let (old, tries) = (old.clone(), Arc::<AtomicUsize>::default());
+            let (controller, _) = controller(None, move |line, _| match line {
+                "GET machinedeployments" => {
+                    (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": [old.clone()]}))
+                }
+                _ if line.starts_with("GET ") => {
+                    (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}))
+                }
+                _ if line.contains("machineclasses") || line.contains("secrets") => {
+                    (201, json!({"metadata": {"name": "x", "namespace": "ns", "uid": "u", "resourceVersion": "8"}}))
+                }
+                _ if tries.fetch_add(1, Ordering::Relaxed) == 0 => refusal(409, "Conflict"),
+                _ => (200, old.clone()),
+            });
+            let mut live = MachineObjects::default();
+            if is_known {
+                live.deployments.insert(deployment.clone(), known.clone());
+            }
+            let shoot = controller.shoot_namespace(NAMESPACE, &Azure);
+            let (_, rolls) = apply_to_live(&shoot, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
+            assert_eq!(rolls.len(), 1, "known before: {is_known}: {rolls:?}");
+            assert_eq!((rolls[0].deployment.as_str(), rolls[0].from.as_str()), (deployment.as_str(), "old"));
+        }
     }
 }

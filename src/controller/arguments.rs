@@ -259,4 +259,13 @@ mod tests {
         assert_eq!(garden(&[]), None);
         assert_eq!(garden(&["--garden-kubeconfig", "/garden"]), Some("/garden".into()));
     }
+
+    #[test]
+    fn images_are_followed_unless_somebody_wants_to_hear_of_them_or_to_keep_them() {
+        for (arguments, policy) in
+            [("", ImagePolicy::Follow), ("--image-drift", ImagePolicy::Report), ("--pin-images", ImagePolicy::Pin)]
+        {
+            assert_eq!(parsed(arguments).image_policy(), policy, "{arguments}");
+        }
+    }
 }

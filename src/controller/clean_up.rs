@@ -80,6 +80,8 @@ mod tests {
     use crate::cluster::cache::SeedCache;
     use crate::provider::azure::Azure;
     use crate::provider::{PoolPlan, Providers};
+    use crate::worker::machine_objects::Digested;
+    use crate::worker::progress::{DeploymentProgress, Phase};
 
     /// What is asked to clean up after a plan that wants nothing, where these objects are there, by the plural of their kind.
     async fn asked(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
@@ -151,5 +153,20 @@ mod tests {
         let (asked, pending) = asked(&["machineclasses", "secrets", "machines"]).await;
         assert_eq!(asked, ["GET deployments"]);
         assert_eq!(pending.classes, ["web-z1"]);
+    }
+
+    #[tokio::test]
+    async fn nothing_goes_before_every_planned_machine_is_there() {
+        let service = service_fn(|_: Request<Body>| async { Err::<Response<Body>, _>("nothing is asked") });
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
+        let shoot = ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure);
+        let class = Digested::class(object()).unwrap();
+        let mut live = MachineObjects { classes: [("web-z1".to_owned(), class)].into(), ..MachineObjects::default() };
+        let waiting = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
+        let mut progress = Progress { deployments: vec![waiting], ..Progress::default() };
+        let plan = Plan { pools: vec![], provider_status: json!({}) };
+        let now = Timestamp::UNIX_EPOCH;
+        let pending = clean_up(&shoot, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
+        assert!(pending.is_empty() && live.classes.len() == 1);
     }
 }

@@ -183,6 +183,7 @@ async fn credentials_holder(client: &Client, reference: &SecretReference) -> Res
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
     use std::sync::{Arc, Mutex};
 
     use axum::http::{Request, Response};
@@ -194,8 +195,13 @@ mod tests {
 
     use super::*;
     use crate::cluster::cache::SeedCache;
+    use crate::controller::context::ControllerContext;
+    use crate::controller::queue::Requeue;
+    use crate::controller::test_seed::{CONTROLLER, CREDENTIALS, DEPLOYMENT, NAMESPACE, Seed, WORKER};
+    use crate::controller::test_support::watched;
     use crate::provider::Providers;
     use crate::provider::azure::Azure;
+    use crate::worker::machine_objects::LiveDeployment;
 
     /// A shoot whose API server has only a Secret of a class, and what it is asked for. Where `lies`, it has answered meanwhile that the
     /// Secret is gone.
@@ -254,5 +260,165 @@ mod tests {
         assert_eq!(late_at(Some(deleted), Some("2026-11-21T09:30:00Z")), "2026-11-21T09:35:00Z", "asked for again");
         assert_eq!(late_at(Some(deleted), Some("2026-11-21T08:00:00Z")), "2026-11-21T09:05:00Z");
         assert_eq!(late_at(None, None), "2026-11-21T10:05:00Z");
+    }
+
+    fn minutes_ago(minutes: i64) -> Timestamp {
+        Timestamp::now() - jiff::SignedDuration::from_mins(minutes)
+    }
+
+    /// A Worker of which the deletion was asked for before that time, with all its machines.
+    async fn deleted(minutes: i64) -> (Seed, Arc<ControllerContext>) {
+        let (seed, context) = Seed::settled().await;
+        seed.delete(minutes_ago(minutes));
+        (seed, context)
+    }
+
+    fn machine_controller_manager_is_done(seed: &Seed) {
+        ["machinedeployments/", "machinesets/", "machines/"].into_iter().for_each(|plural| seed.remove(plural));
+    }
+
+    fn is_after(requeue: Requeue, seconds: Range<u64>) -> bool {
+        matches!(requeue, Requeue::After(after) if seconds.contains(&after.as_secs()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machines_go_first_then_classes_with_their_secrets_then_the_worker() {
+        let (seed, context) = deleted(0).await;
+        seed.reconcile(&context).await.unwrap();
+        let writes = seed.writes();
+        assert_eq!(writes.iter().filter(|line| line.starts_with("PATCH machines/")).count(), 3, "{writes:?}");
+        assert!(writes.contains(&format!("DELETE {DEPLOYMENT}")), "{writes:?}");
+        assert!(!writes.iter().any(|line| line.starts_with("DELETE machineclasses")), "{writes:?}");
+        let machines = seed.all("machines/");
+        assert!(machines.iter().all(|(_, machine)| machine["metadata"]["labels"]["force-deletion"] == "True"));
+        assert_eq!(seed.state(), "Processing");
+        let requeue = seed.reconcile(&context).await.unwrap();
+        assert!(is_after(requeue, 200..301), "nothing is missing: {requeue:?}");
+        let writes = seed.writes();
+        assert!(!writes.iter().any(|line| line.starts_with("PATCH machines/")), "they are marked: {writes:?}");
+        machine_controller_manager_is_done(&seed);
+        seed.reconcile(&context).await.unwrap();
+        let writes = seed.writes();
+        assert!(
+            writes[0].starts_with("DELETE machineclasses/") && writes[1].starts_with("DELETE secrets/"),
+            "{writes:?}"
+        );
+        assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::OnEvent);
+        assert_eq!(seed.get(WORKER), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_is_held_by_machines_that_no_watch_has_shown() {
+        let (seed, _) = deleted(0).await;
+        let context = seed.controller();
+        watched(&context);
+        for _ in 0..2 {
+            seed.reconcile(&context).await.unwrap();
+        }
+        assert_eq!(seed.state(), "Processing");
+        assert!(seed.last("/status/lastOperation/description").contains("3 machines"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn credentials_that_machine_controller_manager_holds_hold_the_worker() {
+        let held = json!({"metadata": {"finalizers": ["of.somebody/else", MACHINE_CONTROLLER_FINALIZERS[1]]}});
+        for (name, namespace, seconds) in
+            [("cloudprovider", NAMESPACE, 200..301), ("another", NAMESPACE, 2..3), ("cloudprovider", "elsewhere", 2..3)]
+        {
+            let (seed, context) = deleted(0).await;
+            machine_controller_manager_is_done(&seed);
+            seed.remove("machineclasses/");
+            seed.all("secrets/shoot").iter().for_each(|(name, _)| seed.remove(name));
+            seed.merge(WORKER, json!({"spec": {"secretRef": {"name": name, "namespace": namespace}}}));
+            seed.put(&format!("secrets/{name}"), held.clone());
+            seed.reconcile(&context).await.unwrap();
+            let requeue = seed.reconcile(&context).await.unwrap();
+            assert!(is_after(requeue, seconds), "{namespace}/{name}: {requeue:?}");
+            let text = seed.last("/status/lastOperation/description");
+            let expected =
+                format!("credentials Secret {namespace}/{name} are released by {}", MACHINE_CONTROLLER_FINALIZERS[1]);
+            assert!(text.contains(&expected), "{text}");
+            seed.put(&format!("secrets/{name}"), json!({"metadata": {"finalizers": ["of.somebody/else"]}}));
+            seed.reconcile(&context).await.unwrap();
+            assert_eq!(seed.get(WORKER), None, "{namespace}/{name}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_deletion_is_an_error_that_names_a_machine_controller_manager_that_does_not_run() {
+        const STOPPED: &str = "machine-controller-manager does not run";
+        for (minutes, replicas, state, is_named) in
+            [(6, 0, "Error", true), (6, 1, "Error", false), (0, 0, "Processing", false)]
+        {
+            let (seed, context) = deleted(minutes).await;
+            seed.merge(CONTROLLER, json!({"spec": {"replicas": replicas}}));
+            for _ in 0..2 {
+                seed.reconcile(&context).await.unwrap();
+            }
+            assert_eq!(seed.state(), state, "{minutes} {replicas}");
+            let text = seed.last("/status/lastError/description") + &seed.last("/status/lastOperation/description");
+            assert_eq!(text.contains(STOPPED), is_named, "{minutes} {replicas}: {text}");
+            let late = "failed while waiting for all machine resources to be deleted: waiting until the following";
+            assert_eq!(text.contains(late), minutes > 5, "{text}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_can_not_be_deleted_is_an_error_and_one_that_could_not_be_made_is_none() {
+        for (operation, state) in [("Delete", "Error"), ("Create", "Processing")] {
+            let (seed, context) = deleted(0).await;
+            let last = json!({"description": "the disk is locked", "type": operation});
+            let failed = json!([{"name": "m", "lastOperation": last}]);
+            seed.merge(DEPLOYMENT, json!({"status": {"failedMachines": failed}}));
+            seed.reconcile(&context).await.unwrap();
+            assert_eq!(seed.state(), state, "{operation}");
+            let text = seed.last("/status/lastError/description");
+            assert_eq!(text.contains("the disk is locked"), operation == "Delete", "{text}");
+        }
+    }
+
+    #[test]
+    fn machines_that_can_not_be_deleted_leave_room_for_what_is_missing() {
+        let failed = |number: usize| FailedMachine {
+            name: format!("machine-{number}"),
+            description: format!("disk {number} is locked. {}", "x".repeat(200)),
+            ..FailedMachine::default()
+        };
+        let document = json!({"metadata": {"name": "a"}, "spec": {}});
+        let mut deployment = LiveDeployment::read_without_codes(document).unwrap();
+        deployment.failed_machines = (0..2000).map(failed).collect();
+        let live = MachineObjects { deployments: [("a".to_owned(), deployment)].into(), ..MachineObjects::default() };
+        let text = failed_machines(&live).unwrap().message;
+        assert!(text.contains("disk 0 is locked") && text.len() <= MOST_OF_FAILURE / 2, "{}", text.len());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn missing_credentials_are_named_and_looked_for_again_soon() {
+        let (seed, _) = deleted(0).await;
+        let context = seed.controller();
+        seed.remove(CREDENTIALS);
+        seed.reconcile(&context).await.unwrap();
+        let requeue = seed.reconcile(&context).await.unwrap();
+        assert_eq!(requeue, Requeue::After(Duration::from_secs(10)));
+        let text = seed.last("/status/lastOperation/description");
+        assert!(text.contains("with the cloud credentials is missing"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deletion_that_has_made_a_class_again_is_tried_again_soon() {
+        let (seed, context) = deleted(6).await;
+        let mut delay = Duration::ZERO;
+        for _ in 0..5 {
+            tokio::time::advance(delay).await;
+            let Requeue::After(after) = seed.reconcile(&context).await.unwrap() else { panic!("no retry") };
+            delay = after;
+        }
+        assert!(delay > Duration::from_secs(3), "it fails for long: {delay:?}");
+        tokio::time::advance(delay).await;
+        seed.remove("machineclasses/");
+        seed.asked();
+        assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::After(Duration::from_secs(1)));
+        assert!(seed.writes().contains(&"POST machineclasses".to_owned()));
+        assert_eq!(seed.all("machineclasses/").len(), 1);
     }
 }

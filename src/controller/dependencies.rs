@@ -77,3 +77,164 @@ fn merge(document: &mut Value, patch: Option<Value>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::gardener::Cluster;
+    use crate::api::secret::Secrets;
+    use crate::cloud::Clouds;
+    use crate::cloud::dependency::{Cloud, DependencyRequest, DependencyState};
+    use crate::cluster::identity::Identity;
+    use crate::controller::context::ControllerContext;
+    use crate::controller::queue::Requeue;
+    use crate::controller::test_seed::{NAMESPACE, Seed, WORKER};
+    use crate::provider::WorkerError;
+    use crate::provider::gcp::Gcp;
+    use crate::worker::decode::context_of;
+    use crate::worker::reconcile_state::ReconcileState;
+    use crate::worker::request::Operation;
+
+    /// A cloud at which pools depend on something, what it was asked to leave there, and how a removal goes.
+    struct Dependent {
+        used: Arc<Mutex<Vec<Vec<String>>>>,
+        removal: fn() -> CleanUp,
+        records_changed: bool,
+    }
+
+    impl Cloud for Dependent {
+        fn ensure<'a>(&'a self, _: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>> {
+            let state = DependencyState {
+                has_something: true,
+                records_changed: self.records_changed,
+                ..DependencyState::default()
+            };
+            async { Ok(state) }.boxed()
+        }
+
+        fn clean_up<'a>(
+            &'a self,
+            _: &'a WorkerContext<'a>,
+            used: Option<Vec<String>>,
+        ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
+            let Some(used) = used else { return async { Ok(CleanUp::Unneeded) }.boxed() };
+            self.used.lock().unwrap().push(used);
+            async { Ok((self.removal)()) }.boxed()
+        }
+
+        fn remove<'a>(
+            &'a self,
+            _: &'a Worker,
+            _: Option<&'a Cluster>,
+            _: &'a Secrets,
+        ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
+            async { Ok((self.removal)()) }.boxed()
+        }
+
+        fn is_busy(&self, _: &str) -> bool {
+            false
+        }
+
+        fn forget(&self, _: &str) {}
+    }
+
+    /// A controller of the seed whose Workers depend on that cloud, and what the cloud was asked to leave there.
+    fn dependent(
+        seed: &Seed,
+        records_changed: bool,
+        removal: fn() -> CleanUp,
+    ) -> (ControllerContext, Arc<Mutex<Vec<Vec<String>>>>) {
+        let used = Arc::<Mutex<Vec<Vec<String>>>>::default();
+        let cloud = Dependent { used: Arc::clone(&used), removal, records_changed };
+        let mut context = Arc::into_inner(seed.controller()).unwrap();
+        context.clouds = Clouds::of_one("gcp", Arc::new(cloud));
+        (context, used)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn records_are_written_before_anything_that_refers_to_them() {
+        let (seed, _) = Seed::new();
+        let (context, used) = dependent(&seed, true, || CleanUp::Done(None));
+        seed.reconcile(&context).await.unwrap();
+        assert!(used.lock().unwrap().is_empty() && seed.state() == "Processing", "machines are missing yet");
+        let asked = seed.asked();
+        let at = |line: &str| asked.iter().position(|(asked, _)| asked == line).unwrap();
+        let recorded =
+            asked.iter().position(|(_, body)| body.pointer("/status/providerStatus/kind").is_some()).unwrap();
+        assert!(recorded < at("POST machineclasses"), "{asked:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changed_records_are_work_also_where_nothing_else_is() {
+        let (seed, _) = Seed::settled().await;
+        let (context, _) = dependent(&seed, true, || CleanUp::Done(None));
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        let asked = seed.asked();
+        let (_, first) = asked.iter().find(|(line, _)| line.starts_with("PATCH")).unwrap();
+        assert_eq!(first["status"]["lastOperation"]["state"], "Processing");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_needs_goes_from_the_cloud_but_not_what_a_class_refers_to() {
+        let (seed, _) = Seed::settled().await;
+        let class = |id: &str| {
+            json!({"metadata": {"name": id, "finalizers": ["f"], "labels": {"gardener.cloud/purpose": "machineclass"}},
+            "providerSpec": {"properties": {"machineSet": {"id": id}}}})
+        };
+        seed.put("machineclasses/used", class("used"));
+        let mut going = class("going");
+        going["metadata"]["deletionTimestamp"] = json!("2026-11-21T10:00:00Z");
+        seed.put("machineclasses/going", going);
+        let (context, used) = dependent(&seed, false, || CleanUp::Done(None));
+        let worker = seed.worker();
+        let shoot = context.shoot_namespace(NAMESPACE, &Gcp);
+        let (cluster, secrets) = (shoot.cluster(true).await.unwrap(), shoot.secrets(&worker, true).await.unwrap());
+        let inputs = context_of(&worker, cluster.as_deref(), &secrets).unwrap();
+        let mut reconcile = reconcile_of(&context, &worker);
+        let mut published = Published::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let (outcome, again) = clean_up_cloud(&mut reconcile, &inputs, &mut published, now, now).await.unwrap();
+        assert_eq!((outcome, again), (ReconcileOutcome::Succeeded, None));
+        assert_eq!(*used.lock().unwrap(), [["used"]]);
+    }
+
+    fn reconcile_of<'a>(context: &'a ControllerContext, worker: &Worker) -> ReconcileContext<'a> {
+        let (identity, operation) = (Identity::of(worker).unwrap(), Operation::Reconcile);
+        ReconcileContext::new(context, identity, &Gcp, operation, ReconcileState::Continued(operation))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_operation_waits_until_what_nobody_needs_has_gone() {
+        let (seed, _) = Seed::settled().await;
+        let (context, _) = dependent(&seed, false, || CleanUp::Waiting("until the set is gone".to_owned()));
+        seed.request("reconcile");
+        let requeue = seed.reconcile(&context).await.unwrap();
+        assert!(matches!(requeue, Requeue::After(_)), "{requeue:?}");
+        let text = seed.last("/status/lastOperation/description");
+        assert_eq!(
+            (seed.state().as_str(), text.contains("aiting until the set is gone")),
+            ("Processing", true),
+            "{text}"
+        );
+        seed.delete(context.clock.now());
+        ["machine", "secrets/shoot"].into_iter().for_each(|prefix| seed.remove(prefix));
+        seed.reconcile(&context).await.unwrap();
+        assert!(seed.get(WORKER).is_some() && seed.state() == "Processing", "the Worker is not let go either");
+    }
+
+    #[test]
+    fn what_a_removal_changes_is_put_into_what_is_published() {
+        let mut document = json!({"kind": "WorkerStatus", "gone": [1], "stays": 2});
+        merge(&mut document, Some(json!({"gone": null, "new": [3]})));
+        assert_eq!(document, json!({"kind": "WorkerStatus", "stays": 2, "new": [3]}));
+        merge(&mut document, None);
+        assert_eq!(document["stays"], 2);
+    }
+}

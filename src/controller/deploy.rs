@@ -304,6 +304,12 @@ fn earliest(times: impl IntoIterator<Item = Option<Duration>>) -> Option<Duratio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    use crate::controller::queue::Requeue;
+    use crate::controller::rate_limit::RECONCILES;
+    use crate::controller::test_seed::{CLUSTER, CONTROLLER, DEPLOYMENT, Seed, WORKER};
+    use crate::process::endpoints::MetricsText;
 
     #[test]
     fn the_earliest_time_of_all_counts() {
@@ -311,5 +317,196 @@ mod tests {
         assert_eq!(earliest([None, late, soon]), soon);
         assert_eq!(earliest([late, None]), late);
         assert_eq!(earliest([None, None]), None);
+    }
+
+    const LONG_AGO: &str = "2026-01-01T00:00:00Z";
+    const PUBLISHED: &str = "/status/machineDeploymentsLastUpdateTime";
+
+    fn replicas_of_controller(seed: &Seed) -> i64 {
+        seed.get(CONTROLLER).unwrap()["spec"]["replicas"].as_i64().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_operation_writes_its_objects_in_order_and_waits_for_machines() {
+        let (seed, context) = Seed::new();
+        seed.reconcile(&context).await.unwrap();
+        let writes = seed.writes();
+        let kinds: Vec<&str> = writes.iter().map(|line| line.split('/').next().unwrap()).collect();
+        let expected =
+            ["PATCH workers", "POST secrets", "POST machineclasses", "POST machinedeployments", "PATCH workers"];
+        assert_eq!(kinds, expected);
+        assert_eq!((seed.state().as_str(), seed.last("/status/lastOperation/type").as_str()), ("Processing", "Create"));
+        let bounds = json!([{"name": "shoot--garden--mail-web-z1", "minimum": 3, "maximum": 8}]);
+        assert_eq!(seed.get(WORKER).unwrap()["status"]["machineDeployments"], bounds);
+        assert_eq!(seed.last("/metadata/finalizers/0"), "extensions.gardener.cloud/worker");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_finds_everything_done_is_answered_at_once_and_with_a_new_time() {
+        let (seed, context) = Seed::settled().await;
+        seed.merge(WORKER, json!({"status": {"machineDeploymentsLastUpdateTime": LONG_AGO}}));
+        seed.request("reconcile");
+        assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::OnEvent);
+        let asked: Vec<String> = seed.asked().into_iter().map(|(line, _)| line).collect();
+        let writes: Vec<&String> = asked.iter().filter(|line| !line.starts_with("GET ")).collect();
+        assert_eq!(writes, ["PATCH workers/mail/status", "PATCH workers/mail"], "{asked:?}");
+        assert!(!asked.contains(&format!("GET {CONTROLLER}")), "machine-controller-manager is left alone: {asked:?}");
+        assert_eq!(seed.last("/metadata/annotations/gardener.cloud~1operation"), "");
+        assert_ne!(seed.last(PUBLISHED), LONG_AGO, "gardenlet waits for a new time");
+        let metrics = context.metrics.text();
+        for series in [
+            r#"noop_reconciles_total{worker_type="gcp""#,
+            r#"pools{namespace="shoot--garden--mail",state="ready"} 1"#,
+            r#"phase_duration_seconds_count{phase="plan"}"#,
+        ] {
+            assert!(metrics.contains(series), "{series}: {metrics}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_there_is_to_do_is_announced_before_anything_is_written() {
+        let hibernated = async |seed: &Seed| {
+            let context = seed.controller();
+            seed.hibernate();
+            seed.request("reconcile");
+            seed.reconcile(&context).await.unwrap();
+            seed.machines_come();
+            seed.reconcile(&context).await.unwrap();
+            assert_eq!(seed.state(), "Succeeded");
+        };
+        for (what, is_hibernated, differs, is_unready) in [
+            ("an object differs", false, true, false),
+            ("machines are missing", false, false, true),
+            ("the shoot is hibernated", true, false, false),
+        ] {
+            let (seed, context) = Seed::settled().await;
+            if is_hibernated {
+                hibernated(&seed).await;
+            }
+            if differs {
+                seed.change_pool(|pool| pool["labels"] = json!({"new": "label"}));
+            }
+            if is_unready {
+                seed.machines_fail();
+            }
+            seed.request("reconcile");
+            seed.asked();
+            seed.reconcile(&context).await.unwrap();
+            let asked = seed.asked();
+            let first = asked.iter().find(|(line, _)| !line.starts_with("GET ")).unwrap();
+            assert_eq!(first.0, "PATCH workers/mail/status", "{what}");
+            assert_eq!(first.1["status"]["lastOperation"]["state"], "Processing", "{what}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machine_controller_manager_is_stopped_once_a_hibernated_shoot_has_no_machines() {
+        let (seed, context) = Seed::settled().await;
+        seed.hibernate();
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        let machines = seed.all("machines/");
+        assert!(machines.iter().all(|(_, machine)| machine["metadata"]["labels"]["force-deletion"] == "True"));
+        assert_eq!((seed.state().as_str(), replicas_of_controller(&seed)), ("Processing", 1));
+        seed.machines_come();
+        let version = seed.get(CONTROLLER).unwrap()["metadata"]["resourceVersion"].clone();
+        seed.asked();
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!((seed.state().as_str(), replicas_of_controller(&seed)), ("Succeeded", 0));
+        let asked = seed.asked();
+        let scaled = asked.iter().find(|(line, _)| *line == format!("PATCH {CONTROLLER}/scale")).unwrap();
+        assert_eq!(scaled.1, json!({"metadata": {"resourceVersion": version}, "spec": {"replicas": 0}}));
+        seed.merge(DEPLOYMENT, json!({"metadata": {"generation": 99}}));
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!(seed.state(), "Succeeded", "nobody is there to see the new generation");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machine_controller_manager_is_not_stopped_as_long_as_it_is_needed() {
+        let (seed, context) = Seed::settled().await;
+        seed.hibernate();
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        seed.machines_come();
+        let (name, _) = seed.all("machineclasses/").remove(0);
+        seed.merge(&name, json!({"providerSpec": {"zone": "elsewhere"}}));
+        seed.refuse(|line, _| line.contains(" machineclasses/").then_some((403, "Forbidden")));
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!((seed.state().as_str(), replicas_of_controller(&seed)), ("Error", 1));
+        seed.refuse(|_, _| None);
+        let class = json!({"kind": "MachineClass", "name": "old"});
+        let spec = json!({"replicas": 0, "template": {"spec": {"class": class}}});
+        let metadata = json!({"name": "old", "finalizers": ["f"]});
+        let old = json!({"kind": "MachineDeployment", "metadata": metadata, "spec": spec});
+        seed.put("machinedeployments/old", old);
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!((seed.state().as_str(), replicas_of_controller(&seed)), ("Processing", 1), "an old one is left");
+        seed.remove("machinedeployments/old");
+        seed.when("GET machinesets", |objects| {
+            let hibernation = json!({"enabled": false});
+            objects.get_mut(CLUSTER).unwrap()["spec"]["shoot"]["spec"]["hibernation"] = hibernation;
+        });
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!(replicas_of_controller(&seed), 1, "the shoot wakes up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machines_are_late_five_minutes_after_the_bounds_were_published_in_this_operation() {
+        let (seed, context) = Seed::settled().await;
+        let publish = |time: &str| seed.merge(WORKER, json!({"status": {"machineDeploymentsLastUpdateTime": time}}));
+        seed.machines_fail();
+        publish(LONG_AGO);
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!(seed.state(), "Processing", "the operation has just begun: {}", seed.last("/status/lastError"));
+        let late = (Timestamp::now() - jiff::SignedDuration::from_mins(6)).to_string();
+        publish(&late);
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!(seed.state(), "Error");
+        assert_eq!(seed.last(PUBLISHED), late, "the operation goes on");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_of_somebody_else_is_no_failure_and_a_refusal_is_one() {
+        for (code, reason, state) in [(409, "Conflict", "Processing"), (403, "Forbidden", "Error")] {
+            let (seed, context) = Seed::settled().await;
+            seed.change_pool(|pool| pool["labels"] = json!({"new": "label"}));
+            seed.request("reconcile");
+            seed.refuse(move |line, _| (line == format!("PATCH {DEPLOYMENT}")).then_some((code, reason)));
+            let requeue = seed.reconcile(&context).await.unwrap();
+            assert_eq!(seed.state(), state, "{reason}: {}", seed.last("/status/lastError"));
+            assert_eq!(requeue == Requeue::After(RECONCILES), code == 409, "{reason}: {requeue:?}");
+            seed.refuse(|_, _| None);
+            seed.reconcile(&context).await.unwrap();
+            seed.machines_come();
+            seed.reconcile(&context).await.unwrap();
+            assert_eq!(seed.state(), "Succeeded", "{reason}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_without_pools_keeps_what_was_published_and_the_time_of_that() {
+        let (seed, context) = Seed::settled().await;
+        seed.merge(WORKER, json!({"spec": {"pools": []}, "status": {"machineDeploymentsLastUpdateTime": LONG_AGO}}));
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!(seed.get(DEPLOYMENT), None, "nobody wants it");
+        assert_eq!(seed.last(PUBLISHED), LONG_AGO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_operation_that_another_process_has_only_begun_is_published_with_a_new_time() {
+        let (seed, _) = Seed::settled().await;
+        let begun = json!({"type": "Reconcile", "state": "Processing", "progress": 1});
+        for (last, is_new) in [(begun, true), (json!({"state": "Processing", "progress": 50}), false)] {
+            seed.merge(
+                WORKER,
+                json!({"status": {"lastOperation": last, "machineDeploymentsLastUpdateTime": LONG_AGO}}),
+            );
+            seed.reconcile(&seed.controller()).await.unwrap();
+            assert_eq!(seed.state(), "Succeeded");
+            assert_eq!(seed.last(PUBLISHED) != LONG_AGO, is_new, "{last}");
+        }
     }
 }

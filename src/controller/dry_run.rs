@@ -158,8 +158,13 @@ mod tests {
 
     use super::*;
     use crate::api::secret::SecretContent;
+    use crate::cluster::identity::Identity;
+    use crate::controller::test_seed::{NAMESPACE, Seed};
+    use crate::controller::test_support::watched;
+    use crate::process::endpoints::MetricsText;
     use crate::provider::azure::Azure;
     use crate::worker::machine_objects::Digested;
+    use crate::worker::rolls::RollCause;
 
     #[test]
     fn a_worker_is_compared_when_the_other_controller_is_done() {
@@ -229,14 +234,44 @@ mod tests {
 
     #[test]
     fn workers_are_counted_by_how_they_compare_and_objects_by_how_they_differ() {
-        let differs = compared(Some(&without_pools().1), &with_an_orphan());
+        let mut differs = compared(Some(&without_pools().1), &with_an_orphan());
+        let Comparison::Differs(differences) = &mut differs else { panic!("nothing wants the class: {differs:?}") };
+        differences[0].roll = Some(RollCause::Pool);
         let invalid = Comparison::Unplanned(String::new());
         let mut numbers = ShadowNumbers::default();
         for comparison in [&Comparison::Same, &Comparison::UnderWay, &differs, &differs, &invalid] {
             count(&mut numbers, comparison);
         }
-        let ShadowNumbers { same, differing, under_way, unplanned, differences, .. } = numbers;
+        let ShadowNumbers { same, differing, under_way, unplanned, differences, rolls } = numbers;
         assert_eq!((same, differing, under_way, unplanned), (1, 2, 1, 1));
         assert_eq!(differences.into_values().collect::<Vec<_>>(), [2]);
+        assert_eq!(rolls, [("pool", 2)].into());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_differs_only_from_what_watches_have_shown_is_no_difference() {
+        let (seed, context) = Seed::settled().await;
+        let standing = async |expected: &str| {
+            tokio::time::advance(Duration::from_secs(2)).await;
+            assert_eq!(compare_worker(&seed.worker(), &context).await.unwrap(), Requeue::After(RESYNC_PERIOD));
+            let metrics = context.metrics.text();
+            let series = format!("shadow_workers{{standing=\"{expected}\"}} 1");
+            assert!(metrics.contains(&series), "{series}: {metrics}");
+        };
+        watched(&context);
+        standing("same").await;
+        let (name, class) = seed.all("machineclasses/").remove(0);
+        let identity = Identity {
+            namespace: NAMESPACE.to_owned(),
+            name: class["metadata"]["name"].as_str().unwrap().to_owned(),
+            uid: class["metadata"]["uid"].as_str().unwrap().to_owned(),
+            version: class["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap(),
+        };
+        context.cache.machine_objects.classes.event_deleted(&identity);
+        standing("same").await;
+        seed.remove(&name);
+        standing("differs").await;
+        seed.request("reconcile");
+        standing("under-way").await;
     }
 }

@@ -109,9 +109,21 @@ impl ReconcileError {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+    use std::sync::Arc;
+
+    use axum::body::Body as AnswerBody;
+    use axum::http::{Request, Response};
+    use kube::api::Api;
+    use kube::client::Body;
     use serde_json::json;
+    use tower::{BoxError, service_fn};
 
     use super::*;
+    use crate::api::gardener::Worker;
+    use crate::api::gotext::json::decode_lenient;
+    use crate::cluster::write_fence::WriteFence;
+    use crate::controller::start::access_through;
 
     fn of(source: kube::Error) -> ReconcileError {
         ReadError::Api { what: "machines".to_owned(), source }.into()
@@ -132,5 +144,46 @@ mod tests {
         assert!(of(kube::Error::Service("no connection".into())).is_unreachable());
         assert!(!of(kube::Error::LinesCodecMaxLineLengthExceeded).is_unreachable());
         assert!(!ReconcileError::Overtaken.is_unreachable());
+    }
+
+    fn status(code: u16) -> kube::Error {
+        let status = json!({"status": "Failure", "reason": "", "message": "no", "code": code});
+        kube::Error::Api(serde_json::from_value(status).unwrap())
+    }
+
+    #[test]
+    fn a_failure_names_what_is_wrong_and_has_the_code_of_who_has_to_act() {
+        let missing = ReconcileError::from(WorkerError::ClusterMissing("shoot--p--s".to_owned()));
+        let source = decode_lenient::<Vec<u8>>("{}").unwrap_err();
+        let undecodable = ReconcileError::from(ReadError::Cluster { name: "shoot--p--s".to_owned(), source });
+        let refused = ReconcileError::of_worker(status(403));
+        let of = |error: &ReconcileError| error.failure();
+        assert!(of(&missing).message.contains("shoot--p--s"), "{:?}", of(&missing));
+        assert_eq!(of(&undecodable).codes, [ErrorCode::ConfigurationProblem].into());
+        assert!(
+            of(&undecodable).message.contains("Cluster \"shoot--p--s\" can't be decoded"),
+            "{:?}",
+            of(&undecodable)
+        );
+        assert!(of(&refused).codes.is_empty() && of(&refused).message.starts_with("Worker can't be written: "));
+    }
+
+    #[test]
+    fn what_somebody_else_has_written_first_is_tried_again_and_what_is_read_is_not() {
+        let delete = |source| ReconcileError::Delete { kind: "MachineClass", name: "a".to_owned(), source };
+        assert!(ReconcileError::Overtaken.is_outdated());
+        assert!(ReconcileError::of_worker(status(409)).is_outdated() && delete(WriteError::Going).is_outdated());
+        assert!(!ReconcileError::of_worker(status(403)).is_outdated() && !of(status(409)).is_outdated());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_an_answer_and_one_that_is_too_large_are_known() {
+        let silent = service_fn(|_: Request<Body>| pending::<Result<Response<AnswerBody>, BoxError>>());
+        let access = access_through(silent, "default".to_owned(), &Arc::default(), WriteFence::Open);
+        let workers: Api<Worker> = Api::namespaced(access.client, "ns");
+        assert!(of(workers.get("w").await.unwrap_err()).is_unanswered());
+        assert!(!of(kube::Error::Service("no connection".into())).is_unanswered() && !of(status(504)).is_unanswered());
+        assert!(ReconcileError::of_worker(status(413)).is_too_large());
+        assert!(!ReconcileError::of_worker(status(403)).is_too_large() && !ReconcileError::Overtaken.is_too_large());
     }
 }

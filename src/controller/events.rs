@@ -97,6 +97,8 @@ mod tests {
 
     use super::*;
     use crate::cluster::events::{LONGEST_NAME, LONGEST_NOTES, event};
+    use crate::controller::test_support::{controller, lines};
+    use crate::process::endpoints::MetricsText;
     use crate::worker::progress::Stuck;
     use crate::worker::rolls::RollCause;
 
@@ -182,5 +184,18 @@ mod tests {
         assert_eq!(named(1, "a"), named(1, "a"));
         assert!(named(1, "a") != named(1, "b") && named(1, "a") != named(2, "a"));
         assert!(named(1, "a").starts_with("fleet."));
+    }
+
+    #[tokio::test]
+    async fn what_a_reconcile_has_found_is_published_and_counted() {
+        let (controller, asked) = controller(None, |_, _| (201, serde_json::json!({"metadata": {}})));
+        let stuck = Stuck { deployment: "a-z1".to_owned(), since: Timestamp::UNIX_EPOCH };
+        let events =
+            [WorkerEvent::RollsStarted(vec![roll("a", false)]), WorkerEvent::MachineControllerRestarted(stuck)];
+        publish(&controller.events, &controller.metrics, &worker("w", 7), &events).await;
+        assert_eq!(lines(&asked), ["POST events", "POST events"]);
+        let metrics = controller.metrics.text();
+        let counted = format!("rolls_total{{cause=\"{}\"}} 1", RollCause::NotRecorded.as_str());
+        assert!(metrics.contains(&counted), "{metrics}");
     }
 }

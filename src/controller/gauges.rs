@@ -56,3 +56,25 @@ impl<Labels: EncodeLabelSet + Debug> EncodeMetric for Gauges<Labels> {
         self.numbers().is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+
+    #[test]
+    fn a_metric_without_series_is_not_there() {
+        let (gauges, mut registry) = (Gauges::<Vec<(String, String)>>::default(), Registry::default());
+        registry.register("pools", "Pools", gauges.clone());
+        let text = || {
+            let mut text = String::new();
+            encode(&mut text, &registry).unwrap();
+            text
+        };
+        assert_eq!(text(), "# EOF\n");
+        gauges.set(vec![("state".to_owned(), "ready".to_owned())], Some(3));
+        assert!(text().contains("pools{state=\"ready\"} 3"), "{}", text());
+    }
+}

@@ -53,3 +53,52 @@ pub(crate) async fn until_given_up(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::body::Body as AnswerBody;
+    use axum::http::{Request, Response};
+    use kube::client::Body;
+    use tokio::time::timeout;
+    use tower::{BoxError, service_fn};
+
+    use super::*;
+    use crate::cluster::write_fence::WriteFence;
+    use crate::controller::start::access_through;
+
+    /// An API server that nobody reaches, and that has not answered a request since now.
+    fn unreachable() -> Access {
+        let service =
+            service_fn(async |_: Request<Body>| Err::<Response<AnswerBody>, BoxError>("no connection".into()));
+        let access = access_through(service, "default".to_owned(), &Arc::default(), WriteFence::Open);
+        access.answers.unanswered(Instant::now());
+        access
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leader_without_answers_is_not_ready_after_half_a_minute_and_gives_up_after_a_minute() {
+        let (access, start, leadership) = (unreachable(), Instant::now(), Leadership::default());
+        leadership.extend(start + GIVE_UP * 10);
+        let readiness = Readiness::waiting_for([]);
+        let until_given_up = || until_given_up(&access, &readiness, Some(&leadership));
+        assert!(timeout(ANSWER_DEADLINE - CHECK_INTERVAL, until_given_up()).await.is_err());
+        assert_eq!(readiness.report(), Ok("ready\n".to_owned()));
+        assert!(timeout(CHECK_INTERVAL * 10, until_given_up()).await.is_err());
+        let missing = readiness.report().unwrap_err();
+        assert!(missing.starts_with("answers: no request has been answered for 3"), "{missing}");
+        let error = until_given_up().await;
+        assert!(start.elapsed() >= GIVE_UP && start.elapsed() < GIVE_UP + CHECK_INTERVAL * 5, "{:?}", start.elapsed());
+        assert!(error.to_string().starts_with("no request but those for the lease"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_lead_gives_nothing_up() {
+        let (access, leadership) = (unreachable(), Leadership::default());
+        let readiness = Readiness::waiting_for([]);
+        for leadership in [None, Some(&leadership)] {
+            assert!(timeout(GIVE_UP * 3, until_given_up(&access, &readiness, leadership)).await.is_err());
+        }
+    }
+}

@@ -168,4 +168,59 @@ mod tests {
         assert!(!is_due("2026-11-21T10:02:00Z".parse().unwrap(), &stuck), "this is the pod that followed");
         assert!(!is_due("2026-11-21T10:01:10Z".parse().unwrap(), &stuck), "by a clock that is late by 50 seconds");
     }
+
+    const CHANGED: &str = "2026-11-21T10:00:00Z";
+
+    fn pod(name: &str, created: &str) -> Value {
+        json!({"metadata": {"name": name, "uid": format!("uid-{name}"), "creationTimestamp": created}})
+    }
+
+    /// What comes of changes that were made so many seconds before and that nothing was done about, and which pods are deleted.
+    async fn restarted(
+        ages: &[i64],
+        pods: Vec<Value>,
+        refused: Option<(u16, &'static str)>,
+    ) -> (Option<String>, Option<u64>, Vec<(String, Value)>) {
+        let (controller, asked) = controller(None, move |line, _| match (line, refused) {
+            ("GET pods", _) => (200, json!({"kind": "PodList", "metadata": {}, "items": pods})),
+            (_, Some((code, reason))) => refusal(code, reason),
+            _ => (200, json!({"kind": "Status", "status": "Success"})),
+        });
+        let now: Timestamp = CHANGED.parse::<Timestamp>().unwrap();
+        let changed =
+            |age: &i64| Stuck { deployment: format!("since-{age}"), since: now - SignedDuration::from_secs(*age) };
+        let untaken: Vec<Stuck> = ages.iter().map(changed).collect();
+        let shoot = controller.shoot_namespace("ns", &Azure);
+        let (stuck, again) = restart_if_stuck(&shoot, &untaken, now).await;
+        let asked = asked.lock().unwrap();
+        let deleted = asked.iter().filter(|(line, _)| line.starts_with("DELETE")).cloned().collect();
+        (stuck.map(|stuck| stuck.deployment), again.map(|again| again.as_secs()), deleted)
+    }
+
+    #[tokio::test]
+    async fn it_is_started_anew_for_the_newest_change_that_has_had_its_time() {
+        let old = || pod("old", "2026-11-20T00:00:00Z");
+        let mut going = old();
+        going["metadata"]["deletionTimestamp"] = json!(CHANGED);
+        assert_eq!(restarted(&[], vec![old()], None).await, (None, None, vec![]));
+        assert_eq!(restarted(&[20, 50], vec![old()], None).await, (None, Some(70), vec![]), "they have some time left");
+        let (stuck, again, deleted) = restarted(&[130, 200, 20], vec![old(), pod("new", CHANGED)], None).await;
+        assert_eq!((stuck.as_deref(), again), (Some("since-130"), Some(100)));
+        assert_eq!(deleted.len(), 1);
+        assert_eq!((deleted[0].0.as_str(), &deleted[0].1["preconditions"]["uid"]), ("DELETE old", &json!("uid-old")));
+        for (pods, why) in
+            [(vec![], "there is none"), (vec![pod("new", CHANGED)], "it followed"), (vec![going], "it goes")]
+        {
+            assert_eq!(restarted(&[130], pods, None).await, (None, None, vec![]), "{why}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_is_gone_or_may_not_be_deleted_was_not_started_anew() {
+        let pods = || vec![pod("old", "2026-11-20T00:00:00Z"), pod("older", "2026-11-19T00:00:00Z")];
+        let (stuck, _, deleted) = restarted(&[130], pods(), Some((404, "NotFound"))).await;
+        assert_eq!((stuck, deleted.len()), (None, 2), "each is tried");
+        let (stuck, _, deleted) = restarted(&[130], pods(), Some((403, "Forbidden"))).await;
+        assert_eq!((stuck, deleted.len()), (None, 1), "the others would be refused, too");
+    }
 }

@@ -45,6 +45,8 @@ pub(crate) mod start;
 pub(crate) mod status_writes;
 pub(crate) mod steady;
 #[cfg(test)]
+pub(crate) mod test_seed;
+#[cfg(test)]
 pub(crate) mod test_support;
 pub(crate) mod undecodable;
 pub(crate) mod version_forecast;

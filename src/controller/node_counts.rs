@@ -103,6 +103,13 @@ impl NodeCounts {
         (self.ended)(WorkerName { namespace: worker.namespace, name: worker.name });
     }
 
+    /// The nodes as if they had been counted now.
+    #[cfg(test)]
+    pub(crate) fn set(&self, uid: &str, wanted: MachineCount, counted: Counted) {
+        let last = Some((counted, Instant::now()));
+        self.shoots().insert(uid.to_owned(), Shoot { wanted, last, count: None });
+    }
+
     /// The Worker is gone.
     pub(crate) fn forget(&self, uid: &str) {
         self.shoots().remove(uid);

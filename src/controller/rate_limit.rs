@@ -78,4 +78,12 @@ mod tests {
             "a change right after a reconcile is reported within two seconds"
         );
     }
+
+    #[test]
+    fn the_time_since_the_last_reconcile_is_known_once_there_was_one() {
+        let (mut limit, start) = (RateLimit::default(), Instant::now());
+        assert_eq!(limit.since_reconcile(start), None);
+        limit.reconciled(start);
+        assert_eq!(limit.since_reconcile(start + TEXTS), Some(TEXTS));
+    }
 }

@@ -132,7 +132,7 @@ mod tests {
         let ended = Ended { namespace: "ns", worker_type: "azure", operation, begins, failing_since: None };
         record(metrics, ended, reconciled, Duration::ZERO);
         let text = metrics.text();
-        let wanted = ["_noop", "_errors_total", "_failing_since", "_waiting_total", "_pools{"];
+        let wanted = ["_noop", "_errors_total", "_failing_since", "_waits_total", "_pools{"];
         let is_wanted = |line: &&str| !line.starts_with('#') && wanted.iter().any(|name| line.contains(name));
         text.lines().filter(is_wanted).map(str::to_owned).collect()
     }
@@ -152,6 +152,10 @@ mod tests {
         assert!(has(&lines, r#""none""#), "{lines:?}");
         let lines = recorded(&metrics, true, Operation::Reconcile, &Reconciled::of(ReconcileOutcome::Succeeded));
         assert!(!has(&lines, "_failing_since") && has(&lines, "noop"), "{lines:?}");
+        assert!(!has(&lines, "_waits_total"), "{lines:?}");
+        let waiting = Reconciled::of(ReconcileOutcome::Waiting("x".to_owned(), 50));
+        let lines = recorded(&metrics, false, Operation::Delete, &waiting);
+        assert!(has(&lines, r#"waits_total{on="deletion"} 1"#), "{lines:?}");
     }
 
     #[test]

@@ -126,10 +126,13 @@ fn earliest(wanted: Option<Duration>, latest: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::cluster::identity::Identity;
+    use crate::controller::context::ControllerContext;
+    use crate::controller::reconcile::reconcile;
+    use crate::controller::test_seed::{Seed, WORKER};
     use crate::controller::test_support::{controller, worker};
     use crate::provider::azure::Azure;
 
@@ -171,5 +174,73 @@ mod tests {
     fn what_is_wanted_sooner_than_the_latest_counts() {
         let [soon, late, later] = [5, 10, 20].map(Duration::from_secs);
         assert_eq!([None, Some(soon), Some(later)].map(|wanted| earliest(wanted, late)), [late, soon, late]);
+    }
+
+    /// Whether the user data are read again by the next reconcile of an operation.
+    async fn reads_again(seed: &Seed, controller: &ControllerContext) -> bool {
+        seed.reconcile(controller).await.unwrap();
+        seed.asked();
+        seed.reconcile(controller).await.unwrap();
+        seed.asked().iter().any(|(line, _)| line == "GET secrets/gardener-node-agent-web")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn secrets_are_read_again_only_where_one_of_them_may_be_wrong() {
+        let (seed, controller) = Seed::new();
+        assert!(!reads_again(&seed, &controller).await, "everything is planned");
+        let (seed, controller) = Seed::new();
+        seed.change_pool(|pool| pool["machineType"] = json!("unknown"));
+        assert!(reads_again(&seed, &controller).await, "{}", seed.last("/status/lastError/description"));
+        let (seed, controller) = Seed::settled().await;
+        seed.delete(controller.clock.now());
+        assert!(!reads_again(&seed, &controller).await, "nothing is planned, and nothing is wrong");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn that_an_operation_is_done_is_true_only_of_the_version_that_was_read() {
+        let (seed, controller) = Seed::new();
+        let version = |seed: &Seed| {
+            let mut asked = seed.asked().into_iter().rev();
+            let status = asked.find(|(line, _)| line == "PATCH workers/mail/status").unwrap().1;
+            (status["status"]["lastOperation"]["state"].clone(), status["metadata"]["resourceVersion"].is_string())
+        };
+        seed.reconcile(&controller).await.unwrap();
+        assert_eq!(version(&seed), (json!("Processing"), false));
+        seed.machines_come();
+        seed.reconcile(&controller).await.unwrap();
+        assert_eq!(version(&seed), (json!("Succeeded"), true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_status_that_is_too_large_is_an_error_in_a_status_that_fits() {
+        let (seed, controller) = Seed::new();
+        let is_large = |body: &Value| body["status"]["machineDeployments"].is_array();
+        seed.refuse(move |line, body| {
+            (line == "PATCH workers/mail/status" && is_large(body)).then_some((413, "RequestEntityTooLarge"))
+        });
+        let requeue = seed.reconcile(&controller).await.unwrap();
+        assert_eq!(requeue, Requeue::After(Duration::from_secs(1)));
+        let error = seed.last("/status/lastError/description");
+        assert!(error.contains("the status does not fit into the Worker"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_taken_up_at_once_and_what_goes_on_after_a_pause() {
+        let (seed, controller) = Seed::settled().await;
+        let at_once = async || {
+            let worker = seed.worker();
+            let identity = Identity::of(&worker).unwrap();
+            reconcile(identity, &worker, &controller).await.unwrap()
+        };
+        for _ in 0..2 {
+            seed.request("reconcile");
+            seed.asked();
+            assert_eq!(at_once().await, Requeue::OnEvent);
+            assert!(!seed.writes().is_empty(), "it is answered");
+        }
+        seed.machines_fail();
+        seed.merge(WORKER, json!({"status": {"lastOperation": {"state": "Processing", "progress": 50}}}));
+        assert_eq!(at_once().await, Requeue::After(RECONCILES));
+        assert!(seed.asked().is_empty());
     }
 }

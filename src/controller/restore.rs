@@ -144,3 +144,90 @@ async fn create(
         Err(source) => Err(RestoreError::Create { kind, namespace, name, source }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use serde_json::{Value, json};
+
+    use crate::controller::context::ControllerContext;
+    use crate::controller::test_seed::{CONTROLLER, DEPLOYMENT, Seed, WORKER};
+
+    const NAME: &str = "shoot--garden--mail-web-z1";
+
+    /// A Worker that has moved here with four machines, of which `state` is what gardenlet has kept.
+    fn moved(state: &Value) -> (Seed, Arc<ControllerContext>) {
+        let (seed, context) = Seed::new();
+        let last = json!({"type": "Migrate", "state": "Succeeded", "progress": 100});
+        seed.merge(WORKER, json!({"status": {"lastOperation": last, "state": state}}));
+        seed.request("restore");
+        seed.merge(CONTROLLER, json!({"spec": {"replicas": 0}}));
+        (seed, context)
+    }
+
+    fn kept() -> Value {
+        let object = |name: String| json!({"metadata": {"name": name}, "spec": {"class": {"name": "c"}}});
+        let machines: Vec<Value> = (0..4).map(|number| object(format!("{NAME}-{number}"))).collect();
+        let deployment = json!({"replicas": 4, "machineSets": [object(format!("{NAME}-s"))], "machines": machines});
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(json!({"machineDeployments": {NAME: deployment}}).to_string().as_bytes()).unwrap();
+        json!({"state": STANDARD.encode(encoder.finish().unwrap())})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machines_that_have_moved_are_made_before_their_deployment_which_keeps_its_replicas() {
+        let (seed, context) = moved(&kept());
+        // The process has ended in between.
+        seed.put(&format!("machines/{NAME}-0"), json!({"metadata": {"name": format!("{NAME}-0")}}));
+        seed.reconcile(&context).await.unwrap();
+        let writes = seed.writes();
+        let plurals = ["machinesets", "machines", "secrets", "machineclasses", "machinedeployments"];
+        let mut made: Vec<&str> = writes.iter().filter_map(|line| line.strip_prefix("POST ")).collect();
+        made.dedup();
+        assert_eq!(made, plurals);
+        assert_eq!(seed.all("machines/").len(), 4);
+        assert_eq!(seed.get(DEPLOYMENT).unwrap()["spec"]["replicas"], 4);
+        assert_eq!(seed.get(CONTROLLER).unwrap()["spec"]["replicas"], 1, "all is back");
+        seed.remove("machines/");
+        seed.reconcile(&context).await.unwrap();
+        assert!(seed.all("machines/").is_empty(), "machine-controller-manager has deleted them since");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_can_not_be_brought_back_holds_up_its_deployment() {
+        let (seed, context) = moved(&kept());
+        seed.refuse(|line, _| (line == "POST machines").then_some((403, "Forbidden")));
+        seed.reconcile(&context).await.unwrap();
+        let error = seed.last("/status/lastError/description");
+        assert!(
+            error.contains("could not restore Machine 'shoot--garden--mail/shoot--garden--mail-web-z1-"),
+            "{error}"
+        );
+        assert_eq!(seed.get(DEPLOYMENT), None);
+        assert_eq!(seed.get(CONTROLLER).unwrap()["spec"]["replicas"], 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machine_controller_manager_waits_for_all_that_has_moved() {
+        let (seed, context) = moved(&kept());
+        seed.refuse(|line, _| (line == "POST machineclasses").then_some((403, "Forbidden")));
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!((seed.state().as_str(), seed.all("machines/").len()), ("Error", 4));
+        assert_eq!(seed.get(CONTROLLER).unwrap()["spec"]["replicas"], 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machines_that_nobody_has_kept_in_the_worker_are_looked_for_in_the_garden() {
+        let (seed, context) = moved(&Value::Null);
+        seed.reconcile(&context).await.unwrap();
+        let error = seed.last("/status/lastError/description");
+        assert!(error.contains("garden client is missing"), "{error}");
+        assert_eq!(seed.get(DEPLOYMENT), None);
+    }
+}

@@ -442,4 +442,22 @@ mod tests {
         assert!(bodies.iter().any(|body| body.contains("lastError")), "{bodies:?}");
         assert!(!bodies.iter().any(|body| body.contains("does not fit")), "{bodies:?}");
     }
+
+    #[tokio::test]
+    async fn a_worker_counts_as_many_machine_deployments_as_its_pools_have_zones() {
+        let (context, _) = controller(None, |_, _| (200, json!({})));
+        assert_eq!(machine_deployments(&name(), &context), 1, "nobody knows it");
+        let pool = |zones: Value| {
+            json!({"name": "a", "machineType": "t", "machineImage": {"name": "i", "version": "1"}, "minimum": 1, "maximum": 1,
+                "zones": zones})
+        };
+        for (version, pools, expected) in
+            [(7, json!([]), 1), (8, json!([pool(json!([])), pool(json!(["1", "2", "3"]))]), 4)]
+        {
+            let mut worker = worker(&json!({}), version);
+            worker["spec"]["pools"] = pools;
+            shown(worker, &context);
+            assert_eq!(machine_deployments(&name(), &context), expected);
+        }
+    }
 }

@@ -89,4 +89,11 @@ mod tests {
         assert!(all.includes("azure", None) && all.includes("aws", None));
         assert!(Providers::SHIPPED.worker_types().eq(all.type_list()), "{:?}", all.type_list());
     }
+
+    #[test]
+    fn people_read_types_and_classes_as_they_were_given() {
+        let given = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let served = Served::new(Providers::SHIPPED, &given(&["azure", "gcp"]), &given(&["shoot", "seed"])).unwrap();
+        assert_eq!((served.types().as_str(), served.classes().as_str()), ("azure,gcp", "shoot,seed"));
+    }
 }

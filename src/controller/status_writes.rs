@@ -191,8 +191,15 @@ fn of_version(mut patch: Value, version: Option<String>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
     use super::*;
+    use crate::controller::queue::Requeue;
+    use crate::controller::test_seed::{Seed, WORKER};
     use crate::controller::test_support::{controller, refusal, worker};
+    use crate::controller::test_support::{lines, shown};
     use crate::worker::request::FINALIZER;
 
     #[test]
@@ -224,6 +231,113 @@ mod tests {
             let written = WorkerWriter::new(&context, &identity).status(&status, OfVersion::Read).await;
             assert_eq!(matches!(written, Ok(Write::Outdated)), is_outdated, "{reason}");
             assert_eq!(written.is_err(), !is_outdated, "{reason}");
+        }
+    }
+
+    /// A request of gardenlet that finds everything done, and tells its time.
+    async fn requested() -> (Seed, Arc<ControllerContext>) {
+        let (seed, context) = Seed::settled().await;
+        seed.request("reconcile");
+        let answered = json!({"status": {"lastOperation": {"lastUpdateTime": "2026-01-01T00:00:00Z"}}});
+        seed.merge(WORKER, answered);
+        let now = jiff::Timestamp::now().to_string();
+        seed.merge(WORKER, json!({"metadata": {"annotations": {"gardener.cloud/timestamp": now}}}));
+        (seed, context)
+    }
+
+    const REQUEST: &str = "/metadata/annotations/gardener.cloud~1operation";
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_request_that_was_answered_is_removed() {
+        let (seed, context) = requested().await;
+        assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::OnEvent);
+        assert_eq!(seed.last(REQUEST), "");
+        let (seed, context) = requested().await;
+        seed.when("PATCH workers/mail", |objects| {
+            let metadata = &mut objects.get_mut(WORKER).unwrap()["metadata"];
+            metadata["annotations"]["gardener.cloud/timestamp"] = json!("2026-01-02T00:00:00Z");
+        });
+        let requeue = seed.reconcile(&context).await.unwrap();
+        assert_eq!(requeue, Requeue::After(Duration::from_millis(500)), "there is another request");
+        assert_eq!(seed.last(REQUEST), "reconcile");
+        let (seed, context) = requested().await;
+        seed.refuse(|line, _| (line == "PATCH workers/mail").then_some((403, "Forbidden")));
+        assert!(seed.reconcile(&context).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_status_is_of_the_version_that_was_read_where_that_counts_and_shorter_where_it_is_too_large() {
+        let document = worker(&json!({}), 7);
+        let worker: Worker = serde_json::from_value(document.clone()).unwrap();
+        let identity = Identity::of(&worker).unwrap();
+        let status = StatusReport::keep_processing(&worker, Operation::Reconcile, jiff::Timestamp::UNIX_EPOCH);
+        for (version, expected, too_large) in
+            [(OfVersion::Read, json!("7"), 0), (OfVersion::Any, Value::Null, 2), (OfVersion::Any, Value::Null, 3)]
+        {
+            let (document, tries) = (document.clone(), Arc::<AtomicUsize>::default());
+            let (context, asked) = controller(None, move |line, _| match line {
+                "PATCH status" if tries.fetch_add(1, Ordering::Relaxed) < too_large => {
+                    refusal(413, "RequestEntityTooLarge")
+                }
+                _ => (200, document.clone()),
+            });
+            let written = WorkerWriter::new(&context, &identity).status(&status, version).await;
+            assert_eq!(matches!(written, Ok(Write::Written(_))), too_large < 3, "{too_large}");
+            let written: Vec<_> = asked.lock().unwrap().clone();
+            let statuses: Vec<_> = written.iter().filter(|(line, _)| line == "PATCH status").collect();
+            assert_eq!(statuses.len(), (too_large + 1).min(3));
+            for (_, body) in statuses {
+                assert_eq!(body["metadata"]["resourceVersion"], expected);
+                assert_eq!(body["status"]["lastOperation"]["state"], "Processing");
+            }
+            assert_eq!(
+                lines(&asked).contains(&"POST events".to_owned()),
+                too_large == 3,
+                "somebody has to learn of it"
+            );
+        }
+    }
+
+    /// What the cache has of a Worker that was let go, and what was asked; the API server answers the first patch like this.
+    async fn let_go(deleted: bool, others: &[&str], first: Option<(u16, &'static str)>) -> (bool, Vec<String>, bool) {
+        let mut held = worker(&json!({}), 7);
+        held["metadata"]["annotations"] = json!({});
+        if deleted {
+            held["metadata"]["deletionTimestamp"] = json!("2026-11-21T10:00:00Z");
+        }
+        let mut written = held.clone();
+        held["metadata"]["finalizers"] = json!([FINALIZER]);
+        written["metadata"]["finalizers"] = json!(others);
+        written["metadata"]["resourceVersion"] = json!("8");
+        let (now, first) = (held.clone(), Arc::new(Mutex::new(first)));
+        let (context, asked) = controller(None, move |line, _| match (line, first.lock().unwrap().take()) {
+            ("PATCH w", Some((code, reason))) => refusal(code, reason),
+            ("GET w", _) => (200, now.clone()),
+            _ => (200, written.clone()),
+        });
+        shown(held.clone(), &context);
+        let worker: Worker = serde_json::from_value(held).unwrap();
+        let identity = Identity::of(&worker).unwrap();
+        let operation = if deleted { Operation::Delete } else { Operation::Migrate };
+        let result = WorkerWriter::new(&context, &identity).let_go(&worker, operation).await;
+        (context.cache.workers.get("ns", "w").is_some(), lines(&asked), result.is_ok())
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_nobody_else_holds_has_gone_when_it_is_let_go() {
+        let asked = || vec!["PATCH w".to_owned()];
+        assert_eq!(let_go(true, &[], None).await, (false, asked(), true));
+        assert_eq!(let_go(true, &["of.somebody/else"], None).await, (true, asked(), true));
+        assert_eq!(let_go(false, &[], None).await, (true, asked(), true), "it has moved and is deleted later");
+    }
+
+    #[tokio::test]
+    async fn who_writes_a_worker_that_is_let_go_is_heard_and_who_has_deleted_it_is_no_error() {
+        let (_, asked, is_fine) = let_go(true, &[], Some((409, "Conflict"))).await;
+        assert_eq!((asked, is_fine), (vec!["PATCH w".to_owned(), "GET w".to_owned(), "PATCH w".to_owned()], true));
+        for (code, reason, expected) in [(404, "NotFound", true), (403, "Forbidden", false)] {
+            let (_, asked, is_fine) = let_go(true, &[], Some((code, reason))).await;
+            assert_eq!((asked, is_fine), (vec!["PATCH w".to_owned()], expected), "{reason}");
         }
     }
 }

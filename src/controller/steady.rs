@@ -214,31 +214,35 @@ async fn has_drifted(
 mod tests {
     use std::sync::Arc;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::controller::node_counts::NodeCounts;
-    use crate::controller::test_support::{controller, refusal, worker};
+    use crate::controller::test_seed::{CLUSTER, NAMESPACE, Seed, WORKER};
+    use crate::controller::test_support::{controller, refusal, watched, worker};
     use crate::provider::azure::Azure;
+    use crate::provider::gcp::Gcp;
     use crate::worker::every_node_ready::HealthCheck;
+    use crate::worker::node_count::NodeCount;
 
-    /// Whether the nodes of a steady Worker are counted whose condition `PoolsReady` has that reason.
-    async fn is_counted(reason: &str) -> bool {
-        let (context, _) = controller(None, |_, _| refusal(404, "NotFound"));
+    /// Whether the nodes of a steady Worker with these conditions are counted, where that is known of the hibernation of its shoot.
+    async fn is_counted(conditions: Value, hibernation: Option<bool>) -> bool {
+        let (context, _) = controller(None, move |line, _| match (line, hibernation) {
+            ("GET ns", Some(enabled)) => {
+                let shoot = json!({"spec": {"hibernation": {"enabled": enabled}}});
+                (200, json!({"metadata": {"name": "ns", "resourceVersion": "3"}, "spec": {"shoot": shoot}}))
+            }
+            _ => refusal(404, "NotFound"),
+        });
         let mut context = Arc::into_inner(context).unwrap();
         context.node_counts = Some(NodeCounts::new(context.client.clone(), Arc::new(|_| ())));
         context.health_check = HealthCheck::Ours;
-        let objects = &context.cache.machine_objects;
-        objects.deployments.mark_resumed();
-        objects.classes.mark_resumed();
-        objects.class_secrets.mark_resumed();
-        objects.machine_sets.mark_resumed();
-        objects.machines.mark_resumed();
+        watched(&context);
         let mut steady = worker(&json!({}), 7);
         steady["metadata"]["annotations"] = json!({});
         steady["status"] = json!({
             "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100},
-            "conditions": [{"type": "PoolsReady", "status": "True", "reason": reason}],
+            "conditions": conditions,
         });
         let steady: Worker = serde_json::from_value(steady).unwrap();
         let identity = Identity::of(&steady).unwrap();
@@ -250,7 +254,104 @@ mod tests {
 
     #[tokio::test]
     async fn nodes_are_not_counted_while_the_shoot_is_hibernated() {
-        assert!(is_counted("AllPoolsReady").await);
-        assert!(!is_counted("Hibernated").await, "its API server is not there");
+        let recorded = |reason: &str| json!([{"type": "PoolsReady", "status": "True", "reason": reason}]);
+        assert!(is_counted(recorded("AllPoolsReady"), Some(true)).await, "it has not been hibernated yet");
+        assert!(!is_counted(recorded("Hibernated"), None).await, "its API server is not there");
+        assert!(!is_counted(json!([]), Some(true)).await, "the last operation was another extension's");
+        assert!(is_counted(json!([]), Some(false)).await && is_counted(json!([]), None).await);
+    }
+
+    /// When a Worker is followed again; `None` where an operation has to begin.
+    async fn followed(seed: &Seed, context: &ControllerContext) -> Option<Requeue> {
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let worker = seed.worker();
+        match follow(&worker, &Identity::of(&worker).unwrap(), &Gcp, context).await.unwrap() {
+            Steady::Lasts(requeue) => Some(requeue),
+            Steady::Ends => None,
+        }
+    }
+
+    fn controller_of(seed: &Seed, ignores_operation_annotation: bool) -> ControllerContext {
+        let context = Arc::into_inner(seed.controller()).unwrap();
+        ControllerContext { ignores_operation_annotation, ..context }
+    }
+
+    /// The watch shows that version of the Cluster.
+    fn shown_cluster(context: &ControllerContext, version: u64) {
+        let identity =
+            Identity { namespace: String::new(), name: NAMESPACE.to_owned(), uid: "uid-cluster".to_owned(), version };
+        context.cache.clusters.versions.event(identity, || ());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_specification_begins_an_operation_only_where_annotations_are_ignored() {
+        let (seed, _) = Seed::settled().await;
+        assert_eq!(followed(&seed, &controller_of(&seed, true)).await, Some(Requeue::After(WATCHES)));
+        seed.merge(WORKER, json!({"metadata": {"generation": 2}}));
+        assert_eq!(followed(&seed, &controller_of(&seed, true)).await, None);
+        assert_eq!(followed(&seed, &controller_of(&seed, false)).await, Some(Requeue::After(WATCHES)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_changed_cluster_begins_an_operation_only_where_something_would_be_written() {
+        let (seed, _) = Seed::settled().await;
+        seed.asked();
+        let context = controller_of(&seed, true);
+        shown_cluster(&context, 1000);
+        assert!(followed(&seed, &context).await.is_some());
+        assert!(!seed.asked().is_empty(), "it was compared");
+        assert!(followed(&seed, &context).await.is_some());
+        assert!(seed.asked().is_empty(), "once");
+        seed.hibernate();
+        shown_cluster(&context, 1001);
+        assert_eq!(followed(&seed, &context).await, None);
+        assert_eq!(followed(&seed, &context).await, None, "until the operation has begun");
+        seed.merge(CLUSTER, json!({"spec": {"shoot": 7}}));
+        shown_cluster(&context, 1002);
+        assert_eq!(followed(&seed, &context).await, None, "what can't be decoded has to be reported");
+        seed.remove(CLUSTER);
+        shown_cluster(&context, 1003);
+        assert!(followed(&seed, &context).await.is_some(), "there is nothing to compare with");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_of_which_nothing_was_asked_awaits_the_watches_in_that_version() {
+        let (seed, _) = Seed::settled().await;
+        let guarded = |seed: &Seed| serde_json::from_value::<Guarded<Worker>>(seed.get(WORKER).unwrap()).unwrap();
+        for (ignores, expected) in [(false, Some(Requeue::After(WATCHES))), (true, None)] {
+            let context = controller_of(&seed, ignores);
+            assert_eq!(awaits_watches(&guarded(&seed), &context), None, "nobody has found out what is asked");
+            followed(&seed, &context).await;
+            assert_eq!(awaits_watches(&guarded(&seed), &context), expected, "annotations ignored: {ignores}");
+            seed.merge(WORKER, json!({"metadata": {"labels": {"new": "label"}}}));
+            assert_eq!(awaits_watches(&guarded(&seed), &context), None, "another version");
+            followed(&seed, &context).await;
+            watched(&context);
+            assert_eq!(awaits_watches(&guarded(&seed), &context), None, "they are back");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nodes_that_are_missing_are_reported_with_the_machines_that_stay() {
+        let (seed, _) = Seed::settled().await;
+        let (name, _) = seed.all("machines/").remove(0);
+        seed.merge(&name, json!({"metadata": {"deletionTimestamp": "2026-11-21T10:00:00Z"}}));
+        let mut context = controller_of(&seed, false);
+        let counts = NodeCounts::new(context.client.clone(), Arc::new(|_| ()));
+        context.node_counts = Some(Arc::clone(&counts));
+        context.health_check = HealthCheck::Ours;
+        context.shoot_namespace(NAMESPACE, &Gcp).read_machine_objects().await.unwrap();
+        watched(&context);
+        let uid = seed.last("/metadata/uid");
+        let wanted = MachineCount { desired: 3, preserved: 0 };
+        let ready = |number| Ok(NodeCount { registered: number, ready: number });
+        counts.set(&uid, wanted, ready(2));
+        assert!(matches!(followed(&seed, &context).await, Some(Requeue::After(_))));
+        assert!(seed.writes().is_empty(), "that may be over soon");
+        tokio::time::advance(Duration::from_secs(31)).await;
+        counts.set(&uid, wanted, ready(2));
+        followed(&seed, &context).await;
+        let text = seed.get(WORKER).unwrap()["status"]["conditions"].to_string();
+        assert!(text.contains("Not enough machine objects created yet (2/3)"), "{text}");
     }
 }

@@ -43,10 +43,33 @@ pub(crate) fn worker(labels: &Value, version: u64) -> Value {
 /// What an API server is asked, each with its body.
 pub(crate) type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
+/// A request to an API server.
+pub(crate) struct Question {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) body: Value,
+}
+
+impl Question {
+    /// The method and the last part of the path.
+    fn line(&self) -> String {
+        format!("{} {}", self.method, self.path.rsplit('/').next().unwrap_or_default())
+    }
+}
+
 /// The shard `a`, or a process without others, with an API server that answers what `answer` says.
 pub(crate) fn controller(
     shard: Option<Shard>,
     answer: impl Fn(&str, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
+) -> (Arc<ControllerContext>, Asked) {
+    controller_over(shard, move |question, known| answer(&question.line(), known))
+}
+
+/// The same, where the whole request decides over the answer.
+pub(crate) fn controller_over(
+    shard: Option<Shard>,
+    answer: impl Fn(&Question, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
 ) -> (Arc<ControllerContext>, Asked) {
     let (asked, metrics) = (Asked::default(), Arc::<Metrics>::default());
     let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
@@ -54,10 +77,13 @@ pub(crate) fn controller(
     let service = service_fn(move |request: Request<Body>| {
         let (seen, known, answer) = (Arc::clone(&seen), Arc::clone(&known), answer.clone());
         async move {
-            let line = format!("{} {}", request.method(), request.uri().path().rsplit('/').next().unwrap_or_default());
+            let [path, query] = [request.uri().path(), request.uri().query().unwrap_or_default()].map(str::to_owned);
+            let method = request.method().to_string();
             let body = request.into_body().collect_bytes().await?;
-            seen.lock().unwrap().push((line.clone(), serde_json::from_slice(&body).unwrap_or_default()));
-            let (code, object) = answer(&line, &known);
+            let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let question = Question { method, path, query, body };
+            seen.lock().unwrap().push((question.line(), question.body.clone()));
+            let (code, object) = answer(&question, &known);
             let answer = Response::builder().status(code).header("content-type", "application/json");
             Ok(answer.body(AnswerBody::from(object.to_string())).unwrap())
         }
@@ -88,6 +114,16 @@ pub(crate) fn controller(
 pub(crate) fn shown(worker: Value, context: &ControllerContext) {
     let worker: Guarded<Worker> = serde_json::from_value(worker).unwrap();
     context.cache.workers.0.event(Identity::of(&worker).unwrap(), || worker);
+}
+
+/// The watches show all machine objects that the cache has.
+pub(crate) fn watched(context: &ControllerContext) {
+    let objects = &context.cache.machine_objects;
+    objects.deployments.mark_resumed();
+    objects.classes.mark_resumed();
+    objects.class_secrets.mark_resumed();
+    objects.machine_sets.mark_resumed();
+    objects.machines.mark_resumed();
 }
 
 /// What the API server says where it refuses.

@@ -36,3 +36,40 @@ pub(crate) fn add_forecast(
     controller.metrics.versions.set(namespace, &pools);
     result.conditions.push(condition);
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::identity::Identity;
+    use crate::controller::test_support::{controller, refusal, worker};
+    use crate::provider::azure::Azure;
+    use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
+    use crate::worker::reconcile_state::ReconcileState;
+
+    #[tokio::test]
+    async fn an_operation_that_deploys_machines_and_ends_has_the_condition() {
+        let (controller, _) = controller(None, |_, _| refusal(404, "NotFound"));
+        let mut document = worker(&json!({}), 7);
+        let recorded = json!({"type": "VersionsCurrent", "status": "True", "reason": "NothingExpires", "message": ""});
+        document["status"] = json!({"conditions": [recorded]});
+        let worker: Worker = serde_json::from_value(document).unwrap();
+        let failed = || ReconcileOutcome::Failed(Failure::new("x"));
+        for (operation, outcome, has_condition) in [
+            (Operation::Create, ReconcileOutcome::Succeeded, true),
+            (Operation::Reconcile, failed(), true),
+            (Operation::Reconcile, ReconcileOutcome::Waiting("x".to_owned(), 50), false),
+            (Operation::Delete, ReconcileOutcome::Succeeded, false),
+            (Operation::Migrate, failed(), false),
+        ] {
+            let (identity, state) = (Identity::of(&worker).unwrap(), ReconcileState::Continued(operation));
+            let context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
+            let mut result = ReconcileResult::of(outcome);
+            add_forecast(&context, &worker, &mut result, Timestamp::UNIX_EPOCH);
+            let reasons: Vec<&str> = result.conditions.iter().map(|condition| condition.reason).collect();
+            let expected = if has_condition { vec!["NoForecast"] } else { vec![] };
+            assert_eq!(reasons, expected, "{operation:?} {:?}", result.outcome);
+        }
+    }
+}
