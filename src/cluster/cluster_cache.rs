@@ -186,7 +186,13 @@ struct ClusterSpecText {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use serde_json::json;
+
     use super::*;
+    use crate::cluster::identity::Identity;
+    use crate::cluster::test_support::{ApiServer, document, refusal};
 
     const PROFILE: &str = r#"{"spec": {"machineTypes": [{"name": "m"}]}}"#;
 
@@ -223,5 +229,85 @@ mod tests {
         let shoot = error(PROFILE, r#"{"spec": 3}"#);
         assert!(shoot.starts_with("spec.shoot.spec"), "{shoot}");
         assert!(error("3", "{}").starts_with("spec.cloudProfile: "));
+    }
+
+    /// An API server with a Cluster in a version that grows; it refuses like that where the version is 0.
+    fn serving(version: &Arc<AtomicU64>, (code, reason): (u16, &'static str)) -> ApiServer {
+        let version = Arc::clone(version);
+        ApiServer::new(move |_| match version.load(Ordering::Relaxed) {
+            0 => refusal(code, reason),
+            version => {
+                let shoot = json!({"metadata": {"name": "s", "deletionTimestamp": "2026-11-25T10:00:00Z"},
+                    "spec": {"kubernetes": {"version": "1.33.2"}}});
+                let profile = json!({"metadata": {"name": "p"}, "spec": {"type": "azure", "providerConfig": {"a": 1}}});
+                let metadata = json!({"name": "c", "resourceVersion": version.to_string()});
+                document(&json!({"metadata": metadata, "spec": {"cloudProfile": profile, "shoot": shoot}}))
+            }
+        })
+    }
+
+    #[tokio::test]
+    async fn a_cluster_is_read_again_only_where_it_may_have_changed() {
+        let version = Arc::new(AtomicU64::new(5));
+        let (server, cache) = (serving(&version, (404, "NotFound")), ClusterCache::default());
+        let shown = |version| {
+            let identity = Identity { namespace: String::new(), name: "c".to_owned(), uid: "u".to_owned(), version };
+            cache.versions.event(identity, || ());
+        };
+        let read = async || {
+            let cluster = cache.read_if_newer(&server.client, "c").await.unwrap().unwrap();
+            (cluster.metadata.resource_version.clone().unwrap(), server.lines())
+        };
+        let (asked, nothing) = (vec!["GET /apis/extensions.gardener.cloud/v1alpha1/clusters/c".to_owned()], vec![]);
+        let in_version = |version: &str, lines: &Vec<String>| (version.to_owned(), lines.clone());
+        shown(5);
+        assert_eq!(read().await, in_version("5", &asked), "nobody has read it yet");
+        assert_eq!(read().await, in_version("5", &nothing));
+        version.store(7, Ordering::Relaxed);
+        assert_eq!(read().await, in_version("5", &nothing), "no watch shows that it has changed");
+        shown(6);
+        assert_eq!(read().await, in_version("7", &asked));
+        assert_eq!(read().await, in_version("7", &nothing), "it is newer than what the watch shows");
+        cache.versions.mark_stale();
+        assert_eq!(read().await, in_version("7", &asked), "nobody knows what the watch has missed");
+        cache.versions.mark_resumed();
+        assert_eq!(read().await, in_version("7", &nothing));
+        cache.forget("c");
+        assert_eq!(read().await, in_version("7", &asked), "it was forgotten");
+    }
+
+    #[tokio::test]
+    async fn only_a_cluster_that_is_not_there_is_none() {
+        let read = async |refusal| {
+            let server = serving(&Arc::default(), refusal);
+            let read = ClusterCache::default().read(&server.client, "c").await;
+            read.map(|cluster| cluster.is_some()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read((404, "NotFound")).await, Ok(false));
+        for (code, reason) in [(403, "Forbidden"), (500, "InternalError")] {
+            let expected = format!("Cluster \"c\" can't be read: the API server answers {code} {reason}");
+            assert_eq!(read((code, reason)).await, Err(expected));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_forecast_has_what_it_needs_of_a_cluster_as_it_was_read_last() {
+        let version = Arc::new(AtomicU64::new(5));
+        let server = serving(&version, (500, "InternalError"));
+        let without = ClusterCache::default();
+        without.read(&server.client, "c").await.unwrap();
+        assert!(without.shoot_versions("c").is_none(), "nobody wants a forecast");
+
+        let cache = ClusterCache::default().with_versions();
+        assert!(cache.shoot_versions("c").is_none(), "nobody has read it yet");
+        cache.read(&server.client, "c").await.unwrap();
+        let versions = cache.shoot_versions("c").unwrap().unwrap();
+        let ShootVersions { shoot, profile } = &*versions;
+        assert_eq!(shoot.spec.kubernetes.version.as_deref(), Some("1.33.2"));
+        assert!(shoot.metadata.deletion_timestamp.is_some() && shoot.metadata.name.is_none());
+        assert!(profile.spec.provider_config.is_none(), "the provider's half is not kept");
+        version.store(0, Ordering::Relaxed);
+        assert!(cache.read(&server.client, "c").await.is_err());
+        assert!(cache.shoot_versions("c").is_none(), "it may be another one by now");
     }
 }

@@ -55,3 +55,38 @@ impl ConfigFiles {
 fn digest(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok().map(|content| Sha256::digest(content).to_vec())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{remove_file, write};
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_ends_when_a_file_has_another_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let [kubeconfig, authority] = ["kubeconfig", "ca.crt"].map(|name| folder.path().join(name));
+        let text = "clusters: [{name: c, cluster: {server: \"https://192.0.2.1\", certificate-authority: ca.crt}}]\n";
+        write(&kubeconfig, text).unwrap();
+        write(&authority, "old").unwrap();
+        let files = ConfigFiles::of(Some(&kubeconfig));
+        let ended = async || {
+            let changed = timeout(Duration::from_secs(60), files.until_changed()).await;
+            changed.ok().map(|error| error.to_string())
+        };
+        assert_eq!(ended().await, None);
+        remove_file(&authority).unwrap();
+        assert_eq!(ended().await, None, "it is being replaced");
+        write(&authority, "old").unwrap();
+        assert_eq!(ended().await, None, "it holds what it held before");
+        write(&authority, "new").unwrap();
+        let reason = ended().await.unwrap();
+        assert!(reason.starts_with(&format!("{} has changed", authority.display())), "{reason}");
+        write(&authority, "old").unwrap();
+        write(&kubeconfig, format!("{text}# another one\n")).unwrap();
+        let reason = ended().await.unwrap();
+        assert!(reason.starts_with(&format!("{} has changed", kubeconfig.display())), "{reason}");
+    }
+}

@@ -126,6 +126,8 @@ impl<K: Resource<DynamicType = ()>> Resource for Guarded<K> {
 
 #[cfg(test)]
 mod tests {
+    use kube::core::ApiResource;
+
     use super::*;
     use crate::api::gardener::Worker;
 
@@ -140,5 +142,14 @@ mod tests {
         let guarded: Guarded<Worker> = serde_json::from_str(bad).unwrap();
         assert_eq!(guarded.meta().name.as_deref(), Some("w"));
         assert!(guarded.object().unwrap_err().starts_with("spec.pools[0].maximum"), "names the path");
+    }
+
+    #[test]
+    fn a_guarded_object_is_one_of_its_kind() {
+        assert_eq!(ApiResource::erase::<Guarded<Worker>>(&()), ApiResource::erase::<Worker>(&()));
+        assert_eq!(Guarded::<Worker>::url_path(&(), Some("ns")), Worker::url_path(&(), Some("ns")));
+        let mut guarded: Guarded<Worker> = serde_json::from_str(r#"{"metadata": {"name": "a"}, "spec": {}}"#).unwrap();
+        guarded.meta_mut().name = Some("b".to_owned());
+        assert_eq!(guarded.name(), "b");
     }
 }

@@ -121,3 +121,100 @@ fn reference<K: Resource<DynamicType = ()>>(object: &Identity) -> ObjectReferenc
         field_path: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::gardener::{Cluster, Worker};
+    use crate::cluster::test_support::{ApiServer, document, logged, refusal};
+
+    fn worker() -> Identity {
+        Identity { namespace: "ns".to_owned(), name: "w".to_owned(), uid: "u".to_owned(), version: 7 }
+    }
+
+    fn note(note: &str) -> EventNote {
+        EventNote { is_warning: true, reason: "ImageNotFound", action: "Reconcile", note: note.to_owned() }
+    }
+
+    #[test]
+    fn an_event_names_its_object_and_what_happened() {
+        let event = event::<Worker>(&worker(), &note("no image"), 100, Timestamp::UNIX_EPOCH);
+        let name = event.metadata.name.clone().unwrap();
+        assert!(name.starts_with("w."), "{name}");
+        let regarding = json!({"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker", "namespace": "ns", "name": "w",
+            "uid": "u", "resourceVersion": "7"});
+        let expected = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name, "namespace": "ns"},
+            "eventTime": "1970-01-01T00:00:00.000000Z", "type": "Warning", "reason": "ImageNotFound", "action": "Reconcile",
+            "note": "no image", "regarding": regarding, "reportingController": "gardener-extension-worker",
+            "reportingInstance": "gardener-extension-worker"});
+        assert_eq!(serde_json::to_value(event).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_event_about_what_is_in_no_namespace_is_in_the_default_one() {
+        let cluster = Identity { namespace: String::new(), ..worker() };
+        let event = event::<Cluster>(&cluster, &note("no image"), 100, Timestamp::UNIX_EPOCH);
+        assert_eq!(event.metadata.namespace.as_deref(), Some("default"));
+        assert_eq!(event.regarding.unwrap().namespace, None);
+    }
+
+    #[test]
+    fn the_name_of_an_event_is_that_of_its_object_as_far_as_it_fits() {
+        let name_of = |name: String, version| {
+            let object = Identity { name, version, ..worker() };
+            event::<Worker>(&object, &note("no image"), 100, Timestamp::UNIX_EPOCH).metadata.name.unwrap()
+        };
+        let (short, long) = ("w".repeat(200), "w".repeat(LONGEST_NAME));
+        assert!(name_of(short.clone(), 7).starts_with(&format!("{short}.")));
+        let name = name_of(long, 7);
+        assert!(name.len() == LONGEST_NAME && name.starts_with(&short), "{name}");
+        assert_eq!(name_of(short.clone(), 7), name_of(short.clone(), 7), "of the same version it is the same event");
+        assert_ne!(name_of(short.clone(), 7), name_of(short, 8));
+    }
+
+    /// What an API server is asked that refuses so many requests like that, and what is logged.
+    async fn published(refused: usize, code: u16, reason: &'static str) -> (Vec<Value>, String) {
+        let left = std::sync::Mutex::new(refused);
+        let server = ApiServer::new(move |asked| {
+            let mut left = left.lock().unwrap();
+            match left.checked_sub(1) {
+                Some(fewer) => {
+                    *left = fewer;
+                    refusal(code, reason)
+                }
+                None => document(&asked.body),
+            }
+        });
+        let recorder = EventRecorder::new(server.client.clone(), Clock::default());
+        let ((), log) = logged(recorder.publish::<Worker>(&worker(), note(&"n".repeat(2000)))).await;
+        let asked = server.asked();
+        assert!(
+            asked.iter().all(|asked| asked.line == "POST /apis/events.k8s.io/v1/namespaces/ns/events"),
+            "{asked:?}"
+        );
+        (asked.into_iter().map(|asked| asked.body).collect(), log)
+    }
+
+    #[tokio::test]
+    async fn an_event_is_written_once_and_a_shorter_one_where_it_is_too_large() {
+        for (refused, code, reason, requests, logged) in [
+            (0, 0, "", 1, ""),
+            (1, 413, "RequestEntityTooLarge", 2, "event is too large"),
+            (2, 413, "RequestEntityTooLarge", 2, "event is too large"),
+            (1, 403, "Forbidden", 1, "event can't be written"),
+            // A process that has died meanwhile has written it.
+            (1, 409, "AlreadyExists", 1, ""),
+        ] {
+            let (events, log) = published(refused, code, reason).await;
+            let what = format!("{refused} times {code}: {log}");
+            assert_eq!(events.len(), requests, "{what}");
+            assert!(log.contains(logged) && log.is_empty() == logged.is_empty(), "{what}");
+            for (event, longest) in events.iter().zip(LONGEST_NOTES) {
+                let length = event["note"].as_str().unwrap().len();
+                assert!((longest / 2..=longest).contains(&length), "{what}: {length}");
+            }
+        }
+    }
+}

@@ -129,3 +129,90 @@ impl GardenKind {
         Ok(document)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::test_support::{ApiServer, document, list, refusal};
+
+    #[test]
+    fn a_garden_is_named_by_a_kubeconfig_or_a_context() {
+        let is_named = |kubeconfig: Option<&str>, context: Option<&str>| {
+            GardenCluster { kubeconfig: kubeconfig.map(PathBuf::from), context: context.map(str::to_owned) }.is_named()
+        };
+        assert!(is_named(Some("a"), None) && is_named(None, Some("a")) && is_named(Some("a"), Some("a")));
+        assert!(!is_named(None, None));
+    }
+
+    #[tokio::test]
+    async fn a_cluster_is_a_garden_where_it_serves_what_a_garden_has() {
+        let garden = async |groups: &'static [&'static str]| {
+            let groups: Vec<Value> = groups.iter().map(|name| json!({"name": name, "versions": []})).collect();
+            let server = ApiServer::new(move |_| document(&json!({"kind": "APIGroupList", "groups": groups})));
+            is_garden(&server.client).await.unwrap()
+        };
+        assert!(garden(&["apps", "core.gardener.cloud", "settings.gardener.cloud"]).await);
+        assert!(!garden(&["apps", "extensions.gardener.cloud"]).await);
+        assert!(!garden(&[]).await);
+        let refused = is_garden(&ApiServer::new(|_| refusal(403, "Forbidden")).client).await.unwrap_err();
+        assert_eq!(refused.to_string(), "what the API server serves can't be read");
+    }
+
+    #[tokio::test]
+    async fn an_object_of_a_garden_has_its_kind() {
+        let server = ApiServer::new(|asked| match asked.last() {
+            "gone" => refusal(404, "NotFound"),
+            "secret" => refusal(403, "Forbidden"),
+            name => document(&json!({"metadata": {"name": name}, "spec": {"a": 1}})),
+        });
+        let get = async |kind: GardenKind, namespace: Option<&str>, name: &str| {
+            kind.get(&server.client, namespace, name).await
+        };
+        for (kind, namespace, path, name) in [
+            (GardenKind::CloudProfile, None, "cloudprofiles", "CloudProfile"),
+            (
+                GardenKind::NamespacedCloudProfile,
+                Some("p"),
+                "namespaces/p/namespacedcloudprofiles",
+                "NamespacedCloudProfile",
+            ),
+            (GardenKind::Shoot, Some("p"), "namespaces/p/shoots", "Shoot"),
+        ] {
+            let found = get(kind, namespace, "a").await.unwrap();
+            let expected = json!({"apiVersion": "core.gardener.cloud/v1beta1", "kind": name, "metadata": {"name": "a"},
+                "spec": {"a": 1}});
+            assert_eq!(found, Some(expected));
+            assert_eq!(server.lines(), [format!("GET /apis/core.gardener.cloud/v1beta1/{path}/a")]);
+            assert_eq!(get(kind, namespace, "gone").await.unwrap(), None);
+            let refused = get(kind, namespace, "secret").await.unwrap_err().to_string();
+            assert_eq!(refused, format!("{name} \"secret\" can't be read"));
+            server.asked();
+        }
+    }
+
+    #[tokio::test]
+    async fn all_pages_of_a_list_are_shown() {
+        let server = ApiServer::new(|asked| {
+            let (name, next) = if asked.query.contains("continue=more") { ("b", "") } else { ("a", "more") };
+            let items = json!([{"metadata": {"name": name}}]);
+            document(&json!({"metadata": {"resourceVersion": "7", "continue": next}, "items": items}))
+        });
+        let mut shown = Vec::new();
+        let show = |object: Value| shown.push(format!("{} {}", object["kind"], object["metadata"]["name"]));
+        GardenKind::Shoot.list(&server.client, None, show).await.unwrap();
+        assert_eq!(shown, [r#""Shoot" "a""#, r#""Shoot" "b""#]);
+        let asked = server.asked();
+        assert_eq!(asked.len(), 2);
+        let path = "GET /apis/core.gardener.cloud/v1beta1/shoots";
+        assert!(asked.iter().all(|asked| asked.line == path && asked.query.contains("limit=500")), "{asked:?}");
+
+        let none = ApiServer::new(|_| list(&[]));
+        GardenKind::Shoot.list(&none.client, Some("p"), |object| panic!("{object}")).await.unwrap();
+        assert_eq!(none.lines(), ["GET /apis/core.gardener.cloud/v1beta1/namespaces/p/shoots"]);
+        let server = ApiServer::new(|_| refusal(403, "Forbidden"));
+        let refused = GardenKind::CloudProfile.list(&server.client, None, |_| {}).await.unwrap_err();
+        assert_eq!(refused.to_string(), "CloudProfiles can't be listed");
+    }
+}

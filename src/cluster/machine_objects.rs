@@ -366,4 +366,30 @@ mod tests {
         let error = cache.of_namespace("ns", &Azure, BTreeMap::new()).err().unwrap().to_string();
         assert!(error.starts_with("MachineSet \"bad\" can't be decoded"), "{error}");
     }
+
+    #[test]
+    fn a_cache_is_believed_only_while_all_its_watches_are() {
+        let cache = MachineObjectCache::new(Providers::SHIPPED);
+        let resume = || {
+            cache.deployments.mark_resumed();
+            cache.classes.mark_resumed();
+            cache.class_secrets.mark_resumed();
+            cache.machine_sets.mark_resumed();
+            cache.machines.mark_resumed();
+        };
+        assert!(!cache.is_fresh(), "no watch has begun");
+        let failures: [(&str, &dyn Fn()); 5] = [
+            ("deployments", &|| cache.deployments.mark_stale()),
+            ("classes", &|| cache.classes.mark_stale()),
+            ("Secrets of classes", &|| cache.class_secrets.mark_stale()),
+            ("machine sets", &|| cache.machine_sets.mark_stale()),
+            ("machines", &|| cache.machines.mark_stale()),
+        ];
+        for (kind, fail) in failures {
+            resume();
+            assert!(cache.is_fresh());
+            fail();
+            assert!(!cache.is_fresh(), "the watch of {kind} has failed");
+        }
+    }
 }

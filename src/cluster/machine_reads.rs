@@ -155,3 +155,62 @@ pub(crate) async fn running_machine_controller(client: &Client, namespace: &str)
     let running = deployment.filter(|deployment| replicas(deployment) > 0);
     Ok(running.map(|deployment| deployment.metadata.resource_version.unwrap_or_default()))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::test_support::{ApiServer, list as listed};
+
+    /// An object of any kind, of that name.
+    fn object(name: &Value) -> Value {
+        let class = json!({"kind": "MachineClass", "name": "c"});
+        json!({"metadata": {"name": name}, "spec": {"class": class, "template": {"spec": {"class": class}}}})
+    }
+
+    #[tokio::test]
+    async fn all_machine_objects_of_a_namespace_are_read_whole() {
+        let server = ApiServer::new(|asked| listed(&[object(&format!("a-{}", asked.last()).into())]));
+        let objects = machine_objects(&server.client, "ns").await.unwrap();
+        let asked = server.asked();
+        let mut lines: Vec<&str> = asked.iter().map(|asked| asked.line.as_str()).collect();
+        lines.sort_unstable();
+        const MACHINE_OBJECTS: &str = "GET /apis/machine.sapcloud.io/v1alpha1/namespaces/ns";
+        let kinds = ["machineclasses", "machinedeployments", "machines", "machinesets"];
+        let expected: Vec<String> = kinds.iter().map(|kind| format!("{MACHINE_OBJECTS}/{kind}")).collect();
+        assert_eq!(lines[1..], expected);
+        assert_eq!(lines[0], "GET /api/v1/namespaces/ns/secrets");
+        for asked in &asked {
+            let is_of_classes = asked.query.contains("labelSelector=gardener.cloud%2Fpurpose%3Dmachineclass");
+            assert_eq!(is_of_classes, asked.last() == "secrets", "{asked:?}");
+        }
+        assert_eq!(objects.deployments.keys().collect::<Vec<_>>(), ["a-machinedeployments"]);
+        assert!(
+            objects.classes["a-machineclasses"].whole.is_some() && objects.class_secrets["a-secrets"].whole.is_some()
+        );
+        let [sets, machines] = [&objects.machine_sets[0].member, &objects.machines[0].member];
+        assert_eq!((&*sets.name, &*machines.name, &*machines.class), ("a-machinesets", "a-machines", "c"));
+    }
+
+    #[tokio::test]
+    async fn an_object_that_cannot_be_decoded_is_named_where_it_has_a_name() {
+        let refused = async |name: Value| {
+            let server = ApiServer::new(move |asked| match asked.last() {
+                "machines" => {
+                    let mut machine = object(&name);
+                    machine["spec"]["class"] = json!("planted-secret");
+                    listed(&[machine])
+                }
+                _ => listed(&[]),
+            });
+            let error = machine_objects(&server.client, "ns").await.err().unwrap().to_string();
+            assert!(!error.contains("planted-secret"), "{error}");
+            error
+        };
+        let named = refused("m".into()).await;
+        assert!(named.starts_with("Machine \"m\" can't be decoded: spec.class"), "{named}");
+        let nameless = refused(Value::Null).await;
+        assert!(nameless.starts_with("a Machine can't be decoded: spec.class"), "{nameless}");
+    }
+}

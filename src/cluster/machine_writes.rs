@@ -182,8 +182,15 @@ impl Deleted {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body as AnswerBody;
+    use axum::http::Response;
+    use serde_json::json;
+
     use super::*;
-    use crate::worker::live_machine::LiveMachineSet;
+    use crate::cluster::test_support::{ApiServer, Asked, document, refusal};
+    use crate::provider::Providers;
+    use crate::provider::azure::Azure;
+    use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 
     #[test]
     fn only_what_says_so_is_an_answer_to_a_deletion() {
@@ -202,5 +209,102 @@ mod tests {
         ] {
             assert_eq!(read(lie), None, "{lie}");
         }
+    }
+
+    type Answer = fn(&Asked) -> Response<AnswerBody>;
+
+    /// The namespace in an API server that gives these answers.
+    fn namespace(answer: Answer) -> (ApiServer, Arc<SeedCache>, MachineApis) {
+        let (server, cache) = (ApiServer::new(answer), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
+        let apis = MachineApis::new(server.client.clone(), "ns".to_owned(), Arc::clone(&cache), &Azure);
+        (server, cache, apis)
+    }
+
+    /// What an API server makes of a document that is written.
+    fn written(asked: &Asked, name: &str) -> Response<AnswerBody> {
+        let mut written = asked.body.clone();
+        for (member, value) in [("name", name), ("namespace", "ns"), ("uid", "u"), ("resourceVersion", "5")] {
+            written["metadata"][member] = value.into();
+        }
+        document(&written)
+    }
+
+    fn secret() -> Secret {
+        let labels = [("gardener.cloud/purpose".to_owned(), "machineclass".to_owned())].into();
+        let metadata = ObjectMeta { name: Some("s".to_owned()), labels: Some(labels), ..ObjectMeta::default() };
+        Secret { metadata, ..Secret::default() }
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_is_there_without_its_label_is_replaced_and_keeps_its_finalizers() {
+        let (server, cache, apis) = namespace(|asked| match asked.line.split(' ').next() {
+            Some("POST") => refusal(409, "AlreadyExists"),
+            Some("GET") => document(&json!({"metadata": {"name": "s", "resourceVersion": "4", "finalizers": ["f"],
+                "labels": {"foreign": "true"}}})),
+            _ => written(asked, "s"),
+        });
+        apis.write_secret("s", Write::Create(secret())).await.unwrap();
+        let asked = server.asked();
+        let lines: Vec<&str> = asked.iter().map(|asked| asked.line.as_str()).collect();
+        let [all, one] = ["/api/v1/namespaces/ns/secrets", "/api/v1/namespaces/ns/secrets/s"];
+        assert_eq!(lines, [format!("POST {all}"), format!("GET {one}"), format!("PUT {one}")]);
+        let expected = json!({"name": "s", "labels": {"gardener.cloud/purpose": "machineclass"}, "resourceVersion": "4",
+            "finalizers": ["f"]});
+        assert_eq!(asked[2].body["metadata"], expected);
+        assert_eq!(cache.machine_objects.class_secrets.version("ns", "s"), Some(5));
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_is_refused_for_another_reason_is_not_replaced() {
+        let (server, _, apis) = namespace(|_| refusal(403, "Forbidden"));
+        let error = apis.write_secret("s", Write::Create(secret())).await.unwrap_err().to_string();
+        assert_eq!(error, "the API server answers 403 Forbidden");
+        assert_eq!(server.lines(), ["POST /api/v1/namespaces/ns/secrets"]);
+    }
+
+    #[tokio::test]
+    async fn what_is_gone_needs_neither_a_change_nor_a_deletion() {
+        let cases: [(Answer, Option<&str>); 3] = [
+            (|_| refusal(404, "NotFound"), None),
+            (|_| refusal(403, "Forbidden"), Some("the API server answers 403 Forbidden")),
+            (|_| refusal(409, "Conflict"), Some("the API server answers 409 Conflict")),
+        ];
+        for (answer, expected) in cases {
+            let (server, _, apis) = namespace(answer);
+            let error = |result: Result<(), WriteError>| result.err().map(|error| error.to_string());
+            let patch = json!({"metadata": {"labels": {"a": "b"}}});
+            assert_eq!(error(apis.patch::<LiveMachine>("m", patch.clone()).await).as_deref(), expected);
+            assert_eq!(error(apis.delete::<LiveMachine>("m", Some("u")).await).as_deref(), expected);
+            let asked = server.asked();
+            let [patched, deleted] = &*asked else { panic!("{asked:?}") };
+            let path = "/apis/machine.sapcloud.io/v1alpha1/namespaces/ns/machines/m";
+            assert_eq!((&patched.line, &patched.body), (&format!("PATCH {path}"), &patch));
+            assert_eq!(deleted.line, format!("DELETE {path}"));
+            assert_eq!(deleted.body["preconditions"], json!({"uid": "u"}), "not one that was made anew");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_store_has_a_write_before_a_watch_shows_it() {
+        let (_server, cache, apis) = namespace(|asked| match (asked.line.split(' ').next(), asked.last()) {
+            (Some("DELETE"), "held") => document(&json!({"kind": "MachineClass", "metadata": {"name": "held",
+                "namespace": "ns", "uid": "u", "resourceVersion": "6", "deletionTimestamp": "2026-11-25T10:00:00Z"}})),
+            (Some("DELETE"), "gone") => refusal(404, "NotFound"),
+            (Some("DELETE"), _) => document(&json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}})),
+            _ => written(asked, asked.body["metadata"]["name"].as_str().unwrap_or("held")),
+        });
+        let classes = || cache.machine_objects.classes.names("ns");
+        let names = ["deleted", "gone", "held"];
+        for name in names {
+            apis.write_class(name, Write::Create(json!({"metadata": {"name": name}}))).await.unwrap();
+        }
+        assert_eq!(classes(), names);
+        apis.patch::<Digested<Value>>("held", json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
+        for name in names {
+            apis.delete::<Digested<Value>>(name, Some("u")).await.unwrap();
+        }
+        assert_eq!(classes(), ["held"], "finalizers hold it");
+        let held = cache.machine_objects.classes.get("ns", "held").unwrap();
+        assert!((*held).as_ref().unwrap().is_being_deleted);
     }
 }

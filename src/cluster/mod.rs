@@ -26,6 +26,8 @@ pub(crate) mod shoot_namespace;
 pub(crate) mod shoot_nodes;
 pub(crate) mod slot;
 pub(crate) mod store;
+#[cfg(test)]
+mod test_support;
 pub(crate) mod too_large;
 pub(crate) mod trimmed;
 pub(crate) mod watch_start;

@@ -64,3 +64,20 @@ where
         .boxed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::cluster::test_support::Unready;
+
+    #[tokio::test]
+    async fn a_request_waits_for_its_connection() {
+        let observer: RequestObserver = Arc::new(|verb: &'static str, resource: &str, _: Option<u16>| {
+            panic!("{verb} {resource} was not sent");
+        });
+        let error = RequestCount(observer).layer(Unready).oneshot(Request::new(Body::empty())).await.unwrap_err();
+        assert_eq!(error.to_string(), "the connection is gone");
+    }
+}

@@ -396,6 +396,7 @@ mod tests {
             (LIST, 200, Goes::Whole(SECRET), Err("200 OK, no list")),
             (DELETE, 404, PAGE, Err("404 Not Found, no object")),
             (DELETE, 200, Goes::Whole(""), Err("200 OK, no object")),
+            (KINDS, 200, PAGE, Err("200 OK, no object")),
         ] {
             let (answer, counts, extends) = answered(request(method, path), status, goes).await;
             let what = format!("{method} {path}: {status} {goes:?}");
@@ -414,5 +415,41 @@ mod tests {
         assert_eq!((answer, extends), (Ok(200), false));
         let (answer, counts, _) = answered(watch(), 200, Goes::Never).await;
         assert!(answer.is_err() && !counts, "{answer:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_proxy_answers_is_no_answer_of_an_api_server() {
+        for (status, is_of_api_server) in [(502, false), (503, false), (504, false), (500, true)] {
+            let (answer, counts, extends) =
+                answered(request("GET", "/api/v1/secrets"), status, Goes::Whole("{}")).await;
+            assert_eq!((answer, counts, extends), (Ok(status), is_of_api_server, is_of_api_server), "{status}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_between_tries_become_longer() {
+        let start = Instant::now();
+        assert_eq!(answers("GET", &[0; 5]).await, (None, 5));
+        let pauses = FIRST_PAUSE * (1 + 2 + 4 + 8);
+        let longest = pauses.mul_f64(1.5) + Duration::from_millis(10);
+        assert!((pauses..longest).contains(&start.elapsed()), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_silence_nor_a_write_that_is_held_back_is_tried_again() {
+        for (error, counts) in [(BoxError::from(HeldBack::Shadow), true), (NoAnswer(ANSWER_DEADLINE).into(), false)] {
+            let text = error.to_string();
+            let mut left = Some(error);
+            let service = tower::service_fn(move |_: Request<Body>| {
+                let error = left.take().expect("no more tries");
+                async move { Err::<Response<AnswerBody>, _>(error) }
+            });
+            let layer = layer(ANSWER_DEADLINE);
+            let answers = layer.answers.clone();
+            let asked = request("PATCH", "/api/v1/namespaces/a/secrets/s");
+            let answer = layer.layer(service).oneshot(asked).await;
+            assert_eq!(answer.unwrap_err().to_string(), text);
+            assert_eq!(answers.missing_for(Instant::now()).is_none(), counts, "{text}");
+        }
     }
 }

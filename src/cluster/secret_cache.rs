@@ -190,3 +190,173 @@ fn credentials(worker: &Worker) -> Option<Reference> {
     let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     Some((set(&reference.namespace)?, set(&reference.name)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::ByteString;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cluster::CREDENTIALS;
+    use crate::cluster::test_support::{ApiServer, document, incompressible, refusal};
+
+    /// A Worker with credentials there, and with a pool for each of these Secrets.
+    fn worker(credentials: &str, scripts: &[&str]) -> Worker {
+        let pool = |name: &&str| json!({"name": name, "userDataSecretRef": {"name": name, "key": "script"}});
+        let pools: Vec<Value> = scripts.iter().map(pool).collect();
+        let secret_ref = json!({"namespace": credentials, "name": CREDENTIALS});
+        let spec = json!({"type": "azure", "region": "r", "secretRef": secret_ref, "pools": pools});
+        serde_json::from_value(json!({"metadata": {"namespace": "ns", "name": "w"}, "spec": spec})).unwrap()
+    }
+
+    /// Secrets of an API server, by name, with their versions. They hold those as well.
+    type There = Arc<Mutex<BTreeMap<String, u32>>>;
+
+    fn api_server(names: &[&str]) -> (There, ApiServer) {
+        let there: There = Arc::new(Mutex::new(names.iter().map(|name| ((*name).to_owned(), 1)).collect()));
+        let served = Arc::clone(&there);
+        let server = ApiServer::new(move |asked| {
+            let there = served.lock().unwrap();
+            let metadata = |(name, version): (&String, &u32)| json!({"metadata": {"name": name, "resourceVersion": version.to_string()}});
+            match (asked.last(), there.get_key_value(asked.last())) {
+                ("secrets", _) if asked.accept.contains("PartialObjectMetadataList") => {
+                    let items: Vec<Value> = there.iter().map(metadata).collect();
+                    document(&json!({"kind": "PartialObjectMetadataList", "metadata": {}, "items": items}))
+                }
+                (_, Some((name, version))) => {
+                    let mut secret = metadata((name, version));
+                    secret["data"] = json!({"version": ByteString(version.to_string().into_bytes())});
+                    document(&secret)
+                }
+                _ => refusal(404, "NotFound"),
+            }
+        });
+        (there, server)
+    }
+
+    fn requests(server: &ApiServer) -> Vec<String> {
+        let mut lines = server.lines();
+        lines.sort_unstable();
+        lines
+    }
+
+    fn one(namespace: &str, name: &str) -> String {
+        format!("GET /api/v1/namespaces/{namespace}/secrets/{name}")
+    }
+
+    fn version(secrets: &Secrets, name: &str) -> Option<String> {
+        let value = secrets.get("ns", name)?.non_empty("version")?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    }
+
+    #[tokio::test]
+    async fn an_operation_asks_for_versions_where_that_is_less_than_all_secrets() {
+        const VERSIONS: &str = "GET /api/v1/namespaces/ns/secrets";
+        let (a, b, credentials) = (one("ns", "a"), one("ns", "b"), one("ns", CREDENTIALS));
+        for (what, worker, at_first, expected) in [
+            ("few", worker("ns", &["a"]), &["a", "b", CREDENTIALS][..], vec![&a, &credentials]),
+            ("all known", worker("ns", &["a", "b"]), &["a", "b", CREDENTIALS], vec![&VERSIONS.to_owned(), &b]),
+            ("one unknown", worker("ns", &["a", "b"]), &["a", CREDENTIALS], vec![&a, &b, &credentials]),
+            (
+                "two namespaces",
+                worker("other", &["a", "b"]),
+                &["a", "b", CREDENTIALS],
+                vec![&a, &b, &one("other", CREDENTIALS)],
+            ),
+        ] {
+            let (there, server) = api_server(at_first);
+            let cache = SecretCache::default();
+            cache.read(&server.client, &worker).await.unwrap();
+            let all = worker.spec.pools.len() + 1;
+            assert_eq!(requests(&server).len(), all, "{what}: an operation that knows nothing");
+            there.lock().unwrap().insert("b".to_owned(), 2);
+            let secrets = cache.read(&server.client, &worker).await.unwrap();
+            assert_eq!(requests(&server).iter().collect::<Vec<_>>(), expected, "{what}");
+            assert_eq!(version(&secrets, "a").as_deref(), Some("1"), "{what}");
+            let changed = (all > FEW).then_some("2");
+            assert_eq!(version(&secrets, "b").as_deref(), changed, "{what}");
+            cache.read_unknown(&server.client, &worker).await.unwrap();
+            assert_eq!(requests(&server), [""; 0], "{what}: while it goes on");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_read_is_known_until_it_is_forgotten() {
+        let (_, server) = api_server(&["a", CREDENTIALS]);
+        let (cache, worker) = (SecretCache::default(), worker("ns", &["a"]));
+        let read = async || {
+            let secrets = cache.read_unknown(&server.client, &worker).await.unwrap();
+            assert_eq!(version(&secrets, "a").as_deref(), Some("1"));
+            (secrets, server.lines().len())
+        };
+        assert_eq!(read().await.1, 2);
+        let (secrets, requests) = read().await;
+        assert_eq!(requests, 0);
+        cache.pack(&secrets);
+        assert_eq!(read().await.1, 0, "from one operation to the next");
+        cache.forget(&secrets);
+        assert_eq!(read().await.1, 2, "they are not what they are taken for");
+        cache.forget_worker(&worker);
+        assert_eq!(read().await.1, 2, "the Worker was made anew");
+    }
+
+    #[tokio::test]
+    async fn credentials_are_read_alone_and_as_they_are_now() {
+        let (there, server) = api_server(&["a", CREDENTIALS]);
+        let (cache, worker) = (SecretCache::default(), worker("ns", &["a"]));
+        cache.read(&server.client, &worker).await.unwrap();
+        server.asked();
+        there.lock().unwrap().insert(CREDENTIALS.to_owned(), 2);
+        let secrets = cache.read_credentials(&server.client, &worker).await.unwrap();
+        assert_eq!((version(&secrets, CREDENTIALS).as_deref(), version(&secrets, "a")), (Some("2"), None));
+        assert_eq!(server.lines(), [one("ns", CREDENTIALS)]);
+        there.lock().unwrap().clear();
+        let secrets = cache.read_credentials(&server.client, &worker).await.unwrap();
+        assert_eq!(secrets.references().count(), 0, "they are missing");
+    }
+
+    /// A Secret of that name and value, which an operation under way has read.
+    fn open(cache: &SecretCache, name: &str, value: Vec<u8>) -> Secrets {
+        let data = Some([("script".to_owned(), ByteString(value))].into());
+        let content = Arc::new(SecretContent::from(Secret { data, ..Secret::default() }));
+        let mut secrets = Secrets::default();
+        secrets.insert("ns", name, Arc::clone(&content));
+        let read = ReadSecret { version: "1".to_owned(), content: Kept::open(content) };
+        cache.known().insert(("ns".to_owned(), name.to_owned()), read);
+        secrets
+    }
+
+    /// Whether it is there without being read.
+    async fn is_kept(cache: &SecretCache, name: &str) -> bool {
+        let (_, server) = api_server(&[]);
+        let secrets = cache.read_unknown(&server.client, &worker("ns", &[name])).await.unwrap();
+        secrets.get("ns", name).is_some()
+    }
+
+    #[tokio::test]
+    async fn secrets_are_kept_between_operations_as_long_as_there_is_room() {
+        for (what, value, expected) in [
+            ("small", b"echo hello".to_vec(), true),
+            ("large until it is packed", vec![0; KEPT + 1], true),
+            ("large", incompressible(KEPT + KEPT / 8), false),
+        ] {
+            let cache = SecretCache::default();
+            let secrets = open(&cache, "a", value);
+            cache.pack(&secrets);
+            assert_eq!(is_kept(&cache, "a").await, expected, "{what}");
+        }
+    }
+
+    #[tokio::test]
+    async fn secrets_of_operations_under_way_take_room_as_well() {
+        for (beyond, expected) in [(0, true), (1, false)] {
+            let cache = SecretCache::default();
+            let ended = open(&cache, "ended", b"echo hello".to_vec());
+            let packed = ended.get("ns", "ended").unwrap().pack().size();
+            open(&cache, "under-way", vec![0; KEPT - packed + beyond]);
+            cache.pack(&ended);
+            assert_eq!(is_kept(&cache, "ended").await, expected, "{beyond} bytes too many");
+            assert!(is_kept(&cache, "under-way").await);
+        }
+    }
+}

@@ -88,3 +88,58 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
     };
     Ok(completed(config))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::write;
+
+    use super::*;
+
+    #[test]
+    fn a_seed_is_named_by_a_kubeconfig_or_a_context() {
+        let is_named = |kubeconfig: Option<&str>, context: Option<&str>| {
+            Seed { kubeconfig: kubeconfig.map(PathBuf::from), context: context.map(str::to_owned) }.is_named()
+        };
+        assert!(is_named(Some("a"), None) && is_named(None, Some("a")) && is_named(Some("a"), Some("a")));
+        assert!(!is_named(None, None));
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_leads_to_the_cluster_of_its_context() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = "current-context: a
+contexts: [{name: a, context: {cluster: a, user: u}}, {name: b, context: {cluster: b, user: u}}]
+clusters: [{name: a, cluster: {server: \"https://a.example\"}}, {name: b, cluster: {server: \"https://b.example\"}}]
+users: [{name: u, user: {token: planted-secret}}]
+";
+        write(file.path(), text).unwrap();
+        let host =
+            async |context| config(Some(file.path()), context).await.map(|config| config.cluster_url.to_string());
+        assert_eq!(host(None).await.unwrap(), "https://a.example/");
+        assert_eq!(host(Some("b")).await.unwrap(), "https://b.example/");
+        let error = host(Some("c")).await.unwrap_err().to_string();
+        let beginning = format!("kubeconfig {} can't be used: ", file.path().display());
+        assert!(error.starts_with(&beginning) && error.ends_with("context: c"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_is_no_use_is_named_with_the_reason_and_not_with_its_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let failed = async || config(Some(&path), None).await.unwrap_err().to_string();
+        let not_found = std::io::Error::from_raw_os_error(2);
+        assert_eq!(failed().await, format!("kubeconfig {} can't be read: {not_found}", path.display()));
+        write(&path, "users:\n- name: u\n  user:\n    token: [planted-secret\n").unwrap();
+        let error = failed().await;
+        assert!(!error.contains("planted-secret") && error.lines().count() == 1, "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_context_is_looked_for_where_no_kubeconfig_is_named() {
+        let error = config(None, Some("a context that nobody has")).await.unwrap_err().to_string();
+        assert_eq!(error, "the kubeconfig can't be used");
+        // Who runs the tests may have a kubeconfig.
+        let inferred = config(None, None).await.map(drop).map_err(|error| error.to_string());
+        assert!(inferred.as_ref().err().is_none_or(|error| error.starts_with("no kubeconfig and")), "{inferred:?}");
+    }
+}

@@ -179,11 +179,14 @@ mod tests {
 
     use axum::http::{Request, Response};
     use futures::future;
+    use k8s_openapi::ByteString;
     use kube::client::Body;
     use serde_json::{Value, json};
     use tower::service_fn;
 
     use super::*;
+    use crate::cluster::identity::Identity;
+    use crate::cluster::test_support::{ApiServer, document, incompressible, list};
     use crate::provider::{Providers, azure::Azure};
 
     /// Machine objects of a namespace, by the plural of their kind.
@@ -239,5 +242,70 @@ mod tests {
 
     fn leaked(kind: &'static str) -> Objects {
         vec![kind].leak()
+    }
+
+    /// A class goes, with its Secret, while its users are read: the watch shows that before the list of them is there.
+    #[tokio::test]
+    async fn what_goes_while_its_users_are_read_was_there() {
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
+        let shown = Arc::clone(&cache);
+        let server = ApiServer::new(move |asked| {
+            if asked.last() == "machinedeployments" {
+                let [namespace, name, uid] = ["shoot--p--s", "web-z1", "u"].map(str::to_owned);
+                let gone = Identity { namespace, name, uid, version: 8 };
+                shown.machine_objects.classes.event_deleted(&gone);
+                shown.machine_objects.class_secrets.event_deleted(&gone);
+            }
+            list(&[object()])
+        });
+        let shoot = ShootNamespace::new(server.client.clone(), cache, "shoot--p--s", &Azure);
+        let live = shoot.read_machine_objects().await.unwrap();
+        assert!(live.classes.contains_key("web-z1") && live.class_secrets.contains_key("web-z1"));
+    }
+
+    #[tokio::test]
+    async fn machine_objects_cost_no_request_while_all_watches_are_believed() {
+        let (server, cache) = (ApiServer::new(|_| list(&[])), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
+        let shoot = ShootNamespace::new(server.client.clone(), Arc::clone(&cache), "shoot--p--s", &Azure);
+        let requests = async |shoot: &ShootNamespace| {
+            shoot.machine_objects().await.unwrap();
+            server.lines().len()
+        };
+        let objects = &cache.machine_objects;
+        assert_eq!((shoot.store_is_fresh(), requests(&shoot).await), (false, 5), "no watch has begun");
+        objects.deployments.mark_resumed();
+        objects.classes.mark_resumed();
+        objects.class_secrets.mark_resumed();
+        objects.machine_sets.mark_resumed();
+        objects.machines.mark_resumed();
+        assert_eq!((shoot.store_is_fresh(), requests(&shoot).await), (true, 0));
+        assert_eq!(requests(&shoot.clone().without_store()).await, 5, "who wants them anew gets them anew");
+        objects.machines.mark_stale();
+        assert_eq!((shoot.store_is_fresh(), requests(&shoot).await), (false, 5));
+    }
+
+    #[tokio::test]
+    async fn secrets_are_kept_for_the_next_operation_unless_they_are_large_or_doubted() {
+        let worker = json!({"metadata": {"namespace": "shoot--p--s", "name": "w"}, "spec": {"type": "azure", "region": "r",
+            "secretRef": {"namespace": "shoot--p--s", "name": "cloudprovider"}, "pools": []}});
+        let worker: Worker = serde_json::from_value(worker).unwrap();
+        for (length, is_kept) in [(9, true), (9 << 20, false)] {
+            let secret = json!({"metadata": {"name": "cloudprovider", "resourceVersion": "5"},
+                "data": {"key": ByteString(incompressible(length))}});
+            let server = ApiServer::new(move |_| document(&secret));
+            let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
+            let shoot = ShootNamespace::new(server.client.clone(), cache, "shoot--p--s", &Azure);
+            let secrets = shoot.credentials(&worker).await.unwrap();
+            assert!(secrets.get("shoot--p--s", "cloudprovider").is_some());
+            let requests = async || {
+                shoot.secrets(&worker, false).await.unwrap();
+                server.lines().len()
+            };
+            assert_eq!(requests().await, 1, "only for the credentials that were read");
+            shoot.pack_secrets(&secrets);
+            assert_eq!(requests().await, usize::from(!is_kept), "{length} bytes");
+            shoot.forget_secrets(&secrets);
+            assert_eq!(requests().await, 1);
+        }
     }
 }

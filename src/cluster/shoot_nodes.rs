@@ -15,7 +15,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::Deserialize;
 
-use crate::api::bounded_text::{escaped, shortened};
+use crate::api::bounded_text::shortened;
 use crate::api::gotext::json::null_as_default;
 use crate::cluster::client_config::completed;
 use crate::process::failure_reason::reason;
@@ -147,9 +147,9 @@ async fn page(client: &Client, include: Include, token: &str) -> Result<Table, N
     serde_json::from_slice(&body).map_err(|_| list("the answer is no table".to_owned()))
 }
 
-/// An error in one bounded line.
+/// An error, escaped, in a bounded text.
 fn bounded(error: &kube::Error) -> String {
-    shortened(&escaped(&reason(error)), MOST_OF_ERROR)
+    shortened(&reason(error), MOST_OF_ERROR)
 }
 
 /// A list as a table.
@@ -209,7 +209,11 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::Response;
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::cluster::test_support::{ApiServer, document, refusal};
 
     fn kubeconfig(user: &str, cluster: &str) -> String {
         format!(
@@ -230,6 +234,8 @@ mod tests {
             ("auth-provider: {name: planted-secret}", ""),
             ("tokenFile: /planted-secret", ""),
             ("client-certificate: /planted-secret, client-key: /planted-secret", ""),
+            ("client-certificate: /planted-secret", ""),
+            ("client-key: /planted-secret", ""),
             ("token: planted-secret", ", certificate-authority: /planted-secret"),
         ] {
             let reason = refused(user, cluster).await.unwrap();
@@ -239,5 +245,90 @@ mod tests {
             let error = shoot_client(broken).await.err().unwrap().to_string();
             assert!(!error.contains("planted-secret"), "{error}");
         }
+    }
+
+    /// A page of a list of nodes, with the annotation of machine-controller-manager where there is one.
+    fn table(columns: &[&str], rows: &[(&str, Option<&str>)], next: &str) -> Value {
+        let columns: Vec<Value> = columns.iter().map(|name| json!({"name": name, "type": "string"})).collect();
+        let row = |(status, not_managed): &(&str, Option<&str>)| {
+            let mut cells = vec![""; columns.len()];
+            if let Some(cell) = cells.last_mut() {
+                *cell = status;
+            }
+            let annotations = not_managed.map(|value| json!({"node.machine.sapcloud.io/not-managed-by-mcm": value}));
+            json!({"cells": cells, "object": {"metadata": {"name": "n", "annotations": annotations}}})
+        };
+        let rows: Vec<Value> = rows.iter().map(row).collect();
+        json!({"kind": "Table", "metadata": {"continue": next}, "columnDefinitions": columns, "rows": rows})
+    }
+
+    #[tokio::test]
+    async fn nodes_of_machines_are_counted_on_all_pages() {
+        let server = ApiServer::new(|asked| {
+            document(&match asked.query.contains("continue=more") {
+                false => {
+                    let rows =
+                        [("Ready", None), ("Ready,SchedulingDisabled", None), ("NotReady", None), ("Ready", Some("1"))];
+                    table(&["Name", "Status"], &rows, "more")
+                }
+                true => table(&["Name", "Roles", "Status"], &[("Ready", Some("0")), ("Ready", None)], ""),
+            })
+        });
+        for (include, wanted) in [(Include::Nothing, "None"), (Include::Metadata, "Metadata")] {
+            let count = counted(&server.client, include).await.unwrap();
+            assert_eq!(count, NodeCount { registered: 5, ready: 3 });
+            let asked = server.asked();
+            assert_eq!(asked.len(), 2);
+            for asked in asked {
+                assert_eq!((&*asked.line, &*asked.accept), ("GET /api/v1/nodes", TABLE));
+                let parameters: Vec<&str> = asked.query.split('&').collect();
+                let include = format!("includeObject={wanted}");
+                assert!(parameters.contains(&"limit=500") && parameters.contains(&&*include), "{parameters:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn nodes_that_cannot_be_counted_have_a_reason() {
+        type Answer = fn() -> Response<Body>;
+        let cases: [(Answer, &str); 4] = [
+            (|| refusal(403, "Forbidden"), "the API server answers 403"),
+            (|| Response::new(Body::from("<html>Please log in</html>")), "the answer is no table"),
+            (|| document(&table(&["Name", "Age"], &[], "")), "the answer has no column Status"),
+            (|| document(&table(&["Status"], &[("Ready", None)], "more")), "there are more than 20000"),
+        ];
+        for (answer, expected) in cases {
+            let server = ApiServer::new(move |_| answer());
+            let error = counted(&server.client, Include::Nothing).await.unwrap_err().to_string();
+            assert_eq!(error, format!("failed to list shoot nodes: {expected}"));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_kubeconfig_within_the_seed_is_preferred() {
+        let of = async |there: &'static [&'static str]| {
+            let server = ApiServer::new(move |asked| match there.contains(&asked.last()) {
+                true => document(&json!({"metadata": {"name": asked.last()},
+                    "data": {"kubeconfig": k8s_openapi::ByteString(asked.last().into())}})),
+                false => refusal(404, "NotFound"),
+            });
+            super::kubeconfig(&server.client, "ns").await.map_err(|error| error.to_string())
+        };
+        assert_eq!(of(&["gardener", "gardener-internal"]).await.as_deref(), Ok("gardener-internal"));
+        assert_eq!(of(&["gardener"]).await.as_deref(), Ok("gardener"));
+        assert!(of(&[]).await.unwrap_err().starts_with("there is neither Secret"));
+    }
+
+    #[tokio::test]
+    async fn what_a_seed_refuses_is_quoted_escaped_and_short() {
+        let message = format!("\u{202e}{}", "never ".repeat(100));
+        let status =
+            json!({"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": message});
+        let server =
+            ApiServer::new(move |_| Response::builder().status(403).body(Body::from(status.to_string())).unwrap());
+        let error = super::kubeconfig(&server.client, "ns").await.unwrap_err().to_string();
+        let beginning =
+            r#"Secret "gardener-internal" can't be read: the API server answers 403 Forbidden: \u{202e}never"#;
+        assert!(error.starts_with(beginning) && error.len() < MOST_OF_ERROR + 100, "{error}");
     }
 }

@@ -401,6 +401,12 @@ mod tests {
         older.of_namespace("ns", 9, vec![(object("b", "b", 8), || 8)]);
         assert_eq!(names(&store), [], "a newer list has shown that it is gone");
         assert!(store.state().gone.is_empty(), "remembered only while somebody reads");
+        let older = store.read();
+        store.event_deleted(&object("b", "b", 9));
+        let newer = store.read();
+        drop(older);
+        assert!(store.state().gone.is_empty(), "who reads since then gets no answer that has it");
+        drop(newer);
         store.read().of_namespace("ns", 12, vec![(object("c", "c", 11), || 11)]);
         assert_eq!(names(&store), [("c".to_owned(), 11)]);
     }
@@ -539,8 +545,9 @@ mod tests {
         }
         let read = store.read();
         store.event(object("c", "c", 8), || 8);
+        store.event(object("d", "d", 7), || 7);
         read.of_namespace("ns", 7, vec![(object("a", "a", 6), || 6)]);
-        assert_eq!(names(&store), [("a".to_owned(), 6), ("c".to_owned(), 8)]);
+        assert_eq!(names(&store), [("a".to_owned(), 6), ("c".to_owned(), 8)], "but of everything up to it");
     }
 
     #[test]
@@ -558,6 +565,9 @@ mod tests {
         store.mark_stale();
         store.event(object("a", "a", 1), || 1);
         assert!(store.is_fresh(), "an event shows it as well");
+        store.mark_stale();
+        store.event_deleted(&object("a", "a", 2));
+        assert!(store.is_fresh(), "be it that something is gone");
     }
 
     #[test]

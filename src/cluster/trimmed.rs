@@ -70,3 +70,38 @@ impl Resource for Trimmed {
         &mut self.metadata
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+
+    use super::*;
+    use crate::api::gardener::Worker;
+
+    const SECRET: &str = concat!(
+        r#"{"metadata": {"namespace": "ns", "name": "s", "uid": "u", "resourceVersion": "7"}, "#,
+        r#""data": {"a": "planted-secret"}}"#
+    );
+
+    #[test]
+    fn a_trimmed_object_is_one_of_its_kind() {
+        for kind in [ApiResource::erase::<Worker>(&()), ApiResource::erase::<Secret>(&())] {
+            assert_eq!(ApiResource::erase::<Trimmed>(&kind), kind);
+        }
+        let kind = ApiResource::erase::<Worker>(&());
+        assert_eq!(Trimmed::url_path(&kind, Some("ns")), Worker::url_path(&(), Some("ns")));
+    }
+
+    #[test]
+    fn a_trimmed_object_is_known_by_its_metadata_and_shows_nothing_else() {
+        let mut trimmed: Trimmed = serde_json::from_str(SECRET).unwrap();
+        let [namespace, name, uid] = ["ns", "s", "u"].map(str::to_owned);
+        let identity = Identity { namespace, name, uid, version: 7 };
+        assert_eq!((&trimmed.identity, Identity::of(&trimmed).as_ref()), (&identity, Some(&identity)));
+        assert_eq!(trimmed.text.get(), SECRET);
+        assert_eq!(format!("{trimmed:?}"), format!("{identity:?}"));
+        trimmed.meta_mut().name = Some("other".to_owned());
+        assert_eq!(trimmed.meta().name.as_deref(), Some("other"));
+        assert!(serde_json::from_str::<Trimmed>(r#"{"metadata": {"name": "s"}}"#).is_err(), "of no API server");
+    }
+}

@@ -127,4 +127,23 @@ mod tests {
         let error = events.try_collect::<Vec<_>>().await.unwrap_err();
         assert!(format!("{error:?}").contains("EndedAtOnce"), "{error:?}");
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_shows_nothing_for_a_second_has_ended_well() {
+        for (shown_nothing_for, is_well) in [(SHORTEST, true), (SHORTEST - Duration::from_millis(1), false)] {
+            let (end, ended) = tokio::sync::oneshot::channel::<()>();
+            let mut ended = Some(ended);
+            let service = service_fn(move |_: Request<Body>| {
+                let ended = ended.take().expect("watched once");
+                let pieces = stream::once(ended).filter_map(|_| future::ready(None::<Result<&[u8], kube::Error>>));
+                future::ok::<_, kube::Error>(Response::new(AnswerBody::from_stream(pieces)))
+            });
+            let api = Api::<Secret>::all(telling(&Client::new(service, "default"), || {}));
+            let events = api.watch(&WatchParams::default(), "0").await.unwrap();
+            tokio::time::advance(shown_nothing_for).await;
+            end.send(()).unwrap();
+            let events = events.try_collect::<Vec<_>>().await;
+            assert_eq!(events.is_ok(), is_well, "{shown_nothing_for:?}: {events:?}");
+        }
+    }
 }

@@ -471,6 +471,101 @@ mod tests {
     use tower::service_fn;
 
     use super::*;
+    use crate::cluster::test_support::{ApiServer, document, streamed};
+    use crate::provider::Providers;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    /// An object of that name, in a namespace of that name if it is in one.
+    fn object(name: &str) -> Value {
+        let namespace = if name == "clusters" { Value::Null } else { format!("of-{name}").into() };
+        let metadata = json!({"name": name, "namespace": namespace, "uid": name, "resourceVersion": "3"});
+        json!({"metadata": metadata, "spec": {}})
+    }
+
+    /// An API server with an object of each kind that is called as the kind; credentials are those that are asked for by name.
+    fn one_of_each() -> ApiServer {
+        ApiServer::new(|asked| match (asked.query.contains("sendInitialEvents=true"), asked.last()) {
+            (false, _) => document(&json!({})),
+            (true, "secrets") if asked.query.contains("fieldSelector") => streamed(&[object("credentials")]),
+            (true, kind) => streamed(&[object(kind)]),
+        })
+    }
+
+    /// What is watched: the path, and what is selected.
+    fn watched(server: &ApiServer) -> BTreeSet<String> {
+        let watched = server.asked().into_iter().map(|asked| {
+            let is_selector = |parameter: &&str| parameter.contains("Selector=");
+            let selectors: Vec<&str> = asked.query.split('&').filter(is_selector).collect();
+            let selectors = selectors.join("&").replace("%2F", "/").replace("%3D", "=");
+            let form = if asked.accept.contains("PartialObjectMetadata") { "metadata" } else { "objects" };
+            format!("{form} {} {selectors}", asked.line.trim_start_matches("GET ")).trim_end().to_owned()
+        });
+        watched.collect()
+    }
+
+    #[tokio::test]
+    async fn each_kind_is_watched_and_wakes_the_workers_of_its_namespace() {
+        const MACHINES: &str = "objects /apis/machine.sapcloud.io/v1alpha1";
+        const GARDENER: &str = "/apis/extensions.gardener.cloud/v1alpha1";
+        let shard = Shard::new("r", "a").unwrap();
+        for (shard, selector) in [(None, ""), (Some(&shard), " labelSelector=shard.alpha.sharding.timebertt.dev/r=a")] {
+            let (server, cache) = (one_of_each(), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
+            let mut watches = Watches::start(&server.client, &cache, shard);
+            tokio::time::timeout(LONG, watches.filled.clone()).await.unwrap();
+            assert_eq!(watches.missing.to_string(), "");
+            let mut shown = BTreeSet::new();
+            while let Ok(change) = watches.changes.try_recv() {
+                shown.insert(match change {
+                    Change::Worker(worker) => format!("Worker {}/{}", worker.namespace, worker.name),
+                    Change::Namespace(namespace) => namespace,
+                    other => panic!("{other:?}"),
+                });
+            }
+            let kinds = ["machinedeployments", "machineclasses", "secrets", "machinesets", "machines"];
+            let woken = kinds.map(|kind| format!("of-{kind}")).into_iter().chain([
+                "Worker of-workers/workers".to_owned(),
+                "clusters".to_owned(),
+                "of-credentials".to_owned(),
+            ]);
+            assert_eq!(shown, woken.collect::<BTreeSet<_>>());
+            let machine_kinds = kinds.iter().filter(|kind| **kind != "secrets");
+            let expected = machine_kinds.map(|kind| format!("{MACHINES}/{kind}")).chain([
+                format!("objects {GARDENER}/workers{selector}"),
+                format!("metadata {GARDENER}/clusters"),
+                "objects /api/v1/secrets labelSelector=gardener.cloud/purpose=machineclass".to_owned(),
+                "metadata /api/v1/secrets fieldSelector=metadata.name=cloudprovider".to_owned(),
+            ]);
+            assert_eq!(watched(&server), expected.collect::<BTreeSet<_>>());
+            assert!(cache.workers.get("of-workers", "workers").is_some() && cache.machine_objects.is_fresh());
+            assert_eq!(cache.clusters.versions.version("", "clusters"), Some(3));
+        }
+    }
+
+    #[tokio::test]
+    async fn all_objects_of_a_kind_are_followed_as_far_as_they_are_kept() {
+        let server = ApiServer::new(|_| streamed(&[object("a"), object("left-out")]));
+        let (store, changes) = (Arc::<Store<()>>::default(), Mutex::new(Vec::new()));
+        let (complete, kept) =
+            (tokio::sync::Notify::new(), |object: &Identity, _: &str| (object.name == "a").then_some(()));
+        let changed = || {
+            changes.lock().unwrap().push(store.is_fresh());
+            if store.is_fresh() {
+                complete.notify_one();
+            }
+        };
+        let following = follow_all::<Secret, _>(&server.client, Arc::clone(&store), kept, changed);
+        let followed = async {
+            tokio::select! {
+                () = following => panic!("it has ended"),
+                () = complete.notified() => {}
+            }
+        };
+        tokio::time::timeout(LONG, followed).await.unwrap();
+        assert_eq!(store.all().len(), 1);
+        assert_eq!(store.names("of-a"), ["a"]);
+        assert_eq!(*changes.lock().unwrap(), [false, true], "once for what has changed, and once for the whole");
+    }
 
     /// What a new watch shows first: of an API server that streams lists, or of one that does not.
     async fn shown_first(streams: bool) -> (Vec<String>, Vec<String>) {
@@ -562,6 +657,13 @@ mod tests {
         let busy = |_| (0..300).map(|_| Ok(Event::Apply(Secret::default()))).collect();
         assert!(begun(busy, || true).await.len() > 2, "in doubt");
         assert_eq!(begun(busy, || false).await, [Streamed]);
+        let long_list = |_| {
+            let objects = (0..200).map(|_| Ok(Event::InitApply(Secret::default())));
+            [Ok(Event::Init)].into_iter().chain(objects).chain([Ok(Event::InitDone)]).collect()
+        };
+        assert_eq!(begun(long_list, || false).await, [Streamed], "a list goes on however long it takes");
+        let start = Instant::now();
+        assert_eq!(begun(|_| listed(), || start.elapsed() < DOUBTS).await, [Streamed], "it has only begun");
     }
 
     #[test]

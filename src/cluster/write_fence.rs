@@ -114,6 +114,7 @@ mod tests {
 
     use super::*;
     use crate::cluster::assignment::{Assignment, while_assigned};
+    use crate::cluster::test_support::Unready;
 
     async fn send(gate: WriteFence, method: &str, path: &str) -> Result<(), HeldBack> {
         let answer = tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(()) });
@@ -157,5 +158,11 @@ mod tests {
         assert_eq!(send(gate.clone(), "PATCH", SECRETS).await, Ok(()));
         leadership.extend(Instant::now());
         assert_eq!(send(gate, "PATCH", SECRETS).await, Err(HeldBack::NotLeading));
+    }
+
+    #[tokio::test]
+    async fn a_request_waits_for_its_connection() {
+        let error = WriteFence::Open.layer(Unready).oneshot(Request::new(Body::empty())).await.unwrap_err();
+        assert_eq!(error.to_string(), "the connection is gone");
     }
 }

@@ -1,0 +1,160 @@
+//! An API server for the tests of this room, which is a function of the test; and what is logged meanwhile.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use axum::body::Body as AnswerBody;
+use axum::http::header::ACCEPT;
+use axum::http::{Request, Response};
+use futures::future::Ready;
+use futures::{StreamExt, stream};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::{BoxError, Service, service_fn};
+use tracing::instrument::WithSubscriber;
+
+/// A request as an API server gets it.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    /// Method and path.
+    pub(super) line: String,
+    /// Parameters; empty without any.
+    pub(super) query: String,
+    /// The form in which the answer is wanted.
+    pub(super) accept: String,
+    /// The document that it brings; `null` without one.
+    pub(super) body: Value,
+}
+
+impl Asked {
+    /// The last part of the path: the name of an object, or the plural of a kind.
+    pub(super) fn last(&self) -> &str {
+        self.line.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// An API server.
+pub(super) struct ApiServer {
+    /// A client of it.
+    pub(super) client: Client,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl ApiServer {
+    /// One that gives these answers.
+    pub(super) fn new(answer: impl Fn(&Asked) -> Response<AnswerBody> + Send + Sync + 'static) -> Self {
+        let (asked, answer) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::new(answer));
+        let seen = Arc::clone(&asked);
+        let service = service_fn(move |request: Request<Body>| {
+            let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body.collect_bytes().await?;
+                let accept = head.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+                let asked = Asked {
+                    line: format!("{} {}", head.method, head.uri.path()),
+                    query: head.uri.query().unwrap_or_default().to_owned(),
+                    accept: accept.unwrap_or_default().to_owned(),
+                    body: serde_json::from_slice(&body).unwrap_or_default(),
+                };
+                let answer = answer(&asked);
+                seen.lock().unwrap().push(asked);
+                Ok::<_, kube::Error>(answer)
+            }
+        });
+        Self { client: Client::new(service, "default"), asked }
+    }
+
+    /// What it was asked since this was called last.
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+
+    /// The same, only methods and paths.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.asked().into_iter().map(|asked| asked.line).collect()
+    }
+}
+
+/// An answer with a document.
+pub(super) fn document(document: &Value) -> Response<AnswerBody> {
+    answer(200, document)
+}
+
+/// What an API server answers where it refuses.
+pub(super) fn refusal(code: u16, reason: &str) -> Response<AnswerBody> {
+    answer(code, &json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}))
+}
+
+fn answer(code: u16, document: &Value) -> Response<AnswerBody> {
+    Response::builder().status(code).body(AnswerBody::from(document.to_string())).unwrap()
+}
+
+/// A list with these objects.
+pub(super) fn list(items: &[Value]) -> Response<AnswerBody> {
+    document(&json!({"metadata": {"resourceVersion": "7"}, "items": items}))
+}
+
+/// A watch that begins with a streamed list of these objects, and shows nothing more.
+pub(super) fn streamed(objects: &[Value]) -> Response<AnswerBody> {
+    let end = json!({"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}});
+    let end = json!({"apiVersion": "v1", "kind": "Secret", "metadata": end});
+    let events = objects.iter().map(|object| ("ADDED", object)).chain([("BOOKMARK", &end)]);
+    // As an API server writes it: its type comes first.
+    let text: String =
+        events.map(|(kind, object)| format!("{{\"type\": \"{kind}\", \"object\": {object}}}\n")).collect();
+    let pieces = stream::iter([Ok::<_, kube::Error>(text)]).chain(stream::pending());
+    Response::new(AnswerBody::from_stream(pieces))
+}
+
+/// So many bytes that are not smaller when they are packed.
+pub(super) fn incompressible(length: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+/// A service that is not ready for a request, because its connection is gone.
+pub(super) struct Unready;
+
+impl Service<Request<Body>> for Unready {
+    type Response = Response<AnswerBody>;
+    type Error = BoxError;
+    type Future = Ready<Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Err("the connection is gone".into()))
+    }
+
+    fn call(&mut self, _: Request<Body>) -> Self::Future {
+        panic!("a request is sent although the connection is gone");
+    }
+}
+
+/// What comes of this, and what it logs.
+pub(super) async fn logged<F: Future>(work: F) -> (F::Output, String) {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let output = work.with_subscriber(subscriber).await;
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    (output, text)
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
