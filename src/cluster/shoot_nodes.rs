@@ -271,12 +271,12 @@ mod tests {
                         [("Ready", None), ("Ready,SchedulingDisabled", None), ("NotReady", None), ("Ready", Some("1"))];
                     table(&["Name", "Status"], &rows, "more")
                 }
-                true => table(&["Name", "Roles", "Status"], &[("Ready", Some("0")), ("Ready", None)], ""),
+                true => table(&["Name", "Roles", "Status"], &[("NotReady", Some("0")), ("Ready", None)], ""),
             })
         });
         for (include, wanted) in [(Include::Nothing, "None"), (Include::Metadata, "Metadata")] {
             let count = counted(&server.client, include).await.unwrap();
-            assert_eq!(count, NodeCount { registered: 5, ready: 3 });
+            assert_eq!(count, NodeCount { registered: 5, ready: 2 });
             let asked = server.asked();
             assert_eq!(asked.len(), 2);
             for asked in asked {

@@ -442,6 +442,15 @@ mod tests {
     }
 
     #[test]
+    fn what_was_made_anew_is_not_replaced_by_what_was_there_before() {
+        let store = Store::default();
+        store.event(object("a", "anew", 8), || 8);
+        store.event(object("a", "before", 6), || 6);
+        store.read().of_write(object("a", "before", 7), || 7);
+        assert_eq!(names(&store), [("a".to_owned(), 8)]);
+    }
+
+    #[test]
     fn a_list_of_everything_takes_away_what_is_not_in_it() {
         let store = Store::default();
         for (name, version) in [("a", 1), ("b", 2), ("c", 3)] {
