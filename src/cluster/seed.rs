@@ -135,7 +135,7 @@ users: [{name: u, user: {token: planted-secret}}]
     }
 
     #[tokio::test]
-    async fn a_context_is_looked_for_where_no_kubeconfig_is_named() {
+    async fn a_context_without_a_kubeconfig_is_one_of_the_default_kubeconfig() {
         let error = config(None, Some("a context that nobody has")).await.unwrap_err().to_string();
         assert_eq!(error, "the kubeconfig can't be used");
         // Who runs the tests may have a kubeconfig.

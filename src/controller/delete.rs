@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn missing_credentials_are_named_and_looked_for_again_soon() {
+    async fn missing_credentials_are_named_and_read_again_soon() {
         let (seed, _) = deleted(0).await;
         let context = seed.controller();
         seed.remove(CREDENTIALS);

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn machines_that_nobody_has_kept_in_the_worker_are_looked_for_in_the_garden() {
+    async fn machines_that_are_not_kept_in_the_worker_are_read_from_the_garden() {
         let (seed, context) = moved(&Value::Null);
         seed.reconcile(&context).await.unwrap();
         let error = seed.last("/status/lastError/description");
