@@ -6,6 +6,7 @@
 //! * [`machine`]: `MachineClass`, `MachineDeployment`, `MachineSet`, `Machine`;
 //! * [`metadata`]: metadata of all of them, without what nobody reads;
 //! * [`packed_text`]: texts that are kept for long, in less memory;
+//! * [`deployment`]: `Deployment`, of which the one of machine-controller-manager is read;
 //! * [`secret`]: Secrets that can not be printed by accident;
 //! * [`decoded_once`]: raw documents that many objects share;
 //! * `bounded_unpacking`: packed JSON, bounded as it is unpacked;
@@ -20,6 +21,7 @@ pub(crate) mod bounded_unpacking;
 #[doc(hidden)]
 pub mod capa;
 pub mod decoded_once;
+pub mod deployment;
 pub mod gardener;
 pub mod gotext;
 #[doc(hidden)]

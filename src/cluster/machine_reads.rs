@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams, Request};
 use kube::{Client, Resource, ResourceExt};
@@ -10,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::api::deployment::Deployment;
 use crate::api::gotext::json::decode_lenient;
 use crate::cluster::error::ReadError;
 use crate::cluster::identity::Identity;
@@ -150,9 +150,7 @@ pub(crate) async fn running_machine_controller(client: &Client, namespace: &str)
         .get_opt(MACHINE_CONTROLLER_MANAGER)
         .await
         .map_err(api_error(format!("Deployment {MACHINE_CONTROLLER_MANAGER:?}")))?;
-    // An absent number means one replica; an absent Deployment none.
-    let replicas = |deployment: &Deployment| deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
-    let running = deployment.filter(|deployment| replicas(deployment) > 0);
+    let running = deployment.filter(|deployment| deployment.replicas() > 0);
     Ok(running.map(|deployment| deployment.metadata.resource_version.unwrap_or_default()))
 }
 

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, Preconditions};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
+use crate::api::deployment::Deployment;
 use crate::api::gardener::Shoot;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
@@ -88,7 +88,7 @@ fn until_over(stuck: &Stuck, now: Timestamp) -> Option<Duration> {
 
 /// Deletes the pods that were there for the change: the pod that follows is younger. Returns whether there was one.
 async fn restart(shoot: &ShootNamespace, stuck: &Stuck) -> Result<bool, ReconcileError> {
-    let api: Api<Pod> = Api::namespaced(shoot.client().clone(), shoot.name());
+    let api: Api<PartialObjectMeta<Pod>> = Api::namespaced(shoot.client().clone(), shoot.name());
     let pods = api
         .list(&ListParams::default().labels(PODS))
         .await

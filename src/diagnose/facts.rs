@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,6 +10,7 @@ use serde_json::Value;
 use super::Surroundings;
 use super::finding::{Finding, FindingKind};
 use super::machine_document::MachineDocument;
+use crate::api::deployment::Deployment;
 use crate::api::gardener::{Cluster, ErrorCode, Shoot, Worker};
 use crate::api::gotext::json::{DecodeError, decode_lenient, decode_value, to_go_json};
 use crate::api::machine::MachineSet;

@@ -35,19 +35,16 @@ fn machine_controller_manager(facts: &Facts<'_>) -> Option<Finding> {
                 .next("Let gardenlet deploy it: reconcile the Shoot. Nothing happens to machines before.")
         });
     };
-    let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
-    let available = deployment.status.as_ref().and_then(|status| status.available_replicas).unwrap_or_default();
-    if replicas == 0 {
+    if deployment.replicas() == 0 {
         let step = "See whether the API server of the shoot can be reached: dependency-watchdog scales \
                     machine-controller-manager to zero while it can't.";
         let is_expected = facts.is_hibernated() || facts.deployments.is_empty();
         return (!is_expected).then(|| found("is scaled to zero: nothing happens to machines").next(step));
     }
-    let conditions = deployment.status.iter().filter_map(|status| status.conditions.as_ref()).flatten();
-    let unmet = conditions.filter(|condition| condition.type_ == "Available" && condition.status != "True");
-    let said = unmet.filter_map(|condition| condition.message.as_deref()).next();
-    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-    (available == 0).then(|| found(&format!("has no available pod{said}")))
+    let mut conditions = deployment.status.conditions.iter();
+    let unmet = conditions.find(|condition| condition.condition_type == "Available" && condition.status != "True");
+    let said = unmet.map(|condition| format!(": {}", condition.message)).unwrap_or_default();
+    (deployment.status.available_replicas == 0).then(|| found(&format!("has no available pod{said}")))
 }
 
 /// Secrets by name only: values are not asked for.

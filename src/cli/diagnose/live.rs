@@ -1,13 +1,13 @@
 //! The objects of a namespace of a seed. Of Secrets only their metadata is asked for.
 
 use anyhow::Context;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::Namespace;
+use crate::api::deployment::Deployment;
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 use crate::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;

@@ -1,17 +1,15 @@
 //! A seed, as the kubeconfig's user sees it.
 
 use anyhow::Context;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Client, Resource};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::permissions;
 use super::survey::Survey;
 use super::writers::{Writers, deployment_name, lease_name};
+use crate::api::deployment::Deployment;
 use crate::cli::preview::live::observe_workers;
 use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
@@ -59,12 +57,10 @@ async fn writers(client: &Client, served: &Served) -> Writers {
 }
 
 /// Takes in the objects of that name, in whichever namespace.
-async fn see<Kind>(client: &Client, name: &str, served: &Served, writers: &mut Writers)
-where
-    Kind: Resource<DynamicType = ()> + k8s_openapi::Resource + Clone + std::fmt::Debug + Serialize + DeserializeOwned,
-{
-    let api: Api<Kind> = Api::all(client.clone());
-    let kind = <Kind as k8s_openapi::Resource>::KIND;
+async fn see<Kind: Resource<DynamicType = ()>>(client: &Client, name: &str, served: &Served, writers: &mut Writers) {
+    let resource = ApiResource::erase::<Kind>(&());
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let kind = resource.kind;
     match api.list(&ListParams::default().fields(&format!("metadata.name={name}"))).await {
         Ok(listed) => {
             for object in listed.items {
