@@ -53,6 +53,9 @@ pub(crate) trait Cached: Sized + Send + Sync + 'static {
     /// Which objects of the kind, by label; without it, all.
     const SELECTOR: Option<&'static str> = None;
 
+    /// Whether a reconcile compares them with what is planned.
+    const IS_PLANNED: bool;
+
     /// Reads it from the text of an object. Providers read what is theirs.
     fn read(text: &str, providers: Providers) -> Readable<Self>;
 
@@ -175,6 +178,8 @@ impl DeploymentText {
 impl Cached for DeploymentText {
     type Kind = MachineDeployment;
 
+    const IS_PLANNED: bool = true;
+
     fn read(text: &str, _: Providers) -> Readable<Self> {
         let text = without_managers(text).map_err(|error| error.to_string())?;
         Ok(Self(Arc::new(PackedText::of(&text))))
@@ -187,6 +192,8 @@ impl Cached for DeploymentText {
 
 impl Cached for Digested<Value> {
     type Kind = MachineClass;
+
+    const IS_PLANNED: bool = true;
 
     fn read(text: &str, providers: Providers) -> Readable<Self> {
         let class = Self::class(decoded(text)?).map_err(|error| error.to_string())?;
@@ -202,6 +209,7 @@ impl Cached for Digested<Secret> {
     type Kind = Secret;
 
     const SELECTOR: Option<&'static str> = Some("gardener.cloud/purpose=machineclass");
+    const IS_PLANNED: bool = true;
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
         Ok(Self::secret(decoded(text)?).digest_only())
@@ -215,6 +223,8 @@ impl Cached for Digested<Secret> {
 impl Cached for LiveMachineSet {
     type Kind = MachineSet;
 
+    const IS_PLANNED: bool = false;
+
     fn read(text: &str, _: Providers) -> Readable<Self> {
         decoded(text)
     }
@@ -226,6 +236,8 @@ impl Cached for LiveMachineSet {
 
 impl Cached for LiveMachine {
     type Kind = Machine;
+
+    const IS_PLANNED: bool = false;
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
         decoded(text)

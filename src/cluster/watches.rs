@@ -63,6 +63,8 @@ pub(crate) enum Change {
     Worker(Identity),
     /// Something was changed in the namespace of a shoot.
     Namespace(String),
+    /// An object was changed there that a reconcile compares with what is planned; of a deleted one it is the last version.
+    PlannedObject { namespace: String, version: u64 },
     /// Something is still there in the namespace of a shoot that this process had deleted.
     DeletionUndone(String),
     /// A Worker is gone, or another shard's: its uid, and what it was.
@@ -220,7 +222,13 @@ impl Start<'_> {
         self.follow(<T::Kind as k8s_openapi::Resource>::KIND, events, move |event| {
             let objects = &cache.machine_objects;
             let identify = |Trimmed { identity, text, .. }| Some((identity, move || objects.kept(text.get())));
-            let change = |identity: &Identity| changes.of_namespace(identity.namespace.clone());
+            let change = |identity: &Identity| {
+                let (namespace, version) = (identity.namespace.clone(), identity.version);
+                changes.send(match T::IS_PLANNED {
+                    true => Change::PlannedObject { namespace, version },
+                    false => Change::Namespace(namespace),
+                });
+            };
             let Relisted { reduced, gone: _, undone } = put(T::store(objects), event, identify, change);
             reduced.into_iter().for_each(|namespace| changes.of_namespace(namespace));
             undone.into_iter().for_each(|namespace| changes.send(Change::DeletionUndone(namespace)));
@@ -519,11 +527,16 @@ mod tests {
                 shown.insert(match change {
                     Change::Worker(worker) => format!("Worker {}/{}", worker.namespace, worker.name),
                     Change::Namespace(namespace) => namespace,
+                    Change::PlannedObject { namespace, version } => format!("{namespace} in version {version}"),
                     other => panic!("{other:?}"),
                 });
             }
             let kinds = ["machinedeployments", "machineclasses", "secrets", "machinesets", "machines"];
-            let woken = kinds.map(|kind| format!("of-{kind}")).into_iter().chain([
+            let woken = kinds.map(|kind| match kind {
+                "machinesets" | "machines" => format!("of-{kind}"),
+                planned => format!("of-{planned} in version 3"),
+            });
+            let woken = woken.into_iter().chain([
                 "Worker of-workers/workers".to_owned(),
                 "clusters".to_owned(),
                 "of-credentials".to_owned(),

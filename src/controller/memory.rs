@@ -20,8 +20,12 @@ pub(crate) struct WorkerMemory {
     pub(crate) compared_cluster: Option<u64>,
     /// With `--shadow`: how it compares with what this controller would write.
     pub(crate) comparison: Option<Comparison>,
-    /// Something is still there that was deleted: an operation has to delete it again, although nobody asks for one.
-    pub(crate) deletion_undone: bool,
+    /// The version of the Worker with which the last operation has begun.
+    pub(crate) began_with: Option<u64>,
+    /// The last operation could not see something that concerns it: what it has deleted is still there, or a machine object was
+    /// changed before the operation began, and the watch has shown that only after it. An operation has to begin, although nobody asks
+    /// for one.
+    pub(crate) has_overlooked: bool,
     /// An operation has begun whose bounds were not published yet. The status tells that only where the clocks of gardenlet and
     /// controller agree, and not within one second.
     pub(crate) publication_due: bool,
@@ -41,9 +45,16 @@ impl WorkerMemory {
         (since + lasting).checked_duration_since(now).filter(|wait| !wait.is_zero())
     }
 
+    /// A watch shows this version of a machine object, which the reconciles before have not seen. Where it is older than the version
+    /// of the Worker with which the operation began (an API server counts the versions of both together), it is what the operation was
+    /// to go by.
+    pub(crate) fn planned_object_changed(&mut self, version: u64) {
+        self.has_overlooked |= self.began_with.is_some_and(|began| version < began);
+    }
+
     /// Whether nothing need be found out about the Worker in this version before the watches are back.
     pub(crate) fn awaits_watches(&self, version: u64) -> bool {
-        self.steady_until_watched == Some(version) && !self.deletion_undone
+        self.steady_until_watched == Some(version) && !self.has_overlooked
     }
 
     /// The status was written; `is_published`: with the bounds of the machine deployments.
@@ -111,13 +122,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_changed_before_an_operation_began_was_overlooked_where_it_is_shown_after_it() {
+        let overlooked = |began_with, version| {
+            let mut memory = WorkerMemory { began_with, ..WorkerMemory::default() };
+            memory.planned_object_changed(version);
+            memory.has_overlooked
+        };
+        assert!(overlooked(Some(7), 6));
+        assert!(!overlooked(Some(7), 8), "that is for the next operation");
+        assert!(!overlooked(None, 6), "no operation was to go by it");
+    }
+
+    #[test]
     fn only_the_very_version_of_which_nothing_was_asked_awaits_the_watches() {
         let awaits = |memory: WorkerMemory| memory.awaits_watches(7);
         let steady = |version| WorkerMemory { steady_until_watched: Some(version), ..WorkerMemory::default() };
         assert!(awaits(steady(7)));
         assert!(!awaits(steady(6)), "somebody may have asked for something since");
         assert!(!awaits(WorkerMemory::default()), "nobody has found out what is asked");
-        assert!(!awaits(WorkerMemory { deletion_undone: true, ..steady(7) }), "an operation has to begin");
+        assert!(!awaits(WorkerMemory { has_overlooked: true, ..steady(7) }), "an operation has to begin");
     }
 
     #[test]

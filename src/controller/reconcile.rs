@@ -69,8 +69,6 @@ pub(crate) async fn reconcile(
 /// Reconciles a Worker of which something is asked.
 async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Requeue, ReconcileError> {
     let began = Instant::now();
-    // Whatever has turned out to be there is seen by this operation.
-    context.memory(|memory| memory.deletion_undone = false);
     let since_last = context.memory(|memory| memory.rate_limit.since_reconcile(began));
     let has_read = context.memory(|memory| memory.has_read_machine_objects);
     if reads_anew(context.controller.shard.is_some(), has_read, since_last) {
@@ -85,6 +83,13 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     if context.state.must_mark_processing() {
         context.advance(worker, ReconcileEvent::WorkFound).await?;
     }
+    context.memory(|memory| {
+        if context.state.is_beginning() {
+            memory.began_with = Some(context.identity.version);
+        }
+        // Whatever has turned out to be there by now is seen.
+        memory.has_overlooked = false;
+    });
     let (span, perform_began) = (traces::of_perform(), SystemTime::now());
     let secrets = inputs.secrets.as_ref().ok().cloned();
     let performed = perform(&mut context, worker, inputs).instrument(span.clone()).await;
@@ -132,6 +137,33 @@ async fn perform(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::test_seed::{Seed, WORKER};
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_changed_before_a_request_and_is_shown_after_it_begins_an_operation() {
+        for (later, begins) in [(-1, true), (1, false)] {
+            let (seed, context) = Seed::settled().await;
+            seed.request("reconcile");
+            let requested = Identity::of(&seed.worker()).unwrap().version;
+            seed.reconcile(&context).await.unwrap();
+            let shown = |worker: &Worker| {
+                let version = requested.saturating_add_signed(later);
+                context.memory.of(&Identity::of(worker).unwrap().uid, |memory| memory.planned_object_changed(version));
+            };
+            let is_done = |seed: &Seed| {
+                let annotations = &seed.get(WORKER).unwrap()["metadata"]["annotations"];
+                seed.state() == "Succeeded" && annotations["gardener.cloud/operation"].is_null()
+            };
+            assert!(is_done(&seed));
+            shown(&seed.worker());
+            seed.asked();
+            seed.reconcile(&context).await.unwrap();
+            let asked: Vec<String> = seed.asked().into_iter().map(|(line, _)| line).collect();
+            assert_eq!(asked.iter().any(|line| line.starts_with("GET clusters/")), begins, "{later}: {asked:?}");
+            seed.reconcile(&context).await.unwrap();
+            assert!(is_done(&seed) && seed.asked().is_empty(), "once");
+        }
+    }
 
     #[test]
     fn machine_objects_are_read_anew_by_the_next_shard_and_after_a_long_time() {

@@ -19,6 +19,7 @@ use crate::cluster::watches::{Change, Watches};
 use crate::controller::context::ControllerContext;
 use crate::controller::dry_run;
 use crate::controller::error::ReconcileError;
+use crate::controller::memory::WorkerMemory;
 use crate::controller::queue::{self, Requeue};
 use crate::controller::reconcile::reconcile;
 use crate::controller::sharding::{assignment, let_drained_go};
@@ -78,21 +79,22 @@ pub(crate) async fn run(
 async fn pass_on(mut changes: UnboundedReceiver<Change>, context: &ControllerContext, requests: Requests) {
     // Without a receiver the process is about to end.
     let request = |namespace: String, name: String| drop(requests.send(WorkerName { namespace, name }));
+    let of_namespace = |namespace: String, note: &dyn Fn(&mut WorkerMemory)| {
+        for name in context.cache.workers.0.names(&namespace) {
+            if let Some(worker) = context.cache.workers.get(&namespace, &name) {
+                context.memory.of(worker.uid(), note);
+            }
+            request(namespace.clone(), name);
+        }
+    };
     while let Some(change) = changes.recv().await {
         match change {
             Change::Worker(worker) => request(worker.namespace, worker.name),
-            Change::Namespace(namespace) => {
-                let names = context.cache.workers.0.names(&namespace);
-                names.into_iter().for_each(|name| request(namespace.clone(), name));
+            Change::Namespace(namespace) => of_namespace(namespace, &|_| ()),
+            Change::PlannedObject { namespace, version } => {
+                of_namespace(namespace, &|memory| memory.planned_object_changed(version));
             }
-            Change::DeletionUndone(namespace) => {
-                for name in context.cache.workers.0.names(&namespace) {
-                    if let Some(worker) = context.cache.workers.get(&namespace, &name) {
-                        context.memory.of(worker.uid(), |memory| memory.deletion_undone = true);
-                    }
-                    request(namespace.clone(), name);
-                }
-            }
+            Change::DeletionUndone(namespace) => of_namespace(namespace, &|memory| memory.has_overlooked = true),
             Change::WorkerGone(worker) => forget(&worker, context),
         }
     }
@@ -214,7 +216,7 @@ mod tests {
         let others = worker(&json!({SHARD: "b"}), 8);
         let (context, asked) = controller(Some(shard()), move |_, _| (200, others.clone()));
         shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
-        context.memory.of("u", |memory| memory.deletion_undone = true);
+        context.memory.of("u", |memory| memory.has_overlooked = true);
         for _ in 0..2 {
             assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, Requeue::OnEvent);
         }
@@ -222,7 +224,33 @@ mod tests {
         let acknowledgement = json!({"metadata": {"resourceVersion": "7", "labels": labels}});
         assert_eq!(*asked.lock().unwrap(), [("PATCH w".to_owned(), acknowledgement)]);
         assert!(context.cache.workers.get("ns", "w").is_none());
-        assert!(!context.memory.of("u", |memory| memory.deletion_undone), "forgotten");
+        assert!(!context.memory.of("u", |memory| memory.has_overlooked), "forgotten");
+    }
+
+    #[tokio::test]
+    async fn each_worker_of_a_namespace_is_asked_for_when_something_changes_there() {
+        let (context, _) = controller(None, |_, _| refusal(404, "NotFound"));
+        shown(worker(&json!({}), 7), &context);
+        context.memory.of("u", |memory| memory.began_with = Some(7));
+        let here = || "ns".to_owned();
+        for (change, has_overlooked) in [
+            (Change::Namespace(here()), false),
+            (Change::PlannedObject { namespace: here(), version: 8 }, false),
+            (Change::PlannedObject { namespace: "other".to_owned(), version: 6 }, false),
+            (Change::PlannedObject { namespace: here(), version: 6 }, true),
+            (Change::DeletionUndone(here()), true),
+        ] {
+            context.memory.of("u", |memory| memory.has_overlooked = false);
+            let is_of_another = matches!(&change, Change::PlannedObject { namespace, .. } if namespace == "other");
+            let ((changes, shown), (requests, mut asked)) =
+                (tokio::sync::mpsc::unbounded_channel(), tokio::sync::mpsc::unbounded_channel());
+            changes.send(change).unwrap();
+            drop(changes);
+            pass_on(shown, &context, requests).await;
+            let asked = std::iter::from_fn(|| asked.try_recv().ok()).collect::<Vec<_>>();
+            assert_eq!(asked, if is_of_another { vec![] } else { vec![name()] });
+            assert_eq!(context.memory.of("u", |memory| memory.has_overlooked), has_overlooked);
+        }
     }
 
     /// A cloud at which something goes on for each Worker, or nothing.

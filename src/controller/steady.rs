@@ -63,7 +63,7 @@ pub(crate) async fn follow(
         return Ok(Steady::Lasts(Requeue::OnEvent));
     }
     let (uid, memory) = (identity.uid.as_str(), &controller.memory);
-    if memory.of(uid, |memory| mem::take(&mut memory.deletion_undone)) {
+    if memory.of(uid, |memory| mem::take(&mut memory.has_overlooked)) {
         return Ok(Steady::Ends);
     }
     if controller.ignores_operation_annotation

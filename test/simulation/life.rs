@@ -37,6 +37,8 @@ const CALM: Duration = Duration::from_secs(540);
 /// After the last that a deletion waits for has gone, the Worker goes within this time: a request whose answer never comes has 30 s, and a
 /// lease as many. After five minutes each deletion is looked at again; what only that mends is a defect.
 const LET_GO: SignedDuration = SignedDuration::from_secs(120);
+/// Milliseconds that a late watch is behind, at most.
+const LATE: u64 = 5_000;
 /// One of so many deletions in trouble is forced.
 const ONE_FORCED_OF: u64 = 8;
 /// Writes after the last machine, at most, until everything is listed anew.
@@ -51,6 +53,8 @@ pub(crate) const SHARED: u64 = 20_000_000_000;
 pub(crate) const SOME_KINDS_ANEW: u64 = 30_000_000_000;
 /// Lives of seeds from here on are those in which a person takes the Worker's finalizer off.
 pub(crate) const LET_GO_BY_HAND: u64 = 40_000_000_000;
+/// Lives of seeds from here on are those in which the autoscaler is just faster than gardenlet, and watches are late.
+pub(crate) const SCALED_FIRST: u64 = 50_000_000_000;
 /// These, chosen by the seed. The watch of Workers goes on, so nothing but the list itself tells what has gone.
 const LISTED_ANEW: [&[&Kind]; 4] = [
     &[&MACHINE_CLASS],
@@ -140,6 +144,8 @@ struct Life {
     is_deletion_forced: bool,
     /// A person takes its finalizer off while things go wrong.
     is_let_go: bool,
+    /// The autoscaler is just faster than the last request.
+    is_scaled_first: bool,
     /// Or with lists of everything, or of these kinds, after so many writes that follow the last machine.
     relisted_after: Option<u64>,
     listed_anew: Option<&'static [&'static Kind]>,
@@ -176,7 +182,8 @@ impl Life {
         if kind == Controllers::Shards {
             controllers.extend(SHARDS.map(|(name, arguments)| Controller::new(&network, name, arguments, &now)));
         }
-        let is_let_go = seed >= LET_GO_BY_HAND;
+        let is_let_go = (LET_GO_BY_HAND..SCALED_FIRST).contains(&seed);
+        let is_scaled_first = seed >= SCALED_FIRST;
         let is_deleted_in_trouble =
             (DELETED_IN_TROUBLE..LET_GO_BY_HAND).contains(&seed) && (!is_shared || seed.is_multiple_of(5));
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
@@ -184,7 +191,7 @@ impl Life {
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
             cloud: Cloud::new(random.clone()),
-            faults: faults(&random),
+            faults: if is_scaled_first { Faults { lag: LATE, ..faults(&random) } } else { faults(&random) },
             random,
             network,
             now,
@@ -204,6 +211,7 @@ impl Life {
             is_rebalanced: Arc::default(),
             is_deleted_in_trouble,
             is_let_go,
+            is_scaled_first,
             is_deletion_forced: is_deleted_in_trouble && seed.is_multiple_of(ONE_FORCED_OF),
             relisted_after: (seed % 2 == 1 || seed >= SOME_KINDS_ANEW).then_some(seed / 2 % MOST_WRITES),
             listed_anew: (SOME_KINDS_ANEW..LET_GO_BY_HAND).contains(&seed).then(|| some_kinds(seed)),
@@ -243,9 +251,20 @@ impl Life {
             self.delete_in_trouble().await;
         } else {
             self.misfortune().await;
+            if self.is_scaled_first {
+                self.outrun().await;
+            }
             self.calm();
             self.end().await;
         }
+    }
+
+    /// gardenlet asks for other bounds right after the autoscaler has gone by those before.
+    async fn outrun(&mut self) {
+        self.gardenlet.wait(OPERATION_TIMEOUT).await;
+        people::scale(&self.actor("autoscaler"), &self.random, &self.is_scaled_late);
+        sleep(self.random.millis(0, 1_000)).await;
+        self.set_bounds(1 + self.random.below(2));
     }
 
     /// The shoot is deleted, whatever its last operation has come to, and more goes wrong after that.
@@ -458,11 +477,7 @@ impl Life {
                 self.gardenlet.request("nothing new", |_| {});
             }
             1 | 2 => self.roll(),
-            3 => {
-                self.steps.push("bounds");
-                let more = self.random.below(3);
-                self.gardenlet.request("other bounds", |worker| set_bounds(worker, more));
-            }
+            3 => self.set_bounds(self.random.below(3)),
             4 | 5 => {
                 // What the operation before has sent may still stop machine-controller-manager; gardenlet asks again then.
                 self.is_edited |= !is_settled;
@@ -484,6 +499,11 @@ impl Life {
             _ if is_settled => self.move_over().await,
             _ => {}
         }
+    }
+
+    fn set_bounds(&mut self, more: u64) {
+        self.steps.push("bounds");
+        self.gardenlet.request("other bounds", |worker| set_bounds(worker, more));
     }
 
     fn roll(&mut self) {
@@ -680,7 +700,7 @@ fn faults(random: &Random) -> Faults {
     let rate = |rates: &[u64]| if random.happens(350) { random.one_of(rates).copied().unwrap_or_default() } else { 0 };
     Faults {
         way: *random.one_of(&[2, 20, 100, 700]).unwrap_or(&20),
-        lag: *random.one_of(&[2, 50, 500, 5000]).unwrap_or(&50),
+        lag: *random.one_of(&[2, 50, 500, LATE]).unwrap_or(&50),
         lost_requests: rate(&[10, 50, 200]),
         lost_answers: rate(&[10, 50, 200]),
         silences: rate(&[3, 10, 30]),

@@ -17,23 +17,28 @@ use crate::rules::FINALIZER;
 pub(crate) async fn autoscale(actor: Actor, random: Random, is_late: Arc<AtomicBool>) {
     loop {
         sleep(random.millis(500, 40_000)).await;
-        let hibernates = actor
-            .get(&CLUSTER, NAMESPACE)
-            .is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true);
-        let Some(worker) = actor.get(&WORKER, WORKER_NAME).filter(|_| !hibernates) else { continue };
-        let deployments = worker.value["status"]["machineDeployments"].as_array().cloned().unwrap_or_default();
-        let Some(bounds) = random.one_of(&deployments) else { continue };
-        let [minimum, maximum] = ["minimum", "maximum"].map(|member| bounds[member].as_u64().unwrap_or_default());
-        let replicas = minimum + random.below(maximum.saturating_sub(minimum) + 1);
-        let name = bounds["name"].as_str().unwrap_or_default();
-        // It leaves alone what has none, as after a hibernation.
-        let is_awake = actor.get(&MACHINE_DEPLOYMENT, name).is_some_and(|it| it.value["spec"]["replicas"] != 0);
-        if is_awake {
-            if worker.value["status"]["observedGeneration"] != worker.value["metadata"]["generation"] {
-                is_late.store(true, Ordering::Relaxed);
-            }
-            actor.change(&MACHINE_DEPLOYMENT, name, |deployment| deployment["spec"]["replicas"] = json!(replicas));
+        scale(&actor, &random, &is_late);
+    }
+}
+
+/// Writes them once.
+pub(crate) fn scale(actor: &Actor, random: &Random, is_late: &AtomicBool) {
+    let hibernates = actor
+        .get(&CLUSTER, NAMESPACE)
+        .is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true);
+    let Some(worker) = actor.get(&WORKER, WORKER_NAME).filter(|_| !hibernates) else { return };
+    let deployments = worker.value["status"]["machineDeployments"].as_array().cloned().unwrap_or_default();
+    let Some(bounds) = random.one_of(&deployments) else { return };
+    let [minimum, maximum] = ["minimum", "maximum"].map(|member| bounds[member].as_u64().unwrap_or_default());
+    let replicas = minimum + random.below(maximum.saturating_sub(minimum) + 1);
+    let name = bounds["name"].as_str().unwrap_or_default();
+    // It leaves alone what has none, as after a hibernation.
+    let is_awake = actor.get(&MACHINE_DEPLOYMENT, name).is_some_and(|it| it.value["spec"]["replicas"] != 0);
+    if is_awake {
+        if worker.value["status"]["observedGeneration"] != worker.value["metadata"]["generation"] {
+            is_late.store(true, Ordering::Relaxed);
         }
+        actor.change(&MACHINE_DEPLOYMENT, name, |deployment| deployment["spec"]["replicas"] = json!(replicas));
     }
 }
 
