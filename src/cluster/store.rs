@@ -1,13 +1,15 @@
 //! Objects of one kind, each as a watch has shown it, as this process has written it or as it has read it, whichever is
 //! newer. Versions of all objects come from one counter of the API server, so "newer" needs no clock.
 //!
-//! Three rules keep it true:
+//! Four rules keep it true:
 //!
 //! * What was read is put here later than the API server said it. What has gone in between must not come back by it: no
 //!   watch would ever tell again that it is gone. So removals are remembered as long as a read is under way.
 //! * What a watch shows is a change unless it is the very version that this process has written. That a newer one is known
 //!   says nothing: whoever brought it here need not have read it. A list does not show what came before, so of it an own write is
 //!   a change as well: it may hold a request of somebody else that was made before it, and that no event has told.
+//! * A watch may be behind what was read. What is not in the list of a namespace does not come back by older versions of it that the watch
+//!   shows until it has caught up.
 //! * An answer to a question that was asked later beats everything that is remembered: a deletion that was answered and not
 //!   done, and versions from before a backup was restored.
 
@@ -77,6 +79,7 @@ impl<T: Kept> Store<T> {
     pub(crate) fn event(&self, identity: Identity, read: impl FnOnce() -> T) -> bool {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
+        state.has_shown(identity.version);
         state.put(identity, read, Source::Watch)
     }
 
@@ -84,6 +87,7 @@ impl<T: Kept> Store<T> {
     pub(crate) fn event_deleted(&self, identity: &Identity) {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
+        state.has_shown(identity.version);
         state.own_deletions.remove(&identity.uid);
         state.note_gone(&identity.uid);
         state.take(&identity.namespace, &identity.name, &identity.uid);
@@ -116,6 +120,7 @@ impl<T: Kept> Store<T> {
         let mut state = self.state();
         let Some(list) = state.list.take() else { return Relisted::default() };
         let List { began, seen, own_deletions_seen, undone } = list;
+        state.shows_anew(began);
         let (mut reduced, mut gone) = (Vec::new(), Vec::new());
         state.namespaces.retain(|namespace, entries| {
             let before = gone.len();
@@ -242,6 +247,7 @@ impl<T: Kept> Read<'_, T> {
                 state.put(identity, read, Source::Read(self.began));
             }
         }
+        state.is_listed(namespace, version);
     }
 }
 
@@ -329,6 +335,8 @@ mod tests {
         store.read().of_write(object("a", "u", 5), unread);
         store.read().of_namespace("ns", 7, vec![(object("a", "u", 6), unread)]);
         assert_eq!(names(&store), [("a".to_owned(), 6)], "neither is what comes late, nor what is listed");
+        let store = Store::default();
+        store.event(object("a", "u", 6), || 6);
         assert!(store.event(object("a", "v", 6), || 7), "another object of that name");
     }
 
@@ -409,6 +417,36 @@ mod tests {
         drop(newer);
         store.read().of_namespace("ns", 12, vec![(object("c", "c", 11), || 11)]);
         assert_eq!(names(&store), [("c".to_owned(), 11)]);
+    }
+
+    /// A shoot moves here again while a watch is five seconds late: its classes had gone before they were listed.
+    #[test]
+    fn what_had_gone_when_it_was_listed_does_not_come_back_by_a_late_watch() {
+        let store = Store::default();
+        store.event(object("a", "u", 3), || 3);
+        store.begin_relist();
+        store.read().of_namespace("ns", 10, vec![(object("b", "b", 9), || 9)]);
+        assert!(!store.relist(object("a", "u", 3), || 3), "the watch begins with what was before");
+        assert!(store.relist(object("b", "b", 8), || 8), "that is there still, and shown for the first time");
+        store.end_relist();
+        assert_eq!(names(&store), [("b".to_owned(), 9)]);
+        assert!(!store.event(object("a", "u", 4), || 4), "it shows what came next");
+        store.event_deleted(&object("a", "u", 5));
+        store.event(Identity { namespace: "other".to_owned(), ..object("a", "w", 6) }, || 6);
+        assert_eq!(store.names("other"), ["a"], "of another namespace nothing is known");
+        assert!(store.event(object("a", "v", 11), || 11), "made anew");
+        assert_eq!(names(&store), [("a".to_owned(), 11), ("b".to_owned(), 9)]);
+        assert!(store.state().remembers_no_list(), "the watch has caught up");
+
+        store.read().of_namespace("ns", 11, nothing());
+        assert!(store.state().remembers_no_list(), "it is not behind");
+        store.read().of_namespace("ns", 20, nothing());
+        assert!(!store.state().remembers_no_list());
+        store.begin_relist();
+        assert!(store.relist(object("a", "u", 3), || 3), "asked for later: a backup was restored");
+        store.end_relist();
+        assert!(store.event(object("c", "c", 4), || 4));
+        assert!(store.state().remembers_no_list());
     }
 
     /// machine-controller-manager takes its finalizer off a deployment before the answer to its deletion arrives.

@@ -17,6 +17,10 @@ pub(super) struct State<T> {
     pub(super) reads: BTreeMap<u64, usize>,
     /// Uids of what has gone since the oldest of these reads began, with the time.
     pub(super) gone: BTreeMap<String, u64>,
+    /// Namespaces that were listed by themselves and that the watch has not caught up with.
+    listed: BTreeMap<String, Listed>,
+    /// The newest version that the watch has shown, which shows one after the other.
+    shown: u64,
     /// Counts what happens here.
     pub(super) time: u64,
     /// The list of a watch that has begun anew.
@@ -31,6 +35,12 @@ pub(super) struct List {
     pub(super) own_deletions_seen: HashSet<String>,
     /// Namespaces of what this process had deleted before, and the list still has: it was answered and not done.
     pub(super) undone: Vec<String>,
+}
+
+/// A list of one namespace: the version of which it was, and when it came.
+struct Listed {
+    version: u64,
+    time: u64,
 }
 
 /// What this process has deleted: where, and when.
@@ -85,6 +95,8 @@ impl<T> Default for State<T> {
             own_deletions: BTreeMap::new(),
             reads: BTreeMap::new(),
             gone: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            shown: 0,
             time: 0,
             list: None,
             is_fresh: false,
@@ -95,6 +107,9 @@ impl<T> Default for State<T> {
 impl<T: Kept> State<T> {
     /// Puts an object where nothing newer is known; one that is known in that version is not read again. Tells whether it is a change.
     pub(super) fn put(&mut self, identity: Identity, read: impl FnOnce() -> T, source: Source) -> bool {
+        if source.is_watch() && self.had_gone(&identity, source) {
+            return false;
+        }
         let Identity { namespace, name, uid, version } = identity;
         let is_answer_since = |time: u64| source.asked().is_some_and(|asked| time <= asked);
         match self.own_deletions.get(&uid) {
@@ -140,6 +155,37 @@ impl<T: Kept> State<T> {
         is_change
     }
 
+    /// All objects of a namespace are known as they were at a version.
+    pub(super) fn is_listed(&mut self, namespace: &str, version: u64) {
+        self.time += 1;
+        if version > self.shown {
+            self.listed.insert(namespace.to_owned(), Listed { version, time: self.time });
+        }
+    }
+
+    /// A watch shows an object that had gone before its namespace was listed last.
+    fn had_gone(&self, identity: &Identity, source: Source) -> bool {
+        let Identity { namespace, name, uid, version } = identity;
+        let is_answer_since = |time: u64| source.asked().is_some_and(|asked| time <= asked);
+        let is_past = |listed: &Listed| *version <= listed.version && !is_answer_since(listed.time);
+        let known = self.namespaces.get(namespace).and_then(|entries| entries.get(name));
+        self.listed.get(namespace).is_some_and(is_past) && known.is_none_or(|known| known.uid != *uid)
+    }
+
+    /// The watch has shown everything up to this version: it is not behind lists of it any more.
+    pub(super) fn has_shown(&mut self, version: u64) {
+        if self.shown < version {
+            self.shown = version;
+            self.listed.retain(|_, listed| listed.version > version);
+        }
+    }
+
+    /// The watch begins anew with a list that was asked for at that time. Versions may be those of a backup that was restored.
+    pub(super) fn shows_anew(&mut self, asked: u64) {
+        self.shown = 0;
+        self.listed.retain(|_, listed| listed.time > asked);
+    }
+
     /// An object of that uid is gone for good.
     pub(super) fn note_gone(&mut self, uid: &str) {
         if !self.reads.is_empty() {
@@ -158,5 +204,10 @@ impl<T: Kept> State<T> {
             self.namespaces.remove(namespace);
         }
         true
+    }
+
+    #[cfg(test)]
+    pub(super) fn remembers_no_list(&self) -> bool {
+        self.listed.is_empty()
     }
 }
