@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_before_an_operation_began_was_overlooked_where_it_is_shown_after_it() {
+    fn a_change_from_before_an_operation_was_overlooked_where_the_watch_is_late() {
         let overlooked = |began_with, version| {
             let mut memory = WorkerMemory { began_with, ..WorkerMemory::default() };
             memory.planned_object_changed(version);
