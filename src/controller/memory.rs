@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_from_before_an_operation_was_overlooked_where_the_watch_is_late() {
+    fn a_change_from_before_an_operation_begins_another_one_where_the_watch_is_late() {
         let overlooked = |began_with, version| {
             let mut memory = WorkerMemory { began_with, ..WorkerMemory::default() };
             memory.planned_object_changed(version);

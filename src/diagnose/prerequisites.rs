@@ -42,7 +42,9 @@ fn machine_controller_manager(facts: &Facts<'_>) -> Option<Finding> {
         return (!is_expected).then(|| found("is scaled to zero: nothing happens to machines").next(step));
     }
     let mut conditions = deployment.status.conditions.iter();
-    let unmet = conditions.find(|condition| condition.condition_type == "Available" && condition.status != "True");
+    let unmet = conditions.find(|condition| {
+        condition.condition_type == "Available" && condition.status != "True" && !condition.message.is_empty()
+    });
     let said = unmet.map(|condition| format!(": {}", condition.message)).unwrap_or_default();
     (deployment.status.available_replicas == 0).then(|| found(&format!("has no available pod{said}")))
 }
