@@ -126,6 +126,27 @@ fn missing_prerequisites_are_reported() {
 }
 
 #[test]
+fn nothing_is_announced_that_does_not_follow() {
+    fn empty_messages(value: &mut Value) {
+        match value {
+            Value::Object(members) => members.iter_mut().for_each(|(name, member)| match member {
+                Value::String(text) if name == "message" || name == "description" => text.clear(),
+                _ => empty_messages(member),
+            }),
+            Value::Array(values) => values.iter_mut().for_each(empty_messages),
+            _ => {}
+        }
+    }
+    let mut bundle = bundle();
+    empty_messages(&mut bundle);
+    let findings = diagnose(&bundle, "json").json()["workers"][0]["findings"].clone();
+    let texts: Vec<_> =
+        findings.as_array().unwrap().iter().map(|finding| finding["message"].as_str().unwrap()).collect();
+    assert!(texts.contains(&"has no available pod"), "{texts:#?}");
+    assert!(!texts.iter().any(|text| text.trim_end().ends_with([':', ','])), "{texts:#?}");
+}
+
+#[test]
 fn a_worker_that_is_being_deleted_lists_what_is_left() {
     let deleted = with(&["Worker", "Machine", "MachineSet"], |items| {
         items[0]["metadata"]["deletionTimestamp"] = json!("2026-11-21T07:00:00Z");
