@@ -31,6 +31,7 @@ mod test_support;
 pub(crate) mod too_large;
 pub(crate) mod trimmed;
 pub(crate) mod watch_start;
+pub(crate) mod watch_stream;
 pub(crate) mod watches;
 pub(crate) mod write_fence;
 

@@ -314,7 +314,7 @@ mod tests {
     fn the_newer_version_wins_wherever_it_comes_from() {
         let store = Store::default();
         store.read().of_write(object("a", "u", 5), || 5);
-        assert!(!store.event(object("a", "u", 5), || 5), "the echo of a write is no a change");
+        assert!(!store.event(object("a", "u", 5), || 5), "the echo of a write is no change");
         assert_eq!(names(&store), [("a".to_owned(), 5)]);
         assert!(store.event(object("a", "u", 6), || 6));
         assert!(!store.event(object("a", "u", 6), || 6), "shown before");

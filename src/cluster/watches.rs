@@ -14,24 +14,20 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Debug};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use futures::future::{BoxFuture, Shared, join_all};
-use futures::stream::{self, BoxStream};
+use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::Api;
 use kube::core::{ApiResource, PartialObjectMeta};
-use kube::runtime::WatchStreamExt;
-use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::{self, Event};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
-use tracing::{debug, warn};
+use tokio::time::Instant;
+use tracing::debug;
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::cluster::CREDENTIALS;
@@ -39,22 +35,12 @@ use crate::cluster::cache::SeedCache;
 use crate::cluster::decode_guard::Guarded;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
-use crate::cluster::retry_layer::ANSWER_DEADLINE;
 use crate::cluster::store::{Kept, Relisted, Store};
 use crate::cluster::trimmed::Trimmed;
-use crate::cluster::watch_start::telling;
-use crate::process::jitter::random_half;
+use crate::cluster::watch_stream::endless;
 use crate::process::shard::Shard;
 use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::Digested;
-
-/// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
-const PAGE: u32 = 100;
-/// How often is checked whether something is in doubt.
-const DOUBTS: Duration = Duration::from_secs(5);
-/// Seconds after which the API server ends a watch, which then goes on. A watch that has lost its other end without a word is
-/// given up a little later.
-const WATCH: u32 = 120;
 
 /// What the watches have shown, as far as it is about Workers.
 #[derive(Debug)]
@@ -115,10 +101,9 @@ pub(crate) async fn follow_all<K, T>(
 {
     let (resumed, doubted) = (Arc::clone(&store), Arc::clone(&store));
     let kind = ApiResource::erase::<K>(&());
-    let api = Api::<Trimmed>::all_with(telling(client, move || resumed.mark_resumed()), &kind);
     let is_in_doubt = move || doubted.doubts_a_deletion(Instant::now());
-    let mut events =
-        pin!(listing_anew(watching(api, watcher::Config::default()), is_in_doubt).backoff(Pause::default()));
+    let config = watcher::Config::default();
+    let mut events = pin!(endless::<Trimmed>(client, &kind, config, move || resumed.mark_resumed(), is_in_doubt));
     while let Some(event) = events.next().await {
         let event = event.inspect_err(|error| debug!(%error, "a watch has failed")).ok();
         let is_complete = matches!(event, Some(Event::InitDone));
@@ -204,7 +189,7 @@ impl Start<'_> {
     /// That they changed is passed on, and that machine-controller-manager has released them; nothing of them is kept.
     fn credentials(&mut self) {
         let config = watcher::Config::default().fields(&format!("metadata.name={CREDENTIALS}"));
-        let events = self.watch::<PartialObjectMeta<Secret>>(&(), config, || {}, || false);
+        let events = endless::<PartialObjectMeta<Secret>>(self.client, &(), config, || {}, || false);
         let changes = self.changes.clone();
         self.follow("Secret of credentials", events, move |event| match event {
             Some(Event::InitApply(secret) | Event::Apply(secret) | Event::Delete(secret)) => {
@@ -248,22 +233,7 @@ impl Start<'_> {
     {
         let (resumed, doubted) = (Arc::clone(self.cache), Arc::clone(self.cache));
         let is_in_doubt = move || store(&doubted).doubts_a_deletion(Instant::now());
-        self.watch(kind, config, move || store(&resumed).mark_resumed(), is_in_doubt)
-    }
-
-    /// What a watch shows for ever. `resumed` is called whenever it has begun; it lists everything anew when that is in doubt.
-    fn watch<K>(
-        &self,
-        kind: &K::DynamicType,
-        config: watcher::Config,
-        resumed: impl Fn() + Clone + Send + 'static,
-        is_in_doubt: impl Fn() -> bool + Send + 'static,
-    ) -> BoxStream<'static, watcher::Result<Event<K>>>
-    where
-        K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
-    {
-        let api = Api::<K>::all_with(telling(self.client, resumed), kind);
-        listing_anew(watching(api, config), is_in_doubt).backoff(Pause::default()).boxed()
+        endless(self.client, kind, config, move || store(&resumed).mark_resumed(), is_in_doubt)
     }
 
     /// Hands each event over; `None` stands for a failure.
@@ -299,115 +269,6 @@ impl Start<'_> {
     }
 }
 
-/// How a watch gets what is there when it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InitialList {
-    /// As events, one after the other: nothing is in memory as a whole.
-    Streamed,
-    /// In pages, from an API server that does not stream lists.
-    Paged,
-}
-
-/// Begins to watch, each time anew.
-fn watching<K>(
-    api: Api<K>,
-    config: watcher::Config,
-) -> impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>
-where
-    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
-{
-    let paged = config.page_size(PAGE).timeout(WATCH);
-    move |initial_list| {
-        let config = match initial_list {
-            InitialList::Streamed => paged.clone().streaming_lists(),
-            InitialList::Paged => paged.clone(),
-        };
-        watcher(api.clone(), config).boxed()
-    }
-}
-
-/// Whether an API server says that it does not stream lists, or does not know what that is.
-fn refuses_to_stream(error: &watcher::Error) -> bool {
-    let watcher::Error::WatchStartFailed(kube::Error::Api(status)) = error else { return false };
-    matches!(status.code, 400 | 422)
-}
-
-/// kube lists everything anew when a watch ends because it is too far behind, but not when it can't even begin: then it would
-/// ask for the same for ever. Nor does it know that something is in doubt, that an API server does not stream lists, or that
-/// a streamed list has stopped halfway.
-fn listing_anew<K: 'static>(
-    watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
-    is_in_doubt: impl Fn() -> bool,
-) -> impl Stream<Item = watcher::Result<Event<K>>> {
-    let streamed = InitialList::Streamed;
-    let watching = Watching {
-        events: watch(streamed),
-        initial_list: streamed,
-        listing_since: None,
-        check_at: Instant::now() + DOUBTS,
-    };
-    stream::unfold((watching, watch, is_in_doubt), async |(mut watching, watch, is_in_doubt)| {
-        let event = loop {
-            let Ok(event) = timeout_at(watching.check_at, watching.events.next()).await else {
-                watching.check(&watch, &is_in_doubt);
-                continue;
-            };
-            let event = event?;
-            if watching.initial_list == InitialList::Streamed && event.as_ref().is_err_and(refuses_to_stream) {
-                debug!("the API server does not stream lists; they are read in pages");
-                watching.initial_list = InitialList::Paged;
-                watching.events = watch(InitialList::Paged);
-                continue;
-            }
-            break event;
-        };
-        watching.listing_since = match &event {
-            Ok(Event::Init | Event::InitApply(_)) => Some(Instant::now()),
-            _ => None,
-        };
-        if matches!(&event, Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410) {
-            watching.events = watch(watching.initial_list);
-        }
-        if watching.check_at <= Instant::now() {
-            watching.check(&watch, &is_in_doubt);
-        }
-        Some((event, (watching, watch, is_in_doubt)))
-    })
-}
-
-/// A watch that goes on.
-struct Watching<K> {
-    events: BoxStream<'static, watcher::Result<Event<K>>>,
-    initial_list: InitialList,
-    /// When the last object of a list came that is not complete yet.
-    listing_since: Option<Instant>,
-    /// When is looked next whether something is in doubt.
-    check_at: Instant,
-}
-
-impl<K> Watching<K> {
-    /// Begins anew where nothing else would help.
-    fn check(
-        &mut self,
-        watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
-        is_in_doubt: impl Fn() -> bool,
-    ) {
-        self.check_at = Instant::now() + DOUBTS;
-        // Requests for pages have deadlines of their own.
-        let is_streamed = self.initial_list == InitialList::Streamed;
-        let has_stopped = is_streamed && self.listing_since.is_some_and(|since| since.elapsed() > ANSWER_DEADLINE);
-        if has_stopped {
-            warn!("a list has stopped before its end; everything is listed anew");
-        } else if is_in_doubt() {
-            warn!("no watch shows that something is gone that was deleted; everything is listed anew");
-        } else {
-            return;
-        }
-        self.listing_since = None;
-        self.events = watch(self.initial_list);
-    }
-}
-
 /// Puts what an event shows into a store, and calls `change` with what somebody else has done. `identify` says who an object is, and
 /// how what is kept of it is read, which costs more.
 fn put<K, T: Kept, R: FnOnce() -> T>(
@@ -440,43 +301,11 @@ fn put<K, T: Kept, R: FnOnce() -> T>(
     Relisted::default()
 }
 
-/// Pauses of a watch that fails again and again: short, because nothing is seen meanwhile. kube's own grow to half a minute,
-/// so after an outage Workers would wait as long although the API server is back. Each is up to half longer, so that the
-/// watches of many controllers don't come back together.
-#[derive(Default)]
-struct Pause {
-    failures: u32,
-}
-
-impl Pause {
-    const FIRST: Duration = Duration::from_millis(100);
-    const LONGEST: Duration = Duration::from_secs(1);
-}
-
-impl Iterator for Pause {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let pause = Self::FIRST.saturating_mul(2_u32.saturating_pow(self.failures)).min(Self::LONGEST);
-        self.failures = self.failures.saturating_add(1);
-        Some(pause + pause.mul_f64(random_half()))
-    }
-}
-
-impl Backoff for Pause {
-    fn reset(&mut self) {
-        self.failures = 0;
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use axum::body::Body as AnswerBody;
-    use axum::http::{Request, Response};
-    use futures::future;
-    use kube::client::Body;
+    use std::time::Duration;
+
     use serde_json::json;
-    use tower::service_fn;
 
     use super::*;
     use crate::cluster::test_support::{ApiServer, document, streamed};
@@ -578,117 +407,6 @@ mod tests {
         assert_eq!(store.all().len(), 1);
         assert_eq!(store.names("of-a"), ["a"]);
         assert_eq!(*changes.lock().unwrap(), [false, true], "once for what has changed, and once for the whole");
-    }
-
-    /// What a new watch shows first: of an API server that streams lists, or of one that does not.
-    async fn shown_first(streams: bool) -> (Vec<String>, Vec<String>) {
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let queries = Arc::clone(&asked);
-        let service = service_fn(move |request: Request<Body>| {
-            let query = request.uri().query().unwrap_or_default().to_owned();
-            let (is_watch, begins_with_list) = (query.contains("watch=true"), query.contains("sendInitialEvents=true"));
-            queries.lock().unwrap().push(query);
-            let object = json!({"metadata": {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "3"}});
-            let (status, text) = match (is_watch, begins_with_list && streams) {
-                (true, true) => {
-                    let end = json!({"k8s.io/initial-events-end": "true"});
-                    let bookmark = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"resourceVersion": "7", "annotations": end}});
-                    let events =
-                        [json!({"type": "ADDED", "object": object}), json!({"type": "BOOKMARK", "object": bookmark})];
-                    (200, events.map(|event| format!("{event}\n")).concat())
-                }
-                (true, false) => {
-                    let refusal = json!({"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422,
-                        "message": "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"});
-                    (422, refusal.to_string())
-                }
-                _ => (200, json!({"metadata": {"resourceVersion": "7"}, "items": [object]}).to_string()),
-            };
-            let pieces = stream::iter([Ok::<_, kube::Error>(text)]).chain(stream::pending());
-            let body = if is_watch && status == 200 { AnswerBody::from_stream(pieces) } else { text_of(pieces) };
-            future::ok::<_, kube::Error>(Response::builder().status(status).body(body).unwrap())
-        });
-        let api = Api::<Secret>::all(telling(&kube::Client::new(service, "default"), || {}));
-        let events = listing_anew(watching(api, watcher::Config::default()), || false);
-        let first: Vec<_> = events.take(3).map(|event| event.unwrap().to_string()).collect().await;
-        let asked = asked.lock().unwrap().clone();
-        (first, asked)
-    }
-
-    fn text_of(pieces: impl Stream<Item = Result<String, kube::Error>> + Send + 'static) -> AnswerBody {
-        AnswerBody::from_stream(pieces.take(1))
-    }
-
-    #[tokio::test]
-    async fn the_newest_list_is_streamed_where_the_api_server_does_that() {
-        for streams in [true, false] {
-            let (first, asked) = shown_first(streams).await;
-            assert_eq!(first, ["Init", "InitApply(a)", "InitDone"], "streams: {streams}");
-            assert!(asked.iter().all(|query| !query.contains("resourceVersion=0")), "not of any age: {asked:?}");
-            assert_eq!(asked.len(), if streams { 1 } else { 2 }, "{asked:?}");
-        }
-    }
-
-    type Events = Vec<watcher::Result<Event<Secret>>>;
-
-    /// Which lists are begun, of a watch that shows `events` a second apart and then nothing, within five minutes.
-    async fn begun(events: impl Fn(usize) -> Events, is_in_doubt: impl Fn() -> bool) -> Vec<InitialList> {
-        let begun = Arc::<Mutex<Vec<InitialList>>>::default();
-        let watch = |list: InitialList| {
-            let number = begun.lock().unwrap().len();
-            begun.lock().unwrap().push(list);
-            let slowly = stream::iter(events(number)).then(async |event| {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                event
-            });
-            slowly.chain(stream::pending()).boxed()
-        };
-        let shown = listing_anew(watch, is_in_doubt).for_each(async |_| {});
-        assert!(tokio::time::timeout(Duration::from_secs(300), shown).await.is_err(), "a watch never ends");
-        begun.lock().unwrap().clone()
-    }
-
-    fn refused(code: u16) -> watcher::Result<Event<Secret>> {
-        let status = kube::core::Status { code, ..kube::core::Status::default() };
-        Err(watcher::Error::WatchStartFailed(kube::Error::Api(Box::new(status))))
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn everything_is_listed_anew_only_where_nothing_else_helps() {
-        use InitialList::{Paged, Streamed};
-        let listed = || vec![Ok(Event::Init), Ok(Event::InitDone)];
-        assert_eq!(begun(|_| listed(), || false).await, [Streamed], "a quiet watch is left alone");
-        let long_ago = |number| if number == 0 { vec![refused(410)] } else { listed() };
-        assert_eq!(begun(long_ago, || false).await, [Streamed; 2], "what it goes on from is forgotten");
-        assert_eq!(begun(|_| vec![refused(500)], || false).await, [Streamed], "kube tries that again by itself");
-        let stops = |number| if number == 0 { vec![Ok(Event::Init)] } else { listed() };
-        assert_eq!(begun(stops, || false).await, [Streamed; 2], "a streamed list has stopped");
-        let in_pages = |number| if number == 0 { vec![refused(422)] } else { vec![Ok(Event::Init)] };
-        assert_eq!(begun(in_pages, || false).await, [Streamed, Paged], "pages have deadlines of their own");
-        assert!(begun(|_| listed(), || true).await.len() > 2, "in doubt");
-        // However much it shows, it is looked at.
-        let busy = |_| (0..300).map(|_| Ok(Event::Apply(Secret::default()))).collect();
-        assert!(begun(busy, || true).await.len() > 2, "in doubt");
-        assert_eq!(begun(busy, || false).await, [Streamed]);
-        let long_list = |_| {
-            let objects = (0..200).map(|_| Ok(Event::InitApply(Secret::default())));
-            [Ok(Event::Init)].into_iter().chain(objects).chain([Ok(Event::InitDone)]).collect()
-        };
-        assert_eq!(begun(long_list, || false).await, [Streamed], "a list goes on however long it takes");
-        let start = Instant::now();
-        assert_eq!(begun(|_| listed(), || start.elapsed() < DOUBTS).await, [Streamed], "it has only begun");
-    }
-
-    #[test]
-    fn a_watch_tries_again_within_two_seconds_however_long_it_has_failed() {
-        let mut pause = Pause::default();
-        let pauses: Vec<Duration> = pause.by_ref().take(100).collect();
-        assert!(pauses[0] < Duration::from_millis(200), "{:?}", pauses[0]);
-        assert!(pauses.iter().all(|pause| *pause < Duration::from_secs(2)), "{pauses:?}");
-        assert!(pauses[50..].iter().all(|pause| *pause >= Pause::LONGEST), "an API server needs peace: {pauses:?}");
-        assert!(pauses[50..].windows(2).any(|two| two[0] != two[1]), "not all at the same time");
-        pause.reset();
-        assert!(pause.next().is_some_and(|pause| pause < Duration::from_millis(200)));
     }
 
     #[test]

@@ -75,11 +75,11 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// When it was asked for, where the answer shows everything that was so then.
-    fn asked(self) -> Option<u64> {
+    /// Whether it was asked for at that time or later, and the answer shows everything that was so then.
+    fn is_answer_since(self, time: u64) -> bool {
         match self {
-            Self::List(asked) | Self::Read(asked) => Some(asked),
-            Self::Watch | Self::Write => None,
+            Self::List(asked) | Self::Read(asked) => time <= asked,
+            Self::Watch | Self::Write => false,
         }
     }
 
@@ -111,9 +111,8 @@ impl<T: Kept> State<T> {
             return false;
         }
         let Identity { namespace, name, uid, version } = identity;
-        let is_answer_since = |time: u64| source.asked().is_some_and(|asked| time <= asked);
         match self.own_deletions.get(&uid) {
-            Some(deletion) if is_answer_since(deletion.time) => drop(self.own_deletions.remove(&uid)),
+            Some(deletion) if source.is_answer_since(deletion.time) => drop(self.own_deletions.remove(&uid)),
             Some(_) => return false,
             None => {}
         }
@@ -122,7 +121,8 @@ impl<T: Kept> State<T> {
         let entries = self.namespaces.entry(namespace).or_default();
         let known = entries.get_mut(&name);
         // Versions grow, but for a backup that was restored.
-        let goes_back = known.as_ref().is_some_and(|known| known.version > version && is_answer_since(known.heard));
+        let goes_back =
+            known.as_ref().is_some_and(|known| known.version > version && source.is_answer_since(known.heard));
         let same = known.filter(|known| known.uid == uid && !goes_back);
         let (mut shown, mut own) = same.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own)));
         let is_change = match source {
@@ -166,8 +166,7 @@ impl<T: Kept> State<T> {
     /// A watch shows an object that had gone before its namespace was listed last.
     fn had_gone(&self, identity: &Identity, source: Source) -> bool {
         let Identity { namespace, name, uid, version } = identity;
-        let is_answer_since = |time: u64| source.asked().is_some_and(|asked| time <= asked);
-        let is_past = |listed: &Listed| *version <= listed.version && !is_answer_since(listed.time);
+        let is_past = |listed: &Listed| *version <= listed.version && !source.is_answer_since(listed.time);
         let known = self.namespaces.get(namespace).and_then(|entries| entries.get(name));
         self.listed.get(namespace).is_some_and(is_past) && known.is_none_or(|known| known.uid != *uid)
     }
