@@ -279,9 +279,10 @@ struct Remaining {
 }
 
 fn without_orphans(plan: &Plan, mut live: MachineObjects) -> Remaining {
-    let garbage = orphans(plan, &live, MachineController::Stopped);
+    let unwanted = orphans(plan, &live, MachineController::Stopped).deployments;
     // machine-controller-manager lets go of a deployment as soon as its machines are gone.
-    live.deployments.retain(|name, _| !garbage.deployments.contains(name));
+    live.deployments.retain(|name, _| !unwanted.contains(name));
+    let garbage = orphans(plan, &live, MachineController::Stopped);
     Remaining {
         classes: after_deletion(live.classes, &garbage.classes),
         class_secrets: after_deletion(live.class_secrets, &garbage.class_secrets),

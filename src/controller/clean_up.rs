@@ -8,7 +8,7 @@ use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::delete_objects::delete_objects;
 use crate::controller::error::ReconcileError;
 use crate::worker::machine_objects::MachineObjects;
-use crate::worker::orphans::{MachineController, Orphans, orphans};
+use crate::worker::orphans::{Deletions, MachineController, Orphans, orphans};
 use crate::worker::outcome::{PendingDeletion, PendingDeployment};
 use crate::worker::plan::Plan;
 use crate::worker::progress::{self, Hibernation, Progress};
@@ -46,6 +46,13 @@ pub(crate) async fn clean_up(
             return Ok(PendingDeletion::default());
         }
         found = orphans(plan, live, machine_controller);
+        let Deletions { deployments, .. } = found.deletions(live);
+        if machine_controller == MachineController::Stopped && !deployments.is_empty() {
+            // Nobody may ever tell that they are gone: what they leave is judged by what is there after them.
+            delete_objects(&shoot.apis(), Deletions { deployments, ..Deletions::default() }).await?;
+            *live = shoot.read_users_of_classes(take(&mut live.deployments)).await?;
+            found = orphans(plan, live, machine_controller);
+        }
         delete_objects(&shoot.apis(), found.deletions(live)).await?;
     }
     Ok(match machine_controller {
@@ -85,12 +92,13 @@ mod tests {
 
     /// What is asked to clean up after a plan that wants nothing, where these objects are there, by the plural of their kind.
     async fn asked(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
-        asked_of(there, |_| {}).await
+        asked_of(there, 1, |_| {}).await
     }
 
-    /// The same, where watches show something else.
+    /// The same, with so many replicas of machine-controller-manager, and where watches show something else.
     async fn asked_of(
         there: &'static [&'static str],
+        replicas: i32,
         shown: impl FnOnce(&mut MachineObjects),
     ) -> (Vec<String>, PendingDeletion) {
         let asked = Arc::<Mutex<Vec<String>>>::default();
@@ -103,7 +111,7 @@ mod tests {
             let answer = match request.method().as_str() {
                 "DELETE" => json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}}),
                 _ if plural == "deployments" => {
-                    json!({"metadata": {}, "spec": {"replicas": 1, "selector": {}, "template": {}}})
+                    json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}})
                 }
                 _ => json!({"metadata": {"resourceVersion": "7"}, "items": items}),
             };
@@ -127,7 +135,7 @@ mod tests {
         let class = json!({"kind": "MachineClass", "name": "web-z1"});
         json!({
             "metadata": {"name": "web-z1", "namespace": "shoot--p--s", "uid": "u", "resourceVersion": "5",
-                "labels": {"gardener.cloud/purpose": "machineclass"}},
+                "labels": {"gardener.cloud/purpose": "machineclass", "name": "gone"}},
             "spec": {"class": class, "template": {"spec": {"class": class}}},
         })
     }
@@ -142,8 +150,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_machine_set_that_no_deployment_took_up_goes_before_its_class() {
+        let (asked, pending) = asked(&["machineclasses", "secrets", "machinesets"]).await;
+        let deleted = &asked[asked.len() - 3..];
+        assert_eq!(deleted, ["DELETE machinesets", "DELETE machineclasses", "DELETE secrets"], "{asked:?}");
+        assert!(pending.is_empty());
+    }
+
+    #[tokio::test]
+    async fn while_machine_controller_manager_is_stopped_classes_go_once_their_deployment_is_seen_to_go() {
+        let (asked, pending) = asked_of(&["machinedeployments", "machineclasses", "secrets"], 0, |_| {}).await;
+        let deleted: Vec<&String> = asked.iter().filter(|line| line.starts_with("DELETE")).collect();
+        assert!(
+            deleted.iter().all(|line| *line == "DELETE machinedeployments"),
+            "it was answered and not done: {asked:?}"
+        );
+        assert!(!deleted.is_empty() && pending.is_empty());
+        let (asked, _) = asked_of(&["machineclasses", "secrets", "machinesets"], 0, |_| {}).await;
+        let deleted = &asked[asked.len() - 3..];
+        assert_eq!(deleted, ["DELETE machinesets", "DELETE machineclasses", "DELETE secrets"], "{asked:?}");
+    }
+
+    #[tokio::test]
     async fn a_secret_that_no_watch_has_shown_yet_goes_with_its_class() {
-        let (mut asked, _) = asked_of(&["machineclasses", "secrets"], |live| live.class_secrets.clear()).await;
+        let (mut asked, _) = asked_of(&["machineclasses", "secrets"], 1, |live| live.class_secrets.clear()).await;
         let deleted = asked.split_off(asked.len() - 2);
         assert_eq!(deleted, ["DELETE machineclasses", "DELETE secrets"]);
     }

@@ -9,17 +9,19 @@ use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
 use crate::cluster::machine_writes::MachineApis;
 use crate::controller::error::ReconcileError;
+use crate::worker::live_machine::LiveMachineSet;
 use crate::worker::machine_objects::Digested;
 use crate::worker::orphans::{Deletions, Seen};
 
-/// Deletes them: deployments, then classes, then their Secrets, which machine-controller-manager holds until their classes are
+/// Deletes them: deployments and machine sets, then classes, then their Secrets, which machine-controller-manager holds until their classes are
 /// gone.
 ///
 /// # Errors
 /// When one can't be deleted.
 pub(crate) async fn delete_objects(apis: &MachineApis, deletions: Deletions<'_>) -> Result<(), ReconcileError> {
-    let Deletions { deployments, classes, class_secrets } = deletions;
+    let Deletions { deployments, machine_sets, classes, class_secrets } = deletions;
     delete_all::<DeploymentText>(apis, deployments).await?;
+    delete_all::<LiveMachineSet>(apis, machine_sets).await?;
     delete_all::<Digested<Value>>(apis, classes).await?;
     delete_all::<Digested<Secret>>(apis, class_secrets).await
 }

@@ -39,10 +39,11 @@ pub(crate) enum MachineObjectKind {
     Secret,
     MachineClass,
     MachineDeployment,
+    MachineSet,
 }
 
 impl MachineObjectKind {
-    pub(crate) const ALL: [Self; 3] = [Self::Secret, Self::MachineClass, Self::MachineDeployment];
+    pub(crate) const ALL: [Self; 4] = [Self::Secret, Self::MachineClass, Self::MachineDeployment, Self::MachineSet];
 
     /// The kind as Kubernetes names it.
     pub(crate) fn as_str(self) -> &'static str {
@@ -50,6 +51,7 @@ impl MachineObjectKind {
             Self::Secret => "Secret",
             Self::MachineClass => "MachineClass",
             Self::MachineDeployment => "MachineDeployment",
+            Self::MachineSet => "MachineSet",
         }
     }
 }
@@ -189,11 +191,12 @@ fn without_our_annotations(deployment: &Value) -> Value {
 /// What nothing wants and nobody deletes yet.
 fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ObjectDifference> {
     let gone = |kind, name: &str, pool: &str| ObjectDifference::new(kind, name, pool, WouldBe::Deleted);
-    let Deletions { deployments, classes, class_secrets } = found.deletions(live);
+    let Deletions { deployments, machine_sets, classes, class_secrets } = found.deletions(live);
     let pool = |name: &str| live.deployments.get(name).and_then(|deployment| deployment.pool()).unwrap_or_default();
     deployments
         .into_iter()
         .map(|(name, _)| gone(MachineObjectKind::MachineDeployment, name, pool(name)))
+        .chain(machine_sets.into_iter().map(|(name, _)| gone(MachineObjectKind::MachineSet, name, "")))
         .chain(classes.into_iter().map(|(name, _)| gone(MachineObjectKind::MachineClass, name, "")))
         .chain(class_secrets.into_iter().map(|(name, _)| gone(MachineObjectKind::Secret, name, "")))
         .collect()

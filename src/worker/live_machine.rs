@@ -23,6 +23,8 @@ pub struct LiveMachineSet {
     pub replicas: i32,
     /// The generation that machine-controller-manager has taken up; 0 when it has not seen the set yet.
     pub observed_generation: i64,
+    /// Whether somebody has asked for its deletion.
+    pub is_being_deleted: bool,
 }
 
 /// A machine.
@@ -60,7 +62,7 @@ enum Owner {
     #[default]
     Nobody,
     /// By its label, because nothing owns it yet: of a shoot that has moved here, until machine-controller-manager has seen it.
-    Labelled(Box<str>),
+    Labelled { deployment: Box<str>, uid: Option<Box<str>> },
     /// The objects that own it.
     Owned(Box<[(OwnerKind, Box<str>)]>),
 }
@@ -75,11 +77,14 @@ enum OwnerKind {
 
 impl PoolMember {
     fn new(metadata: ObjectMeta, class: String) -> Self {
-        let ObjectMeta { name, finalizers, owner_references, labels, .. } = metadata;
+        let ObjectMeta { name, uid, finalizers, owner_references, labels, .. } = metadata;
         let owners = owner_references.unwrap_or_default();
         let owner = if owners.is_empty() {
             let label = labels.and_then(|mut labels| labels.remove(DEPLOYMENT_LABEL));
-            label.map_or(Owner::Nobody, |deployment| Owner::Labelled(deployment.into()))
+            label.map_or(Owner::Nobody, |deployment| Owner::Labelled {
+                deployment: deployment.into(),
+                uid: uid.map(Into::into),
+            })
         } else {
             Owner::Owned(owners.into_iter().map(owner).collect())
         };
@@ -108,7 +113,12 @@ impl PoolMember {
 
     /// Name of the deployment that the label says, where nothing owns it.
     pub(crate) fn labelled(&self) -> Option<&str> {
-        if let Owner::Labelled(deployment) = &self.owner { Some(deployment) } else { None }
+        if let Owner::Labelled { deployment, .. } = &self.owner { Some(deployment) } else { None }
+    }
+
+    /// Its uid, where only its label says whose it is.
+    pub(crate) fn labelled_uid(&self) -> Option<&str> {
+        if let Owner::Labelled { uid, .. } = &self.owner { uid.as_deref() } else { None }
     }
 
     fn owner_of(&self, kind: OwnerKind) -> Option<&str> {
@@ -129,6 +139,7 @@ fn owner(OwnerReference { kind, name, .. }: OwnerReference) -> (OwnerKind, Box<s
 impl From<MachineSet> for LiveMachineSet {
     fn from(MachineSet { metadata, spec, status }: MachineSet) -> Self {
         Self {
+            is_being_deleted: metadata.deletion_timestamp.is_some(),
             member: PoolMember::new(metadata, spec.template.spec.class.name),
             replicas: status.replicas,
             observed_generation: status.observed_generation,
@@ -192,6 +203,8 @@ mod tests {
             assert!(!member.is_owned_by("labelled"), "a label is no owner");
         }
         assert_eq!(whose(&member(json!({"name": "m"}))), [None, None, None]);
+        let unowned = member(json!({"name": "m", "uid": "u", "labels": {"name": "labelled"}}));
+        assert_eq!(unowned.labelled_uid(), Some("u"));
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::worker::plan::Plan;
 pub struct Orphans {
     /// Deployments that no pool wants.
     pub deployments: BTreeSet<String>,
+    /// Machine sets without machines that have lost their deployment before it took them up.
+    pub machine_sets: BTreeSet<String>,
     /// Classes that no deployment uses and no machine set or machine refers to.
     pub classes: BTreeSet<String>,
     /// Secrets of such classes.
@@ -31,12 +33,13 @@ impl Orphans {
         *self == Self::default()
     }
 
-    /// What of it is to be deleted now.
+    /// What of it is to be deleted now, or at first.
     #[must_use]
     pub fn deletions<'a>(&self, live: &'a MachineObjects) -> Deletions<'a> {
         Deletions::of(
             live,
             |name| self.deployments.contains(name),
+            |set| self.machine_sets.contains(&*set.member.name),
             |name| self.classes.contains(name),
             |name| self.class_secrets.contains(name),
         )
@@ -51,6 +54,8 @@ pub type Seen<'a> = (&'a str, Option<&'a str>);
 pub struct Deletions<'a> {
     /// Machine deployments.
     pub deployments: Vec<Seen<'a>>,
+    /// Machine sets that no deployment takes with it.
+    pub machine_sets: Vec<Seen<'a>>,
     /// Machine classes.
     pub classes: Vec<Seen<'a>>,
     /// Secrets of classes.
@@ -58,11 +63,14 @@ pub struct Deletions<'a> {
 }
 
 impl<'a> Deletions<'a> {
-    /// What a shoot that is deleted loses now: deployments; classes and their Secrets once nothing is left that uses classes.
+    /// What a shoot that is deleted loses now: deployments, and machine sets that go with none of them; classes and their Secrets once
+    /// nothing is left that uses classes. A machine set that machine-controller-manager does not hold stays as long as it has machines:
+    /// without it nobody would delete them.
     #[must_use]
     pub fn of_all(live: &'a MachineObjects) -> Self {
         let is_free = !live.uses_classes();
-        Self::of(live, |_| true, |_| is_free, |_| is_free)
+        let is_safe = |set: &LiveMachineSet| !set.member.finalizers.is_empty() || !has_machines(set, live);
+        Self::of(live, |_| true, is_safe, |_| is_free, |_| is_free)
     }
 
     /// Whether there is nothing to delete.
@@ -74,12 +82,15 @@ impl<'a> Deletions<'a> {
     fn of(
         live: &'a MachineObjects,
         deployment: impl Fn(&String) -> bool,
+        machine_set: impl Fn(&LiveMachineSet) -> bool,
         class: impl Fn(&String) -> bool,
         class_secret: impl Fn(&String) -> bool,
     ) -> Self {
         let deployments =
             live.deployments.iter().filter(|(name, live)| deployment(name) && !is_being_deleted(&live.document));
+        let machine_sets = abandoned(live).filter(|set| machine_set(set) && !set.is_being_deleted);
         Self {
+            machine_sets: machine_sets.map(|set| (&*set.member.name, set.member.labelled_uid())).collect(),
             deployments: deployments.map(|(name, live)| (name.as_str(), live.object.metadata.uid.as_deref())).collect(),
             classes: still_to_delete(&live.classes, class),
             class_secrets: still_to_delete(&live.class_secrets, class_secret),
@@ -92,7 +103,24 @@ fn still_to_delete<T>(objects: &BTreeMap<String, Digested<T>>, is_meant: impl Fn
     objects.map(|(name, object)| (name.as_str(), object.uid.as_deref())).collect()
 }
 
-/// Whether machine sets that vanish are waited for. Without a running machine-controller-manager they never do.
+/// Machine sets that no deployment has taken up, and that of their label is not there: none will. machine-controller-manager deletes only
+/// what a deployment owns. They come with a shoot that has moved here, and whose deployment went before machine-controller-manager
+/// ran: that of a hibernated shoot does not.
+fn abandoned(live: &MachineObjects) -> impl Iterator<Item = &LiveMachineSet> {
+    let is_gone = |deployment: &str| !live.deployments.contains_key(deployment);
+    live.machine_sets.iter().filter(move |set| set.member.labelled().is_some_and(is_gone))
+}
+
+/// Whether a machine is of such a set, or may be.
+fn has_machines(set: &LiveMachineSet, live: &MachineObjects) -> bool {
+    let deployment = set.member.labelled();
+    live.machines.iter().map(|machine| &machine.member).any(|machine| {
+        machine.machine_set() == Some(&*set.member.name) || machine.labelled().is_some_and(|of| deployment == Some(of))
+    })
+}
+
+/// Whether what vanishes is waited for. Without a running machine-controller-manager machine sets and machines never do, and deployments
+/// only where it does not hold them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MachineController {
     /// It runs, so machine sets vanish.
@@ -124,16 +152,22 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
         }
     }
     kept_classes.extend(classes_by_hand(plan, live));
-    let mut used_classes: BTreeSet<&str> = BTreeSet::new();
-    if machine_controller == MachineController::Running {
+    let runs = machine_controller == MachineController::Running;
+    let using = live.deployments.values().filter(|deployment| runs || !is_being_deleted(&deployment.document));
+    let mut used_classes: BTreeSet<&str> =
+        using.map(|deployment| deployment.object.spec.template.spec.class.name.as_str()).collect();
+    if runs {
         // A set that machine-controller-manager has never taken up has no machines but those that are there.
         let sets = live.machine_sets.iter().filter(|set| set.observed_generation > 0 || set.replicas > 0);
         used_classes.extend(sets.map(|set| &*set.member.class));
         used_classes.extend(live.machines.iter().map(|machine| &*machine.member.class));
-        used_classes.extend(
-            live.deployments.values().map(|deployment| deployment.object.spec.template.spec.class.name.as_str()),
-        );
     }
+    // Whose machine set it is, only the name of a deployment says, and those of a pool that can't be planned are unknown.
+    let are_all_planned = failed_pools.is_empty();
+    let lost =
+        abandoned(live).filter(|set| are_all_planned && !wanted.contains(set.member.labelled().unwrap_or_default()));
+    let machine_sets =
+        lost.filter(|set| !has_machines(set, live)).map(|set| set.member.name.clone().into_string()).collect();
     let unwanted = |name: &&String| !kept_classes.contains(name.as_str());
     let is_used = |name: &String| used_classes.contains(name.as_str());
     let (mut classes_in_use, classes): (BTreeSet<_>, BTreeSet<_>) =
@@ -142,7 +176,7 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     let (secrets_in_use, class_secrets): (BTreeSet<_>, BTreeSet<_>) =
         live.class_secrets.keys().filter(unwanted).cloned().partition(is_used);
     classes_in_use.extend(secrets_in_use);
-    Orphans { deployments, classes, class_secrets, classes_in_use }
+    Orphans { deployments, machine_sets, classes, class_secrets, classes_in_use }
 }
 
 /// Classes of old machines that a person will select to be updated, one day.
@@ -254,11 +288,63 @@ mod tests {
         assert!(found.classes_in_use.contains("class-old"), "{found:?}");
     }
 
+    /// A machine set or a machine that nothing owns, of a deployment by its label.
+    fn labelled<T: serde::de::DeserializeOwned>(name: &str, deployment: &str) -> T {
+        let metadata = json!({"name": name, "uid": format!("uid-of-{name}"), "labels": {"name": deployment}});
+        serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+    }
+
+    /// The plan of a Worker whose pools are gone.
+    fn plan_that_wants_nothing() -> Plan {
+        let mut plan = plan_with_failed_pool_b();
+        plan.pools.retain(Result::is_ok);
+        plan
+    }
+
+    #[test]
+    fn a_machine_set_goes_that_no_deployment_will_take_up() {
+        let machine_sets = vec![labelled("lost", "gone"), labelled("of-a", "a-z1")];
+        let live = MachineObjects { machine_sets, ..live() };
+        let found = |plan: &Plan, live: &MachineObjects| orphans(plan, live, MachineController::Stopped).machine_sets;
+        assert_eq!(found(&plan_that_wants_nothing(), &live), ["lost".to_owned()].into());
+        assert!(found(&plan_with_failed_pool_b(), &live).is_empty(), "it may be of the pool that can't be planned");
+        let deletions = orphans(&plan_that_wants_nothing(), &live, MachineController::Stopped);
+        assert_eq!(deletions.deletions(&live).machine_sets, [("lost", Some("uid-of-lost"))]);
+        assert_eq!(Deletions::of_all(&live).machine_sets, [("lost", Some("uid-of-lost"))]);
+        let mut is_going = live.clone();
+        is_going.machine_sets[0].is_being_deleted = true;
+        assert!(Deletions::of_all(&is_going).machine_sets.is_empty(), "it goes already");
+        let with_machine = MachineObjects { machines: vec![labelled("m", "gone")], ..live };
+        assert!(found(&plan_that_wants_nothing(), &with_machine).is_empty(), "its machines would have nobody");
+    }
+
+    #[test]
+    fn a_machine_set_with_machines_goes_with_the_shoot_where_somebody_deletes_them() {
+        let deleted = |finalizers: &[&str], machine: Value| {
+            let mut set: LiveMachineSet = labelled("lost", "gone");
+            set.member.finalizers = finalizers.iter().map(|finalizer| (*finalizer).to_owned()).collect();
+            let machines = vec![serde_json::from_value(json!({ "metadata": machine })).unwrap()];
+            let live = MachineObjects { machine_sets: vec![set], machines, ..MachineObjects::default() };
+            !Deletions::of_all(&live).machine_sets.is_empty()
+        };
+        let owners = json!([{"apiVersion": "v1", "kind": "MachineSet", "name": "lost", "uid": "u"}]);
+        for machine in [json!({"labels": {"name": "gone"}}), json!({"ownerReferences": owners})] {
+            assert!(!deleted(&[], machine.clone()), "{machine}");
+            assert!(deleted(&["machine.sapcloud.io/machine-controller-manager"], machine));
+        }
+        assert!(deleted(&[], json!({"labels": {"name": "of-another"}})), "it has no machine");
+    }
+
     #[test]
     fn without_machine_controller_manager_nobody_is_waited_for() {
-        let found = orphans(&plan_with_failed_pool_b(), &live(), MachineController::Stopped);
-        assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
-        assert!(found.classes_in_use.is_empty());
+        let mut live = live();
+        let found = |live: &MachineObjects| orphans(&plan_with_failed_pool_b(), live, MachineController::Stopped);
+        assert_eq!(found(&live).classes, ["class-old".to_owned()].into());
+        assert_eq!(found(&live).classes_in_use, ["class-a".to_owned()].into(), "nobody has deleted its deployment yet");
+        let held = live.deployments.get_mut("a-z1").unwrap();
+        held.document["metadata"]["deletionTimestamp"] = json!("2026-11-26T10:00:00Z");
+        assert_eq!(found(&live).classes, ["class-a".to_owned(), "class-old".to_owned()].into());
+        assert!(found(&live).classes_in_use.is_empty());
     }
 
     #[test]

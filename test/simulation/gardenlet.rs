@@ -36,11 +36,34 @@ pub(crate) struct Gardenlet {
     ignores_publication: Cell<bool>,
     /// Whether the shoot has moved here, and its machines were not back when somebody last looked.
     restores: Cell<bool>,
+    mirrors_hibernation: bool,
 }
 
 impl Gardenlet {
     pub(crate) fn new(actor: Actor, now: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
-        Self { actor, now, published: Cell::default(), ignores_publication: Cell::default(), restores: Cell::default() }
+        Self {
+            actor,
+            now,
+            published: Cell::default(),
+            ignores_publication: Cell::default(),
+            restores: Cell::default(),
+            mirrors_hibernation: false,
+        }
+    }
+
+    /// The Cluster also has what the Shoot says of its hibernation.
+    pub(crate) fn mirroring_hibernation(self) -> Self {
+        Self { mirrors_hibernation: true, ..self }
+    }
+
+    /// The Shoot tells whether it is hibernated when an operation has ended well, and the Cluster with the next one.
+    fn mirror_hibernation(&self) {
+        if self.mirrors_hibernation && self.missing().is_none() {
+            let is_hibernated = json!(self.is_hibernated());
+            self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
+                cluster["spec"]["shoot"]["status"]["isHibernated"] = is_hibernated;
+            });
+        }
     }
 
     /// Makes the shoot; the Worker last.
@@ -65,6 +88,11 @@ impl Gardenlet {
     /// Asks for a reconcile of the Worker as `change` makes it; once more for its restoration where that has not ended well: an API
     /// server of Gardener takes no change of the shoot until then.
     pub(crate) fn request(&self, why: &str, change: impl FnOnce(&mut Value)) {
+        self.mirror_hibernation();
+        self.ask(why, change);
+    }
+
+    fn ask(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.actor.note(format!("asks: {why}"));
         let operation = if self.is_restoring() { "restore" } else { "reconcile" };
         // machine-controller-manager would make machines for those that are not back.
@@ -95,10 +123,11 @@ impl Gardenlet {
 
     /// Hibernates the shoot, or wakes it up.
     pub(crate) fn hibernate(&self, is_wanted: bool) {
+        self.mirror_hibernation();
         self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
             cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": is_wanted });
         });
-        self.request(if is_wanted { "hibernate" } else { "wake up" }, |_| {});
+        self.ask(if is_wanted { "hibernate" } else { "wake up" }, |_| {});
     }
 
     pub(crate) fn is_hibernated(&self) -> bool {
@@ -131,6 +160,7 @@ impl Gardenlet {
     }
 
     pub(crate) fn migrate(&self) {
+        self.mirror_hibernation();
         self.actor.note("asks: migrate");
         self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "migrate"));
     }

@@ -1,5 +1,8 @@
 //! One life of a Worker: what gardenlet asks for, what goes wrong meanwhile, and the calm after it, in which all has to end well.
 
+mod deletion;
+mod end;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,10 +14,9 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::actor::{Actor, is_vanishing, name_of};
+use crate::actor::Actor;
 use crate::api_server::ApiServer;
-use crate::api_server::kinds::{Kind, LEASE, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, WORKER};
-use crate::api_server::store::Change;
+use crate::api_server::kinds::{Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET};
 use crate::cloud::Cloud;
 use crate::controllers::Controller;
 use crate::documents::{CLOUDS, Documents, NAMESPACE};
@@ -22,7 +24,8 @@ use crate::gardenlet::Gardenlet;
 use crate::machines::MachineControllerManager;
 use crate::network::{Faults, Network};
 use crate::random::Random;
-use crate::rules::{ON_ITS_WAY, leftovers, violations};
+use crate::rules::{ON_ITS_WAY, violations};
+use crate::seeds::Theme;
 use crate::sharder::{self, Sharder, of_another_shard};
 use crate::trace::Trace;
 use crate::{machines, people};
@@ -34,37 +37,19 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(240);
 /// After everything works again, what was asked for is done within this time: a machine takes a minute, and a machine-controller-manager
 /// that is stuck has two. After ten minutes each Worker that waits is looked at again; what only that mends is a defect.
 const CALM: Duration = Duration::from_secs(540);
-/// After the last that a deletion waits for has gone, the Worker goes within this time: a request whose answer never comes has 30 s, and a
-/// lease as many. After five minutes each deletion is looked at again; what only that mends is a defect.
-const LET_GO: SignedDuration = SignedDuration::from_secs(120);
 /// Milliseconds that a late watch is behind, at most.
 const LATE: u64 = 5_000;
 /// One of so many deletions in trouble is forced.
 const ONE_FORCED_OF: u64 = 8;
 /// Writes after the last machine, at most, until everything is listed anew.
 const MOST_WRITES: u64 = 16;
-/// The last machine of a deletion in trouble goes within this time, as a rule.
-const LAST_MACHINE: Duration = Duration::from_secs(150);
-/// Lives of seeds from here on are deleted in the middle of their troubles.
-pub(crate) const DELETED_IN_TROUBLE: u64 = 10_000_000_000;
-/// Lives of seeds from here on are those of two shards.
-pub(crate) const SHARED: u64 = 20_000_000_000;
-/// From here on, too, and some kinds are listed anew then, and not all at once.
-pub(crate) const SOME_KINDS_ANEW: u64 = 30_000_000_000;
-/// Lives of seeds from here on are those in which a person takes the Worker's finalizer off.
-pub(crate) const LET_GO_BY_HAND: u64 = 40_000_000_000;
-/// Lives of seeds from here on are those in which the autoscaler is just faster than gardenlet, and watches are late.
-pub(crate) const SCALED_FIRST: u64 = 50_000_000_000;
-/// These, chosen by the seed. The watch of Workers goes on, so nothing but the list itself tells what has gone.
+/// What is listed anew, chosen by the seed. The watch of Workers goes on, so nothing but the list itself tells what has gone.
 const LISTED_ANEW: [&[&Kind]; 4] = [
     &[&MACHINE_CLASS],
     &[&SECRET],
     &[&MACHINE_CLASS, &SECRET],
     &[&MACHINE_CLASS, &SECRET, &MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE],
 ];
-
-/// Within this time the Worker tells that a machine has failed, and that another is there: that one takes up to 40 s.
-const TOLD: Duration = Duration::from_secs(100);
 
 /// Arguments of controllers, with and without election.
 const ALONE: &[&str] = &[];
@@ -138,15 +123,12 @@ struct Life {
     is_scaled_late: Arc<AtomicBool>,
     /// The sharder moves the Worker without need.
     is_rebalanced: Arc<AtomicBool>,
+    theme: Theme,
     /// The Worker is deleted while things go wrong.
     is_deleted_in_trouble: bool,
     /// And that by force.
     is_deletion_forced: bool,
-    /// A person takes its finalizer off while things go wrong.
-    is_let_go: bool,
-    /// The autoscaler is just faster than the last request.
-    is_scaled_first: bool,
-    /// Or with lists of everything, or of these kinds, after so many writes that follow the last machine.
+    /// And with lists of everything, or of these kinds, after so many writes that follow the last machine.
     relisted_after: Option<u64>,
     listed_anew: Option<&'static [&'static Kind]>,
     found: Vec<String>,
@@ -168,8 +150,8 @@ impl Life {
             2 => Controllers::Two,
             _ => Controllers::One,
         };
-        let is_shared = (SHARED..SOME_KINDS_ANEW).contains(&seed);
-        let kind = if is_shared { Controllers::Shards } else { kind };
+        let theme = Theme::of(seed);
+        let kind = if theme == Theme::Shards { Controllers::Shards } else { kind };
         let (names, arguments): (&[&'static str], _) = match kind {
             Controllers::One => (&["controller-a"], ALONE),
             Controllers::Elected => (&["controller-a"], ELECTED),
@@ -182,16 +164,19 @@ impl Life {
         if kind == Controllers::Shards {
             controllers.extend(SHARDS.map(|(name, arguments)| Controller::new(&network, name, arguments, &now)));
         }
-        let is_let_go = (LET_GO_BY_HAND..SCALED_FIRST).contains(&seed);
-        let is_scaled_first = seed >= SCALED_FIRST;
-        let is_deleted_in_trouble =
-            (DELETED_IN_TROUBLE..LET_GO_BY_HAND).contains(&seed) && (!is_shared || seed.is_multiple_of(5));
+        let is_deleted_in_trouble = match theme {
+            Theme::DeletedInTrouble | Theme::KindsListedAnew => true,
+            Theme::Shards => seed.is_multiple_of(5),
+            Theme::Everything | Theme::LetGoByHand | Theme::ScaledFirst | Theme::MovedAsleep => false,
+        };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
+        // With it the lives of other themes would not be those that once broke rules.
+        let gardenlet = if theme == Theme::MovedAsleep { gardenlet.mirroring_hibernation() } else { gardenlet };
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
             cloud: Cloud::new(random.clone()),
-            faults: if is_scaled_first { Faults { lag: LATE, ..faults(&random) } } else { faults(&random) },
+            faults: if theme == Theme::ScaledFirst { Faults { lag: LATE, ..faults(&random) } } else { faults(&random) },
             random,
             network,
             now,
@@ -209,12 +194,11 @@ impl Life {
             is_edited: false,
             is_scaled_late: Arc::default(),
             is_rebalanced: Arc::default(),
+            theme,
             is_deleted_in_trouble,
-            is_let_go,
-            is_scaled_first,
             is_deletion_forced: is_deleted_in_trouble && seed.is_multiple_of(ONE_FORCED_OF),
-            relisted_after: (seed % 2 == 1 || seed >= SOME_KINDS_ANEW).then_some(seed / 2 % MOST_WRITES),
-            listed_anew: (SOME_KINDS_ANEW..LET_GO_BY_HAND).contains(&seed).then(|| some_kinds(seed)),
+            relisted_after: (seed % 2 == 1 || theme == Theme::KindsListedAnew).then_some(seed / 2 % MOST_WRITES),
+            listed_anew: (theme == Theme::KindsListedAnew).then(|| some_kinds(seed)),
             found: Vec::new(),
             calmed_after: 0,
         }
@@ -231,7 +215,7 @@ impl Life {
         if is_disturbed {
             self.disturb();
         }
-        if self.is_let_go {
+        if self.theme == Theme::LetGoByHand {
             self.is_edited = true;
             self.disturbances.spawn(people::let_go(self.actor("person"), self.random.clone()));
         }
@@ -251,8 +235,10 @@ impl Life {
             self.delete_in_trouble().await;
         } else {
             self.misfortune().await;
-            if self.is_scaled_first {
-                self.outrun().await;
+            match self.theme {
+                Theme::ScaledFirst => self.outrun().await,
+                Theme::MovedAsleep => self.move_asleep().await,
+                _ => {}
             }
             self.calm();
             self.end().await;
@@ -267,86 +253,33 @@ impl Life {
         self.set_bounds(1 + self.random.below(2));
     }
 
-    /// The shoot is deleted, whatever its last operation has come to, and more goes wrong after that.
-    async fn delete_in_trouble(&mut self) {
-        let wait = if self.random.happens(500) { OPERATION_TIMEOUT } else { self.random.millis(0, 20_000) };
-        self.gardenlet.wait(wait).await;
-        self.misfortune().await;
-        self.steps.push(if self.is_deletion_forced { "delete by force in trouble" } else { "delete in trouble" });
-        self.gardenlet.announce_deletion(self.is_deletion_forced);
-        sleep(self.random.millis(1_000, 20_000)).await;
-        self.gardenlet.delete();
-        self.misfortune().await;
-        if self.random.happens(600) {
-            // Classes and their Secrets go last, and then the Worker.
-            let end = Instant::now() + LAST_MACHINE;
-            while !self.actor("gardenlet").list(&MACHINE).is_empty() && Instant::now() < end {
-                sleep(Duration::from_millis(500)).await;
-            }
-            if let Some(writes) = self.relisted_after {
-                self.relist_after(writes).await;
-            } else {
-                self.misfortune().await;
-            }
+    /// The shoot moves hibernated, and may lose or get pools or be woken up after that.
+    async fn move_asleep(&mut self) {
+        self.gardenlet.wait(OPERATION_TIMEOUT).await;
+        if !self.is_hibernated && !self.gardenlet.is_moving() {
+            self.turn_hibernation();
+            self.misfortune().await;
         }
-        self.calm();
-        let calm = (self.now)();
-        if self.is_to_ask() || self.random.happens(300) {
-            sleep(self.random.millis(0, 20_000)).await;
-            self.gardenlet.delete();
-        }
-        // A write that was on its way when the deletion was asked for may have stopped machine-controller-manager: gardenlet starts it
-        // with its next try.
-        let is_gone = self.gardenlet.wait_until_gone(CALM).await;
-        if !is_gone && (self.network.take_forgotten_lies() || self.gardenlet.is_machine_controller_stopped()) {
-            self.gardenlet.delete();
-        }
-        self.check_deletion(calm).await;
-    }
-
-    /// In the middle of a few writes everything, or some kinds, has to be listed anew: what is not there any more is not told by any event.
-    async fn relist_after(&self, writes: u64) {
-        for _ in 0..writes {
-            let mut written = self.network.server.writes();
-            written.mark_seen();
-            let _ = tokio::time::timeout(Duration::from_secs(3), written.changed()).await;
-        }
-        let Some(kinds) = self.listed_anew else {
-            self.network.trace.note("world", "all watches are cut, and no version is known any more");
-            self.network.server.compact();
-            self.network.cut_watches();
-            return;
-        };
-        let named = kinds.iter().map(|kind| kind.plural).collect::<Vec<_>>().join(", ");
-        self.network.trace.note("world", format!("{named} can't be watched"));
-        self.network.server.store().begin_watch_caches(kinds);
-        sleep(self.random.millis(1_000, 20_000)).await;
-        self.network.server.store().end_watch_caches();
-        self.network.trace.note("world", format!("{named} can be watched again, from now on only"));
-    }
-
-    /// Whether the Worker is gone as soon as it can be, and everything with it.
-    async fn check_deletion(&mut self, calm: Timestamp) {
-        if !self.gardenlet.wait_until_gone(CALM).await {
-            self.found.push(format!("the Worker is not gone {} s after its deletion", CALM.as_secs()));
+        let is_asleep = self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none() && self.is_hibernated;
+        if !is_asleep || self.gardenlet.is_moving() {
             return;
         }
-        let held_until = {
-            let store = self.network.server.store();
-            let holds = |author| author == "gardenlet" || author == machines::NAME && !self.is_deletion_forced;
-            let by_others = store.log.iter().filter(|change| holds(change.author));
-            by_others.map(|change| change.at).max().unwrap_or(calm).max(calm)
-        };
-        let after = (self.now)().duration_since(held_until);
-        self.calmed_after = self.calmed_after.max(after.as_secs().unsigned_abs());
-        if after > LET_GO {
-            self.found.push(format!("the Worker is gone {} s after nothing holds it any more", after.as_secs()));
+        self.move_over().await;
+        self.misfortune().await;
+        if self.random.happens(400) && self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none() {
+            self.steps.push("pools");
+            self.change_pools();
         }
-        sleep(Duration::from_secs(20)).await;
-        // What a forced deletion leaves is for gardenlet.
-        if !self.is_deletion_forced {
-            self.check_leftovers();
+        if self.random.happens(400) {
+            self.gardenlet.wait(OPERATION_TIMEOUT).await;
+            self.turn_hibernation();
         }
+    }
+
+    fn turn_hibernation(&mut self) {
+        self.is_hibernated = !self.is_hibernated;
+        self.steps.push(if self.is_hibernated { "hibernate" } else { "wake up" });
+        self.gardenlet.hibernate(self.is_hibernated);
     }
 
     /// Whether gardenlet has to ask again for what it has asked for. Of two that both believe that they are alone, one may begin what the
@@ -481,9 +414,7 @@ impl Life {
             4 | 5 => {
                 // What the operation before has sent may still stop machine-controller-manager; gardenlet asks again then.
                 self.is_edited |= !is_settled;
-                self.is_hibernated = !self.is_hibernated;
-                self.steps.push(if self.is_hibernated { "hibernate" } else { "wake up" });
-                self.gardenlet.hibernate(self.is_hibernated);
+                self.turn_hibernation();
             }
             6 => {
                 self.steps.push("pools");
@@ -567,119 +498,6 @@ impl Life {
             }
         }
         false
-    }
-
-    /// Nothing goes wrong from now on.
-    fn calm(&mut self) {
-        self.network.trace.note("world", "calm");
-        self.disturbances.abort_all();
-        self.is_rebalanced.store(false, Ordering::Relaxed);
-        self.network.set_faults(Faults { way: 20, lag: 20, ..Faults::default() });
-        self.cloud.set(false, false, 0);
-        self.controllers.iter().for_each(|controller| self.network.set_cut_off(controller.author, false));
-        if self.kind == Controllers::Two {
-            self.controllers.truncate(1);
-        }
-    }
-
-    /// What was asked for ends well; then the shoot is deleted, as a rule.
-    async fn end(&mut self) {
-        if self.is_to_ask() || self.random.happens(500) {
-            sleep(self.random.millis(0, 20_000)).await;
-            self.gardenlet.request("as it shall be", |_| {});
-        }
-        if !self.is_done().await {
-            return;
-        }
-        // A process that was told a lie before the calm may have ended in it.
-        if self.network.take_forgotten_lies() {
-            self.gardenlet.request("as it shall be", |_| {});
-            if !self.is_done().await {
-                return;
-            }
-        }
-        self.check_leftovers();
-        self.no_op().await;
-        if self.random.happens(300) {
-            self.failing_machine().await;
-        }
-        if self.random.happens(700) {
-            self.steps.push("delete");
-            self.gardenlet.announce_deletion(false);
-            self.gardenlet.delete();
-            if self.gardenlet.wait_until_gone(CALM).await {
-                sleep(Duration::from_secs(20)).await;
-                self.check_leftovers();
-            } else {
-                self.found.push(format!("the Worker is not gone {} s after its deletion", CALM.as_secs()));
-            }
-        }
-    }
-
-    /// Whether what was asked for is done, and with it the last machine that nobody waits for.
-    async fn is_done(&mut self) -> bool {
-        let began = Instant::now();
-        let missing = self.gardenlet.wait(CALM).await;
-        self.calmed_after = self.calmed_after.max(began.elapsed().as_secs());
-        if let Some(missing) = missing {
-            self.found
-                .push(format!("what was asked for is not done {} s after all is calm: {missing}", CALM.as_secs()));
-            return false;
-        }
-        sleep(Duration::from_secs(30)).await;
-        true
-    }
-
-    fn check_leftovers(&mut self) {
-        self.found.extend(leftovers(&self.network.server.store().log));
-    }
-
-    /// A request that finds everything done writes the Worker and nothing else: the answer and that it was taken up, and once more
-    /// where an own write crosses the request. It is not said to begin but where the shoot is hibernated or restored, which is
-    /// always followed.
-    async fn no_op(&mut self) {
-        let before = self.network.server.store().revision;
-        let is_followed = self.gardenlet.is_hibernated() || self.gardenlet.is_restoring();
-        self.gardenlet.request("nothing new", |_| {});
-        if let Some(missing) = self.gardenlet.wait(CALM).await {
-            self.found.push(format!("a request with nothing to do is not answered: {missing}"));
-        }
-        let store = self.network.server.store();
-        let by_controllers = store.since(before).iter().filter(|change| change.author.starts_with("controller"));
-        let (worker, others): (Vec<_>, Vec<_>) =
-            by_controllers.filter(|change| change.kind != &LEASE).partition(|change| change.kind == &WORKER);
-        if worker.len() > 3 + usize::from(is_followed) {
-            self.found.push(format!("a request with nothing to do writes the Worker {} times", worker.len()));
-        }
-        let says_begin = |change: &&Change| change.after.value["status"]["lastOperation"]["state"] == "Processing";
-        if !is_followed && worker.iter().any(says_begin) {
-            self.found.push("a request with nothing to do is said to begin".to_owned());
-        }
-        let written: Vec<String> =
-            others.iter().map(|change| format!("{} {}", change.kind.kind, change.name)).collect();
-        if !written.is_empty() {
-            self.found.push(format!("a request with nothing to do writes {}", written.join(", ")));
-        }
-    }
-
-    /// A machine fails and comes back: the Worker tells so, although nobody asks for anything and watches have just been cut.
-    async fn failing_machine(&mut self) {
-        let machines = self.actor(machines::NAME);
-        let Some(machine) = machines.list(&MACHINE).into_iter().find(|machine| !is_vanishing(&machine.value)) else {
-            return;
-        };
-        self.steps.push("failing machine");
-        self.network.cut_watches();
-        sleep(Duration::from_secs(10)).await;
-        self.cloud.set(true, false, 0);
-        MachineControllerManager::fail(&machines, name_of(&machine.value), (self.now)());
-        for (status, what) in [("False", "has failed"), ("True", "is back")] {
-            if !self.gardenlet.wait_for_nodes(status, TOLD).await {
-                let found = format!("EveryNodeReady is not {status} {} s after a machine {what}", TOLD.as_secs());
-                self.found.push(found);
-            }
-            self.cloud.set(false, false, 0);
-        }
     }
 
     fn ended(self, wants_trace: bool) -> Ended {

@@ -15,6 +15,7 @@
 //!     SEEDS=30000000000..30000002000 …                   those that are deleted in trouble, and some kinds are listed anew
 //!     SEEDS=40000000000..40000002000 …                   those in which a person takes the Worker's finalizer off
 //!     SEEDS=50000000000..50000002000 …                   those in which the autoscaler is just faster than the last request
+//!     SEEDS=60000000000..60000002000 …                   those in which the shoot moves while it is hibernated
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 //!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
 
@@ -40,6 +41,7 @@ mod network;
 mod people;
 mod random;
 mod rules;
+mod seeds;
 mod sharder;
 mod signal;
 mod trace;
@@ -50,24 +52,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use life::{DELETED_IN_TROUBLE, Ended, LET_GO_BY_HAND, SCALED_FIRST, SHARED, SOME_KINDS_ANEW, live};
+use life::{Ended, live};
 
-/// Lives when nobody says how many, and so many more that are deleted in the middle of their troubles.
-const LIVES: u64 = 2_000;
-const DELETED_LIVES: usize = 400;
-/// And so many of two shards.
-const SHARED_LIVES: usize = 200;
-/// And so many for which some kinds are listed anew.
-const SOME_KINDS_LIVES: usize = 200;
-/// And so many in which a person takes the Worker's finalizer off.
-const LET_GO_LIVES: usize = 200;
-/// And so many in which the autoscaler is just faster than the last request.
-const SCALED_FIRST_LIVES: usize = 250;
-/// Later ones that have broken a rule once, and run with them.
-const ONCE_BROKEN: &[u64] = &[
-    2_055, 2_277, 2_460, 4_607, 4_648, 6_092, 7_881, 8_457, 8_595, 15_855, 16_491, 17_852, 19_104, 19_864, 22_424,
-    22_921, 24_051, 31_846, 38_444, 39_719, 39_860, 51_252, 15_468, 17_652, 24_052, 30_596, 156_375, 211_213,
-];
 /// What the report says of a seed and its rules.
 const BREAKS: &str = "breaks:";
 /// Failing lives that are printed.
@@ -75,30 +61,11 @@ const PRINTED: usize = 3;
 
 /// Which seeds are asked for, in order.
 fn seeds() -> Box<dyn Iterator<Item = u64> + Send> {
-    let Ok(asked) = std::env::var("SEEDS") else {
-        return match until_violation() {
-            Some(_) => {
-                let ranges = [0, DELETED_IN_TROUBLE, SHARED, SOME_KINDS_ANEW, LET_GO_BY_HAND, SCALED_FIRST];
-                Box::new((0..).flat_map(move |seed| ranges.map(|first| first + seed)))
-            }
-            None => {
-                let more = [
-                    (DELETED_IN_TROUBLE, DELETED_LIVES),
-                    (SHARED, SHARED_LIVES),
-                    (SOME_KINDS_ANEW, SOME_KINDS_LIVES),
-                    (LET_GO_BY_HAND, LET_GO_LIVES),
-                    (SCALED_FIRST, SCALED_FIRST_LIVES),
-                ];
-                let more = more.into_iter().flat_map(|(first, lives)| (first..).take(lives));
-                Box::new((0..LIVES).chain(more).chain(ONCE_BROKEN.iter().copied()))
-            }
-        };
-    };
-    let number = |text: &str| text.trim().parse::<u64>().expect("SEEDS is a number or a range");
-    Box::new(match asked.split_once("..") {
-        Some((first, end)) => number(first)..number(end),
-        None => 0..number(&asked),
-    })
+    match std::env::var("SEEDS") {
+        Ok(asked) => Box::new(seeds::named(&asked)),
+        Err(_) if until_violation().is_some() => Box::new(seeds::without_end()),
+        Err(_) => Box::new(seeds::of_a_run()),
+    }
 }
 
 /// How long lives may go on until one breaks a rule, if that is to be their end.

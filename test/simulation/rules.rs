@@ -9,7 +9,9 @@ use serde_json::Value;
 use test_support::leaks;
 
 use crate::actor::{has_finalizer, is_vanishing};
-use crate::api_server::kinds::{CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET, WORKER};
+use crate::api_server::kinds::{
+    CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, WORKER,
+};
 use crate::api_server::store::{Change, Object};
 use crate::gardenlet::FORCED;
 use crate::sharder::{DRAIN, SHARD};
@@ -191,17 +193,42 @@ impl Rules {
         }
     }
 
-    /// Only what has moved here is made, and nothing is deleted: that is for machine-controller-manager.
+    /// Only what has moved here is made. Deletions are for machine-controller-manager, but for machine sets that it leaves alone because no
+    /// deployment is there that could take them up.
     fn machine_object(&mut self, change: &Change, before: Option<&Value>) {
         let (kind, name) = (change.kind.kind, change.name.as_str());
-        if change.is_gone || is_vanishing(&change.after.value) && !before.is_some_and(is_vanishing) {
-            self.found.push(format!("{kind} {name} is deleted"));
+        if begins_to_vanish(before, (!change.is_gone).then_some(&change.after.value)) {
+            let set = before.filter(|_| change.kind == &MACHINE_SET);
+            match set.map(|set| self.why_it_stays(set)) {
+                Some(None) => {}
+                Some(Some(why)) => self.found.push(format!("{kind} {name} is deleted: {why}")),
+                None => self.found.push(format!("{kind} {name} is deleted")),
+            }
         }
         if before.is_none() && !self.is_asked(|asked| asked.moves) {
             self.found.push(format!("{kind} {name} is made, and nothing has moved here"));
         }
         if before.is_none() {
             self.held(&format!("{kind} {name}"));
+        }
+    }
+
+    /// Why a machine set may not be deleted by a controller.
+    fn why_it_stays(&self, set: &Value) -> Option<&'static str> {
+        let deployment = of_deployment(set);
+        let has_machines = machines_of(self, deployment) > 0;
+        let goes_with_shoot = self.is_asked(|asked| asked.is_deleted);
+        let is_held = set["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+        if is_owned(set) {
+            Some("it goes with its owner")
+        } else if self.get(&MACHINE_DEPLOYMENT, deployment).is_some() {
+            Some("its deployment is there")
+        } else if has_machines && !(goes_with_shoot && is_held) {
+            Some("it has machines")
+        } else if !goes_with_shoot && !self.is_asked(|asked| !asked.wanted.contains_key(deployment)) {
+            Some("its deployment is wanted")
+        } else {
+            None
         }
     }
 
@@ -487,6 +514,8 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
                 "MachineDeployment" => asked.wanted.contains_key(name),
                 "MachineClass" => classes.contains(&name.as_str()),
                 "Secret" if is_of_class(&object.value) => classes.contains(&name.as_str()),
+                // What has an owner goes with it.
+                "MachineSet" if !is_owned(&object.value) => asked.wanted.contains_key(of_deployment(&object.value)),
                 _ => true,
             };
         if !is_wanted {
@@ -497,8 +526,17 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
 }
 
 fn machines_of(rules: &Rules, deployment: &str) -> i64 {
-    let own = rules.of(&MACHINE).filter(|machine| machine.value["metadata"]["labels"]["name"] == deployment);
+    let own = rules.of(&MACHINE).filter(|machine| of_deployment(&machine.value) == deployment);
     i64::try_from(own.count()).unwrap_or(i64::MAX)
+}
+
+/// The deployment that a machine set or a machine is of by its label.
+fn of_deployment(object: &Value) -> &str {
+    object["metadata"]["labels"]["name"].as_str().unwrap_or_default()
+}
+
+fn is_owned(object: &Value) -> bool {
+    object["metadata"]["ownerReferences"].as_array().is_some_and(|owners| !owners.is_empty())
 }
 
 fn begins_to_vanish(before: Option<&Value>, after: Option<&Value>) -> bool {

@@ -16,7 +16,7 @@ const NEEDED: &[(&str, &str, &[&str])] = &[
     ("extensions.gardener.cloud", "clusters", &["get", "list", "watch"]),
     ("machine.sapcloud.io", "machineclasses", &["list", "watch", "create", "update", "delete"]),
     ("machine.sapcloud.io", "machinedeployments", &["list", "watch", "create", "patch", "delete"]),
-    ("machine.sapcloud.io", "machinesets", &["list", "watch", "create"]),
+    ("machine.sapcloud.io", "machinesets", &["list", "watch", "create", "delete"]),
     ("machine.sapcloud.io", "machines", &["list", "watch", "create", "patch"]),
     ("", "secrets", &["get", "list", "watch", "create", "update", "delete"]),
     ("", "pods", &["list", "delete"]),

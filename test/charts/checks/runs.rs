@@ -259,9 +259,8 @@ async fn moves_here(control_plane: &ControlPlane) -> Result<()> {
         Ok(())
     })
     .await?;
-    // As machine-controller-manager would.
+    // As machine-controller-manager would; the machine set it has never taken up.
     shoot.api(Kind::Machine).delete(&machine, &DeleteParams::default()).await?;
-    shoot.api(Kind::MachineSet).delete(&format!("{name}-old"), &DeleteParams::default()).await?;
     shoot.gone().await
 }
 

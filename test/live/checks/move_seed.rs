@@ -1,11 +1,11 @@
 //! A shoot whose control plane moves to another seed keeps its machines: their objects go and come back, the nodes stay.
 
-use anyhow::{Result, ensure};
-use kube::api::{Patch, PatchParams};
+use anyhow::{Context as _, Result, ensure};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::program;
-use test_support::cluster::{CONTROLLER, Deletion, MachineControllerManager, eventually};
+use test_support::cluster::{CONTROLLER, ControlPlane, Deletion, MachineControllerManager, eventually};
 use test_support::migration::{ask, kept_machines, machine_controller, packed, restored_worker, take_away};
 use test_support::shoot::{Kind, SOON, Shoot};
 
@@ -59,24 +59,7 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
 #[tokio::test]
 async fn a_hibernated_shoot_stays_hibernated_when_it_moves() -> Result<()> {
     let cluster = program::shared().await?;
-    let shoot = Shoot::new(cluster, "move-hibernated").await?;
-    shoot
-        .create(|documents| {
-            let shoot = &mut documents.of_kind("Cluster")["spec"]["shoot"];
-            shoot["spec"]["hibernation"]["enabled"] = json!(true);
-            shoot["status"]["isHibernated"] = json!(true);
-            documents.of_kind("Deployment")["spec"]["replicas"] = json!(0);
-            let worker = documents.of_kind("Worker");
-            worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("wait-for-state");
-        })
-        .await?;
-    let name = format!("{}-stern-z3", shoot.namespace);
-    let kept = packed(&json!({&name: {"replicas": 0, "machineSets": [{
-        "metadata": {"name": format!("{name}-set"), "labels": {"name": name}},
-        "spec": {"replicas": 0, "selector": {"matchLabels": {"name": name}}},
-    }]}}))?;
-    let status = Patch::Merge(json!({"status": {"state": kept}}));
-    shoot.api(Kind::Worker).patch_status("fleet", &PatchParams::default(), &status).await?;
+    let shoot = hibernated(cluster, "move-hibernated").await?;
     let audit = cluster.audit().await?;
     let mark = audit.mark().await?;
 
@@ -95,6 +78,92 @@ async fn a_hibernated_shoot_stays_hibernated_when_it_moves() -> Result<()> {
         requests.iter().any(|asked| asked.namespace == shoot.namespace && asked.resource == "deployments/scale");
     ensure!(!scaled, "machine-controller-manager was scaled");
     Ok(())
+}
+
+/// machine-controller-manager takes up no machine set whose deployment went before it ran, so nobody else deletes it.
+#[tokio::test]
+async fn a_machine_set_that_came_back_goes_with_its_pool_or_with_the_worker() -> Result<()> {
+    let cluster = program::shared().await?;
+    for goes in ["pool", "Worker"] {
+        let shoot = hibernated(cluster, &format!("move-and-lose-{}", goes.to_lowercase())).await?;
+        ask(&shoot, "restore").await?;
+        shoot.succeeded().await?;
+        ensure!(shoot.names(Kind::MachineSet).await?.len() == 1, "its machine set is back");
+        if goes == "pool" {
+            shoot
+                .change_worker(|worker| {
+                    let pools = worker["spec"]["pools"].as_array_mut().expect("pools are a list");
+                    pools.retain(|pool| pool["name"] != "stern");
+                })
+                .await?;
+            shoot.succeeded().await?;
+            let left = shoot.names(Kind::MachineSet).await?;
+            ensure!(left.is_empty(), "left: {left:?}");
+        }
+        shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+        shoot.gone().await?;
+    }
+    Ok(())
+}
+
+/// The real machine-controller-manager holds such a set and keeps it, until somebody deletes it.
+#[tokio::test]
+async fn a_machine_set_that_machine_controller_manager_holds_and_no_deployment_owns_goes() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "lost-set").await?;
+    let _machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;
+    shoot.create(|_| {}).await?;
+    shoot.succeeded().await?;
+    let name = format!("{}-lost", shoot.namespace);
+    let labels = json!({"name": name});
+    let class = json!({"kind": "MachineClass", "name": "lost"});
+    let lost = json!({
+        "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineSet", "metadata": {"name": name, "labels": labels},
+        "spec": {"replicas": 0, "selector": {"matchLabels": labels},
+                 "template": {"metadata": {"labels": labels}, "spec": {"class": class}}},
+    });
+    shoot.api(Kind::MachineSet).create(&PostParams::default(), &serde_json::from_value(lost)?).await?;
+    eventually(SOON, "machine-controller-manager holds it", async || {
+        let set = shoot.get(Kind::MachineSet, &name).await?.context("it is gone")?;
+        ensure!(set["metadata"]["finalizers"].is_array(), "{}", set["metadata"]);
+        Ok(())
+    })
+    .await?;
+    let others = shoot.names(Kind::MachineSet).await?.len() - 1;
+
+    shoot.change_worker(|_| {}).await?;
+    shoot.succeeded().await?;
+
+    eventually(SOON, "it is gone", async || {
+        ensure!(shoot.get(Kind::MachineSet, &name).await?.is_none(), "it is there");
+        Ok(())
+    })
+    .await?;
+    ensure!(shoot.names(Kind::MachineSet).await?.len() == others, "the others stay");
+    Ok(())
+}
+
+/// A hibernated shoot that has moved here, before its restoration, with a machine set.
+async fn hibernated(cluster: &ControlPlane, prefix: &str) -> Result<Shoot> {
+    let shoot = Shoot::new(cluster, prefix).await?;
+    shoot
+        .create(|documents| {
+            let shoot = &mut documents.of_kind("Cluster")["spec"]["shoot"];
+            shoot["spec"]["hibernation"]["enabled"] = json!(true);
+            shoot["status"]["isHibernated"] = json!(true);
+            documents.of_kind("Deployment")["spec"]["replicas"] = json!(0);
+            let worker = documents.of_kind("Worker");
+            worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("wait-for-state");
+        })
+        .await?;
+    let name = format!("{}-stern-z3", shoot.namespace);
+    let kept = packed(&json!({&name: {"replicas": 0, "machineSets": [{
+        "metadata": {"name": format!("{name}-set"), "labels": {"name": name}},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"name": name}}},
+    }]}}))?;
+    let status = Patch::Merge(json!({"status": {"state": kept}}));
+    shoot.api(Kind::Worker).patch_status("fleet", &PatchParams::default(), &status).await?;
+    Ok(shoot)
 }
 
 fn operation(worker: &Value) -> &Value {

@@ -1,0 +1,134 @@
+//! The calm after the troubles, in which all has to end well: what was asked for is done, a request with nothing to do writes nothing, a
+//! machine that fails is told of, and the Worker goes.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{CALM, Controllers, Life};
+use crate::actor::{is_vanishing, name_of};
+use crate::api_server::kinds::{LEASE, MACHINE, WORKER};
+use crate::api_server::store::Change;
+use crate::machines;
+use crate::machines::MachineControllerManager;
+use crate::network::Faults;
+use crate::rules::leftovers;
+
+/// Within this time the Worker tells that a machine has failed, and that another is there: that one takes up to 40 s.
+const TOLD: Duration = Duration::from_secs(100);
+
+impl Life {
+    /// Nothing goes wrong from now on.
+    pub(super) fn calm(&mut self) {
+        self.network.trace.note("world", "calm");
+        self.disturbances.abort_all();
+        self.is_rebalanced.store(false, Ordering::Relaxed);
+        self.network.set_faults(Faults { way: 20, lag: 20, ..Faults::default() });
+        self.cloud.set(false, false, 0);
+        self.controllers.iter().for_each(|controller| self.network.set_cut_off(controller.author, false));
+        if self.kind == Controllers::Two {
+            self.controllers.truncate(1);
+        }
+    }
+
+    /// What was asked for ends well; then the shoot is deleted, as a rule.
+    pub(super) async fn end(&mut self) {
+        if self.is_to_ask() || self.random.happens(500) {
+            sleep(self.random.millis(0, 20_000)).await;
+            self.gardenlet.request("as it shall be", |_| {});
+        }
+        if !self.is_done().await {
+            return;
+        }
+        // A process that was told a lie before the calm may have ended in it.
+        if self.network.take_forgotten_lies() {
+            self.gardenlet.request("as it shall be", |_| {});
+            if !self.is_done().await {
+                return;
+            }
+        }
+        self.check_leftovers();
+        self.no_op().await;
+        if self.random.happens(300) {
+            self.failing_machine().await;
+        }
+        if self.random.happens(700) {
+            self.steps.push("delete");
+            self.gardenlet.announce_deletion(false);
+            self.gardenlet.delete();
+            if self.gardenlet.wait_until_gone(CALM).await {
+                sleep(Duration::from_secs(20)).await;
+                self.check_leftovers();
+            } else {
+                self.found.push(format!("the Worker is not gone {} s after its deletion", CALM.as_secs()));
+            }
+        }
+    }
+
+    /// Whether what was asked for is done, and with it the last machine that nobody waits for.
+    async fn is_done(&mut self) -> bool {
+        let began = Instant::now();
+        let missing = self.gardenlet.wait(CALM).await;
+        self.calmed_after = self.calmed_after.max(began.elapsed().as_secs());
+        if let Some(missing) = missing {
+            self.found
+                .push(format!("what was asked for is not done {} s after all is calm: {missing}", CALM.as_secs()));
+            return false;
+        }
+        sleep(Duration::from_secs(30)).await;
+        true
+    }
+
+    pub(super) fn check_leftovers(&mut self) {
+        self.found.extend(leftovers(&self.network.server.store().log));
+    }
+
+    /// A request that finds everything done writes the Worker and nothing else: the answer and that it was taken up, and once more
+    /// where an own write crosses the request. It is not said to begin but where the shoot is hibernated or restored, which is
+    /// always followed.
+    async fn no_op(&mut self) {
+        let before = self.network.server.store().revision;
+        let is_followed = self.gardenlet.is_hibernated() || self.gardenlet.is_restoring();
+        self.gardenlet.request("nothing new", |_| {});
+        if let Some(missing) = self.gardenlet.wait(CALM).await {
+            self.found.push(format!("a request with nothing to do is not answered: {missing}"));
+        }
+        let store = self.network.server.store();
+        let by_controllers = store.since(before).iter().filter(|change| change.author.starts_with("controller"));
+        let (worker, others): (Vec<_>, Vec<_>) =
+            by_controllers.filter(|change| change.kind != &LEASE).partition(|change| change.kind == &WORKER);
+        if worker.len() > 3 + usize::from(is_followed) {
+            self.found.push(format!("a request with nothing to do writes the Worker {} times", worker.len()));
+        }
+        let says_begin = |change: &&Change| change.after.value["status"]["lastOperation"]["state"] == "Processing";
+        if !is_followed && worker.iter().any(says_begin) {
+            self.found.push("a request with nothing to do is said to begin".to_owned());
+        }
+        let written: Vec<String> =
+            others.iter().map(|change| format!("{} {}", change.kind.kind, change.name)).collect();
+        if !written.is_empty() {
+            self.found.push(format!("a request with nothing to do writes {}", written.join(", ")));
+        }
+    }
+
+    /// A machine fails and comes back: the Worker tells so, although nobody asks for anything and watches have just been cut.
+    async fn failing_machine(&mut self) {
+        let machines = self.actor(machines::NAME);
+        let Some(machine) = machines.list(&MACHINE).into_iter().find(|machine| !is_vanishing(&machine.value)) else {
+            return;
+        };
+        self.steps.push("failing machine");
+        self.network.cut_watches();
+        sleep(Duration::from_secs(10)).await;
+        self.cloud.set(true, false, 0);
+        MachineControllerManager::fail(&machines, name_of(&machine.value), (self.now)());
+        for (status, what) in [("False", "has failed"), ("True", "is back")] {
+            if !self.gardenlet.wait_for_nodes(status, TOLD).await {
+                let found = format!("EveryNodeReady is not {status} {} s after a machine {what}", TOLD.as_secs());
+                self.found.push(found);
+            }
+            self.cloud.set(false, false, 0);
+        }
+    }
+}

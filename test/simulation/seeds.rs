@@ -1,0 +1,74 @@
+//! Which lives there are: what the lives of a range of seeds are about, and how many of them each run has.
+
+use std::ops::Range;
+
+/// What lives are about, beside what each of them meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Theme {
+    Everything,
+    /// The Worker is deleted while things go wrong.
+    DeletedInTrouble,
+    /// Two controllers are shards.
+    Shards,
+    /// The Worker is deleted while things go wrong, and some kinds are listed anew then, and not all at once.
+    KindsListedAnew,
+    /// A person takes the Worker's finalizer off.
+    LetGoByHand,
+    /// The autoscaler is just faster than the last request, and watches are late.
+    ScaledFirst,
+    /// The shoot moves while it is hibernated.
+    MovedAsleep,
+}
+
+/// Seeds from one theme to the next.
+const STRIDE: u64 = 10_000_000_000;
+
+/// Each theme with how many of its lives a run has; its seeds begin at its place in this table, times [`STRIDE`].
+const THEMES: [(Theme, u64); 7] = [
+    (Theme::Everything, 2_000),
+    (Theme::DeletedInTrouble, 400),
+    (Theme::Shards, 200),
+    (Theme::KindsListedAnew, 200),
+    (Theme::LetGoByHand, 200),
+    (Theme::ScaledFirst, 250),
+    (Theme::MovedAsleep, 200),
+];
+
+/// Later ones that have broken a rule once, and run with them.
+const ONCE_BROKEN: &[u64] = &[
+    2_055, 2_277, 2_460, 4_607, 4_648, 6_092, 7_881, 8_457, 8_595, 15_855, 16_491, 17_852, 19_104, 19_864, 22_424,
+    22_921, 24_051, 31_846, 38_444, 39_719, 39_860, 51_252, 15_468, 17_652, 24_052, 30_596, 156_375, 211_213,
+];
+
+impl Theme {
+    /// What the life of this seed is about.
+    pub(crate) fn of(seed: u64) -> Self {
+        let place = usize::try_from(seed / STRIDE).unwrap_or(usize::MAX);
+        let (theme, _) = THEMES.get(place).expect("no lives are so far");
+        *theme
+    }
+}
+
+/// The first seed of each theme, with how many of its lives a run has.
+fn themes() -> impl Iterator<Item = (u64, u64)> + Send {
+    THEMES.iter().zip(0..).map(|((_, lives), place): (_, u64)| (place * STRIDE, *lives))
+}
+
+/// Those of a run.
+pub(crate) fn of_a_run() -> impl Iterator<Item = u64> + Send {
+    themes().flat_map(|(first, lives)| first..first + lives).chain(ONCE_BROKEN.iter().copied())
+}
+
+/// One of each theme after the other, without an end.
+pub(crate) fn without_end() -> impl Iterator<Item = u64> + Send {
+    (0..STRIDE).flat_map(|seed| themes().map(move |(first, _)| first + seed))
+}
+
+/// Those that are named: `NUMBER` of them, or `FIRST..END`.
+pub(crate) fn named(seeds: &str) -> Range<u64> {
+    let number = |text: &str| text.trim().parse().expect("SEEDS is a number or a range");
+    match seeds.split_once("..") {
+        Some((first, end)) => number(first)..number(end),
+        None => 0..number(seeds),
+    }
+}
