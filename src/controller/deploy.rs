@@ -24,6 +24,7 @@ use crate::controller::dependencies::{clean_up_cloud, keep_records};
 use crate::controller::error::ReconcileError;
 use crate::controller::force_deletion::mark_machines;
 use crate::controller::machine_controller_manager::{self, restart_if_stuck, start_after_restore};
+use crate::controller::memory::Publication;
 use crate::controller::reconcile_context::{Inputs, ReconcileContext};
 use crate::controller::restore::bring_back;
 use crate::controller::result::{ReconcileResult, StepTimer};
@@ -37,7 +38,7 @@ use crate::worker::machine_objects::MachineObjects;
 use crate::worker::orphans::MachineController;
 use crate::worker::outcome::{Found, PendingDeletion, outcome};
 use crate::worker::progress::{Hibernation, Progress, Stuck, progress};
-use crate::worker::published::{Published, deadline, deadline_from, is_publication_due, published_at};
+use crate::worker::published::{Published, deadline, deadline_from, has_failed, is_publication_due, published_at};
 use crate::worker::reconcile_outcome::ReconcileOutcome;
 use crate::worker::reconcile_state::ReconcileEvent;
 use crate::worker::request::{Operation, requested_at};
@@ -87,7 +88,11 @@ pub(crate) async fn deploy(
         has_moved,
         is_hibernated: inputs.shoot.is_hibernation_wanted(),
         publishes_anew: context.state.is_beginning()
-            || context.memory(|memory| memory.publication_due)
+            || match context.memory(|memory| memory.publication) {
+                Publication::Due => true,
+                Publication::Unknown => has_failed(worker),
+                Publication::Done => false,
+            }
             || is_publication_due(worker, now),
         health_check: context.controller.health_check,
         now,
@@ -310,6 +315,7 @@ mod tests {
     use crate::controller::rate_limit::RECONCILES;
     use crate::controller::test_seed::{CLUSTER, CONTROLLER, DEPLOYMENT, Seed, WORKER};
     use crate::process::endpoints::MetricsText;
+    use crate::worker::published::seconds;
 
     #[test]
     fn the_earliest_time_of_all_counts() {
@@ -360,6 +366,23 @@ mod tests {
             r#"phase_duration_seconds_count{phase="plan"}"#,
         ] {
             assert!(metrics.contains(series), "{series}: {metrics}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_process_publishes_the_bounds_of_a_failed_operation_once() {
+        let (seed, remembering_nothing) = Seed::settled().await;
+        // Later than the request, by whatever clock.
+        let later = seconds(Timestamp::now() + jiff::SignedDuration::from_secs(20));
+        let fails = || {
+            let status = json!({"lastOperation": {"state": "Error"}, "machineDeploymentsLastUpdateTime": later});
+            seed.merge(WORKER, json!({"status": status}));
+        };
+        for publishes in [true, false] {
+            fails();
+            seed.reconcile(&remembering_nothing).await.unwrap();
+            assert_eq!(seed.state(), "Succeeded");
+            assert_eq!(seed.last(PUBLISHED) != later, publishes);
         }
     }
 

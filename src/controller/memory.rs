@@ -26,9 +26,9 @@ pub(crate) struct WorkerMemory {
     /// changed before the operation began, and the watch has shown that only after it. An operation has to begin, although nobody asks
     /// for one.
     pub(crate) has_overlooked: bool,
-    /// An operation has begun whose bounds were not published yet. The status tells that only where the clocks of gardenlet and
+    /// Whether the bounds of the operation that goes on are published. The status tells that only where the clocks of gardenlet and
     /// controller agree, and not within one second.
-    pub(crate) publication_due: bool,
+    pub(crate) publication: Publication,
     /// Goes with the memory: whoever still works for a Worker that is another shard's finds that by it.
     pub(crate) assignment: Arc<()>,
     /// Machine objects were read anew since the Worker is this process's.
@@ -36,6 +36,17 @@ pub(crate) struct WorkerMemory {
     /// The version in which nothing was asked of the Worker while watches were behind.
     pub(crate) steady_until_watched: Option<u64>,
     unready_since: Option<Instant>,
+}
+
+/// Whether gardenlet has been shown the bounds of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Publication {
+    /// Another process has begun it.
+    #[default]
+    Unknown,
+    /// It has begun, and they were not published yet.
+    Due,
+    Done,
 }
 
 impl WorkerMemory {
@@ -60,7 +71,9 @@ impl WorkerMemory {
     /// The status was written; `is_published`: with the bounds of the machine deployments.
     pub(crate) fn status_is_written(&mut self, is_published: bool) {
         self.rate_limit.text_written();
-        self.publication_due &= !is_published;
+        if is_published {
+            self.publication = Publication::Done;
+        }
     }
 
     /// With `--shadow`: keeps how it compares; whether that is news.
@@ -154,13 +167,15 @@ mod tests {
 
     #[test]
     fn bounds_are_due_until_they_are_published() {
-        let mut memory = WorkerMemory { publication_due: true, ..WorkerMemory::default() };
-        memory.status_is_written(false);
-        assert!(memory.publication_due);
-        memory.status_is_written(true);
-        assert!(!memory.publication_due);
-        memory.status_is_written(false);
-        assert!(!memory.publication_due, "no operation has begun since");
+        for before in [Publication::Unknown, Publication::Due] {
+            let mut memory = WorkerMemory { publication: before, ..WorkerMemory::default() };
+            memory.status_is_written(false);
+            assert_eq!(memory.publication, before);
+            memory.status_is_written(true);
+            assert_eq!(memory.publication, Publication::Done);
+            memory.status_is_written(false);
+            assert_eq!(memory.publication, Publication::Done, "no operation has begun since");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::cluster::identity::Identity;
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::context::ControllerContext;
 use crate::controller::error::ReconcileError;
-use crate::controller::memory::WorkerMemory;
+use crate::controller::memory::{Publication, WorkerMemory};
 use crate::controller::status_writes::{WorkerWriter, Write};
 use crate::provider::Provider;
 use crate::worker::reconcile_state::{ReconcileEvent, ReconcileState};
@@ -99,7 +99,7 @@ impl<'a> ReconcileContext<'a> {
         }
         let status = StatusReport::beginning(worker, self.operation, self.controller.clock.now());
         // Also where the answer is lost and the next try meets what this one has written: the request is off then.
-        self.memory(|memory| memory.publication_due = true);
+        self.memory(|memory| memory.publication = Publication::Due);
         let written = self.writer().in_order(&status, begin_patch(worker, self.operation)).await?;
         self.marked = match written {
             Write::Outdated => {

@@ -137,6 +137,13 @@ pub fn is_publication_due(worker: &Worker, now: Timestamp) -> bool {
     only_begun || requested.is_some_and(|requested| published.is_none_or(|published| published < requested))
 }
 
+/// Whether the last operation has failed. That may have been before or after its bounds were published; no time in the status tells which
+/// where clocks differ, or two requests come within one second.
+#[must_use]
+pub fn has_failed(worker: &Worker) -> bool {
+    worker.status.last_operation.as_ref().is_some_and(|last| last.state == "Error")
+}
+
 /// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
 #[must_use]
 pub fn deadline(worker: &Worker) -> Option<Timestamp> {

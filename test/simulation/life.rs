@@ -167,7 +167,8 @@ impl Life {
         let is_deleted_in_trouble = match theme {
             Theme::DeletedInTrouble | Theme::KindsListedAnew => true,
             Theme::Shards => seed.is_multiple_of(5),
-            Theme::Everything | Theme::LetGoByHand | Theme::ScaledFirst | Theme::MovedAsleep => false,
+            Theme::MovedAsleep => seed.is_multiple_of(4),
+            Theme::Everything | Theme::LetGoByHand | Theme::ScaledFirst => false,
         };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         // With it the lives of other themes would not be those that once broke rules.
@@ -230,15 +231,17 @@ impl Life {
             self.misfortune().await;
             self.step().await;
         }
+        if self.theme == Theme::MovedAsleep {
+            self.misfortune().await;
+            self.move_asleep().await;
+        }
         // An API server of Gardener deletes no shoot that is moving.
         if self.is_deleted_in_trouble && !self.gardenlet.is_moving() {
             self.delete_in_trouble().await;
         } else {
             self.misfortune().await;
-            match self.theme {
-                Theme::ScaledFirst => self.outrun().await,
-                Theme::MovedAsleep => self.move_asleep().await,
-                _ => {}
+            if self.theme == Theme::ScaledFirst {
+                self.outrun().await;
             }
             self.calm();
             self.end().await;
@@ -363,7 +366,7 @@ impl Life {
             2 if self.kind == Controllers::Shards => 0,
             misfortune => misfortune,
         };
-        if self.is_clock_wrong || (misfortune == 2 && self.kind != Controllers::One) {
+        if self.kind == Controllers::Two && (self.is_clock_wrong || misfortune == 2) {
             self.gardenlet.ignore_publication();
         }
         match misfortune {
@@ -399,7 +402,8 @@ impl Life {
         let wait = if self.random.happens(850) { OPERATION_TIMEOUT } else { self.random.millis(0, 5_000) };
         let missing = self.gardenlet.wait(wait).await;
         let is_settled = missing.is_none();
-        let step = self.random.below(if self.is_hibernated { 6 } else { 9 });
+        let stays_as_it_is = self.is_hibernated && self.theme != Theme::MovedAsleep;
+        let step = self.random.below(if stays_as_it_is { 6 } else { 9 });
         match step {
             _ if self.gardenlet.is_restoring() => {
                 self.steps.push("restore again");

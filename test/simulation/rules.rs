@@ -221,7 +221,7 @@ impl Rules {
         let is_held = set["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
         if is_owned(set) {
             Some("it goes with its owner")
-        } else if self.get(&MACHINE_DEPLOYMENT, deployment).is_some() {
+        } else if !goes_with_shoot && self.get(&MACHINE_DEPLOYMENT, deployment).is_some() {
             Some("its deployment is there")
         } else if has_machines && !(goes_with_shoot && is_held) {
             Some("it has machines")
@@ -344,8 +344,12 @@ impl Rules {
                 let ran = self.runs_since.is_some_and(|since| since + ON_ITS_WAY < change.at);
                 ran || self.runs_since.is_some() && set["spec"]["replicas"] != 0
             };
+            // It goes without machines, and as soon as somebody lets go of it.
+            let needs_nothing = |deployment: &Value| {
+                self.runs_since.is_none() && is_vanishing(deployment) && deployment["spec"]["replicas"] == 0
+            };
             let user = self.now.iter().find(|((kind, _), object)| match *kind {
-                "MachineDeployment" => class_of(&object.value) == name,
+                "MachineDeployment" => class_of(&object.value) == name && !needs_nothing(&object.value),
                 "MachineSet" => runs(&object.value) && class_of(&object.value) == name,
                 "Machine" => object.value["spec"]["class"]["name"] == name,
                 _ => false,
