@@ -87,13 +87,7 @@ pub(crate) async fn deploy(
         dependencies: &dependencies,
         has_moved,
         is_hibernated: inputs.shoot.is_hibernation_wanted(),
-        publishes_anew: context.state.is_beginning()
-            || match context.memory(|memory| memory.publication) {
-                Publication::Due => true,
-                Publication::Unknown => has_failed(worker),
-                Publication::Done => false,
-            }
-            || is_publication_due(worker, now),
+        publishes_anew: publishes_anew(context, worker, now),
         health_check: context.controller.health_check,
         now,
     };
@@ -123,6 +117,16 @@ pub(crate) async fn deploy(
         ..result
     }
     .publishing_what_fits())
+}
+
+/// Whether gardenlet has to be shown the bounds of this operation, also where they are those of the last one.
+fn publishes_anew(context: &ReconcileContext<'_>, worker: &Worker, now: Timestamp) -> bool {
+    let is_due = match context.memory(|memory| memory.publication) {
+        Publication::Due => true,
+        Publication::Unknown => has_failed(worker),
+        Publication::Done => false,
+    };
+    is_due || context.state.is_beginning() || is_publication_due(worker, now)
 }
 
 fn desired<'a>(
