@@ -167,12 +167,12 @@ impl Life {
         let is_deleted_in_trouble = match theme {
             Theme::DeletedInTrouble | Theme::KindsListedAnew => true,
             Theme::Shards => seed.is_multiple_of(5),
-            Theme::MovedAsleep => seed.is_multiple_of(4),
+            Theme::MovedHibernated => seed.is_multiple_of(4),
             Theme::Everything | Theme::LetGoByHand | Theme::ScaledFirst => false,
         };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         // With it the lives of other themes would not be those that once broke rules.
-        let gardenlet = if theme == Theme::MovedAsleep { gardenlet.mirroring_hibernation() } else { gardenlet };
+        let gardenlet = if theme == Theme::MovedHibernated { gardenlet.mirroring_hibernation() } else { gardenlet };
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
@@ -231,9 +231,9 @@ impl Life {
             self.misfortune().await;
             self.step().await;
         }
-        if self.theme == Theme::MovedAsleep {
+        if self.theme == Theme::MovedHibernated {
             self.misfortune().await;
-            self.move_asleep().await;
+            self.move_hibernated().await;
         }
         // An API server of Gardener deletes no shoot that is moving.
         if self.is_deleted_in_trouble && !self.gardenlet.is_moving() {
@@ -257,14 +257,14 @@ impl Life {
     }
 
     /// The shoot moves hibernated, and may lose or get pools or be woken up after that.
-    async fn move_asleep(&mut self) {
+    async fn move_hibernated(&mut self) {
         self.gardenlet.wait(OPERATION_TIMEOUT).await;
         if !self.is_hibernated && !self.gardenlet.is_moving() {
             self.turn_hibernation();
             self.misfortune().await;
         }
-        let is_asleep = self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none() && self.is_hibernated;
-        if !is_asleep || self.gardenlet.is_moving() {
+        let is_settled_and_hibernated = self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none() && self.is_hibernated;
+        if !is_settled_and_hibernated || self.gardenlet.is_moving() {
             return;
         }
         self.move_over().await;
@@ -402,7 +402,7 @@ impl Life {
         let wait = if self.random.happens(850) { OPERATION_TIMEOUT } else { self.random.millis(0, 5_000) };
         let missing = self.gardenlet.wait(wait).await;
         let is_settled = missing.is_none();
-        let stays_as_it_is = self.is_hibernated && self.theme != Theme::MovedAsleep;
+        let stays_as_it_is = self.is_hibernated && self.theme != Theme::MovedHibernated;
         let step = self.random.below(if stays_as_it_is { 6 } else { 9 });
         match step {
             _ if self.gardenlet.is_restoring() => {

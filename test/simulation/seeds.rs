@@ -17,7 +17,7 @@ pub(crate) enum Theme {
     /// The autoscaler is just faster than the last request, and watches are late.
     ScaledFirst,
     /// The shoot moves while it is hibernated.
-    MovedAsleep,
+    MovedHibernated,
 }
 
 /// Seeds from one theme to the next.
@@ -31,7 +31,7 @@ const THEMES: [(Theme, u64); 7] = [
     (Theme::KindsListedAnew, 200),
     (Theme::LetGoByHand, 200),
     (Theme::ScaledFirst, 250),
-    (Theme::MovedAsleep, 200),
+    (Theme::MovedHibernated, 200),
 ];
 
 /// Later ones that have broken a rule once, and run with them.
