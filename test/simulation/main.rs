@@ -8,7 +8,7 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       3,000 lives
+//!     cargo test --test simulation                       3,478 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEEDS=10000000000..10000002000 …                   those that are deleted in the middle of their troubles
 //!     SEEDS=20000000000..20000002000 …                   those of two shards
