@@ -70,11 +70,11 @@ impl SecretCache {
     pub(crate) async fn read(&self, client: &Client, worker: &Worker) -> Result<Secrets, ReadError> {
         let references = references(worker);
         let namespaces: BTreeSet<&String> = references.iter().map(|(namespace, _)| namespace).collect();
-        let known = references.iter().filter(|reference| self.known().contains_key(*reference)).count();
-        if references.len() <= FEW || known < references.len() || namespaces.len() > 1 {
-            self.forget_all(&references);
-        } else if let Some(namespace) = namespaces.first() {
-            self.forget_outdated(&references, &versions(client, namespace).await?);
+        // Nothing counts as known before its version is: this operation may learn none, and go on with the next reconcile.
+        let known = self.take(&references);
+        let is_worth_it = references.len() > FEW && known.len() == references.len() && namespaces.len() == 1;
+        if let Some(namespace) = namespaces.first().filter(|_| is_worth_it) {
+            self.keep_current(known, &versions(client, namespace).await?);
         }
         self.complete(client, references).await
     }
@@ -148,13 +148,14 @@ impl SecretCache {
         references.into_iter().for_each(|reference| drop(known.remove(reference)));
     }
 
-    fn forget_outdated(&self, references: &BTreeSet<Reference>, versions: &BTreeMap<String, String>) {
+    fn take(&self, references: &BTreeSet<Reference>) -> BTreeMap<Reference, ReadSecret> {
         let mut known = self.known();
-        for reference in references {
-            if known.get(reference).is_some_and(|read| versions.get(&reference.1) != Some(&read.version)) {
-                known.remove(reference);
-            }
-        }
+        references.iter().filter_map(|reference| known.remove_entry(reference)).collect()
+    }
+
+    fn keep_current(&self, read: BTreeMap<Reference, ReadSecret>, versions: &BTreeMap<String, String>) {
+        let current = read.into_iter().filter(|((_, name), read)| versions.get(name) == Some(&read.version));
+        self.known().extend(current);
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<Reference, ReadSecret>> {
@@ -193,6 +194,7 @@ fn credentials(worker: &Worker) -> Option<Reference> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
     use k8s_openapi::ByteString;
     use serde_json::{Value, json};
 
@@ -278,6 +280,29 @@ mod tests {
             cache.read_unknown(&server.client, &worker).await.unwrap();
             assert_eq!(requests(&server), [""; 0], "{what}: while it goes on");
         }
+    }
+
+    #[tokio::test]
+    async fn where_an_operation_learns_no_versions_all_is_read_once_more() {
+        let (worker, cache) = (worker("ns", &["a", "b"]), SecretCache::default());
+        let (there, server) = api_server(&["a", "b", CREDENTIALS]);
+        cache.read(&server.client, &worker).await.unwrap();
+        there.lock().unwrap().insert("b".to_owned(), 2);
+        let silent = ApiServer::new(|_| refusal(403, "Forbidden"));
+        cache.read(&silent.client, &worker).await.unwrap_err();
+        let secrets = cache.read_unknown(&server.client, &worker).await.unwrap();
+        assert_eq!(version(&secrets, "b").as_deref(), Some("2"), "it was changed before the operation began");
+    }
+
+    #[tokio::test]
+    async fn where_nobody_waits_for_versions_any_more_all_is_read_once_more() {
+        let (worker, cache) = (worker("ns", &["a", "b"]), SecretCache::default());
+        let (there, server) = api_server(&["a", "b", CREDENTIALS]);
+        cache.read(&server.client, &worker).await.unwrap();
+        there.lock().unwrap().insert("b".to_owned(), 2);
+        assert!(cache.read(&server.client, &worker).now_or_never().is_none());
+        let secrets = cache.read_unknown(&server.client, &worker).await.unwrap();
+        assert_eq!(version(&secrets, "b").as_deref(), Some("2"), "it was changed before the operation began");
     }
 
     #[tokio::test]
