@@ -144,6 +144,7 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
         .map(|(name, _)| name.clone())
         .collect();
 
+    let runs = machine_controller == MachineController::Running;
     let mut kept_classes: BTreeSet<&str> = plan.wanted_classes().into_iter().map(|name| name.0.as_str()).collect();
     for (name, deployment) in &live.deployments {
         let failed = deployment.pool().is_some_and(|pool| failed_pools.contains(pool));
@@ -152,7 +153,14 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
         }
     }
     kept_classes.extend(classes_by_hand(plan, live));
-    let runs = machine_controller == MachineController::Running;
+    if !runs && !failed_pools.is_empty() {
+        // While a shoot comes back, its machines are there before their deployments, which alone say whose they are.
+        kept_classes.extend(abandoned(live).map(|set| &*set.member.class));
+        let machines = live.machines.iter().map(|machine| &machine.member);
+        let without =
+            machines.filter(|machine| machine.labelled().is_some_and(|of| !live.deployments.contains_key(of)));
+        kept_classes.extend(without.map(|machine| &*machine.class));
+    }
     let using = live.deployments.values().filter(|deployment| runs || !is_being_deleted(&deployment.document));
     let mut used_classes: BTreeSet<&str> =
         using.map(|deployment| deployment.object.spec.template.spec.class.name.as_str()).collect();
@@ -271,6 +279,30 @@ mod tests {
         let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
         assert!(!found.class_secrets.contains("class-lost"), "{found:?}");
         assert!(found.classes_in_use.contains("class-lost"), "it is waited for: {found:?}");
+    }
+
+    /// A move that began anew after the Secret of a class was made, and before the class and its deployment were.
+    #[test]
+    fn what_a_machine_that_came_back_needs_stays_while_a_pool_cannot_be_planned() {
+        for machine in [true, false] {
+            let spec =
+                json!({"class": {"name": "class-back"}, "template": {"spec": {"class": {"name": "class-back"}}}});
+            let using = [json!({"metadata": {"labels": {"name": "not-back"}}, "spec": spec})];
+            let secret = serde_json::from_value(json!({"metadata": {"name": "class-back"}})).unwrap();
+            let class = Digested::class(json!({"metadata": {"name": "class-back"}})).unwrap();
+            let mut live = MachineObjects::default();
+            live.class_secrets.insert("class-back".to_owned(), Digested::secret(secret));
+            live.classes.insert("class-back".to_owned(), class);
+            if machine {
+                live.machines = serde_json::from_value(json!(using)).unwrap();
+            } else {
+                live.machine_sets = serde_json::from_value(json!(using)).unwrap();
+            }
+            let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Stopped);
+            assert!(found.is_empty(), "nobody knows that it is not of pool b, nor waits for what stays: {found:?}");
+            let found = orphans(&plan_that_wants_nothing(), &live, MachineController::Stopped);
+            assert!(found.class_secrets.contains("class-back") && found.classes.contains("class-back"), "{found:?}");
+        }
     }
 
     #[test]
