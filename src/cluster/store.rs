@@ -119,7 +119,8 @@ impl<T: Kept> Store<T> {
     pub(crate) fn end_relist(&self) -> Relisted<T> {
         let mut state = self.state();
         let Some(list) = state.list.take() else { return Relisted::default() };
-        let List { began, seen, own_deletions_seen, undone } = list;
+        let List { began, seen, own_deletions_seen, mut undone } = list;
+        undone.append(&mut state.undone);
         state.shows_anew(began);
         let (mut reduced, mut gone) = (Vec::new(), Vec::new());
         state.namespaces.retain(|namespace, entries| {
@@ -174,12 +175,13 @@ impl<T: Kept> Store<T> {
         }
     }
 
-    /// Whether a watch should have shown by now that something is gone which this process has deleted: everything has to be
-    /// listed anew.
+    /// Whether a watch should have shown by now that something is gone which this process has deleted, or somebody who has asked for
+    /// something else was shown that it is there: everything has to be listed anew.
     #[must_use]
     pub(crate) fn doubts_a_deletion(&self, now: Instant) -> bool {
         let state = self.state();
-        state.own_deletions.values().any(|deletion| now.saturating_duration_since(deletion.at) >= CONFIRMATION)
+        let is_late = |deletion: &OwnDeletion| now.saturating_duration_since(deletion.at) >= CONFIRMATION;
+        !state.undone.is_empty() || state.own_deletions.values().any(is_late)
     }
 
     /// The API server is about to be asked for objects, or to write one.
@@ -539,6 +541,11 @@ mod tests {
         begin();
         store.read().of_namespace("ns", 7, vec![(object("a", "u", 5), || 5)]);
         assert_eq!(names(&store), [("a".to_owned(), 5)], "asked later: it is there");
+        assert!(store.doubts_a_deletion(Instant::now()), "whoever has asked may have decided already what has to go");
+        store.begin_relist();
+        store.relist(object("a", "u", 5), || 5);
+        assert_eq!(store.end_relist().undone, ["ns"]);
+        assert!(!store.doubts_a_deletion(Instant::now()), "once");
         begin();
         store.begin_relist();
         assert!(store.relist(object("a", "u", 5), || 5), "whoever has deleted it has to know");

@@ -13,6 +13,8 @@ pub(super) struct State<T> {
     pub(super) namespaces: BTreeMap<String, BTreeMap<String, Entry<T>>>,
     /// What this process has deleted, by uid: the watch may still show what was before.
     pub(super) own_deletions: BTreeMap<String, OwnDeletion>,
+    /// Namespaces in which a read has shown something that this process had deleted before: it was answered and not done.
+    pub(super) undone: Vec<String>,
     /// Reads that are under way, by the time at which they began.
     pub(super) reads: BTreeMap<u64, usize>,
     /// Uids of what has gone since the oldest of these reads began, with the time.
@@ -93,6 +95,7 @@ impl<T> Default for State<T> {
         Self {
             namespaces: BTreeMap::new(),
             own_deletions: BTreeMap::new(),
+            undone: Vec::new(),
             reads: BTreeMap::new(),
             gone: BTreeMap::new(),
             listed: BTreeMap::new(),
@@ -112,7 +115,12 @@ impl<T: Kept> State<T> {
         }
         let Identity { namespace, name, uid, version } = identity;
         match self.own_deletions.get(&uid) {
-            Some(deletion) if source.is_answer_since(deletion.time) => drop(self.own_deletions.remove(&uid)),
+            Some(deletion) if source.is_answer_since(deletion.time) => {
+                self.own_deletions.remove(&uid);
+                if matches!(source, Source::Read(_)) {
+                    self.undone.push(namespace.clone());
+                }
+            }
             Some(_) => return false,
             None => {}
         }
