@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::client::Body;
 use tower::{BoxError, Service};
 
-use crate::cloud::CloudArguments;
+use crate::cloud::{CloudArguments, CloudFactory};
 use crate::controller::ControllerArguments;
 use crate::controller::metrics::Metrics;
 use crate::controller::start::{Parts, access_through, control};
@@ -33,12 +33,13 @@ pub fn seed(seed: u64) {
 }
 
 /// Runs a controller until it has to end or `stopped`: with these arguments, connections to its API server that `connect` makes, and
-/// the time of day that `now` tells. Pools depend on nothing at clouds.
+/// the time of day that `now` tells. Pools depend on nothing but what is at these clouds.
 ///
 /// # Errors
 /// Why it has to end, such as a lost lease; also when the arguments are wrong.
 pub async fn run<S, B>(
     arguments: &[&str],
+    clouds: &'static [&'static dyn CloudFactory],
     connect: impl Fn() -> S,
     now: impl Fn() -> Timestamp + Send + Sync + 'static,
     stopped: impl Future<Output = ()>,
@@ -55,7 +56,7 @@ where
         arguments: &controller,
         scope: controller.scope(Providers::SHIPPED)?,
         providers: Providers::SHIPPED,
-        clouds: &CloudArguments::new(&[], ArgMatches::default()),
+        clouds: &CloudArguments::new(clouds, ArgMatches::default()),
         clock: Clock::of(now),
         readiness: Readiness::waiting_for([Need::Kinds, Need::Caches]),
         metrics: Arc::clone(&metrics),

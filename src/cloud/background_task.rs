@@ -1,11 +1,12 @@
 //! Something that is done behind the scenes, and what is known of it meanwhile.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::{TaskEnded, WorkerName};

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::network::Network;
+use crate::openstack::{self, OpenStack};
 
 /// Until a process that has ended by itself begins anew.
 const RESTART: Duration = Duration::from_secs(2);
@@ -20,6 +21,8 @@ pub(crate) struct Controller {
     pub(crate) author: &'static str,
     arguments: &'static [&'static str],
     network: Network,
+    /// What pools depend on.
+    openstack: Option<OpenStack>,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// How far its clock is ahead, in milliseconds.
     ahead: Arc<AtomicI64>,
@@ -35,7 +38,13 @@ impl Controller {
         now: &Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
         let (network, now) = (network.clone(), Arc::clone(now));
-        Self { author, arguments, network, now, ahead: Arc::default(), task: None }
+        Self { author, arguments, network, openstack: None, now, ahead: Arc::default(), task: None }
+    }
+
+    /// The same, where pools depend on server groups there.
+    pub(crate) fn depending_on(mut self, openstack: &OpenStack) -> Self {
+        self.openstack = Some(openstack.clone());
+        self
     }
 
     /// Sets its clock.
@@ -49,6 +58,7 @@ impl Controller {
         self.network.trace.note(self.author, "starts");
         let (network, author, arguments) = (self.network.clone(), self.author, self.arguments);
         let (now, ahead) = (Arc::clone(&self.now), Arc::clone(&self.ahead));
+        let openstack = self.openstack.clone();
         self.task = Some(tokio::spawn(async move {
             loop {
                 let (now, ahead) = (Arc::clone(&now), Arc::clone(&ahead));
@@ -56,7 +66,14 @@ impl Controller {
                 let own = SignedDuration::from_nanos(author.bytes().map(i64::from).sum());
                 let clock = move || now() + own + SignedDuration::from_millis(ahead.load(Ordering::Relaxed));
                 let connect = || network.connection(author);
-                let ended = simulation::run(arguments, connect, clock, pending()).await;
+                let run = |clouds| simulation::run(arguments, clouds, connect, clock, pending());
+                let ended = match &openstack {
+                    None => network.unless_suspended(author, run(&[])).await,
+                    Some(openstack) => {
+                        let process = network.unless_suspended(author, run(openstack::CLOUDS));
+                        openstack::TRANSPORT.scope(openstack.transport(&network, author), process).await
+                    }
+                };
                 let why = ended.err().map_or_else(|| "ends".to_owned(), |error| format!("ends: {error:#}"));
                 network.trace.note(author, why);
                 network.forget();
@@ -72,6 +89,15 @@ impl Controller {
             self.network.forget();
             task.abort();
         }
+    }
+
+    /// Suspends it, and lets it go on where it was after that time.
+    pub(crate) async fn suspend(&self, time: Duration) {
+        self.network.trace.note(self.author, "is suspended");
+        self.network.suspend(self.author);
+        sleep(time).await;
+        self.network.trace.note(self.author, "goes on");
+        self.network.resume(self.author);
     }
 }
 

@@ -16,10 +16,11 @@ use tokio::time::{Instant, sleep};
 
 use crate::actor::{Actor, name_of};
 use crate::api_server::kinds::{
-    CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, WORKER,
+    CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, POD, SECRET, WORKER,
 };
 use crate::documents::{Documents, NAMESPACE, WORKER_NAME};
 use crate::machines;
+use crate::rules::is_of_class;
 
 /// What the annotation of a request is called, and that with its time.
 const OPERATION: &str = "gardener.cloud/operation";
@@ -172,6 +173,33 @@ impl Gardenlet {
             let is_held = worker.value["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
             last["type"] == "Migrate" && last["state"] == "Succeeded" && !is_held
         })
+    }
+
+    /// The names of the Secrets with boot scripts.
+    pub(crate) fn boot_scripts(&self) -> Vec<String> {
+        let secrets = self.actor.list(&SECRET);
+        let own = secrets.iter().map(|secret| &secret.value).filter(|secret| !is_of_class(secret));
+        own.filter(|secret| !secret["data"]["userData"].is_null()).map(|secret| name_of(secret).to_owned()).collect()
+    }
+
+    /// Writes a boot script with something more in it.
+    pub(crate) fn add_to_boot_script(&self, name: &str, addition: &str) {
+        self.actor.note(format!("writes another boot script {name}"));
+        self.actor.change(&SECRET, name, |secret| {
+            let script = secret["data"]["userData"].as_str().and_then(|text| STANDARD.decode(text).ok());
+            let script = String::from_utf8(script.unwrap_or_default()).unwrap_or_default();
+            secret["stringData"] = json!({"userData": script + addition});
+        });
+    }
+
+    /// What is left of a shoot that is gone goes with its namespace.
+    pub(crate) fn take_away_shoot(&self) {
+        self.actor.note("takes the shoot's namespace away");
+        for kind in [&MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE, &MACHINE_CLASS, &SECRET, &DEPLOYMENT, &POD] {
+            self.actor.list(kind).iter().for_each(|object| self.take_away(kind, &object.value));
+        }
+        self.actor.delete(&CLUSTER, NAMESPACE);
+        self.published.set(None);
     }
 
     fn scale_machine_controller(&self, replicas: u32) {

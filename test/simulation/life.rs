@@ -1,7 +1,9 @@
 //! One life of a Worker: what gardenlet asks for, what goes wrong meanwhile, and the calm after it, in which all has to end well.
 
+mod boot_scripts;
 mod deletion;
 mod end;
+mod recreation;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +25,7 @@ use crate::documents::{CLOUDS, Documents, NAMESPACE};
 use crate::gardenlet::Gardenlet;
 use crate::machines::MachineControllerManager;
 use crate::network::{Faults, Network};
+use crate::openstack::OpenStack;
 use crate::random::Random;
 use crate::rules::{ON_ITS_WAY, violations};
 use crate::seeds::Theme;
@@ -39,6 +42,8 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(240);
 const CALM: Duration = Duration::from_secs(540);
 /// Milliseconds that a late watch is behind, at most.
 const LATE: u64 = 5_000;
+/// Seconds that a process is suspended, at most: longer than its lease.
+const SUSPENDED: u64 = 60;
 /// One of so many deletions in trouble is forced.
 const ONE_FORCED_OF: u64 = 8;
 /// Writes after the last machine, at most, until everything is listed anew.
@@ -59,6 +64,10 @@ const SHARDS: [(&str, &[&str]); 2] = [
     ("controller-a", &[ELECTED[0], ELECTED[1], "--shard-ring=ring", "--shard-name=controller-a"]),
     ("controller-b", &[ELECTED[0], ELECTED[1], "--shard-ring=ring", "--shard-name=controller-b"]),
 ];
+
+/// Of which controllers one is suspended.
+const SUSPENDABLE: [Controllers; 4] =
+    [Controllers::Standby, Controllers::Shards, Controllers::Elected, Controllers::One];
 
 /// How a life has ended.
 pub(crate) struct Ended {
@@ -103,6 +112,8 @@ struct Life {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     gardenlet: Gardenlet,
     cloud: Cloud,
+    /// What pools depend on.
+    openstack: Option<OpenStack>,
     provider: &'static str,
     most_zones: usize,
     faults: Faults,
@@ -151,7 +162,11 @@ impl Life {
             _ => Controllers::One,
         };
         let theme = Theme::of(seed);
-        let kind = if theme == Theme::Shards { Controllers::Shards } else { kind };
+        let kind = match theme {
+            Theme::Shards => Controllers::Shards,
+            Theme::Suspended => SUSPENDABLE[usize::try_from(seed).unwrap_or_default() % SUSPENDABLE.len()],
+            _ => kind,
+        };
         let (names, arguments): (&[&'static str], _) = match kind {
             Controllers::One => (&["controller-a"], ALONE),
             Controllers::Elected => (&["controller-a"], ELECTED),
@@ -164,16 +179,27 @@ impl Life {
         if kind == Controllers::Shards {
             controllers.extend(SHARDS.map(|(name, arguments)| Controller::new(&network, name, arguments, &now)));
         }
+        let openstack = (theme == Theme::ServerGroups).then(OpenStack::new);
+        if let Some(openstack) = &openstack {
+            controllers = controllers.into_iter().map(|controller| controller.depending_on(openstack)).collect();
+        }
         let is_deleted_in_trouble = match theme {
             Theme::DeletedInTrouble | Theme::KindsListedAnew => true,
             Theme::Shards => seed.is_multiple_of(5),
             Theme::MovedHibernated => seed.is_multiple_of(4),
-            Theme::Everything | Theme::LetGoByHand | Theme::ScaledFirst => false,
+            Theme::Everything
+            | Theme::LetGoByHand
+            | Theme::ScaledFirst
+            | Theme::Recreated
+            | Theme::BootScriptsReplaced
+            | Theme::Suspended => false,
+            Theme::ServerGroups => seed.is_multiple_of(4),
         };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         // With it the lives of other themes would not be those that once broke rules.
         let gardenlet = if theme == Theme::MovedHibernated { gardenlet.mirroring_hibernation() } else { gardenlet };
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
+        let provider = if openstack.is_some() { "openstack" } else { provider };
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
             cloud: Cloud::new(random.clone()),
@@ -182,6 +208,7 @@ impl Life {
             network,
             now,
             gardenlet,
+            openstack,
             provider,
             most_zones,
             kind,
@@ -220,16 +247,11 @@ impl Life {
             self.is_edited = true;
             self.disturbances.spawn(people::let_go(self.actor("person"), self.random.clone()));
         }
-        let mut documents = Documents::of(self.provider);
-        let mut pools = Documents::pools(self.provider, self.most_zones);
-        pools.truncate(*self.random.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 4]).unwrap_or(&1));
-        documents.worker["spec"]["pools"] = Value::Array(pools);
-        self.gardenlet.create(&documents);
-        self.steps.push("create");
+        self.create();
         self.controllers.iter_mut().for_each(Controller::start);
-        for _ in 0..=self.random.below(3) {
-            self.misfortune().await;
-            self.step().await;
+        self.some_steps().await;
+        if self.theme == Theme::Recreated && !self.recreated().await {
+            return;
         }
         if self.theme == Theme::MovedHibernated {
             self.misfortune().await;
@@ -248,10 +270,31 @@ impl Life {
         }
     }
 
+    /// gardenlet makes the shoot, with some of its pools.
+    fn create(&mut self) {
+        self.steps.push("create");
+        let mut documents = Documents::of(self.provider);
+        let mut pools = Documents::pools(self.provider, self.most_zones);
+        pools.truncate(*self.random.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 4]).unwrap_or(&1));
+        documents.worker["spec"]["pools"] = Value::Array(pools);
+        if let Some(openstack) = &self.openstack {
+            openstack.prepare(&mut documents, &self.random);
+        }
+        self.gardenlet.create(&documents);
+    }
+
+    async fn some_steps(&mut self) {
+        for _ in 0..=self.random.below(3) {
+            self.misfortune().await;
+            self.step().await;
+        }
+    }
+
     /// gardenlet asks for other bounds right after the autoscaler has gone by those before.
     async fn outrun(&mut self) {
         self.gardenlet.wait(OPERATION_TIMEOUT).await;
         people::scale(&self.actor("autoscaler"), &self.random, &self.is_scaled_late);
+        self.network.is_to_be_noticed();
         sleep(self.random.millis(0, 1_000)).await;
         self.set_bounds(1 + self.random.below(2));
     }
@@ -289,7 +332,7 @@ impl Life {
     /// other goes on with: only the write fence keeps that from happening. Nobody then knows that bounds are to be published anew;
     /// gardenlet waits in vain, and asks again.
     fn is_to_ask(&self) -> bool {
-        self.network.take_forgotten_lies()
+        self.network.take_forgotten()
             || self.is_edited
             || self.is_scaled_late.load(Ordering::Relaxed)
             || self.kind == Controllers::Two
@@ -361,6 +404,10 @@ impl Life {
         sleep(self.random.millis(0, 4_000)).await;
         let index = usize::try_from(self.random.below(self.controllers.len() as u64)).unwrap_or_default();
         let Some(controller) = self.controllers.get_mut(index) else { return };
+        if self.theme == Theme::Suspended && self.random.happens(700) {
+            controller.suspend(self.random.millis(1_000, SUSPENDED * 1_000)).await;
+            return;
+        }
         let misfortune = match self.random.below(4) {
             // The sharder goes by the clocks of shards, which must not differ much.
             2 if self.kind == Controllers::Shards => 0,
@@ -402,6 +449,21 @@ impl Life {
         let wait = if self.random.happens(850) { OPERATION_TIMEOUT } else { self.random.millis(0, 5_000) };
         let missing = self.gardenlet.wait(wait).await;
         let is_settled = missing.is_none();
+        if self.theme == Theme::BootScriptsReplaced && !self.gardenlet.is_restoring() {
+            // Of two that both believe that they lead, one may go on with what the other has begun, and with what it has read before.
+            if is_settled && self.kind != Controllers::Two {
+                self.check_boot_scripts();
+            }
+            self.replace_boot_scripts().await;
+        }
+        if let Some(openstack) = &self.openstack
+            && !self.gardenlet.is_moving()
+            && self.random.happens(400)
+        {
+            self.steps.push("policy");
+            self.gardenlet.request("another policy", |worker| openstack.change_policy(worker, &self.random));
+            return;
+        }
         let stays_as_it_is = self.is_hibernated && self.theme != Theme::MovedHibernated;
         let step = self.random.below(if stays_as_it_is { 6 } else { 9 });
         match step {
@@ -507,6 +569,7 @@ impl Life {
     fn ended(self, wants_trace: bool) -> Ended {
         let store = self.network.server.store();
         let mut found = violations(&store.log, self.kind != Controllers::Two);
+        found.extend(self.network.violations());
         found.extend(self.found.iter().cloned());
         if self.kind == Controllers::Shards {
             found.extend(of_another_shard(&store.log).into_iter().take(5));

@@ -8,14 +8,9 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       3,478 lives
+//!     cargo test --test simulation                       4,078 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
-//!     SEEDS=10000000000..10000002000 …                   those that are deleted in the middle of their troubles
-//!     SEEDS=20000000000..20000002000 …                   those of two shards
-//!     SEEDS=30000000000..30000002000 …                   those that are deleted in trouble, and some kinds are listed anew
-//!     SEEDS=40000000000..40000002000 …                   those in which a person takes the Worker's finalizer off
-//!     SEEDS=50000000000..50000002000 …                   those in which the autoscaler is just faster than the last request
-//!     SEEDS=60000000000..60000002000 …                   those in which the shoot moves while it is hibernated
+//!     SEEDS=10000000000..10000002000 …                   those of one theme (seeds.rs)
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
 //!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
 
@@ -38,6 +33,7 @@ mod gardenlet;
 mod life;
 mod machines;
 mod network;
+mod openstack;
 mod people;
 mod random;
 mod rules;
@@ -56,6 +52,8 @@ use life::{Ended, live};
 
 /// What the report says of a seed and its rules.
 const BREAKS: &str = "breaks:";
+/// Lives between two lines that say how many there were.
+const REPORTED: u64 = 10_000;
 /// Failing lives that are printed.
 const PRINTED: usize = 3;
 
@@ -98,7 +96,10 @@ fn lives_keep_the_rules() {
                 loop {
                     let Some(seed) = next().filter(|_| !is_over()) else { return };
                     let ended = live(seed, false);
-                    lives.fetch_add(1, Ordering::Relaxed);
+                    let lived = lives.fetch_add(1, Ordering::Relaxed) + 1;
+                    if lived.is_multiple_of(REPORTED) {
+                        println!("{lived} lives after {:.0} s", began.elapsed().as_secs_f64());
+                    }
                     requests.fetch_add(ended.requests as u64, Ordering::Relaxed);
                     let mut slowest = slowest.lock().unwrap_or_else(PoisonError::into_inner);
                     *slowest = (*slowest).max((ended.calmed_after, seed));

@@ -1,12 +1,16 @@
 //! What lies between clients and the API server: everything takes a while, and whatever can be lost, doubled or refused is, as far as
 //! the seed says so. A request that is on its way arrives although whoever has sent it is gone by then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::{Future, poll_fn};
 use std::mem;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use anyhow::bail;
+use axum::Router;
 use axum::body::{Body as AnswerBody, to_bytes};
 use axum::http::{Request as HttpRequest, Response, header};
 use futures::future::BoxFuture;
@@ -14,15 +18,22 @@ use futures::{FutureExt, stream};
 use kube::client::Body;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
-use tower::{BoxError, Service};
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::api_server::request::Request;
 use crate::api_server::watch::Watching;
 use crate::api_server::{Answer, ApiServer};
+use crate::openstack::user_of_group;
 use crate::random::Random;
 use crate::signal::{Listener, Signal};
 use crate::trace::Trace;
 
+/// A request to a cloud, and its answer.
+type CloudRequest = reqwest::Request;
+type CloudAnswer = anyhow::Result<reqwest::Response>;
+
+/// A client waits so long for the answer of a cloud.
+const CLOUD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a watch tells which version it has come to.
 const BOOKMARKS: Duration = Duration::from_secs(60);
 
@@ -72,25 +83,30 @@ pub(crate) struct Network {
     faults: Arc<Mutex<Faults>>,
     /// Whose requests get no answers.
     cut_off: Arc<Mutex<BTreeSet<&'static str>>>,
+    /// Whose process is suspended, with what waits for it to go on.
+    suspended: Arc<Mutex<BTreeMap<&'static str, Vec<Waker>>>>,
     /// Counts how often all watches were cut.
     cuts: Signal,
-    lies: Arc<Mutex<Lies>>,
+    unnoticed: Arc<Mutex<Unnoticed>>,
+    /// Rules that were broken at clouds.
+    found: Arc<Mutex<Vec<String>>>,
 }
 
-/// Deletions that were answered and not done.
+/// What only the process knows that works at the time: that a deletion was answered, and was not done; that a watch which is late shows
+/// something only after the operation that was to go by it.
 #[derive(Default)]
-struct Lies {
+struct Unnoticed {
     last: Option<Instant>,
-    are_forgotten: bool,
+    is_forgotten: bool,
 }
 
-/// Whoever has believed a lie knows better after that time.
-const BELIEVED: Duration = Duration::from_secs(30);
+/// After that time it has noticed.
+const NOTICED_AFTER: Duration = Duration::from_secs(30);
 
 impl Network {
     pub(crate) fn new(server: ApiServer, trace: Trace, random: Random) -> Self {
-        let (faults, cut_off, lies) = Default::default();
-        Self { server, trace, random, faults, cut_off, cuts: Signal::default(), lies }
+        let (faults, cut_off, suspended, unnoticed, found) = Default::default();
+        Self { server, trace, random, faults, cut_off, suspended, cuts: Signal::default(), unnoticed, found }
     }
 
     /// A connection of its own for whoever this is.
@@ -118,15 +134,63 @@ impl Network {
         };
     }
 
-    /// A process ends, and with it the doubt about a deletion that was lately answered and not done.
-    pub(crate) fn forget(&self) {
-        let mut lies = locked(&self.lies);
-        lies.are_forgotten |= lies.last.is_some_and(|last| last.elapsed() < BELIEVED);
+    /// From now on nothing of that process goes on; what it has sent is on its way. It may have to end when it goes on, before it can doubt
+    /// anything.
+    pub(crate) fn suspend(&self, author: &'static str) {
+        self.forget();
+        locked(&self.suspended).entry(author).or_default();
     }
 
-    /// Whether something may be left since it was last asked that nobody doubts any more to be gone: the next operation finds it.
-    pub(crate) fn take_forgotten_lies(&self) -> bool {
-        mem::take(&mut locked(&self.lies).are_forgotten)
+    /// It goes on where it was.
+    pub(crate) fn resume(&self, author: &'static str) {
+        let waiting = locked(&self.suspended).remove(author).unwrap_or_default();
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    fn is_suspended(&self, author: &'static str) -> bool {
+        locked(&self.suspended).contains_key(author)
+    }
+
+    /// Whether that process goes on; where it does not, the task is woken when it does.
+    fn goes_on(&self, author: &'static str, task: &Context<'_>) -> bool {
+        let mut suspended = locked(&self.suspended);
+        let waiting = suspended.get_mut(author);
+        waiting.is_none_or(|waiting| {
+            waiting.push(task.waker().clone());
+            false
+        })
+    }
+
+    /// Waits while that process is suspended.
+    async fn resumed(&self, author: &'static str) {
+        poll_fn(|task| if self.goes_on(author, task) { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    /// What that process does, while it is not suspended.
+    pub(crate) async fn unless_suspended<T>(&self, author: &'static str, process: impl Future<Output = T>) -> T {
+        let mut process = pin!(process);
+        poll_fn(|task| if self.goes_on(author, task) { process.as_mut().poll(task) } else { Poll::Pending }).await
+    }
+
+    /// Every way in which a rule was broken at a cloud.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        locked(&self.found).clone()
+    }
+
+    /// Something has happened that only the process knows of that works now, once it has noticed.
+    pub(crate) fn is_to_be_noticed(&self) {
+        locked(&self.unnoticed).last = Some(Instant::now());
+    }
+
+    /// A process ends, and with it what it has not noticed yet.
+    pub(crate) fn forget(&self) {
+        let mut unnoticed = locked(&self.unnoticed);
+        unnoticed.is_forgotten |= unnoticed.last.is_some_and(|last| last.elapsed() < NOTICED_AFTER);
+    }
+
+    /// Whether something may be left since it was last asked that nobody will notice any more: the next operation finds it.
+    pub(crate) fn take_forgotten(&self) -> bool {
+        mem::take(&mut locked(&self.unnoticed).is_forgotten)
     }
 
     fn fate(&self, author: &'static str, is_deletion: bool) -> (Fate, [Duration; 2]) {
@@ -150,6 +214,11 @@ impl Network {
     }
 
     async fn deliver(self, author: &'static str, request: HttpRequest<Body>) -> Result<Response<AnswerBody>, BoxError> {
+        if self.is_suspended(author) {
+            // By a task of it, none of which would go on in truth: its next try goes through the write fence as it is by then.
+            self.resumed(author).await;
+            return Err("connection reset".into());
+        }
         let request = read(request).await?;
         let (fate, [outward, back]) = self.fate(author, request.method == "DELETE");
         sleep(outward).await;
@@ -175,7 +244,7 @@ impl Network {
             }
             Fate::Lie => {
                 told("answered and not done".to_owned());
-                locked(&self.lies).last = Some(Instant::now());
+                self.is_to_be_noticed();
                 let text = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}"#;
                 return Ok(json(200, text.to_owned()));
             }
@@ -191,6 +260,7 @@ impl Network {
         };
         let answer = self.done(author, &request, &path, note);
         sleep(back).await;
+        self.resumed(author).await;
         match (answer, fate) {
             (_, Fate::AnswerLost) => Err("connection reset".into()),
             (Answer::Watch(watching), _) => Ok(Response::new(self.shown(author, watching))),
@@ -201,6 +271,70 @@ impl Network {
             }
             (Answer::Body { code, text }, _) => Ok(json(code, text)),
         }
+    }
+
+    /// Carries a request to a cloud, and its answer back. What is on its way arrives although the process is gone by then.
+    pub(crate) async fn carried(self, author: &'static str, cloud: Router, request: CloudRequest) -> CloudAnswer {
+        let (answered, answer) = oneshot::channel();
+        tokio::spawn(async move {
+            // Whoever has asked may be gone by now.
+            let _ = answered.send(self.asked_of_cloud(author, cloud, request).await);
+        });
+        answer.await?
+    }
+
+    async fn asked_of_cloud(self, author: &'static str, cloud: Router, request: CloudRequest) -> CloudAnswer {
+        if self.is_suspended(author) {
+            self.resumed(author).await;
+            bail!("connection reset");
+        }
+        let (fate, [outward, back]) = self.fate(author, false);
+        sleep(outward).await;
+        let (method, path) = (request.method().to_string(), request.url().path().to_owned());
+        let told = |fate: String| self.trace.request(author, &method, &path, fate);
+        let page = |code: u16, text: &'static str| Ok(Response::builder().status(code).body(text)?.into());
+        match fate {
+            Fate::Lost => {
+                told("lost on its way".to_owned());
+                bail!("connection reset");
+            }
+            Fate::Silence => {
+                told("no answer".to_owned());
+                sleep(CLOUD_TIMEOUT).await;
+                bail!("operation timed out");
+            }
+            Fate::Refused(code) => {
+                told(format!("refused with {code}"));
+                return page(code, r#"{"computeFault": {"message": "not now"}}"#);
+            }
+            Fate::Page => {
+                told("a page of a proxy".to_owned());
+                return page(404, "<html>no such host</html>");
+            }
+            Fate::Doubled => {
+                told("done twice".to_owned());
+                of_cloud(&cloud, &request).await?;
+            }
+            Fate::Arrives | Fate::AnswerLost | Fate::Half | Fate::Lie => {}
+        }
+        let mut answer = of_cloud(&cloud, &request).await?;
+        let is_deleted = request.method() == "DELETE" && answer.status().is_success();
+        if let Some(user) = is_deleted.then(|| user_of_group(&self.server.store(), &path)).flatten() {
+            let found = format!("{author} deletes the server group of {user}");
+            locked(&self.found).push(found);
+        }
+        told(answer.status().to_string());
+        sleep(back).await;
+        self.resumed(author).await;
+        match fate {
+            Fate::AnswerLost => bail!("connection reset"),
+            Fate::Half => {
+                let half = answer.body().len() / 2;
+                answer.body_mut().truncate(half);
+            }
+            _ => {}
+        }
+        Ok(answer.into())
     }
 
     /// Does it, and keeps what has happened.
@@ -268,6 +402,7 @@ impl Shown {
             if !text.is_empty() {
                 let faults = *locked(&self.network.faults);
                 sleep(self.network.random.millis(0, faults.lag)).await;
+                self.network.resumed(self.author).await;
                 if self.network.random.happens(faults.cuts) {
                     self.network.trace.note(self.author, format!("the watch of {} is cut", self.watching.kind.plural));
                     return Err("connection reset".into());
@@ -323,6 +458,17 @@ impl Service<HttpRequest<Body>> for Connection {
         });
         async move { answer.await.unwrap_or_else(|_| Err("the network is gone".into())) }.boxed()
     }
+}
+
+/// What a cloud answers: the token of Keystone stands in a header.
+async fn of_cloud(cloud: &Router, request: &CloudRequest) -> anyhow::Result<Response<Vec<u8>>> {
+    let mut asked = HttpRequest::builder().method(request.method()).uri(request.url().as_str());
+    for (name, value) in request.headers() {
+        asked = asked.header(name, value);
+    }
+    let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default().to_vec();
+    let (parts, body) = cloud.clone().oneshot(asked.body(AnswerBody::from(body))?).await?.into_parts();
+    Ok(Response::from_parts(parts, to_bytes(body, usize::MAX).await?.to_vec()))
 }
 
 async fn read(request: HttpRequest<Body>) -> Result<Request, BoxError> {

@@ -1,7 +1,7 @@
 //! What must hold at every moment, checked over everything that was written in a life, in its order. What the controller writes has to
 //! have a cause: a version of the Worker that stood within the last minutes, because a write may have been on its way for so long.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,6 +14,7 @@ use crate::api_server::kinds::{
 };
 use crate::api_server::store::{Change, Object};
 use crate::gardenlet::FORCED;
+use crate::openstack::{group_of_class, recorded_groups};
 use crate::sharder::{DRAIN, SHARD};
 use crate::wanted::{Wanted, wanted};
 
@@ -25,8 +26,11 @@ pub(crate) const FINALIZER: &str = "extensions.gardener.cloud/worker";
 const RAW: &[&str] = &["ApiError", "ServiceError", "HyperError", "Status {", "Some("];
 
 /// What a Worker and its Cluster asked for from a moment on.
+#[derive(Clone)]
 struct Asked {
     until: Option<Timestamp>,
+    worker: Arc<Object>,
+    cluster: Arc<Object>,
     wanted: Arc<Wanted>,
     hibernates: bool,
     is_deleted: bool,
@@ -42,7 +46,7 @@ struct Rules {
     /// Whether only one controller believes that it leads.
     is_alone: bool,
     now: BTreeMap<(&'static str, String), Arc<Object>>,
-    asked: VecDeque<Asked>,
+    asked: Vec<Asked>,
     /// Machines that were there when the shoot moved away.
     moved: Vec<(&'static str, String)>,
     /// Names of what a person has written.
@@ -74,7 +78,7 @@ impl Rules {
         Self {
             is_alone,
             now: BTreeMap::new(),
-            asked: VecDeque::new(),
+            asked: Vec::new(),
             moved: Vec::new(),
             edited: Vec::new(),
             made: BTreeSet::new(),
@@ -137,6 +141,10 @@ impl Rules {
         if last["type"] == "Restore" && (operation.is_none() || last["state"] == "Succeeded") {
             self.moved.clear();
         }
+        if let Some(last) = self.asked.last_mut() {
+            last.until = Some(change.at);
+        }
+        self.record_groups(&worker.value, &secrets);
         let asked = Asked {
             until: None,
             wanted: wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)),
@@ -145,14 +153,28 @@ impl Rules {
             shoot_is_deleted: is_vanishing(&cluster.value["spec"]["shoot"]),
             is_forced: cluster.value["spec"]["shoot"]["metadata"]["annotations"][FORCED] == "true",
             moves: moves || operation == Some("restore") || operation == Some("wait-for-state"),
+            worker,
+            cluster,
         };
-        if let Some(last) = self.asked.back_mut() {
-            last.until = Some(change.at);
+        self.asked.push(asked);
+        self.asked.retain(|asked| asked.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
+    }
+
+    /// What was asked for before may be done with server groups that are recorded only now.
+    fn record_groups(&mut self, now: &Value, secrets: &[Arc<Object>]) {
+        let last = self.asked.last().map(|asked| recorded_groups(&asked.worker.value));
+        if last.is_none_or(|last| last == recorded_groups(now)) {
+            return;
         }
-        self.asked.push_back(asked);
-        while self.asked.front().is_some_and(|first| first.until.is_some_and(|until| until + ON_ITS_WAY < change.at)) {
-            self.asked.pop_front();
-        }
+        let recorded = self.asked.iter().map(|asked| {
+            let mut worker = asked.worker.value.clone();
+            worker["status"]["providerStatus"] = now["status"]["providerStatus"].clone();
+            let secrets = secrets.iter().map(|secret| &secret.value);
+            Asked { wanted: wanted(&worker, &asked.cluster.value, secrets), until: asked.until, ..asked.clone() }
+        });
+        let recorded: Vec<Asked> =
+            recorded.filter(|recorded| !self.is_asked(|asked| asked.wanted == recorded.wanted)).collect();
+        self.asked.extend(recorded);
     }
 
     fn of(&self, kind: &Kind) -> impl Iterator<Item = &Arc<Object>> {
@@ -165,9 +187,7 @@ impl Rules {
     }
 
     fn check(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
-        while self.asked.front().is_some_and(|first| first.until.is_some_and(|until| until + ON_ITS_WAY < change.at)) {
-            self.asked.pop_front();
-        }
+        self.asked.retain(|asked| asked.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
         self.let_go = self.let_go.filter(|at| *at + ON_ITS_WAY >= change.at);
         match change.kind.kind {
             "MachineDeployment" => {
@@ -361,6 +381,12 @@ impl Rules {
         if before.is_none() {
             self.held(&format!("{kind} {name}"));
         }
+        // Whoever comes after a crash has to find it.
+        if let Some(group) = after.filter(|_| self.is_alone && before.is_none()).and_then(group_of_class)
+            && !self.of(&WORKER).any(|worker| recorded_groups(&worker.value).contains(&group))
+        {
+            self.found.push(format!("{kind} {name} refers to server group {group}, which is not recorded"));
+        }
         let [old, new] = [before, after].map(|object| object.map(|object| &object["providerSpec"]));
         let is_wanted = |new: &Value| {
             let same = |wanted: &crate::wanted::WantedDeployment| wanted.class == name && wanted.provider_spec == *new;
@@ -445,7 +471,7 @@ impl Rules {
         if machines > 0 {
             self.found.push(format!("machine-controller-manager is stopped while there are {machines} machines"));
         }
-        if !self.asked.back().is_some_and(|asked| asked.hibernates) {
+        if !self.asked.last().is_some_and(|asked| asked.hibernates) {
             self.found
                 .push("machine-controller-manager is stopped for a shoot that is not to be hibernated".to_owned());
         }
@@ -476,7 +502,7 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
             .map(|left| format!("{left} is left, and its Worker is gone"))
             .collect();
     }
-    let Some(asked) = rules.asked.back() else { return Vec::new() };
+    let Some(asked) = rules.asked.last() else { return Vec::new() };
     let mut found = Vec::new();
     for (name, wanted) in asked.wanted.iter() {
         let secret = rules.get(&MACHINE_CLASS, &wanted.class).map(|class| &class["secretRef"]["name"]);
@@ -552,7 +578,7 @@ fn class_of(object: &Value) -> &str {
     object["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default()
 }
 
-fn is_of_class(secret: &Value) -> bool {
+pub(crate) fn is_of_class(secret: &Value) -> bool {
     secret["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass"
 }
 

@@ -18,13 +18,21 @@ pub(crate) enum Theme {
     ScaledFirst,
     /// The shoot moves while it is hibernated.
     MovedHibernated,
+    /// The shoot is deleted and made anew under the same name.
+    Recreated,
+    /// Boot scripts change while their names stay.
+    BootScriptsReplaced,
+    /// Processes are suspended for a while, and go on where they were.
+    Suspended,
+    /// Pools depend on server groups at OpenStack.
+    ServerGroups,
 }
 
 /// Seeds from one theme to the next.
 const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with how many of its lives a run has; its seeds begin at its place in this table, times [`STRIDE`].
-const THEMES: [(Theme, u64); 7] = [
+const THEMES: [(Theme, u64); 11] = [
     (Theme::Everything, 2_000),
     (Theme::DeletedInTrouble, 400),
     (Theme::Shards, 200),
@@ -32,6 +40,10 @@ const THEMES: [(Theme, u64); 7] = [
     (Theme::LetGoByHand, 200),
     (Theme::ScaledFirst, 250),
     (Theme::MovedHibernated, 200),
+    (Theme::Recreated, 150),
+    (Theme::BootScriptsReplaced, 150),
+    (Theme::Suspended, 150),
+    (Theme::ServerGroups, 150),
 ];
 
 /// Later ones that have broken a rule once, and run with them.

@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use gardener_extension_worker::api::gardener::{Cluster, Worker};
 use gardener_extension_worker::api::gotext::json::decode_lenient;
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
-use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::provider::{MachinePlan, Providers};
 use gardener_extension_worker::worker::desired::{CloudView, DesiredState};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
@@ -45,7 +47,34 @@ pub(crate) fn wanted<'a>(worker: &Value, cluster: &Value, secrets: impl Iterator
     wanted
 }
 
+/// The boot scripts that a version of a Worker wants, in base64, by the names of the Secrets of its classes.
+pub(crate) fn boot_scripts<'a>(
+    worker: &Value,
+    cluster: &Value,
+    secrets: impl Iterator<Item = &'a Value>,
+) -> BTreeMap<String, String> {
+    let scripts = planned(&worker.to_string(), cluster, secrets, |machine| {
+        (machine.deployment.secret_name.0.clone(), STANDARD.encode(&machine.user_data.0))
+    });
+    scripts.unwrap_or_default()
+}
+
 fn plan<'a>(worker: &str, cluster: &Value, secrets: impl Iterator<Item = &'a Value>) -> Option<Wanted> {
+    planned(worker, cluster, secrets, |machine| {
+        let wanted = &machine.deployment;
+        let (class, minimum, maximum) = (wanted.class_name.0.clone(), wanted.minimum.into(), wanted.maximum.into());
+        let provider_spec = machine.class.provider_spec.clone();
+        (wanted.name.0.clone(), WantedDeployment { class, provider_spec, minimum, maximum })
+    })
+}
+
+/// Something of each machine deployment that is wanted.
+fn planned<'a, T>(
+    worker: &str,
+    cluster: &Value,
+    secrets: impl Iterator<Item = &'a Value>,
+    of_machine: impl Fn(&MachinePlan) -> (String, T),
+) -> Option<BTreeMap<String, T>> {
     let worker: Worker = decode_lenient(worker).ok()?;
     let cluster: Cluster = decode_lenient(&cluster.to_string()).ok()?;
     let mut contents = Secrets::default();
@@ -55,12 +84,6 @@ fn plan<'a>(worker: &str, cluster: &Value, secrets: impl Iterator<Item = &'a Val
         contents.insert(&namespace, &name, SecretContent::from(secret));
     }
     let provider = Providers::SHIPPED.for_worker_type(&worker.spec.worker_type).ok()?;
-    let desired = DesiredState::of_worker(provider, &worker, Some(&cluster), &contents, CloudView::Context).ok()?;
-    let deployments = desired.plan.machines().map(|machine| {
-        let wanted = &machine.deployment;
-        let (class, minimum, maximum) = (wanted.class_name.0.clone(), wanted.minimum.into(), wanted.maximum.into());
-        let provider_spec = machine.class.provider_spec.clone();
-        (wanted.name.0.clone(), WantedDeployment { class, provider_spec, minimum, maximum })
-    });
-    Some(deployments.collect())
+    let desired = DesiredState::of_worker(provider, &worker, Some(&cluster), &contents, CloudView::Settled).ok()?;
+    Some(desired.plan.machines().map(of_machine).collect())
 }

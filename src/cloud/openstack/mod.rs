@@ -7,10 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use clap::ArgMatches;
 use futures::FutureExt;
-use reqwest::Client;
 use tokio::sync::Mutex;
 
-use self::nova::{Nova, client};
+use self::nova::{Nova, transport};
 use super::background_task::Report;
 use super::dependency_tasks::{self, Dependency, DependencyTasks, NeedsResult, Removed, TaskResult, Words};
 use super::{CloudFactory, TaskEnded, WriteCheck};
@@ -25,6 +24,8 @@ use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{self, DependencyFailure, DependencyRecord, WorkerContext};
 
 mod nova;
+
+pub use nova::Transport;
 
 /// OpenStack takes no arguments: Secret and CloudProfile say where it is.
 pub(crate) struct OpenStackFactory;
@@ -52,7 +53,7 @@ pub type OpenStack = DependencyTasks<ServerGroups>;
 pub struct ServerGroups {
     /// For all Workers whose cloud is certified by an authority that the system trusts: reading these takes milliseconds, and keeping
     /// them some hundred KiB.
-    trusting: OnceLock<Client>,
+    trusting: OnceLock<Transport>,
 }
 
 impl OpenStack {
@@ -61,18 +62,25 @@ impl OpenStack {
     pub fn new(write_check: WriteCheck, task_ended: TaskEnded) -> Self {
         Self::of(ServerGroups::default(), write_check, task_ended)
     }
+
+    /// The same, where all requests go another way than by the network.
+    #[cfg(feature = "simulation")]
+    #[must_use]
+    pub fn by(transport: Transport, write_check: WriteCheck, task_ended: TaskEnded) -> Self {
+        Self::of(ServerGroups { trusting: OnceLock::from(transport) }, write_check, task_ended)
+    }
 }
 
 impl ServerGroups {
-    fn client(&self, credentials: &Credentials) -> Result<Client, DependencyFailure> {
+    fn transport(&self, credentials: &Credentials) -> Result<Transport, DependencyFailure> {
         if credentials.ca_certificates.is_some() || credentials.insecure {
-            return client(credentials);
+            return transport(credentials);
         }
-        if let Some(client) = self.trusting.get() {
-            return Ok(client.clone());
+        if let Some(trusting) = self.trusting.get() {
+            return Ok(Arc::clone(trusting));
         }
-        let client = client(credentials)?;
-        Ok(self.trusting.get_or_init(|| client).clone())
+        let trusting = transport(credentials)?;
+        Ok(Arc::clone(self.trusting.get_or_init(|| trusting)))
     }
 }
 
@@ -94,8 +102,8 @@ impl Dependency for ServerGroups {
     const NEEDS_OF_DELETION: fn(&Worker, Option<&Cluster>, &Secrets) -> NeedsResult<Self> = needs_of_deletion;
 
     fn session(&self, scope: &ServerGroupScope, write_check: &WriteCheck) -> Session {
-        let client = self.client(&scope.credentials)?;
-        Ok(Arc::new(Mutex::new(Nova::new(client, scope.clone(), Arc::clone(write_check)))))
+        let transport = self.transport(&scope.credentials)?;
+        Ok(Arc::new(Mutex::new(Nova::new(transport, scope.clone(), Arc::clone(write_check)))))
     }
 
     /// Keeps what is recorded, takes over what is there, or makes one.

@@ -1,10 +1,13 @@
 //! The calls of Keystone v3 and Nova for server groups.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Method, Url};
+use reqwest::{Certificate, Client, Method, Request, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -26,15 +29,19 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 const MOST_PAGES: usize = 100;
 /// Nova knows other policies than these from this version on.
 const PLAIN_POLICIES: [&str; 2] = ["affinity", "anti-affinity"];
-const VERSION_OF_SOFT_POLICIES: &str = "2.15";
+const VERSION_OF_SOFT_POLICIES: ApiVersion = ApiVersion { of_nova: "2.15", of_compute: "compute 2.15" };
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 const NEW_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");
 const API_VERSION: HeaderName = HeaderName::from_static("openstack-api-version");
 const NOVA_API_VERSION: HeaderName = HeaderName::from_static("x-openstack-nova-api-version");
 
+/// What a request goes by, and its answer comes back by.
+pub type Transport = Arc<dyn Fn(Request) -> BoxFuture<'static, anyhow::Result<Response>> + Send + Sync>;
+
 /// Nova of one region, as somebody sees it who has logged in once it is asked.
 pub struct Nova {
-    client: Client,
+    transport: Transport,
     scope: ServerGroupScope,
     write_check: WriteCheck,
     login: Option<Login>,
@@ -48,6 +55,13 @@ struct Login {
     compute: Url,
 }
 
+/// A version of the API of Nova, in the words of its two headers.
+#[derive(Clone, Copy)]
+struct ApiVersion {
+    of_nova: &'static str,
+    of_compute: &'static str,
+}
+
 /// A request, but for who asks.
 struct Call<'a> {
     doing: &'a str,
@@ -55,7 +69,7 @@ struct Call<'a> {
     id: Option<&'a str>,
     offset: usize,
     body: Option<Value>,
-    version: Option<&'static str>,
+    version: Option<ApiVersion>,
 }
 
 /// An answer, whatever its status is.
@@ -103,24 +117,29 @@ struct Endpoint {
     url: String,
 }
 
-/// Who asks, trusting whom the credentials say.
+/// The network, trusting whom the credentials say.
 ///
 /// # Errors
 /// When the certificates can't be used.
-pub(super) fn client(credentials: &Credentials) -> Result<Client, DependencyFailure> {
+pub(super) fn transport(credentials: &Credentials) -> Result<Transport, DependencyFailure> {
     // A redirection would take the token along.
     let mut client = Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
     let unusable = |error: reqwest::Error| DependencyFailure::of_configuration(format!("caCert: {error}"));
     if let Some(pem) = &credentials.ca_certificates {
         client = client.tls_certs_only(Certificate::from_pem_bundle(pem.as_bytes()).map_err(unusable)?);
     }
-    client.tls_danger_accept_invalid_certs(credentials.insecure).build().map_err(unusable)
+    let client = client.tls_danger_accept_invalid_certs(credentials.insecure).build().map_err(unusable)?;
+    Ok(Arc::new(move |request| {
+        let answer = client.execute(request);
+        // Without the address, which may hold a password.
+        async { Ok(answer.await.map_err(reqwest::Error::without_url)?) }.boxed()
+    }))
 }
 
 impl Nova {
     /// Nova there; nobody is asked yet.
-    pub(super) fn new(client: Client, scope: ServerGroupScope, write_check: WriteCheck) -> Self {
-        Self { client, scope, write_check, login: None }
+    pub(super) fn new(transport: Transport, scope: ServerGroupScope, write_check: WriteCheck) -> Self {
+        Self { transport, scope, write_check, login: None }
     }
 
     /// All server groups of the project, page by page.
@@ -207,11 +226,32 @@ impl Nova {
         if call.offset > 0 {
             url.query_pairs_mut().append_pair("offset", &call.offset.to_string());
         }
-        let mut request = self.client.request(call.method.clone(), url).header(TOKEN, &login.token);
-        if let Some(version) = call.version {
-            request = request.header(NOVA_API_VERSION, version).header(API_VERSION, format!("compute {version}"));
+        let mut request = Request::new(call.method.clone(), url);
+        request.headers_mut().insert(TOKEN, login.token.clone());
+        if let Some(ApiVersion { of_nova, of_compute }) = call.version {
+            request.headers_mut().insert(NOVA_API_VERSION, HeaderValue::from_static(of_nova));
+            request.headers_mut().insert(API_VERSION, HeaderValue::from_static(of_compute));
         }
-        send(call.doing, request, call.body.as_ref()).await
+        self.send(call.doing, request, call.body.as_ref()).await
+    }
+
+    async fn send(&self, doing: &str, mut request: Request, body: Option<&Value>) -> Result<Answer, DependencyFailure> {
+        let no_answer = |error: anyhow::Error| DependencyFailure::without_code(format!("{doing}: {error:#}"));
+        request.headers_mut().insert(ACCEPT, JSON);
+        if let Some(body) = body {
+            request.headers_mut().insert(CONTENT_TYPE, JSON);
+            *request.body_mut() = Some(body.to_string().into());
+        }
+        let mut response = (self.transport)(request).await.map_err(no_answer)?;
+        let mut content = Vec::new();
+        // Without the address, which may hold a password.
+        while let Some(chunk) = response.chunk().await.map_err(|error| no_answer(error.without_url().into()))? {
+            if content.len() + chunk.len() > MOST_BYTES {
+                return Err(DependencyFailure::without_code(format!("{doing}: the answer is too large")));
+            }
+            content.extend_from_slice(&chunk);
+        }
+        Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), body: content })
     }
 
     async fn log_in(&mut self) -> Result<Login, DependencyFailure> {
@@ -219,8 +259,9 @@ impl Nova {
             return Ok(login.clone());
         }
         let doing = "asking Keystone for a token";
-        let request = self.client.post(tokens_url(&self.scope.identity_url)?);
-        let answer = send(doing, request, Some(&identity(&self.scope.credentials.identity))).await?.succeeded(doing)?;
+        let request = Request::new(Method::POST, tokens_url(&self.scope.identity_url)?);
+        let identity = identity(&self.scope.credentials.identity);
+        let answer = self.send(doing, request, Some(&identity)).await?.succeeded(doing)?;
         let no_token = || DependencyFailure::without_code(format!("{doing}: the answer has no token"));
         let mut token = answer.headers.get(NEW_TOKEN).cloned().ok_or_else(no_token)?;
         token.set_sensitive(true);
@@ -256,30 +297,6 @@ impl Answer {
         let unreadable = |error| DependencyFailure::without_code(format!("{doing}: unreadable answer: {error}"));
         serde_json::from_slice(&self.succeeded(doing)?.body).map_err(unreadable)
     }
-}
-
-async fn send(
-    doing: &str,
-    mut request: reqwest::RequestBuilder,
-    body: Option<&Value>,
-) -> Result<Answer, DependencyFailure> {
-    // Without the address, which may hold a password.
-    let no_answer = |error: reqwest::Error| {
-        let error = anyhow::Error::from(error.without_url());
-        DependencyFailure::without_code(format!("{doing}: {error:#}"))
-    };
-    if let Some(body) = body {
-        request = request.header("content-type", "application/json").body(body.to_string());
-    }
-    let mut response = request.header("accept", "application/json").send().await.map_err(no_answer)?;
-    let mut content = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(no_answer)? {
-        if content.len() + chunk.len() > MOST_BYTES {
-            return Err(DependencyFailure::without_code(format!("{doing}: the answer is too large")));
-        }
-        content.extend_from_slice(&chunk);
-    }
-    Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), body: content })
 }
 
 /// What Keystone is told of somebody. Application credentials have their project.

@@ -47,7 +47,7 @@ impl Life {
         // A write that was on its way when the deletion was asked for may have stopped machine-controller-manager: gardenlet starts it
         // with its next try.
         let is_gone = self.gardenlet.wait_until_gone(CALM).await;
-        if !is_gone && (self.network.take_forgotten_lies() || self.gardenlet.is_machine_controller_stopped()) {
+        if !is_gone && (self.network.take_forgotten() || self.gardenlet.is_machine_controller_stopped()) {
             self.gardenlet.delete();
         }
         self.check_deletion(calm).await;

@@ -10,10 +10,13 @@ use super::{CALM, Controllers, Life};
 use crate::actor::{is_vanishing, name_of};
 use crate::api_server::kinds::{LEASE, MACHINE, WORKER};
 use crate::api_server::store::Change;
+use crate::documents::WORKER_NAME;
 use crate::machines;
 use crate::machines::MachineControllerManager;
 use crate::network::Faults;
+use crate::openstack::{asks_for_groups, recorded_groups};
 use crate::rules::leftovers;
+use crate::seeds::Theme;
 
 /// Within this time the Worker tells that a machine has failed, and that another is there: that one takes up to 40 s.
 const TOLD: Duration = Duration::from_secs(100);
@@ -41,14 +44,17 @@ impl Life {
         if !self.is_done().await {
             return;
         }
-        // A process that was told a lie before the calm may have ended in it.
-        if self.network.take_forgotten_lies() {
+        // A process that had not noticed something before the calm may have ended in it.
+        if self.network.take_forgotten() {
             self.gardenlet.request("as it shall be", |_| {});
             if !self.is_done().await {
                 return;
             }
         }
         self.check_leftovers();
+        if self.theme == Theme::BootScriptsReplaced {
+            self.check_boot_scripts();
+        }
         self.no_op().await;
         if self.random.happens(300) {
             self.failing_machine().await;
@@ -82,6 +88,24 @@ impl Life {
 
     pub(super) fn check_leftovers(&mut self) {
         self.found.extend(leftovers(&self.network.server.store().log));
+        self.check_server_groups();
+    }
+
+    /// Each server group that is there is recorded once, and each that is recorded is there: none is left where nobody needs it.
+    fn check_server_groups(&mut self) {
+        let Some(openstack) = &self.openstack else { return };
+        let worker = self.actor("gardenlet").get(&WORKER, WORKER_NAME);
+        let mut recorded = worker.as_ref().map(|worker| recorded_groups(&worker.value)).unwrap_or_default();
+        // One that was made for a policy that was taken back before it was recorded goes with the Worker.
+        if worker.as_ref().is_some_and(|worker| recorded.is_empty() && !asks_for_groups(&worker.value)) {
+            return;
+        }
+        let mut groups = openstack.groups();
+        recorded.sort_unstable();
+        groups.sort_unstable();
+        if groups != recorded {
+            self.found.push(format!("server groups {groups:?} are there, and {recorded:?} are recorded"));
+        }
     }
 
     /// A request that finds everything done writes the Worker and nothing else: the answer and that it was taken up, and once more

@@ -108,9 +108,17 @@ impl OpenStack {
         Self::with(|router| CloudServer::start_tls("openstack", router))
     }
 
+    /// Without a socket: who answers, and a project of that name.
+    pub fn in_process(project: &str) -> (Router, Project) {
+        let cloud = Cloud { url: "http://openstack".to_owned(), ..Cloud::default() };
+        let cloud = Arc::new(Mutex::new(cloud));
+        lock(&cloud).projects.entry(project.to_owned()).or_default();
+        (router(&cloud), Project { cloud, name: project.to_owned() })
+    }
+
     fn with(start: impl FnOnce(Router) -> Result<CloudServer>) -> Result<Self> {
         let cloud = Arc::new(Mutex::new(Cloud::default()));
-        let server = start(Router::new().fallback(answer).with_state(Arc::clone(&cloud)))?;
+        let server = start(router(&cloud))?;
         lock(&cloud).url = server.url();
         Ok(Self { server, cloud })
     }
@@ -230,6 +238,10 @@ pub fn set_policy(worker: &mut Value, name: &str, policy: &str) {
 #[must_use]
 pub fn made(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
+}
+
+fn router(cloud: &Arc<Mutex<Cloud>>) -> Router {
+    Router::new().fallback(answer).with_state(Arc::clone(cloud))
 }
 
 async fn answer(Shared(cloud): Shared<Arc<Mutex<Cloud>>>, request: Request) -> Response {

@@ -1,0 +1,41 @@
+//! Boot scripts that change while their names stay, as where the certificate authority of a shoot does: no machine is replaced for it, and
+//! each machine that comes later has the new one.
+
+use tokio::time::sleep;
+
+use super::Life;
+use crate::actor::name_of;
+use crate::api_server::kinds::{CLUSTER, SECRET, WORKER};
+use crate::wanted::boot_scripts;
+
+impl Life {
+    /// gardenlet replaces one or all of them, and asks.
+    pub(super) async fn replace_boot_scripts(&mut self) {
+        self.steps.push("boot scripts");
+        let addition = format!(" {}", self.random.below(1_000_000));
+        let all = self.random.happens(500);
+        for name in self.gardenlet.boot_scripts() {
+            if all || self.random.happens(500) {
+                self.gardenlet.add_to_boot_script(&name, &addition);
+            }
+        }
+        sleep(self.random.millis(0, 200)).await;
+        self.gardenlet.request("other boot scripts", |_| {});
+        sleep(self.random.millis(0, 5_000)).await;
+    }
+
+    /// Each class has the boot script that its pool has now.
+    pub(super) fn check_boot_scripts(&mut self) {
+        let gardenlet = self.actor("gardenlet");
+        let secrets = gardenlet.list(&SECRET);
+        let [worker, cluster] = [&WORKER, &CLUSTER].map(|kind| gardenlet.list(kind).into_iter().next());
+        let (Some(worker), Some(cluster)) = (worker, cluster) else { return };
+        let wanted = boot_scripts(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value));
+        for (name, script) in wanted {
+            let live = secrets.iter().find(|secret| name_of(&secret.value) == name);
+            if live.is_some_and(|live| live.value["data"]["userData"] != script) {
+                self.found.push(format!("Secret {name} has an old boot script although the operation has succeeded"));
+            }
+        }
+    }
+}
