@@ -125,6 +125,22 @@ async fn error_codes_follow_the_error_of_azure() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_says_404_is_not_believed() {
+    let mut world = World::new(&["a"]);
+    let made = world.ensure().await;
+    world.keep(&made);
+    let names = world.group.names();
+    world.group.fail(Fault::on(Verb::Get).status(404).by_a_proxy());
+    world.restart();
+    let (text, _) = failure_of(&world.ensure().await, "a");
+    assert!(text.contains(&format!("reading scale set {}", names[0])), "{text}");
+    assert_eq!(world.group.names(), names, "another one would roll the nodes");
+    world.group.fail(Fault::on(Verb::Delete).status(404).by_a_proxy());
+    assert!(matches!(world.remove().await, Ok(CleanUp::Failed(..))));
+    assert_eq!(world.group.names(), names, "nobody would know of it any more");
+}
+
+#[tokio::test]
 async fn an_address_elsewhere_gets_no_token() {
     let world = World::new(&["a"]);
     let elsewhere = test_support::arm::Arm::start().unwrap();

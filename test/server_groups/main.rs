@@ -264,6 +264,23 @@ async fn a_deletion_that_fails_keeps_the_record_and_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_says_404_is_not_believed() {
+    let stand_in = stand_in();
+    let made = records(&Process::new(WriteAccess::Allowed).ensure(&worker(&stand_in, "affinity", json!([]))).await);
+    let page = |call| Fault::of(call, 404, "<html>no such host</html>").times(1);
+    stand_in.set(|state| state.fails = vec![page("get"), page("delete")]);
+    let process = Process::new(WriteAccess::Allowed);
+    let state = process.ensure(&worker(&stand_in, "affinity", made.clone())).await;
+    let failure = &state.dependencies.as_ref().unwrap().failures["search"];
+    assert!(failure.message.contains("reading its server group"), "{failure:?}");
+    let CleanUp::Failed(failure, _) = process.clean_up(&worker(&stand_in, "", made), &[]).await else {
+        panic!("nobody would know of it any more")
+    };
+    assert!(failure.message.contains("deleting a server group"), "{failure:?}");
+    assert_eq!(stand_in.names().len(), 1);
+}
+
+#[tokio::test]
 async fn an_expired_token_is_renewed() {
     let stand_in = stand_in();
     stand_in.set(|state| state.fails = vec![Fault::of("list", 401, "").times(1)]);

@@ -50,13 +50,19 @@ impl AzureError {
             let refused = matches!(error.kind(), ErrorKind::Credential) && is_refusal(&error);
             return Self { doing, kind: if refused { Kind::Token } else { Kind::Nobody }, text };
         };
-        let (status, outermost) = (u16::from(*status), error_code.clone());
+        // Of what it can't read the SDK makes the status a code.
+        let outermost = error_code.clone().filter(|code| *code != status.to_string());
+        let status = u16::from(*status);
         let mut codes: Vec<String> = outermost.into_iter().collect();
         if let Ok(ErrorResponse { error: Some(detail) }) = ErrorResponse::try_from(error) {
             codes.extend(detail.code);
             codes.extend(detail.details.into_iter().filter_map(|detail| detail.code));
         }
         codes.dedup();
+        if status == 404 && codes.is_empty() {
+            // Azure has a code for that; something in between says nothing of what is there.
+            return Self { doing, kind: Kind::Nobody, text };
+        }
         let text = match codes.first() {
             Some(code) if !text.starts_with(code.as_str()) => format!("{code}: {text}"),
             _ => text,

@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Method, Request, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use serde_with::apply;
 use tracing::info;
 
@@ -161,7 +161,7 @@ impl Nova {
     pub(super) async fn get(&mut self, id: &str) -> Result<Option<ServerGroup>, DependencyFailure> {
         let call = Call { id: Some(id), ..Call::of("reading its server group", Method::GET) };
         let answer = self.ask(&call).await?;
-        if answer.status == 404 {
+        if answer.is_not_found() {
             return Ok(None);
         }
         Ok(Some(answer.read::<Shown>(call.doing)?.server_group))
@@ -195,7 +195,7 @@ impl Nova {
         }
         let call = Call { id: Some(id), ..Call::of("deleting a server group", Method::DELETE) };
         let answer = self.ask(&call).await?;
-        if answer.status == 404 { Ok(()) } else { answer.succeeded(call.doing).map(drop) }
+        if answer.is_not_found() { Ok(()) } else { answer.succeeded(call.doing).map(drop) }
     }
 
     /// Whether something may be changed, and not only be taken for changed.
@@ -285,6 +285,11 @@ impl<'a> Call<'a> {
 }
 
 impl Answer {
+    /// Whether OpenStack says so, which it does with an object: a page of something in between says nothing of what is there.
+    fn is_not_found(&self) -> bool {
+        self.status == 404 && serde_json::from_slice::<Map<String, Value>>(&self.body).is_ok()
+    }
+
     fn succeeded(self, doing: &str) -> Result<Self, DependencyFailure> {
         match self.status {
             200..300 => Ok(self),

@@ -15,6 +15,7 @@ pub struct Fault {
     message: String,
     retry_after: Option<u64>,
     after_the_call: bool,
+    is_by_a_proxy: bool,
     left: Option<usize>,
 }
 
@@ -29,6 +30,7 @@ impl Fault {
             message: "Encountered internal server error.".to_owned(),
             retry_after: None,
             after_the_call: false,
+            is_by_a_proxy: false,
             left: Some(1),
         }
     }
@@ -55,6 +57,11 @@ impl Fault {
 
     pub fn error(self, code: &str, message: &str) -> Self {
         Self { code: code.to_owned(), message: message.to_owned(), ..self }
+    }
+
+    /// Not Azure answers, but something in between, with a text of its own.
+    pub fn by_a_proxy(self) -> Self {
+        Self { is_by_a_proxy: true, ..self }
     }
 
     /// Seconds in `Retry-After`.
@@ -88,8 +95,10 @@ impl Fault {
         if self.after_the_call {
             return Answer::broken();
         }
-        let error = json!({"error": {"code": self.code, "message": self.message}});
-        let answer = Answer::json(self.status, error);
+        let answer = match self.is_by_a_proxy {
+            true => Answer::json(self.status, json!("no such host")),
+            false => Answer::error(self.status, &self.code, &self.message),
+        };
         match self.retry_after {
             Some(seconds) => answer.header("retry-after", seconds.to_string()),
             None => answer,
