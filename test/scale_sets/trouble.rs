@@ -141,6 +141,16 @@ async fn a_proxy_that_says_404_is_not_believed() {
 }
 
 #[tokio::test]
+async fn a_page_with_which_a_proxy_answers_deletes_nothing() {
+    let mut world = World::new(&["a"]);
+    let made = world.ensure().await;
+    world.keep(&made);
+    world.group.fail(Fault::on(Verb::Delete).status(200).by_a_proxy());
+    assert!(matches!(world.remove().await, Ok(CleanUp::Failed(..))));
+    assert_eq!(world.group.names().len(), 1);
+}
+
+#[tokio::test]
 async fn an_address_elsewhere_gets_no_token() {
     let world = World::new(&["a"]);
     let elsewhere = test_support::arm::Arm::start().unwrap();

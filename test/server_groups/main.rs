@@ -264,6 +264,19 @@ async fn a_deletion_that_fails_keeps_the_record_and_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_page_with_which_a_proxy_answers_deletes_nothing() {
+    let stand_in = stand_in();
+    let process = Process::new(WriteAccess::Allowed);
+    let made = records(&process.ensure(&worker(&stand_in, "affinity", json!([]))).await);
+    stand_in.set(|state| state.fails = vec![Fault::of("delete", 200, "<html>please log in</html>").times(1)]);
+    let CleanUp::Failed(failure, _) = process.clean_up(&worker(&stand_in, "", made), &[]).await else {
+        panic!("nobody would know of it any more")
+    };
+    assert!(failure.message.contains("deleting a server group"), "{failure:?}");
+    assert!(!failure.message.contains("log in"), "what it says may be anything: {failure:?}");
+}
+
+#[tokio::test]
 async fn a_proxy_that_says_404_is_not_believed() {
     let stand_in = stand_in();
     let made = records(&Process::new(WriteAccess::Allowed).ensure(&worker(&stand_in, "affinity", json!([]))).await);

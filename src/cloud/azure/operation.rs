@@ -137,13 +137,13 @@ fn begun(
         (None, Some(address)) if status == StatusCode::Accepted => (Some(scale_sets.link(&doing, address)?), true),
         _ => (None, false),
     };
-    let goes_on = match (&address, &resource) {
-        (Some(_), _) => true,
-        (None, Some(_)) => {
+    let goes_on = match address {
+        Some(_) => true,
+        // Something in between answers with a page.
+        None => {
             let state = State::of(&body).map_err(|error| unreadable(&doing, &error))?;
-            !matches!(state.progress(), PollerStatus::Succeeded)
+            resource.is_some() && !matches!(state.progress(), PollerStatus::Succeeded)
         }
-        (None, None) => false,
     };
     let Some(address) = address.or_else(|| resource.clone()).filter(|_| goes_on) else {
         let made = resource.is_some().then(|| read(&doing, &body)).transpose()?;

@@ -195,7 +195,7 @@ impl Nova {
         }
         let call = Call { id: Some(id), ..Call::of("deleting a server group", Method::DELETE) };
         let answer = self.ask(&call).await?;
-        if answer.is_not_found() { Ok(()) } else { answer.succeeded(call.doing).map(drop) }
+        if answer.is_not_found() { Ok(()) } else { answer.succeeded(call.doing)?.without_content(call.doing) }
     }
 
     /// Whether something may be changed, and not only be taken for changed.
@@ -294,6 +294,14 @@ impl Answer {
         match self.status {
             200..300 => Ok(self),
             status => Err(answer_failure(doing, status, &String::from_utf8_lossy(&self.body))),
+        }
+    }
+
+    /// OpenStack has nothing to say of what it has deleted; something in between may.
+    fn without_content(self, doing: &str) -> Result<(), DependencyFailure> {
+        match self.body.trim_ascii() {
+            [] => Ok(()),
+            _ => Err(DependencyFailure::without_code(format!("{doing}: the answer is not OpenStack's"))),
         }
     }
 
