@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use crate::dependency::{Dependencies, WAY, Way};
 use crate::network::Network;
-use crate::openstack::{self, OpenStack};
 
 /// Until a process that has ended by itself begins anew.
 const RESTART: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ pub(crate) struct Controller {
     arguments: &'static [&'static str],
     network: Network,
     /// What pools depend on.
-    openstack: Option<OpenStack>,
+    dependencies: Dependencies,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// How far its clock is ahead, in milliseconds.
     ahead: Arc<AtomicI64>,
@@ -38,12 +38,12 @@ impl Controller {
         now: &Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
         let (network, now) = (network.clone(), Arc::clone(now));
-        Self { author, arguments, network, openstack: None, now, ahead: Arc::default(), task: None }
+        Self { author, arguments, network, dependencies: None, now, ahead: Arc::default(), task: None }
     }
 
-    /// The same, where pools depend on server groups there.
-    pub(crate) fn depending_on(mut self, openstack: &OpenStack) -> Self {
-        self.openstack = Some(openstack.clone());
+    /// The same, where pools depend on something.
+    pub(crate) fn depending_on(mut self, dependencies: &Dependencies) -> Self {
+        self.dependencies.clone_from(dependencies);
         self
     }
 
@@ -58,7 +58,7 @@ impl Controller {
         self.network.trace.note(self.author, "starts");
         let (network, author, arguments) = (self.network.clone(), self.author, self.arguments);
         let (now, ahead) = (Arc::clone(&self.now), Arc::clone(&self.ahead));
-        let openstack = self.openstack.clone();
+        let dependencies = self.dependencies.clone();
         self.task = Some(tokio::spawn(async move {
             loop {
                 let (now, ahead) = (Arc::clone(&now), Arc::clone(&ahead));
@@ -67,11 +67,12 @@ impl Controller {
                 let clock = move || now() + own + SignedDuration::from_millis(ahead.load(Ordering::Relaxed));
                 let connect = || network.connection(author);
                 let run = |clouds| simulation::run(arguments, clouds, connect, clock, pending());
-                let ended = match &openstack {
+                let ended = match &dependencies {
                     None => network.unless_suspended(author, run(&[])).await,
-                    Some(openstack) => {
-                        let process = network.unless_suspended(author, run(openstack::CLOUDS));
-                        openstack::TRANSPORT.scope(openstack.transport(&network, author), process).await
+                    Some(dependency) => {
+                        let process = network.unless_suspended(author, run(dependency.clouds()));
+                        let way = Way { network: network.clone(), author, router: dependency.router() };
+                        WAY.scope(way, process).await
                     }
                 };
                 let why = ended.err().map_or_else(|| "ends".to_owned(), |error| format!("ends: {error:#}"));

@@ -122,6 +122,11 @@ impl Gardenlet {
         self.is_restoring() || worker.is_some_and(|worker| worker.value["status"]["lastOperation"]["type"] == "Migrate")
     }
 
+    /// Changes the shoot, or what the Cluster has of its CloudProfile.
+    pub(crate) fn change_cluster(&self, change: impl FnOnce(&mut Value)) {
+        self.actor.change(&CLUSTER, NAMESPACE, change);
+    }
+
     /// Hibernates the shoot, or wakes it up.
     pub(crate) fn hibernate(&self, is_wanted: bool) {
         self.mirror_hibernation();

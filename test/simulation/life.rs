@@ -19,8 +19,10 @@ use tokio::time::{Instant, sleep};
 use crate::actor::Actor;
 use crate::api_server::ApiServer;
 use crate::api_server::kinds::{Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET};
+use crate::azure::Azure;
 use crate::cloud::Cloud;
 use crate::controllers::Controller;
+use crate::dependency::Dependencies;
 use crate::documents::{CLOUDS, Documents, NAMESPACE};
 use crate::gardenlet::Gardenlet;
 use crate::machines::MachineControllerManager;
@@ -113,7 +115,7 @@ struct Life {
     gardenlet: Gardenlet,
     cloud: Cloud,
     /// What pools depend on.
-    openstack: Option<OpenStack>,
+    dependencies: Dependencies,
     provider: &'static str,
     most_zones: usize,
     faults: Faults,
@@ -165,6 +167,8 @@ impl Life {
         let kind = match theme {
             Theme::Shards => Controllers::Shards,
             Theme::Suspended => SUSPENDABLE[usize::try_from(seed).unwrap_or_default() % SUSPENDABLE.len()],
+            // What each of two that believe to be alone has been told by a cloud is not what the other has.
+            Theme::ServerGroups | Theme::ScaleSets if kind == Controllers::Two => Controllers::Shards,
             _ => kind,
         };
         let (names, arguments): (&[&'static str], _) = match kind {
@@ -179,10 +183,12 @@ impl Life {
         if kind == Controllers::Shards {
             controllers.extend(SHARDS.map(|(name, arguments)| Controller::new(&network, name, arguments, &now)));
         }
-        let openstack = (theme == Theme::ServerGroups).then(OpenStack::new);
-        if let Some(openstack) = &openstack {
-            controllers = controllers.into_iter().map(|controller| controller.depending_on(openstack)).collect();
-        }
+        let dependencies: Dependencies = match theme {
+            Theme::ServerGroups => Some(Arc::new(OpenStack::new())),
+            Theme::ScaleSets => Some(Arc::new(Azure::new(&random))),
+            _ => None,
+        };
+        controllers = controllers.into_iter().map(|controller| controller.depending_on(&dependencies)).collect();
         let is_deleted_in_trouble = match theme {
             Theme::DeletedInTrouble | Theme::KindsListedAnew => true,
             Theme::Shards => seed.is_multiple_of(5),
@@ -193,13 +199,13 @@ impl Life {
             | Theme::Recreated
             | Theme::BootScriptsReplaced
             | Theme::Suspended => false,
-            Theme::ServerGroups => seed.is_multiple_of(4),
+            Theme::ServerGroups | Theme::ScaleSets => seed.is_multiple_of(4),
         };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         // With it the lives of other themes would not be those that once broke rules.
         let gardenlet = if theme == Theme::MovedHibernated { gardenlet.mirroring_hibernation() } else { gardenlet };
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
-        let provider = if openstack.is_some() { "openstack" } else { provider };
+        let provider = dependencies.as_ref().map_or(provider, |dependency| dependency.provider());
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
             cloud: Cloud::new(random.clone()),
@@ -208,7 +214,7 @@ impl Life {
             network,
             now,
             gardenlet,
-            openstack,
+            dependencies,
             provider,
             most_zones,
             kind,
@@ -277,8 +283,8 @@ impl Life {
         let mut pools = Documents::pools(self.provider, self.most_zones);
         pools.truncate(*self.random.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 4]).unwrap_or(&1));
         documents.worker["spec"]["pools"] = Value::Array(pools);
-        if let Some(openstack) = &self.openstack {
-            openstack.prepare(&mut documents, &self.random);
+        if let Some(dependency) = &self.dependencies {
+            dependency.prepare(&mut documents, &self.random);
         }
         self.gardenlet.create(&documents);
     }
@@ -358,6 +364,15 @@ impl Life {
                 rebalances: Arc::clone(&self.is_rebalanced),
             };
             self.surroundings.spawn(sharder.run());
+        }
+        if let Some(dependency) = self.dependencies.clone() {
+            let random = self.random.clone();
+            self.surroundings.spawn(async move {
+                loop {
+                    sleep(random.millis(1_000, 30_000)).await;
+                    dependency.complete();
+                }
+            });
         }
         self.surroundings.spawn(people::collect_garbage(self.actor("garbage"), self.random.clone()));
     }
@@ -456,12 +471,12 @@ impl Life {
             }
             self.replace_boot_scripts().await;
         }
-        if let Some(openstack) = &self.openstack
+        if let Some(dependency) = &self.dependencies
             && !self.gardenlet.is_moving()
             && self.random.happens(400)
         {
-            self.steps.push("policy");
-            self.gardenlet.request("another policy", |worker| openstack.change_policy(worker, &self.random));
+            self.steps.push("dependencies");
+            dependency.change(&self.gardenlet, &self.random);
             return;
         }
         let stays_as_it_is = self.is_hibernated && self.theme != Theme::MovedHibernated;

@@ -23,7 +23,7 @@ use tower::{BoxError, Service, ServiceExt as _};
 use crate::api_server::request::Request;
 use crate::api_server::watch::Watching;
 use crate::api_server::{Answer, ApiServer};
-use crate::openstack::user_of_group;
+use crate::dependency::{Way, user_of};
 use crate::random::Random;
 use crate::signal::{Listener, Signal};
 use crate::trace::Trace;
@@ -273,16 +273,6 @@ impl Network {
         }
     }
 
-    /// Carries a request to a cloud, and its answer back. What is on its way arrives although the process is gone by then.
-    pub(crate) async fn carried(self, author: &'static str, cloud: Router, request: CloudRequest) -> CloudAnswer {
-        let (answered, answer) = oneshot::channel();
-        tokio::spawn(async move {
-            // Whoever has asked may be gone by now.
-            let _ = answered.send(self.asked_of_cloud(author, cloud, request).await);
-        });
-        answer.await?
-    }
-
     async fn asked_of_cloud(self, author: &'static str, cloud: Router, request: CloudRequest) -> CloudAnswer {
         if self.is_suspended(author) {
             self.resumed(author).await;
@@ -305,7 +295,7 @@ impl Network {
             }
             Fate::Refused(code) => {
                 told(format!("refused with {code}"));
-                return page(code, r#"{"computeFault": {"message": "not now"}}"#);
+                return page(code, r#"{"error": {"code": "Busy", "message": "not now"}}"#);
             }
             Fate::Page => {
                 told("a page of a proxy".to_owned());
@@ -319,8 +309,8 @@ impl Network {
         }
         let mut answer = of_cloud(&cloud, &request).await?;
         let is_deleted = request.method() == "DELETE" && answer.status().is_success();
-        if let Some(user) = is_deleted.then(|| user_of_group(&self.server.store(), &path)).flatten() {
-            let found = format!("{author} deletes the server group of {user}");
+        if let Some(user) = is_deleted.then(|| user_of(&self.server.store(), &path)).flatten() {
+            let found = format!("{author} deletes what {user} refers to");
             locked(&self.found).push(found);
         }
         told(answer.status().to_string());
@@ -433,6 +423,19 @@ impl Shown {
     }
 }
 
+impl Way {
+    /// Carries a request to the cloud, and its answer back. What is on its way arrives although the process is gone by then.
+    pub(crate) async fn carry(self, request: CloudRequest) -> CloudAnswer {
+        let Self { network, author, router } = self;
+        let (answered, answer) = oneshot::channel();
+        tokio::spawn(async move {
+            // Whoever has asked may be gone by now.
+            let _ = answered.send(network.asked_of_cloud(author, router, request).await);
+        });
+        answer.await?
+    }
+}
+
 /// A client's way to the API server.
 #[derive(Clone)]
 pub(crate) struct Connection {
@@ -466,6 +469,7 @@ async fn of_cloud(cloud: &Router, request: &CloudRequest) -> anyhow::Result<Resp
     for (name, value) in request.headers() {
         asked = asked.header(name, value);
     }
+    asked = asked.header(header::HOST, request.url().authority());
     let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default().to_vec();
     let (parts, body) = cloud.clone().oneshot(asked.body(AnswerBody::from(body))?).await?.into_parts();
     Ok(Response::from_parts(parts, to_bytes(body, usize::MAX).await?.to_vec()))

@@ -13,8 +13,8 @@ use crate::api_server::kinds::{
     CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, WORKER,
 };
 use crate::api_server::store::{Change, Object};
+use crate::dependency::{of_class, recorded};
 use crate::gardenlet::FORCED;
-use crate::openstack::{group_of_class, recorded_groups};
 use crate::sharder::{DRAIN, SHARD};
 use crate::wanted::{Wanted, wanted};
 
@@ -144,7 +144,7 @@ impl Rules {
         if let Some(last) = self.asked.last_mut() {
             last.until = Some(change.at);
         }
-        self.record_groups(&worker.value, &secrets);
+        self.record_dependencies(&worker.value, &secrets);
         let asked = Asked {
             until: None,
             wanted: wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)),
@@ -160,10 +160,10 @@ impl Rules {
         self.asked.retain(|asked| asked.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
     }
 
-    /// What was asked for before may be done with server groups that are recorded only now.
-    fn record_groups(&mut self, now: &Value, secrets: &[Arc<Object>]) {
-        let last = self.asked.last().map(|asked| recorded_groups(&asked.worker.value));
-        if last.is_none_or(|last| last == recorded_groups(now)) {
+    /// What was asked for before may be done with what is recorded only now.
+    fn record_dependencies(&mut self, now: &Value, secrets: &[Arc<Object>]) {
+        let last = self.asked.last().map(|asked| recorded(&asked.worker.value));
+        if last.is_none_or(|last| last == recorded(now)) {
             return;
         }
         let recorded = self.asked.iter().map(|asked| {
@@ -382,10 +382,10 @@ impl Rules {
             self.held(&format!("{kind} {name}"));
         }
         // Whoever comes after a crash has to find it.
-        if let Some(group) = after.filter(|_| self.is_alone && before.is_none()).and_then(group_of_class)
-            && !self.of(&WORKER).any(|worker| recorded_groups(&worker.value).contains(&group))
+        if let Some(dependency) = after.filter(|_| self.is_alone && before.is_none()).and_then(of_class)
+            && !self.of(&WORKER).any(|worker| recorded(&worker.value).contains(&dependency))
         {
-            self.found.push(format!("{kind} {name} refers to server group {group}, which is not recorded"));
+            self.found.push(format!("{kind} {name} refers to {dependency}, which is not recorded"));
         }
         let [old, new] = [before, after].map(|object| object.map(|object| &object["providerSpec"]));
         let is_wanted = |new: &Value| {

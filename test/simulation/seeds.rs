@@ -26,13 +26,15 @@ pub(crate) enum Theme {
     Suspended,
     /// Pools depend on server groups at OpenStack.
     ServerGroups,
+    /// Pools depend on scale sets at Azure.
+    ScaleSets,
 }
 
 /// Seeds from one theme to the next.
 const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with how many of its lives a run has; its seeds begin at its place in this table, times [`STRIDE`].
-const THEMES: [(Theme, u64); 11] = [
+const THEMES: [(Theme, u64); 12] = [
     (Theme::Everything, 2_000),
     (Theme::DeletedInTrouble, 400),
     (Theme::Shards, 200),
@@ -44,6 +46,7 @@ const THEMES: [(Theme, u64); 11] = [
     (Theme::BootScriptsReplaced, 150),
     (Theme::Suspended, 150),
     (Theme::ServerGroups, 150),
+    (Theme::ScaleSets, 150),
 ];
 
 /// Later ones that have broken a rule once, and run with them.

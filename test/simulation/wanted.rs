@@ -39,11 +39,14 @@ pub(crate) fn wanted<'a>(worker: &Value, cluster: &Value, secrets: impl Iterator
         r#"{{"apiVersion":{},"kind":"Worker","metadata":{metadata},"spec":{},"status":{{"providerStatus":{}}}}}"#,
         worker["apiVersion"], worker["spec"], worker["status"]["providerStatus"]
     );
-    if let Some(known) = KNOWN.with_borrow(|known| known.get(&text).cloned()) {
+    // The only part of a Cluster that changes in lives and counts here.
+    let fault_domains = &cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]["countFaultDomains"];
+    let key = format!("{text}{fault_domains}");
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).cloned()) {
         return known;
     }
     let wanted = Arc::new(plan(&text, cluster, secrets).unwrap_or_default());
-    KNOWN.with_borrow_mut(|known| known.insert(text, Arc::clone(&wanted)));
+    KNOWN.with_borrow_mut(|known| known.insert(key, Arc::clone(&wanted)));
     wanted
 }
 

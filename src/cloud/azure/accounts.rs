@@ -4,20 +4,22 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use azure_core::credentials::{Secret, TokenCredential};
 use azure_core::http::policies::Policy;
-use azure_core::http::policies::auth::BearerTokenAuthorizationPolicy;
 use azure_core::http::{
     ClientMethodOptions, ClientOptions, ExponentialRetryOptions, Pipeline, RetryOptions, Transport, UserAgentOptions,
+    new_http_client,
 };
 use azure_identity::{
     ClientAssertion, ClientAssertionCredential, ClientAssertionCredentialOptions, ClientSecretCredential,
     ClientSecretCredentialOptions,
 };
+use tokio::time::Instant;
 
+use super::access_token::Authorized;
 use super::addresses::{Addresses, configuration, scope};
 use super::error::AzureError;
 use super::retry_listener::RetryNotifier;
@@ -44,6 +46,7 @@ struct Identity {
 pub(super) struct Accounts {
     pub(super) addresses: Addresses,
     transport: Transport,
+    retries: RetryOptions,
     known: Mutex<HashMap<Identity, Known>>,
     made: AtomicU64,
 }
@@ -62,13 +65,14 @@ pub(super) struct Account {
 }
 
 impl Accounts {
+    /// Asked over the network.
     pub(super) fn new(addresses: Addresses, write_check: WriteCheck) -> Self {
-        Self {
-            transport: transport(addresses.clone(), write_check),
-            addresses,
-            known: Mutex::default(),
-            made: AtomicU64::default(),
-        }
+        Self::by(transport(new_http_client(None), addresses.clone(), write_check), addresses, retries())
+    }
+
+    /// Asked by this transport, with these tries.
+    pub(super) fn by(transport: Transport, addresses: Addresses, retries: RetryOptions) -> Self {
+        Self { addresses, transport, retries, known: Mutex::default(), made: AtomicU64::default() }
     }
 
     /// The account of these credentials. Nothing is request for yet.
@@ -103,8 +107,8 @@ impl Accounts {
 
     fn new_pipeline(&self, identity: &Identity) -> azure_core::Result<Pipeline> {
         let credential = self.credential(identity)?;
-        let bearer = BearerTokenAuthorizationPolicy::new(credential, [scope(identity.cloud)]);
-        let per_try: Vec<Arc<dyn Policy>> = vec![Arc::new(RetryNotifier), Arc::new(bearer)];
+        let authorized = Authorized::new(credential, scope(identity.cloud));
+        let per_try: Vec<Arc<dyn Policy>> = vec![Arc::new(RetryNotifier), Arc::new(authorized)];
         let name = Some(env!("CARGO_PKG_NAME"));
         Ok(Pipeline::new(name, Some(env!("CARGO_PKG_VERSION")), self.options(identity.cloud), vec![], per_try, None))
     }
@@ -124,23 +128,26 @@ impl Accounts {
         })
     }
 
-    /// Answers that pass by themselves (408, 429, 500, 502, 503, 504) and broken connections are tried again, after
-    /// `Retry-After` where there is one. This is no one's time but that of the task behind the scenes.
     fn options(&self, cloud: AzureCloud) -> ClientOptions {
-        let retry = ExponentialRetryOptions {
-            initial_delay: azure_core::time::Duration::milliseconds(250),
-            max_retries: 4,
-            max_total_elapsed: azure_core::time::Duration::seconds(60),
-            max_delay: azure_core::time::Duration::seconds(10),
-        };
         ClientOptions {
-            retry: RetryOptions::exponential(retry),
+            retry: self.retries.clone(),
             transport: Some(self.transport.clone()),
             user_agent: UserAgentOptions { application_id: Some("gardener-ext-worker".to_owned()) },
             cloud: Some(Arc::new(configuration(cloud))),
             ..ClientOptions::default()
         }
     }
+}
+
+/// Answers that pass by themselves (408, 429, 500, 502, 503, 504) and broken connections are tried again, after `Retry-After` where there
+/// is one. This is no one's time but that of the task behind the scenes.
+fn retries() -> RetryOptions {
+    RetryOptions::exponential(ExponentialRetryOptions {
+        initial_delay: azure_core::time::Duration::milliseconds(250),
+        max_retries: 4,
+        max_total_elapsed: azure_core::time::Duration::seconds(60),
+        max_delay: azure_core::time::Duration::seconds(10),
+    })
 }
 
 /// The token of a workload identity, as it stood in the Secret.

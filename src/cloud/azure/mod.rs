@@ -4,7 +4,8 @@
 //!  a reconcile of a Worker ──► `dependency_tasks` ── waits a moment at most ──► background task ──► requeue
 //!                                                                          provision · removal
 //!                                                                              │
-//!    accounts     one pipeline and token for the same credentials             client   list, get, create, delete
+//!    accounts     one pipeline for the same credentials                       client   list, get, create, delete
+//!    access_token one token for all requests of it
 //!    addresses    the three clouds, and where requests go instead          resource_manager  errors, pages
 //!    transport    the last step of a request                                  operation  until Azure is done
 //! ```
@@ -34,6 +35,7 @@ use crate::provider::profile::ProfileFormat as _;
 use crate::provider::{self, DependencyFailure, DependencyRecord, WorkerContext};
 use crate::worker::machine_objects::MachineObjects;
 
+mod access_token;
 mod accounts;
 mod addresses;
 mod client;
@@ -98,8 +100,22 @@ impl Azure {
     /// At these addresses; `task_ended` is called when a background task has ended.
     #[must_use]
     pub fn new(addresses: Addresses, write_check: WriteCheck, task_ended: TaskEnded) -> Self {
-        let accounts = Arc::new(Accounts::new(addresses, Arc::clone(&write_check)));
-        Self::of(AzureScaleSets { accounts, write_check: Arc::clone(&write_check) }, write_check, task_ended)
+        let accounts = Accounts::new(addresses, Arc::clone(&write_check));
+        Self::of(AzureScaleSets::new(accounts, &write_check), write_check, task_ended)
+    }
+
+    /// The same, where all requests go another way than by the network, and none is tried again by the SDK: its pauses are by chance.
+    #[cfg(feature = "simulation")]
+    #[must_use]
+    pub fn by(
+        client: Arc<dyn azure_core::http::HttpClient>,
+        addresses: Addresses,
+        write_check: WriteCheck,
+        task_ended: TaskEnded,
+    ) -> Self {
+        let transport = transport::transport(client, addresses.clone(), Arc::clone(&write_check));
+        let accounts = Accounts::by(transport, addresses, azure_core::http::RetryOptions::none());
+        Self::of(AzureScaleSets::new(accounts, &write_check), write_check, task_ended)
     }
 }
 
@@ -110,6 +126,10 @@ pub struct Session {
 }
 
 impl AzureScaleSets {
+    fn new(accounts: Accounts, write_check: &WriteCheck) -> Self {
+        Self { accounts: Arc::new(accounts), write_check: Arc::clone(write_check) }
+    }
+
     /// The calls at a place.
     fn calls(
         &self,

@@ -1,10 +1,11 @@
 //! The task that brings one pool its scale set: look, keep or create, follow to the end.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::Instant;
 use tracing::info;
 
 use super::client::ScaleSets;

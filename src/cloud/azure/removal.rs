@@ -1,9 +1,9 @@
 //! The task that removes the scale sets of a Worker that nothing needs any more.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures::future::join_all;
+use tokio::time::Instant;
 use tracing::info;
 
 use super::client::ScaleSets;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azure_core::error::ErrorKind;
-use azure_core::http::{AsyncRawResponse, HttpClient, Method, Request, Transport, new_http_client};
+use azure_core::http::{AsyncRawResponse, HttpClient, Method, Request, Transport};
 
 use super::addresses::Addresses;
 use crate::cloud::{WriteAccess, WriteCheck};
@@ -26,10 +26,10 @@ impl fmt::Debug for FencedTransport {
     }
 }
 
-/// A transport that sends requests to these addresses, and changes only while the process may write. One is enough for a process: it
-/// keeps connections.
-pub(super) fn transport(addresses: Addresses, write_check: WriteCheck) -> Transport {
-    Transport::new(Arc::new(FencedTransport { addresses, write_check, client: new_http_client(None) }))
+/// A transport that sends requests to these addresses by that client, and changes only while the process may write. One is enough for a
+/// process: it keeps connections.
+pub(super) fn transport(client: Arc<dyn HttpClient>, addresses: Addresses, write_check: WriteCheck) -> Transport {
+    Transport::new(Arc::new(FencedTransport { addresses, write_check, client }))
 }
 
 #[async_trait]

@@ -10,11 +10,11 @@ use super::{CALM, Controllers, Life};
 use crate::actor::{is_vanishing, name_of};
 use crate::api_server::kinds::{LEASE, MACHINE, WORKER};
 use crate::api_server::store::Change;
+use crate::dependency::recorded;
 use crate::documents::WORKER_NAME;
 use crate::machines;
 use crate::machines::MachineControllerManager;
 use crate::network::Faults;
-use crate::openstack::{asks_for_groups, recorded_groups};
 use crate::rules::leftovers;
 use crate::seeds::Theme;
 
@@ -88,23 +88,23 @@ impl Life {
 
     pub(super) fn check_leftovers(&mut self) {
         self.found.extend(leftovers(&self.network.server.store().log));
-        self.check_server_groups();
+        self.check_dependencies();
     }
 
-    /// Each server group that is there is recorded once, and each that is recorded is there: none is left where nobody needs it.
-    fn check_server_groups(&mut self) {
-        let Some(openstack) = &self.openstack else { return };
+    /// What is there at the cloud is recorded once, and what is recorded is there: nothing is left that nobody needs.
+    fn check_dependencies(&mut self) {
+        let Some(dependency) = &self.dependencies else { return };
         let worker = self.actor("gardenlet").get(&WORKER, WORKER_NAME);
-        let mut recorded = worker.as_ref().map(|worker| recorded_groups(&worker.value)).unwrap_or_default();
-        // One that was made for a policy that was taken back before it was recorded goes with the Worker.
-        if worker.as_ref().is_some_and(|worker| recorded.is_empty() && !asks_for_groups(&worker.value)) {
+        let mut recorded = worker.as_ref().map(|worker| recorded(&worker.value)).unwrap_or_default();
+        // What was made and needed no more before it was recorded goes with the Worker.
+        if worker.as_ref().is_some_and(|worker| recorded.is_empty() && !dependency.is_needed(&worker.value)) {
             return;
         }
-        let mut groups = openstack.groups();
+        let mut there = dependency.names();
         recorded.sort_unstable();
-        groups.sort_unstable();
-        if groups != recorded {
-            self.found.push(format!("server groups {groups:?} are there, and {recorded:?} are recorded"));
+        there.sort_unstable();
+        if there != recorded {
+            self.found.push(format!("{there:?} are there at the cloud, and {recorded:?} are recorded"));
         }
     }
 

@@ -39,8 +39,16 @@ impl Arm {
     /// Listens on a free port of this machine.
     pub fn start() -> Result<Self> {
         let azure = Arc::new(Mutex::new(Azure::default()));
-        let server = CloudServer::start("arm", Router::new().fallback(answer).with_state(Arc::clone(&azure)))?;
+        let server = CloudServer::start("arm", router(&azure))?;
         Ok(Self { server, azure })
+    }
+
+    /// Without a socket: who answers, and a resource group.
+    pub fn in_process(subscription: &str, name: &str) -> (Router, Group) {
+        let azure = Arc::default();
+        let group = Group { azure: Arc::clone(&azure), subscription: subscription.to_owned(), name: name.to_owned() };
+        group.with(|_| ());
+        (router(&azure), group)
     }
 
     /// Where it listens: the address of the resource manager and of the authority.
@@ -324,6 +332,10 @@ impl Answer {
         }
         response
     }
+}
+
+fn router(azure: &Arc<Mutex<Azure>>) -> Router {
+    Router::new().fallback(answer).with_state(Arc::clone(azure))
 }
 
 async fn answer(State(azure): State<Arc<Mutex<Azure>>>, request: Request) -> Response {
