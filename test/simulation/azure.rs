@@ -136,6 +136,10 @@ impl Dependency for Azure {
         true
     }
 
+    fn takes_a_while(&self) -> bool {
+        true
+    }
+
     fn complete(&self) {
         self.group.complete_operations();
     }

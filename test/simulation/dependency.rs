@@ -49,6 +49,11 @@ pub(crate) trait Dependency: Send + Sync {
     /// Whether pools depend on anything.
     fn is_needed(&self, worker: &Value) -> bool;
 
+    /// Whether what is made there, or goes, takes a while.
+    fn takes_a_while(&self) -> bool {
+        false
+    }
+
     /// What goes on there comes to its end, also where nobody asks how it stands.
     fn complete(&self) {}
 

@@ -365,7 +365,7 @@ impl Life {
             };
             self.surroundings.spawn(sharder.run());
         }
-        if let Some(dependency) = self.dependencies.clone() {
+        if let Some(dependency) = self.dependencies.clone().filter(|dependency| dependency.takes_a_while()) {
             let random = self.random.clone();
             self.surroundings.spawn(async move {
                 loop {
