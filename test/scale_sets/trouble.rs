@@ -125,7 +125,7 @@ async fn error_codes_follow_the_error_of_azure() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_says_404_is_not_believed() {
+async fn a_404_of_a_proxy_is_not_believed() {
     let mut world = World::new(&["a"]);
     let made = world.ensure().await;
     world.keep(&made);

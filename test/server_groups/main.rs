@@ -277,7 +277,7 @@ async fn a_page_with_which_a_proxy_answers_deletes_nothing() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_says_404_is_not_believed() {
+async fn a_404_of_a_proxy_is_not_believed() {
     let stand_in = stand_in();
     let made = records(&Process::new(WriteAccess::Allowed).ensure(&worker(&stand_in, "affinity", json!([]))).await);
     let page = |call| Fault::of(call, 404, "<html>no such host</html>").times(1);

@@ -106,12 +106,12 @@ mod tests {
         }
     }
 
-    /// Says with which token it was asked.
+    /// Answers with the token that it was asked with.
     #[derive(Debug)]
-    struct Told;
+    struct Echo;
 
     #[async_trait]
-    impl Policy for Told {
+    impl Policy for Echo {
         async fn send(&self, _: &Context, request: &mut Request, _: &[Arc<dyn Policy>]) -> PolicyResult {
             let token = request.headers().get_str(&AUTHORIZATION)?.to_owned();
             Ok(AsyncRawResponse::from_bytes(StatusCode::Ok, Headers::new(), token))
@@ -126,7 +126,7 @@ mod tests {
 
     async fn send(policy: &dyn Policy, address: &str) -> Result<String, String> {
         let mut request = Request::new(Url::parse(address).unwrap(), Method::Get);
-        let answer = policy.send(&Context::new(), &mut request, &[Arc::new(Told)]).await;
+        let answer = policy.send(&Context::new(), &mut request, &[Arc::new(Echo)]).await;
         let answer = answer.map_err(|error| error.to_string())?.try_into_raw_response().await.unwrap();
         Ok(String::from_utf8(answer.body().as_ref().to_vec()).unwrap())
     }
