@@ -66,8 +66,8 @@ impl WorkerStore {
         worker
     }
 
-    /// This process has let a Worker go, and nothing else held it.
-    pub(crate) fn own_deletion(&self, worker: &Identity) {
+    /// An answer says that the Worker is gone, whatever the watch has shown until now: it was let go, or is not there to be written.
+    pub(crate) fn gone(&self, worker: &Identity) {
         self.0.own_deletion(&worker.namespace, &worker.name, &worker.uid, Instant::now());
     }
 }

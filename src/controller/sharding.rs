@@ -60,7 +60,7 @@ pub(crate) async fn let_drained_go(
         }
         Ok(_) => {
             info!("drained: another shard goes on");
-            context.cache.workers.own_deletion(&identity);
+            context.cache.workers.gone(&identity);
             context.forget(guarded);
         }
         Err(kube::Error::Api(status)) if status.is_conflict() => return Ok(Requeue::After(AFTER_A_CONFLICT)),

@@ -87,7 +87,7 @@ impl<'a> WorkerWriter<'a> {
             Write::Written(worker) => worker.metadata.resource_version.clone(),
         };
         let (asked, patch) = (self.asked(), Patch::Merge(of_version(patch, version)));
-        result(asked, self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await)
+        self.result(asked, self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await)
     }
 
     /// Removes the operation annotation; false when it is another request by now.
@@ -96,7 +96,7 @@ impl<'a> WorkerWriter<'a> {
         match self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await {
             // A test of the patch has failed.
             Err(kube::Error::Api(status)) if status.code == 422 => Ok(false),
-            answer => Ok(matches!(result(asked, answer)?, Write::Written(_))),
+            answer => Ok(matches!(self.result(asked, answer)?, Write::Written(_))),
         }
     }
 
@@ -114,7 +114,7 @@ impl<'a> WorkerWriter<'a> {
                     warn!(error = reason(&error), ?texts, "the status is too large");
                     refusal = Some(error);
                 }
-                answer => return result(asked, answer),
+                answer => return self.result(asked, answer),
             }
         }
         let Some(error) = refusal else { return Ok(Write::Unchanged) };
@@ -145,7 +145,7 @@ impl<'a> WorkerWriter<'a> {
                     if is_held || written.metadata.deletion_timestamp.is_none() {
                         WorkerStore::own_write(asked, written);
                     } else {
-                        self.controller.cache.workers.own_deletion(self.worker);
+                        self.controller.cache.workers.gone(self.worker);
                     }
                     return Ok(());
                 }
@@ -155,11 +155,26 @@ impl<'a> WorkerWriter<'a> {
                     let ours = read.filter(|read| self.controller.owns(read.metadata.labels.as_ref()));
                     patch = ours.and_then(|read| end_anew(&read, self.worker, operation));
                 }
-                Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
+                Err(kube::Error::Api(status)) if status.is_not_found() => {
+                    self.controller.cache.workers.gone(self.worker);
+                    return Ok(());
+                }
                 Err(error) => return Err(ReconcileError::of_worker(error)),
             }
         }
         Ok(())
+    }
+
+    fn result(&self, asked: Read<'_, Guarded<Worker>>, answer: kube::Result<Worker>) -> Result<Write, ReconcileError> {
+        match answer {
+            Ok(written) => Ok(Write::Written(WorkerStore::own_write(asked, written))),
+            Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Write::Outdated),
+            Err(kube::Error::Api(status)) if status.is_not_found() => {
+                self.controller.cache.workers.gone(self.worker);
+                Ok(Write::Outdated)
+            }
+            Err(error) => Err(ReconcileError::of_worker(error)),
+        }
     }
 
     /// The API server is about to be asked to write the Worker.
@@ -173,14 +188,6 @@ impl<'a> WorkerWriter<'a> {
 fn end_anew(read: &Worker, meant: &Identity, operation: Operation) -> Option<Value> {
     let is_meant = read.metadata.uid.as_deref() == Some(&meant.uid);
     is_meant.then(|| end_patch(read, operation)).flatten()
-}
-
-fn result(asked: Read<'_, Guarded<Worker>>, answer: kube::Result<Worker>) -> Result<Write, ReconcileError> {
-    match answer {
-        Ok(written) => Ok(Write::Written(WorkerStore::own_write(asked, written))),
-        Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => Ok(Write::Outdated),
-        Err(error) => Err(ReconcileError::of_worker(error)),
-    }
 }
 
 /// The patch of that version only.
@@ -221,16 +228,23 @@ mod tests {
     #[tokio::test]
     async fn what_somebody_else_has_written_first_is_no_error_and_a_refusal_is_one() {
         let document = worker(&json!({}), 7);
-        let worker: Worker = serde_json::from_value(document).unwrap();
+        let worker: Worker = serde_json::from_value(document.clone()).unwrap();
         let identity = Identity::of(&worker).unwrap();
         let status = StatusReport::keep_processing(&worker, Operation::Reconcile, jiff::Timestamp::UNIX_EPOCH);
         for (code, reason, is_outdated) in
             [(409, "Conflict", true), (404, "NotFound", true), (403, "Forbidden", false), (422, "Invalid", false)]
         {
             let (context, _) = controller(None, move |_, _| refusal(code, reason));
+            shown(document.clone(), &context);
             let written = WorkerWriter::new(&context, &identity).status(&status, OfVersion::Read).await;
             assert_eq!(matches!(written, Ok(Write::Outdated)), is_outdated, "{reason}");
             assert_eq!(written.is_err(), !is_outdated, "{reason}");
+            let is_known = context.cache.workers.get("ns", "w").is_some();
+            assert_eq!(
+                is_known,
+                code != 404,
+                "nothing is written for a Worker that has gone, whatever the watch shows"
+            );
         }
     }
 
@@ -336,8 +350,9 @@ mod tests {
         let (_, asked, is_fine) = let_go(true, &[], Some((409, "Conflict"))).await;
         assert_eq!((asked, is_fine), (vec!["PATCH w".to_owned(), "GET w".to_owned(), "PATCH w".to_owned()], true));
         for (code, reason, expected) in [(404, "NotFound", true), (403, "Forbidden", false)] {
-            let (_, asked, is_fine) = let_go(true, &[], Some((code, reason))).await;
+            let (is_known, asked, is_fine) = let_go(true, &[], Some((code, reason))).await;
             assert_eq!((asked, is_fine), (vec!["PATCH w".to_owned()], expected), "{reason}");
+            assert_eq!(is_known, !expected, "{reason}");
         }
     }
 }

@@ -303,25 +303,31 @@ impl Gardenlet {
         }
     }
 
+    /// Waits until the last operation has failed with an error that has this text, at most so long; whether it has.
+    pub(crate) async fn wait_for_error(&self, text: &str, most: Duration) -> bool {
+        let is_it = |worker: &Value| {
+            let (last, error) = (&worker["status"]["lastOperation"], &worker["status"]["lastError"]["description"]);
+            last["state"] == "Error" && error.as_str().is_some_and(|error| error.contains(text))
+        };
+        self.wait_until(most, |worker| worker.is_some_and(is_it)).await
+    }
+
     /// Waits until `EveryNodeReady` has a status, at most so long; whether it has.
     pub(crate) async fn wait_for_nodes(&self, status: &str, most: Duration) -> bool {
-        let end = Instant::now() + most;
         let has = |condition: &Value| condition["type"] == "EveryNodeReady" && condition["status"] == status;
         let conditions =
-            || self.actor.get(&WORKER, WORKER_NAME).map(|worker| worker.value["status"]["conditions"].clone());
-        while !conditions().as_ref().and_then(Value::as_array).is_some_and(|all| all.iter().any(has)) {
-            if Instant::now() >= end {
-                return false;
-            }
-            sleep(Duration::from_millis(500)).await;
-        }
-        true
+            |worker: &Value| worker["status"]["conditions"].as_array().is_some_and(|all| all.iter().any(has));
+        self.wait_until(most, |worker| worker.is_some_and(conditions)).await
     }
 
     /// Waits until the Worker is gone, at most so long; whether it is.
     pub(crate) async fn wait_until_gone(&self, most: Duration) -> bool {
+        self.wait_until(most, |worker| worker.is_none()).await
+    }
+
+    async fn wait_until(&self, most: Duration, is_so: impl Fn(Option<&Value>) -> bool) -> bool {
         let end = Instant::now() + most;
-        while self.actor.get(&WORKER, WORKER_NAME).is_some() {
+        while !is_so(self.actor.get(&WORKER, WORKER_NAME).as_ref().map(|worker| &worker.value)) {
             if Instant::now() >= end {
                 return false;
             }

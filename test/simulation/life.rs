@@ -3,6 +3,7 @@
 mod boot_scripts;
 mod deletion;
 mod end;
+mod images;
 mod recreation;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::seeds::Theme;
 use crate::sharder::{self, Sharder, of_another_shard};
 use crate::trace::Trace;
 use crate::{machines, people};
+use images::Images;
 
 /// When each life begins.
 const BEGIN: i64 = 1_790_000_000;
@@ -127,6 +129,7 @@ struct Life {
     surroundings: JoinSet<()>,
     steps: Vec<&'static str>,
     image: usize,
+    images: Images,
     is_hibernated: bool,
     /// Some controller's clock is, or was.
     is_clock_wrong: bool,
@@ -199,7 +202,7 @@ impl Life {
             | Theme::Recreated
             | Theme::BootScriptsReplaced
             | Theme::Suspended => false,
-            Theme::ServerGroups | Theme::ScaleSets => seed.is_multiple_of(4),
+            Theme::ServerGroups | Theme::ScaleSets | Theme::ImagesChanged => seed.is_multiple_of(4),
         };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         // With it the lives of other themes would not be those that once broke rules.
@@ -223,6 +226,7 @@ impl Life {
             surroundings: JoinSet::new(),
             steps: Vec::new(),
             image: 0,
+            images: Images::default(),
             is_hibernated: false,
             is_clock_wrong: false,
             is_edited: false,
@@ -470,6 +474,9 @@ impl Life {
                 self.check_boot_scripts();
             }
             self.replace_boot_scripts().await;
+        }
+        if self.theme == Theme::ImagesChanged {
+            self.change_images(is_settled).await;
         }
         if let Some(dependency) = &self.dependencies
             && !self.gardenlet.is_moving()

@@ -8,7 +8,7 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       4,228 lives
+//!     cargo test --test simulation                       4,379 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEEDS=10000000000..10000002000 …                   those of one theme (seeds.rs)
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
@@ -45,8 +45,11 @@ mod signal;
 mod trace;
 mod wanted;
 
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,6 +61,8 @@ const BREAKS: &str = "breaks:";
 const REPORTED: u64 = 10_000;
 /// Failing lives that are printed.
 const PRINTED: usize = 3;
+/// A life takes less than a second. One that takes so long spins: its own time stands still, and nothing in it can end it.
+const SPINS_AFTER: Duration = Duration::from_secs(300);
 
 /// Which seeds are asked for, in order.
 fn seeds() -> Box<dyn Iterator<Item = u64> + Send> {
@@ -74,6 +79,38 @@ fn until_violation() -> Option<Duration> {
     Some(Duration::from_secs(seconds.parse().expect("UNTIL_VIOLATION is a number of seconds")))
 }
 
+/// Lives that go on, by seed, with when they began.
+#[derive(Clone, Default)]
+struct GoingOn(Arc<Mutex<BTreeMap<u64, Instant>>>);
+
+impl GoingOn {
+    fn live(&self, seed: u64) -> Ended {
+        locked(&self.0).insert(seed, Instant::now());
+        let ended = live(seed, false);
+        locked(&self.0).remove(&seed);
+        ended
+    }
+
+    /// Ends the whole run where one of them spins.
+    fn watch(self) {
+        loop {
+            thread::sleep(Duration::from_secs(1));
+            let spinning =
+                locked(&self.0).iter().find(|(_, began)| began.elapsed() > SPINS_AFTER).map(|(seed, _)| *seed);
+            if let Some(seed) = spinning {
+                let said = format!("seed {seed} {BREAKS} it has not ended after {} s\n", SPINS_AFTER.as_secs());
+                // Past what the harness keeps back until a test has ended; nobody is left to hear that it can't be written.
+                let _ = io::stdout().write_all(said.as_bytes());
+                process::exit(1);
+            }
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn lives_keep_the_rules() {
     if let Ok(seed) = std::env::var("SEED") {
@@ -84,29 +121,32 @@ fn lives_keep_the_rules() {
         return;
     }
     let (seeds, began) = (Mutex::new(seeds()), Instant::now());
-    let next = || seeds.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || locked(&seeds).next();
     let (requests, lives) = (AtomicU64::new(0), AtomicU64::new(0));
     let (failed, slowest) = (Mutex::new(Vec::new()), Mutex::new((0, 0)));
     let is_over = || {
-        let has_failed = || !failed.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let has_failed = || !locked(&failed).is_empty();
         until_violation().is_some_and(|most| has_failed() || began.elapsed() >= most)
     };
+    let going_on = GoingOn::default();
+    let watched = going_on.clone();
+    thread::spawn(move || watched.watch());
     let workers = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 loop {
                     let Some(seed) = next().filter(|_| !is_over()) else { return };
-                    let ended = live(seed, false);
+                    let ended = going_on.live(seed);
                     let lived = lives.fetch_add(1, Ordering::Relaxed) + 1;
                     if lived.is_multiple_of(REPORTED) {
                         println!("{lived} lives after {:.0} s", began.elapsed().as_secs_f64());
                     }
                     requests.fetch_add(ended.requests as u64, Ordering::Relaxed);
-                    let mut slowest = slowest.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut slowest = locked(&slowest);
                     *slowest = (*slowest).max((ended.calmed_after, seed));
                     if !ended.found.is_empty() {
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).push((seed, ended));
+                        locked(&failed).push((seed, ended));
                     }
                 }
             });

@@ -16,12 +16,14 @@ use crate::api_server::store::{Change, Object};
 use crate::dependency::{of_class, recorded};
 use crate::gardenlet::FORCED;
 use crate::sharder::{DRAIN, SHARD};
-use crate::wanted::{Wanted, wanted};
+use crate::wanted::{Wanted, machine_images, wanted};
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
 pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
 /// What holds a Worker until everything of it has gone.
 pub(crate) const FINALIZER: &str = "extensions.gardener.cloud/worker";
+/// The label of a deployment that has its pool.
+const POOL: &str = "worker.gardener.cloud/pool";
 /// What texts for people must not hold: how the client prints its errors.
 const RAW: &[&str] = &["ApiError", "ServiceError", "HyperError", "Status {", "Some("];
 
@@ -39,6 +41,18 @@ struct Asked {
     /// And that by force.
     is_forced: bool,
     moves: bool,
+}
+
+impl Asked {
+    fn wants(&self, deployment: &str) -> bool {
+        self.wanted.deployments.contains_key(deployment)
+    }
+
+    /// Whether a deployment, as it is, is of no pool.
+    fn lets_go(&self, name: &str, deployment: &Value) -> bool {
+        let pool = deployment["metadata"]["labels"][POOL].as_str().unwrap_or_default();
+        !self.wants(name) && !self.wanted.unplanned.contains(pool)
+    }
 }
 
 /// What has been written until now, what was asked for, and which rules were broken.
@@ -144,7 +158,7 @@ impl Rules {
         if let Some(last) = self.asked.last_mut() {
             last.until = Some(change.at);
         }
-        self.record_dependencies(&worker.value, &secrets);
+        self.carry_over(&worker.value, &cluster, &secrets);
         let asked = Asked {
             until: None,
             wanted: wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)),
@@ -160,21 +174,26 @@ impl Rules {
         self.asked.retain(|asked| asked.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
     }
 
-    /// What was asked for before may be done with what is recorded only now.
-    fn record_dependencies(&mut self, now: &Value, secrets: &[Arc<Object>]) {
-        let last = self.asked.last().map(|asked| recorded(&asked.worker.value));
-        if last.is_none_or(|last| last == recorded(now)) {
+    /// What was asked for before may be done with what is recorded only now, or with images that only now the CloudProfile has.
+    fn carry_over(&mut self, now: &Value, cluster: &Arc<Object>, secrets: &[Arc<Object>]) {
+        let Some(last) = self.asked.last() else { return };
+        let is_recorded = recorded(&last.worker.value) != recorded(now);
+        let has_images = machine_images(&last.cluster.value) != machine_images(&cluster.value);
+        if !is_recorded && !has_images {
             return;
         }
-        let recorded = self.asked.iter().map(|asked| {
+        let carried = self.asked.iter().map(|asked| {
             let mut worker = asked.worker.value.clone();
-            worker["status"]["providerStatus"] = now["status"]["providerStatus"].clone();
-            let secrets = secrets.iter().map(|secret| &secret.value);
-            Asked { wanted: wanted(&worker, &asked.cluster.value, secrets), until: asked.until, ..asked.clone() }
+            if is_recorded {
+                worker["status"]["providerStatus"] = now["status"]["providerStatus"].clone();
+            }
+            let cluster = if has_images { cluster } else { &asked.cluster };
+            let wanted = wanted(&worker, &cluster.value, secrets.iter().map(|secret| &secret.value));
+            Asked { cluster: Arc::clone(cluster), wanted, ..asked.clone() }
         });
-        let recorded: Vec<Asked> =
-            recorded.filter(|recorded| !self.is_asked(|asked| asked.wanted == recorded.wanted)).collect();
-        self.asked.extend(recorded);
+        let carried: Vec<Asked> =
+            carried.filter(|carried| !self.is_asked(|asked| asked.wanted == carried.wanted)).collect();
+        self.asked.extend(carried);
     }
 
     fn of(&self, kind: &Kind) -> impl Iterator<Item = &Arc<Object>> {
@@ -245,7 +264,7 @@ impl Rules {
             Some("its deployment is there")
         } else if has_machines && !(goes_with_shoot && is_held) {
             Some("it has machines")
-        } else if !goes_with_shoot && !self.is_asked(|asked| !asked.wanted.contains_key(deployment)) {
+        } else if !goes_with_shoot && !self.is_asked(|asked| !asked.wants(deployment)) {
             Some("its deployment is wanted")
         } else {
             None
@@ -259,7 +278,7 @@ impl Rules {
     /// Whether two controllers that know nothing of each other may see it in two ways: one has not seen yet that a class is wanted
     /// again, or not wanted any more.
     fn is_disputed(&self, class: &str) -> bool {
-        let wants = |asked: &Asked| asked.wanted.values().any(|wanted| wanted.class == class);
+        let wants = |asked: &Asked| asked.wanted.deployments.values().any(|wanted| wanted.class == class);
         !self.is_alone && self.is_asked(|asked| !wants(asked)) && self.is_asked(wants)
     }
 
@@ -269,8 +288,8 @@ impl Rules {
     }
 
     fn deployment(&mut self, name: &str, before: Option<&Value>, after: Option<&Value>) {
-        if begins_to_vanish(before, after)
-            && !self.is_asked(|asked| asked.is_deleted || asked.moves || !asked.wanted.contains_key(name))
+        if let Some(before) = before.filter(|_| begins_to_vanish(before, after))
+            && !self.is_asked(|asked| asked.is_deleted || asked.moves || asked.lets_go(name, before))
         {
             self.found.push(format!("MachineDeployment {name} is deleted, which is wanted"));
         }
@@ -339,9 +358,8 @@ impl Rules {
             }
         };
         // The Cluster says that the shoot is to be hibernated, and an older Worker may still want the machine deployment.
-        let is_hibernated = to == 0
-            && self.is_asked(|asked| asked.hibernates)
-            && self.is_asked(|asked| asked.wanted.contains_key(name));
+        let is_hibernated =
+            to == 0 && self.is_asked(|asked| asked.hibernates) && self.is_asked(|asked| asked.wants(name));
         if from != to && !is_hibernated && !self.is_asked(causes) {
             self.found.push(format!("MachineDeployment {name} gets {to} replicas after {from}"));
         }
@@ -390,7 +408,7 @@ impl Rules {
         let [old, new] = [before, after].map(|object| object.map(|object| &object["providerSpec"]));
         let is_wanted = |new: &Value| {
             let same = |wanted: &crate::wanted::WantedDeployment| wanted.class == name && wanted.provider_spec == *new;
-            self.is_asked(|asked| asked.wanted.values().any(same))
+            self.is_asked(|asked| asked.wanted.deployments.values().any(same))
         };
         if let (Some(old), Some(new)) = (old, new)
             && old != new
@@ -439,7 +457,9 @@ impl Rules {
                 || is_of_another
                 || self.get(&MACHINE_DEPLOYMENT, name).is_some_and(|live| class_of(live) == wanted.class)
         };
-        if !self.is_asked(|asked| asked.wanted.iter().all(is_there)) {
+        let is_done =
+            |asked: &Asked| asked.wanted.unplanned.is_empty() && asked.wanted.deployments.iter().all(is_there);
+        if !self.is_asked(is_done) {
             self.found
                 .push("the Worker is told to have succeeded, and its machine deployments are not as wanted".to_owned());
         }
@@ -503,8 +523,9 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
             .collect();
     }
     let Some(asked) = rules.asked.last() else { return Vec::new() };
-    let mut found = Vec::new();
-    for (name, wanted) in asked.wanted.iter() {
+    let mut found: Vec<String> =
+        asked.wanted.unplanned.iter().map(|pool| format!("pool {pool} can't be planned at the end")).collect();
+    for (name, wanted) in asked.wanted.deployments.iter() {
         let secret = rules.get(&MACHINE_CLASS, &wanted.class).map(|class| &class["secretRef"]["name"]);
         if !secret.and_then(Value::as_str).and_then(|name| rules.get(&SECRET, name)).is_some_and(is_of_class) {
             found.push(format!("MachineClass {} or its Secret is missing at the end", wanted.class));
@@ -535,17 +556,17 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
         }
     }
     let runs = rules.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
-    let classes: Vec<&str> = asked.wanted.values().map(|wanted| wanted.class.as_str()).collect();
+    let classes: Vec<&str> = asked.wanted.deployments.values().map(|wanted| wanted.class.as_str()).collect();
     for ((kind, name), object) in &rules.now {
         // machine-controller-manager holds it, and does not run.
         let is_held = is_vanishing(&object.value) && !runs;
         let is_wanted = is_held
             || match *kind {
-                "MachineDeployment" => asked.wanted.contains_key(name),
+                "MachineDeployment" => asked.wants(name),
                 "MachineClass" => classes.contains(&name.as_str()),
                 "Secret" if is_of_class(&object.value) => classes.contains(&name.as_str()),
                 // What has an owner goes with it.
-                "MachineSet" if !is_owned(&object.value) => asked.wanted.contains_key(of_deployment(&object.value)),
+                "MachineSet" if !is_owned(&object.value) => asked.wants(of_deployment(&object.value)),
                 _ => true,
             };
         if !is_wanted {

@@ -28,13 +28,15 @@ pub(crate) enum Theme {
     ServerGroups,
     /// Pools depend on scale sets at Azure.
     ScaleSets,
+    /// Images of the CloudProfile change, go and come back.
+    ImagesChanged,
 }
 
 /// Seeds from one theme to the next.
 const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with how many of its lives a run has; its seeds begin at its place in this table, times [`STRIDE`].
-const THEMES: [(Theme, u64); 12] = [
+const THEMES: [(Theme, u64); 13] = [
     (Theme::Everything, 2_000),
     (Theme::DeletedInTrouble, 400),
     (Theme::Shards, 200),
@@ -47,12 +49,40 @@ const THEMES: [(Theme, u64); 12] = [
     (Theme::Suspended, 150),
     (Theme::ServerGroups, 150),
     (Theme::ScaleSets, 150),
+    (Theme::ImagesChanged, 150),
 ];
 
 /// Later ones that have broken a rule once, and run with them.
 const ONCE_BROKEN: &[u64] = &[
-    2_055, 2_277, 2_460, 4_607, 4_648, 6_092, 7_881, 8_457, 8_595, 15_855, 16_491, 17_852, 19_104, 19_864, 22_424,
-    22_921, 24_051, 31_846, 38_444, 39_719, 39_860, 51_252, 15_468, 17_652, 24_052, 30_596, 156_375, 211_213,
+    2_055,
+    2_277,
+    2_460,
+    4_607,
+    4_648,
+    6_092,
+    7_881,
+    8_457,
+    8_595,
+    15_855,
+    16_491,
+    17_852,
+    19_104,
+    19_864,
+    22_424,
+    22_921,
+    24_051,
+    31_846,
+    38_444,
+    39_719,
+    39_860,
+    51_252,
+    15_468,
+    17_652,
+    24_052,
+    30_596,
+    156_375,
+    211_213,
+    120_000_004_160,
 ];
 
 impl Theme {

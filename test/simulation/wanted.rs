@@ -1,7 +1,7 @@
 //! What a Worker wants, by the pure decisions of the program: the cause that a change has to have.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -11,6 +11,7 @@ use gardener_extension_worker::api::gotext::json::decode_lenient;
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::provider::{MachinePlan, Providers};
 use gardener_extension_worker::worker::desired::{CloudView, DesiredState};
+use gardener_extension_worker::worker::plan::Plan;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 
@@ -23,8 +24,20 @@ pub(crate) struct WantedDeployment {
     pub(crate) maximum: i64,
 }
 
-/// The machine deployments that are wanted, by name.
-pub(crate) type Wanted = BTreeMap<String, WantedDeployment>;
+/// What a Worker wants.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Wanted {
+    /// The machine deployments, by name.
+    pub(crate) deployments: BTreeMap<String, WantedDeployment>,
+    /// Pools that can't be planned: what there is of them stays.
+    pub(crate) unplanned: BTreeSet<String>,
+}
+
+impl Wanted {
+    pub(crate) fn get(&self, deployment: &str) -> Option<&WantedDeployment> {
+        self.deployments.get(deployment)
+    }
+}
 
 thread_local! {
     /// Lives repeat themselves, and plans take long.
@@ -39,9 +52,9 @@ pub(crate) fn wanted<'a>(worker: &Value, cluster: &Value, secrets: impl Iterator
         r#"{{"apiVersion":{},"kind":"Worker","metadata":{metadata},"spec":{},"status":{{"providerStatus":{}}}}}"#,
         worker["apiVersion"], worker["spec"], worker["status"]["providerStatus"]
     );
-    // The only part of a Cluster that changes in lives and counts here.
-    let fault_domains = &cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]["countFaultDomains"];
-    let key = format!("{text}{fault_domains}");
+    // What changes of a Cluster in lives and counts here.
+    let fault_domains = &provider_config(cluster)["countFaultDomains"];
+    let key = format!("{text}{fault_domains}{}", machine_images(cluster));
     if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).cloned()) {
         return known;
     }
@@ -50,34 +63,47 @@ pub(crate) fn wanted<'a>(worker: &Value, cluster: &Value, secrets: impl Iterator
     wanted
 }
 
+/// What the CloudProfile of a Cluster has for the provider.
+fn provider_config(cluster: &Value) -> &Value {
+    &cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]
+}
+
+/// The images that a Cluster's CloudProfile has at the cloud.
+pub(crate) fn machine_images(cluster: &Value) -> &Value {
+    &provider_config(cluster)["machineImages"]
+}
+
 /// The boot scripts that a version of a Worker wants, in base64, by the names of the Secrets of its classes.
 pub(crate) fn boot_scripts<'a>(
     worker: &Value,
     cluster: &Value,
     secrets: impl Iterator<Item = &'a Value>,
 ) -> BTreeMap<String, String> {
-    let scripts = planned(&worker.to_string(), cluster, secrets, |machine| {
-        (machine.deployment.secret_name.0.clone(), STANDARD.encode(&machine.user_data.0))
-    });
-    scripts.unwrap_or_default()
+    let script =
+        |machine: &MachinePlan| (machine.deployment.secret_name.0.clone(), STANDARD.encode(&machine.user_data.0));
+    planned(&worker.to_string(), cluster, secrets, |plan| plan.machines().map(script).collect()).unwrap_or_default()
 }
 
 fn plan<'a>(worker: &str, cluster: &Value, secrets: impl Iterator<Item = &'a Value>) -> Option<Wanted> {
-    planned(worker, cluster, secrets, |machine| {
+    let deployment = |machine: &MachinePlan| {
         let wanted = &machine.deployment;
         let (class, minimum, maximum) = (wanted.class_name.0.clone(), wanted.minimum.into(), wanted.maximum.into());
         let provider_spec = machine.class.provider_spec.clone();
         (wanted.name.0.clone(), WantedDeployment { class, provider_spec, minimum, maximum })
+    };
+    planned(worker, cluster, secrets, |plan| Wanted {
+        deployments: plan.machines().map(deployment).collect(),
+        unplanned: plan.failed_pools().into_iter().map(str::to_owned).collect(),
     })
 }
 
-/// Something of each machine deployment that is wanted.
+/// Something of what is planned for a Worker.
 fn planned<'a, T>(
     worker: &str,
     cluster: &Value,
     secrets: impl Iterator<Item = &'a Value>,
-    of_machine: impl Fn(&MachinePlan) -> (String, T),
-) -> Option<BTreeMap<String, T>> {
+    of_plan: impl Fn(&Plan) -> T,
+) -> Option<T> {
     let worker: Worker = decode_lenient(worker).ok()?;
     let cluster: Cluster = decode_lenient(&cluster.to_string()).ok()?;
     let mut contents = Secrets::default();
@@ -88,5 +114,5 @@ fn planned<'a, T>(
     }
     let provider = Providers::SHIPPED.for_worker_type(&worker.spec.worker_type).ok()?;
     let desired = DesiredState::of_worker(provider, &worker, Some(&cluster), &contents, CloudView::Settled).ok()?;
-    Some(desired.plan.machines().map(of_machine).collect())
+    Some(of_plan(&desired.plan))
 }

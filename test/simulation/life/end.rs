@@ -37,6 +37,10 @@ impl Life {
 
     /// What was asked for ends well; then the shoot is deleted, as a rule.
     pub(super) async fn end(&mut self) {
+        if self.theme == Theme::ImagesChanged {
+            self.bring_images_back();
+            self.is_edited = true;
+        }
         if self.is_to_ask() || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});
@@ -56,6 +60,9 @@ impl Life {
             self.check_boot_scripts();
         }
         self.no_op().await;
+        if self.theme == Theme::ImagesChanged {
+            self.lose_images().await;
+        }
         if self.random.happens(300) {
             self.failing_machine().await;
         }
@@ -73,7 +80,7 @@ impl Life {
     }
 
     /// Whether what was asked for is done, and with it the last machine that nobody waits for.
-    async fn is_done(&mut self) -> bool {
+    pub(super) async fn is_done(&mut self) -> bool {
         let began = Instant::now();
         let missing = self.gardenlet.wait(CALM).await;
         self.calmed_after = self.calmed_after.max(began.elapsed().as_secs());
@@ -111,7 +118,7 @@ impl Life {
     /// A request that finds everything done writes the Worker and nothing else: the answer and that it was taken up, and once more
     /// where an own write crosses the request. It is not said to begin but where the shoot is hibernated or restored, which is
     /// always followed.
-    async fn no_op(&mut self) {
+    pub(super) async fn no_op(&mut self) {
         let before = self.network.server.store().revision;
         let is_followed = self.gardenlet.is_hibernated() || self.gardenlet.is_restoring();
         self.gardenlet.request("nothing new", |_| {});
