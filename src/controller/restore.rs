@@ -19,7 +19,7 @@ use crate::api::machine::{Machine, MachineSet};
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::garden::{Garden, GardenError};
 use crate::process::failure_reason::reason;
-use crate::provider::WorkerContext;
+use crate::provider::{WantedDeployment, WorkerContext};
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::machine_state::{DeploymentState, KeptDocument, MachineState, MachineStateError};
 use crate::worker::plan::Plan;
@@ -70,21 +70,22 @@ pub(crate) async fn bring_back(
     plan: &Plan,
     live: &MachineObjects,
 ) -> Result<BTreeMap<String, i32>, RestoreError> {
-    let mut missing = plan.wanted_deployments();
-    missing.retain(|name| !live.deployments.contains_key(&name.0));
+    let missing = plan.machines().map(|machine| &machine.deployment);
+    let missing: Vec<&WantedDeployment> =
+        missing.filter(|wanted| !live.deployments.contains_key(&wanted.name.0)).collect();
     if missing.is_empty() {
         return Ok(BTreeMap::new());
     }
     let state = machine_state(garden, context).await?;
-    let kept: Vec<(&str, &DeploymentState)> =
-        missing.iter().filter_map(|name| Some((name.0.as_str(), state.of_deployment(&name.0)?))).collect();
+    let kept: Vec<(&WantedDeployment, &DeploymentState)> =
+        missing.iter().filter_map(|wanted| Some((*wanted, state.of_deployment(&wanted.name.0)?))).collect();
     info!(deployments = missing.len(), kept = kept.len(), "bringing machines back");
     let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
     let sets = kept.iter().flat_map(|(_, state)| state.machine_sets(namespace));
     create_all(&api::<MachineSet>(client, namespace), "MachineSet", namespace, sets).await?;
-    let machines = kept.iter().flat_map(|(_, state)| state.machines(namespace));
+    let machines = kept.iter().flat_map(|(wanted, state)| state.machines(namespace, &wanted.class_name.0));
     create_all(&api::<Machine>(client, namespace), "Machine", namespace, machines).await?;
-    Ok(kept.into_iter().map(|(name, state)| (name.to_owned(), state.replicas)).collect())
+    Ok(kept.into_iter().map(|(wanted, state)| (wanted.name.0.clone(), state.replicas)).collect())
 }
 
 /// What was kept, in the Worker or in the garden.

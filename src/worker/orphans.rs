@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::provider::WantedDeployment;
 use crate::worker::live_machine::LiveMachineSet;
 use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::machine_objects::{Digested, MachineObjects};
@@ -152,7 +153,7 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
             kept_classes.insert(&deployment.object.spec.template.spec.class.name);
         }
     }
-    kept_classes.extend(classes_by_hand(plan, live));
+    kept_classes.extend(classes_in_place(plan, live));
     if !runs && !failed_pools.is_empty() {
         // While a shoot comes back, its machines are there before their deployments, which alone say whose they are.
         kept_classes.extend(abandoned(live).map(|set| &*set.member.class));
@@ -187,15 +188,27 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     Orphans { deployments, machine_sets, classes, class_secrets, classes_in_use }
 }
 
-/// Classes of old machines that a person will select to be updated, one day.
-fn classes_by_hand<'a>(plan: &Plan, live: &'a MachineObjects) -> impl Iterator<Item = &'a str> {
+/// Classes of machines that are updated where they are: of old ones, which a person will select one day, and of those that are done.
+/// machine-controller-manager gives these to the new machine set, and they name the class that they were made with until they go.
+fn classes_in_place<'a>(plan: &Plan, live: &'a MachineObjects) -> BTreeSet<&'a str> {
     let deployments = plan.machines().map(|machine| &machine.deployment);
-    let by_hand = deployments.filter(|wanted| wanted.strategy.is_manual_in_place());
-    let by_hand: BTreeSet<String> = by_hand.map(|wanted| wanted.name.0.clone()).collect();
-    let is_by_hand = move |set: &&LiveMachineSet| {
-        set.replicas > 0 && by_hand.iter().any(|deployment| set.member.is_owned_by(deployment))
-    };
-    live.machine_sets.iter().filter(is_by_hand).map(|set| &*set.member.class)
+    let in_place: BTreeMap<&str, &WantedDeployment> = deployments
+        .filter(|wanted| wanted.strategy.in_place_update.is_some())
+        .map(|wanted| (wanted.name.0.as_str(), wanted))
+        .collect();
+    let (mut classes, mut updated) = (BTreeSet::new(), BTreeSet::new());
+    for set in &live.machine_sets {
+        let Some(wanted) = set.member.deployment().and_then(|deployment| in_place.get(deployment)) else { continue };
+        if *set.member.class == *wanted.class_name.0 {
+            updated.insert(&*set.member.name);
+        } else if set.replicas > 0 && wanted.strategy.is_manual_in_place() {
+            classes.insert(&*set.member.class);
+        }
+    }
+    let is_updated = |set: &str| updated.contains(set);
+    let updated = live.machines.iter().filter(|machine| machine.member.machine_set().is_some_and(is_updated));
+    classes.extend(updated.filter(|machine| !machine.is_being_deleted).map(|machine| &*machine.member.class));
+    classes
 }
 
 /// Whether an object is being deleted already.
@@ -379,16 +392,20 @@ mod tests {
         assert!(found(&live).classes_in_use.is_empty());
     }
 
-    #[test]
-    fn a_class_stays_for_old_machines_that_a_person_has_to_select() {
+    /// A plan that wants one deployment, and a reference to it as an owner.
+    fn updated(strategy: Option<UpdateStrategy>) -> (Plan, Value) {
         let mut machine = machine_plan();
-        machine.deployment.strategy =
-            deployment_strategy(Some(UpdateStrategy::ManualInPlaceUpdate), IntOrString::Int(1), IntOrString::Int(0));
+        machine.deployment.strategy = deployment_strategy(strategy, IntOrString::Int(1), IntOrString::Int(0));
         let owner =
             json!({"apiVersion": "v1", "kind": "MachineDeployment", "name": machine.deployment.name, "uid": "u"});
         let pool =
             PoolPlan { pool: "a".to_owned(), machines: vec![machine], status_image: json!({}), in_place_hash: None };
-        let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}) };
+        (Plan { pools: vec![Ok(pool)], provider_status: json!({}) }, owner)
+    }
+
+    #[test]
+    fn a_class_stays_for_old_machines_that_a_person_has_to_select() {
+        let (plan, owner) = updated(Some(UpdateStrategy::ManualInPlaceUpdate));
         let is_orphan = |owner: &Value, replicas: i32| {
             let set = json!({
                 "metadata": {"name": "old", "ownerReferences": [owner]},
@@ -403,6 +420,37 @@ mod tests {
         let mut other = owner;
         other["name"] = json!("shoot--p--s-rolls-z1");
         assert!(is_orphan(&other, 1), "machines that are replaced need no person");
+    }
+
+    /// machine-controller-manager gives it to the new machine set, and leaves the name of its class as it is.
+    #[test]
+    fn a_machine_that_was_updated_in_place_keeps_the_class_that_it_was_made_with_and_nobody_waits_for_that() {
+        let of_class =
+            |class: &str| json!({"class": {"name": class}, "template": {"spec": {"class": {"name": class}}}});
+        let found = |strategy: Option<UpdateStrategy>, deleted: Value| {
+            let (plan, deployment) = updated(strategy);
+            let class = plan.machines().next().unwrap().deployment.class_name.0.clone();
+            let set = json!({"metadata": {"name": "new", "ownerReferences": [deployment]}, "spec": of_class(&class),
+                "status": {"replicas": 1, "observedGeneration": 1}});
+            let owner = json!({"apiVersion": "v1", "kind": "MachineSet", "name": "new", "uid": "n"});
+            let metadata = json!({"name": "m", "ownerReferences": [owner], "deletionTimestamp": deleted});
+            let machine = json!({"metadata": metadata, "spec": of_class("class-old")});
+            let live = MachineObjects {
+                machine_sets: vec![serde_json::from_value(set).unwrap()],
+                machines: vec![serde_json::from_value(machine).unwrap()],
+                ..live()
+            };
+            orphans(&plan, &live, MachineController::Running)
+        };
+        for strategy in [UpdateStrategy::AutoInPlaceUpdate, UpdateStrategy::ManualInPlaceUpdate] {
+            let stays =
+                |found: Orphans| !found.classes.contains("class-old") && !found.classes_in_use.contains("class-old");
+            assert!(stays(found(Some(strategy), Value::Null)), "{strategy:?}");
+            let going = found(Some(strategy), json!("2026-11-26T10:00:00Z"));
+            assert!(going.classes_in_use.contains("class-old"), "it goes with its last machine: {going:?}");
+        }
+        let replaced = found(None, Value::Null);
+        assert!(replaced.classes_in_use.contains("class-old"), "a machine that is replaced goes: {replaced:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod delete_repairs;
 mod failed_machines;
 mod few_requests;
 mod foreign_workers;
+mod in_place;
 mod move_seed;
 mod nothing_differs;
 mod one_cloud;

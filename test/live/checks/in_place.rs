@@ -1,0 +1,165 @@
+//! Machines that are updated where they are, by the real machine-controller-manager: nodes stay, the operation ends with the last of
+//! them, and the class that a machine was made with stays as long as the machine does.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::program;
+use crate::requests::Table;
+use test_support::cluster::{CONTROLLER, Deletion, MachineControllerManager, eventually};
+use test_support::migration::{ask, kept_machines, machine_controller, restored_worker, take_away};
+use test_support::shoot::{Kind, SOON, Shoot, pool, set_image};
+
+/// Labels of nodes by which machine-controller-manager, persons and gardener-node-agent tell each other.
+const SELECTED: &str = "node.machine.sapcloud.io/selected-for-update";
+const RESULT: &str = "node.machine.sapcloud.io/update-result";
+
+#[tokio::test]
+async fn machines_are_updated_where_they_are() -> Result<()> {
+    let (shoot, _machines) = updated_in_place("AutoInPlaceUpdate").await?;
+    keeps_the_class_of_its_machine(&shoot).await
+}
+
+#[tokio::test]
+async fn machines_are_updated_where_they_are_when_a_person_selects_them() -> Result<()> {
+    let (shoot, _machines) = updated_in_place("ManualInPlaceUpdate").await?;
+    keeps_the_class_of_its_machine(&shoot).await
+}
+
+/// The class that they were made with is not made at the other seed, and without a class machine-controller-manager deletes no machine.
+#[tokio::test]
+async fn a_shoot_whose_machines_were_updated_in_place_goes_after_it_has_moved() -> Result<()> {
+    let (shoot, machines) = updated_in_place("AutoInPlaceUpdate").await?;
+    let nodes = shoot.ready_nodes().await?;
+    let kept = kept_machines(&shoot).await?;
+    ask(&shoot, "migrate").await?;
+    let moved = eventually(SOON, "the Worker is let go", async || {
+        let worker = shoot.worker().await?;
+        ensure!(worker["metadata"]["finalizers"].is_null(), "it is held by {}", worker["metadata"]["finalizers"]);
+        Ok(worker)
+    })
+    .await?;
+    machines.stop().await?;
+    take_away(&shoot).await?;
+    restored_worker(&shoot, &moved, &kept).await?;
+    ask(&shoot, "restore").await?;
+    eventually(SOON, "machine-controller-manager may start", async || {
+        let replicas = &machine_controller(&shoot).await?["spec"]["replicas"];
+        ensure!(replicas == 1, "it has {replicas} replicas");
+        Ok(())
+    })
+    .await?;
+    let _machines =
+        MachineControllerManager::start(program::shared().await?, &shoot.namespace, Deletion::Hastened).await?;
+    eventually(SOON, "the shoot is restored", async || {
+        let last = shoot.worker().await?["status"]["lastOperation"].clone();
+        ensure!(last["type"] == "Restore" && last["state"] == "Succeeded", "{last}");
+        Ok(())
+    })
+    .await?;
+    ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
+    shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    shoot.gone().await
+}
+
+/// A shoot whose pool `stern` has another image, with the node that it had.
+async fn updated_in_place(strategy: &str) -> Result<(Shoot, MachineControllerManager)> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "in-place").await?;
+    let machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;
+    shoot
+        .create(|documents| {
+            let stern = pool(documents.of_kind("Worker"), "stern");
+            stern["updateStrategy"] = strategy.into();
+            (stern["maxSurge"], stern["maxUnavailable"]) = (0.into(), 1.into());
+        })
+        .await?;
+    shoot.succeeded().await?;
+    let nodes = shoot.ready_nodes().await?;
+    let old = shoot.names_of_pool(Kind::MachineClass, "stern").await?;
+
+    shoot.change_worker(|worker| set_image(worker, "stern", "12.2.0")).await?;
+    if strategy == "ManualInPlaceUpdate" {
+        shoot.succeeded().await?;
+        label(&shoot, &node_of_stern(&nodes), SELECTED, "true").await?;
+    }
+    be_node_agent(&shoot, &node_of_stern(&nodes)).await?;
+    eventually(SOON, "the machine is of the new machine set, and the operation is done", async || {
+        let of_new = new_set(&shoot, &old).await?;
+        let machines = shoot.list(Kind::Machine).await?;
+        let is_moved = machines.iter().any(|one| one["metadata"]["ownerReferences"][0]["name"] == of_new.as_str());
+        ensure!(is_moved, "it is of the old one");
+        let last = shoot.worker().await?["status"]["lastOperation"].clone();
+        ensure!(last["state"] == "Succeeded", "{last}");
+        Ok(())
+    })
+    .await?;
+
+    // As gardener-resource-manager does once what every node needs runs on it.
+    let untainted = json!({"spec": {"taints": null}});
+    self::nodes(&shoot).patch(&node_of_stern(&nodes), &PatchParams::default(), &Patch::Merge(&untainted)).await?;
+    ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
+    Ok((shoot, machines))
+}
+
+/// Also when nothing else is to be done, until the machine goes.
+async fn keeps_the_class_of_its_machine(shoot: &Shoot) -> Result<()> {
+    let audit = program::shared().await?.audit().await?;
+    let classes = shoot.names_of_pool(Kind::MachineClass, "stern").await?;
+    ensure!(classes.len() == 2, "the machine names the old one: {classes:?}");
+    ensure!(shoot.names_of_pool(Kind::ClassSecret, "stern").await? == classes, "each has its Secret");
+    let before = audit.mark().await?;
+    shoot.annotate_worker().await?;
+    shoot.succeeded().await?;
+    let mut requests = audit.requests(CONTROLLER, before).await?;
+    requests.retain(|request| request.namespace == shoot.namespace);
+    let table = Table::of(&requests);
+    ensure!(table.count("list", "machines") == 0, "a request that finds everything done begins nothing:\n{table}");
+
+    shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    shoot.gone().await
+}
+
+fn node_of_stern(nodes: &BTreeSet<String>) -> String {
+    nodes.iter().find(|node| node.contains("-stern-")).cloned().unwrap_or_default()
+}
+
+/// The machine set of pool stern whose class is not one of these.
+async fn new_set(shoot: &Shoot, old: &BTreeSet<String>) -> Result<String> {
+    let sets = shoot.list(Kind::MachineSet).await?;
+    let name = |set: &Value| set["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let is_new = |set: &&Value| {
+        let class = set["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default();
+        name(set).contains("-stern-") && !old.iter().any(|old| class.ends_with(old))
+    };
+    let new = sets.iter().find(is_new).map(name);
+    ensure!(new.is_some(), "there is none");
+    Ok(new.unwrap_or_default())
+}
+
+/// gardener-node-agent updates the node once machine-controller-manager has drained it.
+async fn be_node_agent(shoot: &Shoot, name: &str) -> Result<()> {
+    eventually(SOON, "the node is ready for its update", async || {
+        let nodes = nodes(shoot).list(&ListParams::default().fields(&format!("metadata.name={name}"))).await?;
+        let conditions = nodes.iter().filter_map(|node| node.status.as_ref()?.conditions.as_ref()).flatten();
+        let reasons: Vec<_> = conditions.filter(|one| one.type_ == "InPlaceUpdate").map(|one| &one.reason).collect();
+        ensure!(reasons.iter().any(|reason| reason.as_deref() == Some("ReadyForUpdate")), "{reasons:?}");
+        Ok(())
+    })
+    .await?;
+    label(shoot, name, RESULT, "successful").await
+}
+
+async fn label(shoot: &Shoot, node: &str, key: &str, value: &str) -> Result<()> {
+    let labels = json!({"metadata": {"labels": {key: value}}});
+    nodes(shoot).patch(node, &PatchParams::default(), &Patch::Merge(&labels)).await?;
+    Ok(())
+}
+
+fn nodes(shoot: &Shoot) -> Api<Node> {
+    Api::all(shoot.client.clone())
+}
