@@ -9,7 +9,7 @@ fuzz_target!(|text: &str| {
     // What was read as a whole can be made.
     for name in ["", "a", "shoot--p--s-a-z1"] {
         let Some(kept) = state.of_deployment(name) else { continue };
-        for document in kept.machine_sets("namespace").chain(kept.machines("namespace", "class")) {
+        for document in kept.machine_sets("namespace").chain(kept.machines("namespace")) {
             document.expect("it was read before");
         }
     }

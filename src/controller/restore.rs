@@ -2,7 +2,8 @@
 //! (docs/contract.md#migration).
 //!
 //! ```text
-//!  machine sets, machines ──► class, Secret, deployment ──► machine-controller-manager starts ──► as any other reconcile
+//!  classes that machines still name, machine sets, machines ──► class, Secret, deployment
+//!    ──► machine-controller-manager starts ──► as any other reconcile
 //! ```
 //!
 //! A deployment is made after all that it owns, so one that exists is back: a reconcile that begins after a crash brings
@@ -11,15 +12,18 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use serde_json::Value;
 use tracing::info;
 
-use crate::api::machine::{Machine, MachineSet};
+use crate::api::machine::{Machine, MachineClass, MachineSet};
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::garden::{Garden, GardenError};
 use crate::process::failure_reason::reason;
-use crate::provider::{WantedDeployment, WorkerContext};
+use crate::provider::{MachinePlan, WorkerContext};
+use crate::worker::changes::class_of_name;
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::machine_state::{DeploymentState, KeptDocument, MachineState, MachineStateError};
 use crate::worker::plan::Plan;
@@ -70,22 +74,47 @@ pub(crate) async fn bring_back(
     plan: &Plan,
     live: &MachineObjects,
 ) -> Result<BTreeMap<String, i32>, RestoreError> {
-    let missing = plan.machines().map(|machine| &machine.deployment);
-    let missing: Vec<&WantedDeployment> =
-        missing.filter(|wanted| !live.deployments.contains_key(&wanted.name.0)).collect();
+    let missing: Vec<&MachinePlan> =
+        plan.machines().filter(|machine| !live.deployments.contains_key(&machine.deployment.name.0)).collect();
     if missing.is_empty() {
         return Ok(BTreeMap::new());
     }
     let state = machine_state(garden, context).await?;
-    let kept: Vec<(&WantedDeployment, &DeploymentState)> =
-        missing.iter().filter_map(|wanted| Some((*wanted, state.of_deployment(&wanted.name.0)?))).collect();
+    let kept: Vec<(&MachinePlan, &DeploymentState)> = missing
+        .iter()
+        .filter_map(|machine| Some((*machine, state.of_deployment(&machine.deployment.name.0)?)))
+        .collect();
     info!(deployments = missing.len(), kept = kept.len(), "bringing machines back");
     let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
+    let (secrets, classes) = classes_before(plan, &kept, namespace)?;
+    create_all(&api::<Secret>(client, namespace), "Secret", namespace, secrets.into_iter().map(Ok)).await?;
+    create_all(&api::<MachineClass>(client, namespace), "MachineClass", namespace, classes.into_iter().map(Ok)).await?;
     let sets = kept.iter().flat_map(|(_, state)| state.machine_sets(namespace));
     create_all(&api::<MachineSet>(client, namespace), "MachineSet", namespace, sets).await?;
-    let machines = kept.iter().flat_map(|(wanted, state)| state.machines(namespace, &wanted.class_name.0));
+    let machines = kept.iter().flat_map(|(_, state)| state.machines(namespace));
     create_all(&api::<Machine>(client, namespace), "Machine", namespace, machines).await?;
-    Ok(kept.into_iter().map(|(wanted, state)| (wanted.name.0.clone(), state.replicas)).collect())
+    Ok(kept.into_iter().map(|(machine, state)| (machine.deployment.name.0.clone(), state.replicas)).collect())
+}
+
+/// Secrets and classes that kept machines name and no pool has any more: of those that were not replaced yet, or were updated in place.
+fn classes_before(
+    plan: &Plan,
+    kept: &[(&MachinePlan, &DeploymentState)],
+    namespace: &str,
+) -> Result<(Vec<Value>, Vec<Value>), RestoreError> {
+    let wanted = plan.wanted_classes();
+    let (mut secrets, mut classes) = (Vec::new(), Vec::new());
+    for (machine, state) in kept {
+        let mut names = state.classes(&machine.deployment.name.0);
+        names.retain(|name| !wanted.iter().any(|wanted| wanted.0 == *name));
+        for name in names {
+            let (secret, class) = class_of_name(machine, namespace, &name);
+            let document = |source| RestoreError::Document { kind: "Secret", source };
+            secrets.push(serde_json::to_value(secret).map_err(document)?);
+            classes.push(class);
+        }
+    }
+    Ok((secrets, classes))
 }
 
 /// What was kept, in the Worker or in the garden.
@@ -173,7 +202,7 @@ mod tests {
     }
 
     fn kept() -> Value {
-        let object = |name: String| json!({"metadata": {"name": name}, "spec": {"class": {"name": "c"}}});
+        let object = |name: String| json!({"metadata": {"name": name, "labels": {"name": NAME}}, "spec": {"class": {"name": "c"}}});
         let machines: Vec<Value> = (0..4).map(|number| object(format!("{NAME}-{number}"))).collect();
         let deployment = json!({"replicas": 4, "machineSets": [object(format!("{NAME}-s"))], "machines": machines});
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -188,16 +217,40 @@ mod tests {
         seed.put(&format!("machines/{NAME}-0"), json!({"metadata": {"name": format!("{NAME}-0")}}));
         seed.reconcile(&context).await.unwrap();
         let writes = seed.writes();
+        let before = ["secrets", "machineclasses"];
         let plurals = ["machinesets", "machines", "secrets", "machineclasses", "machinedeployments"];
         let mut made: Vec<&str> = writes.iter().filter_map(|line| line.strip_prefix("POST ")).collect();
         made.dedup();
-        assert_eq!(made, plurals);
+        assert_eq!(made, [&before[..], &plurals].concat());
         assert_eq!(seed.all("machines/").len(), 4);
         assert_eq!(seed.get(DEPLOYMENT).unwrap()["spec"]["replicas"], 4);
         assert_eq!(seed.get(CONTROLLER).unwrap()["spec"]["replicas"], 1, "all is back");
         seed.remove("machines/");
         seed.reconcile(&context).await.unwrap();
         assert!(seed.all("machines/").is_empty(), "machine-controller-manager has deleted them since");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machines_that_are_of_no_class_of_the_pool_any_more_get_one_under_the_name_that_they_have() {
+        let (seed, context) = moved(&kept());
+        seed.reconcile(&context).await.unwrap();
+        let wanted = seed.get(DEPLOYMENT).unwrap()["spec"]["template"]["spec"]["class"]["name"].clone();
+        let of = |plural: &str, name: &Value| seed.get(&format!("{plural}/{}", name.as_str().unwrap())).unwrap();
+        let before = json!("c");
+        let [mut class, planned] = [&before, &wanted].map(|name| of("machineclasses", name));
+        assert_eq!((&class["metadata"]["name"], &class["secretRef"]["name"]), (&before, &before));
+        for member in ["metadata", "secretRef"] {
+            class[member]["name"] = wanted.clone();
+        }
+        let content =
+            |class: &Value| ["providerSpec", "secretRef", "credentialsSecretRef"].map(|member| class[member].clone());
+        assert_eq!(content(&class), content(&planned));
+        let [secret, planned] = [&before, &wanted].map(|name| of("secrets", name));
+        assert_eq!(
+            (&secret["data"], &secret["metadata"]["labels"]),
+            (&planned["data"], &planned["metadata"]["labels"])
+        );
+        assert_eq!(seed.all("machineclasses/").len(), 2, "one for all machines");
     }
 
     #[tokio::test(start_paused = true)]
@@ -217,7 +270,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn machine_controller_manager_waits_for_all_that_has_moved() {
         let (seed, context) = moved(&kept());
-        seed.refuse(|line, _| (line == "POST machineclasses").then_some((403, "Forbidden")));
+        seed.refuse(|line, class| {
+            (line == "POST machineclasses" && class["metadata"]["name"] != "c").then_some((403, "Forbidden"))
+        });
         seed.reconcile(&context).await.unwrap();
         assert_eq!((seed.state().as_str(), seed.all("machines/").len()), ("Error", 4));
         assert_eq!(seed.get(CONTROLLER).unwrap()["spec"]["replicas"], 0);

@@ -178,6 +178,17 @@ pub fn class_document(machine: &MachinePlan) -> Value {
     document_of::<MachineClass>(json!(machine.class))
 }
 
+/// Secret and class under the name of another class, for machines that were made with it: to care for a machine and to delete it,
+/// machine-controller-manager needs what they have, and not that it is what the machine was made from.
+#[must_use]
+pub fn class_of_name(machine: &MachinePlan, namespace: &str, name: &str) -> (Secret, Value) {
+    let (mut secret, mut class) = (class_secret(machine, namespace), class_document(machine));
+    secret.metadata.name = Some(name.to_owned());
+    class["metadata"]["name"] = json!(name);
+    class["secretRef"]["name"] = json!(name);
+    (secret, class)
+}
+
 fn secret_write(machine: &MachinePlan, namespace: &str, live: Option<&Digested<Secret>>) -> Option<Write<Secret>> {
     let mut wanted = class_secret(machine, namespace);
     let Some(live) = live else { return Some(Write::Create(wanted)) };

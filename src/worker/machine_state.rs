@@ -4,7 +4,7 @@
 //! sets and machines. It comes from another cluster, and little that is packed may unpack to much: it is read as it is
 //! unpacked, each machine is kept as its text, and size and number of what is kept are bounded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,11 +20,6 @@ use crate::worker::machine_objects::document_of;
 
 /// Most bytes of a machine or machine set: none that was larger could have been written.
 const MOST_BYTES_OF_OBJECT: usize = 2 << 20;
-
-/// The label by which machine-controller-manager tells the machines of one machine set from those of others.
-const OF_TEMPLATE: &str = "machine-template-hash";
-/// Where a machine, or a template of one, names its class.
-const CLASS: &str = "/spec/class/name";
 
 /// The machines of all deployments, by name of the deployment.
 #[derive(Debug, Default)]
@@ -146,7 +141,7 @@ impl MachineState {
         let deployments = unpacked.map(|unpacked| unpacked.machine_deployments).unwrap_or_default();
         for state in deployments.values() {
             // Everything is known to be whole before the first object is made.
-            state.machine_sets("").chain(state.machines("", "")).try_for_each(|document| document.map(drop))?;
+            state.machine_sets("").chain(state.machines("")).try_for_each(|document| document.map(drop))?;
         }
         Ok(Self(deployments))
     }
@@ -171,27 +166,21 @@ impl DeploymentState {
         self.machine_sets.iter().map(move |kept| KeptObject::document::<MachineSet>(&kept.0, namespace))
     }
 
-    /// The machines as documents to create in `namespace`. Those of the machine set of `class` name that class: one that was updated
-    /// in place names the class that it was made with. That is not made here, and without it nobody cares for the machine or deletes it.
-    pub fn machines<'a>(&'a self, namespace: &'a str, class: &'a str) -> impl Iterator<Item = KeptDocument> + 'a {
-        let template = self.template_of(class);
-        self.machines.iter().map(move |kept| {
-            let mut document = KeptObject::document::<Machine>(&kept.0, namespace)?;
-            let of = document["metadata"]["labels"][OF_TEMPLATE].as_str();
-            let is_of_class = of.is_some() && of == template.as_deref();
-            if let Some(name) = document.pointer_mut(CLASS).filter(|_| is_of_class) {
-                *name = json!(class);
-            }
-            Ok(document)
-        })
+    /// The machines as documents to create in `namespace`.
+    pub fn machines<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = KeptDocument> + 'a {
+        self.machines.iter().map(move |kept| KeptObject::document::<Machine>(&kept.0, namespace))
     }
 
-    /// What tells the machines of the machine set of a class from those of others.
-    fn template_of(&self, class: &str) -> Option<String> {
-        let sets = self.machine_sets.iter().filter_map(|kept| serde_json::from_str::<KeptObject>(kept.0.get()).ok());
-        let mut templates = sets.filter_map(|KeptObject { mut spec, .. }| spec.get_mut("template").map(Value::take));
-        let template = templates.find(|template| template.pointer(CLASS).is_some_and(|name| name == class))?;
-        template["metadata"]["labels"][OF_TEMPLATE].as_str().map(str::to_owned)
+    /// The classes that machines of `deployment` name, by their label: machine-controller-manager takes up no others. Where one has not been
+    /// replaced yet, or was updated in place, its class is not the one of the pool.
+    #[must_use]
+    pub fn classes(&self, deployment: &str) -> BTreeSet<String> {
+        let name = |kept: &ObjectText| {
+            let KeptObject { metadata, spec } = serde_json::from_str(kept.0.get()).ok()?;
+            let is_own = metadata.labels.get("name").is_some_and(|of| of == deployment);
+            spec["class"]["name"].as_str().filter(|_| is_own).map(str::to_owned)
+        };
+        self.machines.iter().filter_map(name).collect()
     }
 }
 
@@ -248,7 +237,7 @@ mod tests {
         let deployment = state.of_deployment("d").unwrap();
         assert_eq!(deployment.replicas, 3);
         assert_eq!(
-            deployment.machines("ns", "c").map(Result::unwrap).collect::<Vec<_>>(),
+            deployment.machines("ns").map(Result::unwrap).collect::<Vec<_>>(),
             [json!({
                 "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine",
                 "metadata": {"name": "m", "namespace": "ns", "labels": {"node": "n"}, "annotations": {"a": "b"}},
@@ -258,23 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_was_updated_in_place_comes_back_with_the_class_of_its_machine_set() {
-        let labels = |template: &str| json!({"labels": {"name": "d", "machine-template-hash": template}});
-        let set = |class: &str, template: &str| json!({"spec": {"template": {"metadata": labels(template), "spec": {"class": {"name": class}}}}});
-        let machine = |template: &str| json!({"metadata": labels(template), "spec": {"class": {"kind": "MachineClass", "name": "old"}}});
-        let classes = |sets: Value, machines: Value| -> Vec<Value> {
-            let content = json!({"machineDeployments": {"d": {"machineSets": sets, "machines": machines}}});
-            let state = MachineState::read(&packed(&content.to_string())).unwrap();
-            let machines = state.of_deployment("d").unwrap().machines("ns", "new").map(Result::unwrap);
-            machines.map(|machine| machine["spec"]["class"].clone()).collect()
-        };
-        let class = |name: &str| json!({"kind": "MachineClass", "name": name});
-        let sets = json!([set("old", "1"), set("new", "2")]);
-        assert_eq!(classes(sets.clone(), json!([machine("1"), machine("2")])), [class("old"), class("new")]);
-        let without = json!({"spec": {"class": {"kind": "MachineClass", "name": "old"}}});
-        assert_eq!(classes(sets, json!([without])), [class("old")], "nobody knows whose it is");
-        let unlabelled = json!([{"spec": {"template": {"spec": {"class": {"name": "new"}}}}}]);
-        assert_eq!(classes(unlabelled, json!([without])), [class("old")]);
+    fn the_classes_of_a_deployment_are_those_of_the_machines_that_it_will_have() {
+        let machine = |deployment: Value, class: &str| json!({"metadata": {"labels": {"name": deployment}}, "spec": {"class": {"name": class}}});
+        let machines = [machine(json!("d"), "new"), machine(json!("d"), "old"), machine(json!("d"), "old")];
+        let others = [machine(json!("e"), "of-another"), json!({"spec": {"class": {"name": "of-nobody"}}})];
+        let machines = [&machines[..], &others].concat();
+        let content = json!({"machineDeployments": {"d": {"machineSets": [{}], "machines": machines}}});
+        let state = MachineState::read(&packed(&content.to_string())).unwrap();
+        assert_eq!(state.of_deployment("d").unwrap().classes("d"), ["new".to_owned(), "old".to_owned()].into());
     }
 
     #[test]

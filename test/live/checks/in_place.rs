@@ -8,10 +8,11 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
+use crate::checks::move_seed::{let_go, restored};
 use crate::program;
 use crate::requests::Table;
 use test_support::cluster::{CONTROLLER, Deletion, MachineControllerManager, eventually};
-use test_support::migration::{ask, kept_machines, machine_controller, restored_worker, take_away};
+use test_support::migration::{ask, kept_machines, take_away};
 use test_support::shoot::{Kind, SOON, Shoot, pool, set_image};
 
 /// Labels of nodes by which machine-controller-manager, persons and gardener-node-agent tell each other.
@@ -37,30 +38,10 @@ async fn a_shoot_whose_machines_were_updated_in_place_goes_after_it_has_moved() 
     let nodes = shoot.ready_nodes().await?;
     let kept = kept_machines(&shoot).await?;
     ask(&shoot, "migrate").await?;
-    let moved = eventually(SOON, "the Worker is let go", async || {
-        let worker = shoot.worker().await?;
-        ensure!(worker["metadata"]["finalizers"].is_null(), "it is held by {}", worker["metadata"]["finalizers"]);
-        Ok(worker)
-    })
-    .await?;
+    let moved = let_go(&shoot).await?;
     machines.stop().await?;
     take_away(&shoot).await?;
-    restored_worker(&shoot, &moved, &kept).await?;
-    ask(&shoot, "restore").await?;
-    eventually(SOON, "machine-controller-manager may start", async || {
-        let replicas = &machine_controller(&shoot).await?["spec"]["replicas"];
-        ensure!(replicas == 1, "it has {replicas} replicas");
-        Ok(())
-    })
-    .await?;
-    let _machines =
-        MachineControllerManager::start(program::shared().await?, &shoot.namespace, Deletion::Hastened).await?;
-    eventually(SOON, "the shoot is restored", async || {
-        let last = shoot.worker().await?["status"]["lastOperation"].clone();
-        ensure!(last["type"] == "Restore" && last["state"] == "Succeeded", "{last}");
-        Ok(())
-    })
-    .await?;
+    let _machines = restored(program::shared().await?, &shoot, &moved, &kept).await?;
     ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
     shoot.gone().await

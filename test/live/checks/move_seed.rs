@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::program;
 use test_support::cluster::{CONTROLLER, ControlPlane, Deletion, MachineControllerManager, eventually};
 use test_support::migration::{ask, kept_machines, machine_controller, packed, restored_worker, take_away};
-use test_support::shoot::{Kind, SOON, Shoot};
+use test_support::shoot::{Kind, SOON, Shoot, set_image};
 
 #[tokio::test]
 async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
@@ -22,12 +22,7 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
     let kept = kept_machines(&shoot).await?;
 
     ask(&shoot, "migrate").await?;
-    let moved = eventually(SOON, "the Worker is let go", async || {
-        let worker = shoot.worker().await?;
-        ensure!(worker["metadata"]["finalizers"].is_null(), "it is held by {}", worker["metadata"]["finalizers"]);
-        Ok(worker)
-    })
-    .await?;
+    let moved = let_go(&shoot).await?;
     ensure!(operation(&moved).is_null(), "the request is still there");
     let last = &moved["status"]["lastOperation"];
     ensure!(last["type"] == "Migrate" && last["state"] == "Succeeded" && last["progress"] == 100, "{last}");
@@ -53,6 +48,77 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
     ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
     ensure!(identities_of_machines(&shoot).await? == identities, "other machines than before");
     Ok(())
+}
+
+/// The class of machines that have not been replaced yet is no pool's any more, and machine-controller-manager can't delete them without it.
+#[tokio::test]
+async fn a_roll_goes_on_after_the_shoot_has_moved() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "move-rolling").await?;
+    let machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;
+    shoot.create(|_| {}).await?;
+    shoot.succeeded().await?;
+    let nodes = shoot.ready_nodes().await?;
+    let old = shoot.names_of_pool(Kind::MachineClass, "bow").await?;
+    machines.stop().await?;
+    shoot.change_worker(|worker| set_image(worker, "bow", "12.2.0")).await?;
+    eventually(SOON, "the roll has begun", async || {
+        let classes = shoot.names_of_pool(Kind::MachineClass, "bow").await?;
+        ensure!(classes.len() == 2 * old.len(), "{classes:?}");
+        let last = shoot.worker().await?["status"]["lastOperation"].clone();
+        ensure!(last["description"].as_str().is_some_and(|text| text.starts_with("Waiting until")), "{last}");
+        Ok(())
+    })
+    .await?;
+    let kept = kept_machines(&shoot).await?;
+    ask(&shoot, "migrate").await?;
+    let moved = let_go(&shoot).await?;
+    take_away(&shoot).await?;
+    ensure!(shoot.names(Kind::MachineClass).await?.is_empty(), "the other seed has no classes");
+    let _machines = restored(cluster, &shoot, &moved, &kept).await?;
+
+    let now = shoot.ready_nodes().await?;
+    let of_bow = |node: &&String| node.contains("-bow-");
+    ensure!(now.len() == 3 && !now.iter().filter(of_bow).any(|node| nodes.contains(node)), "{nodes:?} became {now:?}");
+    let classes = shoot.names_of_pool(Kind::MachineClass, "bow").await?;
+    ensure!(classes.len() == 2 && classes.is_disjoint(&old), "{old:?} became {classes:?}");
+    ensure!(shoot.names_of_pool(Kind::ClassSecret, "bow").await? == classes, "each has its Secret");
+    Ok(())
+}
+
+/// The Worker once nobody holds it any more.
+pub(crate) async fn let_go(shoot: &Shoot) -> Result<Value> {
+    eventually(SOON, "the Worker is let go", async || {
+        let worker = shoot.worker().await?;
+        ensure!(worker["metadata"]["finalizers"].is_null(), "it is held by {}", worker["metadata"]["finalizers"]);
+        Ok(worker)
+    })
+    .await
+}
+
+/// Restores a Worker that was let go, and waits until that is done by machine-controller-manager, which starts when it may.
+pub(crate) async fn restored(
+    cluster: &ControlPlane,
+    shoot: &Shoot,
+    moved: &Value,
+    kept: &Value,
+) -> Result<MachineControllerManager> {
+    restored_worker(shoot, moved, kept).await?;
+    ask(shoot, "restore").await?;
+    eventually(SOON, "machine-controller-manager may start", async || {
+        let replicas = &machine_controller(shoot).await?["spec"]["replicas"];
+        ensure!(replicas == 1, "it has {replicas} replicas");
+        Ok(())
+    })
+    .await?;
+    let machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;
+    eventually(SOON, "the shoot is restored", async || {
+        let last = shoot.worker().await?["status"]["lastOperation"].clone();
+        ensure!(last["type"] == "Restore" && last["state"] == "Succeeded", "{last}");
+        Ok(())
+    })
+    .await?;
+    Ok(machines)
 }
 
 /// Nobody sees the restored deployments, because machine-controller-manager is scaled down with the shoot.
