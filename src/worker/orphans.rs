@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::provider::WantedDeployment;
-use crate::worker::live_machine::LiveMachineSet;
+use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::machine_objects::{Digested, MachineObjects};
 use crate::worker::plan::Plan;
@@ -196,19 +196,20 @@ fn classes_in_place<'a>(plan: &Plan, live: &'a MachineObjects) -> BTreeSet<&'a s
         .filter(|wanted| wanted.strategy.in_place_update.is_some())
         .map(|wanted| (wanted.name.0.as_str(), wanted))
         .collect();
-    let (mut classes, mut updated) = (BTreeSet::new(), BTreeSet::new());
-    for set in &live.machine_sets {
-        let Some(wanted) = set.member.deployment().and_then(|deployment| in_place.get(deployment)) else { continue };
-        if *set.member.class == *wanted.class_name.0 {
-            updated.insert(&*set.member.name);
-        } else if set.replicas > 0 && wanted.strategy.is_manual_in_place() {
-            classes.insert(&*set.member.class);
-        }
-    }
-    let is_updated = |set: &str| updated.contains(set);
-    let updated = live.machines.iter().filter(|machine| machine.member.machine_set().is_some_and(is_updated));
-    classes.extend(updated.filter(|machine| !machine.is_being_deleted).map(|machine| &*machine.member.class));
-    classes
+    let stays = |set: &&LiveMachineSet| {
+        let wanted = set.member.deployment().and_then(|deployment| in_place.get(deployment));
+        wanted.is_some_and(|wanted| {
+            let is_by_hand = set.replicas > 0 && wanted.strategy.is_manual_in_place();
+            is_by_hand || *set.member.class == *wanted.class_name.0
+        })
+    };
+    let sets: BTreeMap<&str, &str> =
+        live.machine_sets.iter().filter(stays).map(|set| (&*set.member.name, &*set.member.class)).collect();
+    let stays = |machine: &&LiveMachine| {
+        !machine.is_being_deleted && machine.member.machine_set().is_some_and(|set| sets.contains_key(set))
+    };
+    let machines = live.machines.iter().filter(stays).map(|machine| &*machine.member.class);
+    sets.values().copied().chain(machines).collect()
 }
 
 /// Whether an object is being deleted already.
@@ -427,12 +428,13 @@ mod tests {
     fn a_machine_that_was_updated_in_place_keeps_the_class_that_it_was_made_with_and_nobody_waits_for_that() {
         let of_class =
             |class: &str| json!({"class": {"name": class}, "template": {"spec": {"class": {"name": class}}}});
-        let found = |strategy: Option<UpdateStrategy>, deleted: Value| {
+        let found = |strategy: Option<UpdateStrategy>, is_new: bool, deleted: Value| {
             let (plan, deployment) = updated(strategy);
             let class = plan.machines().next().unwrap().deployment.class_name.0.clone();
-            let set = json!({"metadata": {"name": "new", "ownerReferences": [deployment]}, "spec": of_class(&class),
+            let spec = of_class(if is_new { &class } else { "class-between" });
+            let set = json!({"metadata": {"name": "s", "ownerReferences": [deployment]}, "spec": spec,
                 "status": {"replicas": 1, "observedGeneration": 1}});
-            let owner = json!({"apiVersion": "v1", "kind": "MachineSet", "name": "new", "uid": "n"});
+            let owner = json!({"apiVersion": "v1", "kind": "MachineSet", "name": "s", "uid": "n"});
             let metadata = json!({"name": "m", "ownerReferences": [owner], "deletionTimestamp": deleted});
             let machine = json!({"metadata": metadata, "spec": of_class("class-old")});
             let live = MachineObjects {
@@ -442,14 +444,17 @@ mod tests {
             };
             orphans(&plan, &live, MachineController::Running)
         };
+        let stays =
+            |found: Orphans| !found.classes.contains("class-old") && !found.classes_in_use.contains("class-old");
         for strategy in [UpdateStrategy::AutoInPlaceUpdate, UpdateStrategy::ManualInPlaceUpdate] {
-            let stays =
-                |found: Orphans| !found.classes.contains("class-old") && !found.classes_in_use.contains("class-old");
-            assert!(stays(found(Some(strategy), Value::Null)), "{strategy:?}");
-            let going = found(Some(strategy), json!("2026-11-26T10:00:00Z"));
+            assert!(stays(found(Some(strategy), true, Value::Null)), "{strategy:?}");
+            let going = found(Some(strategy), true, json!("2026-11-26T10:00:00Z"));
             assert!(going.classes_in_use.contains("class-old"), "it goes with its last machine: {going:?}");
         }
-        let replaced = found(None, Value::Null);
+        let again = |strategy: UpdateStrategy| found(Some(strategy), false, Value::Null);
+        assert!(stays(again(UpdateStrategy::ManualInPlaceUpdate)), "nobody has selected it for its second update");
+        assert!(!stays(again(UpdateStrategy::AutoInPlaceUpdate)), "it is more than wanted, and goes");
+        let replaced = found(None, true, Value::Null);
         assert!(replaced.classes_in_use.contains("class-old"), "a machine that is replaced goes: {replaced:?}");
     }
 

@@ -122,6 +122,11 @@ impl Gardenlet {
         self.is_restoring() || worker.is_some_and(|worker| worker.value["status"]["lastOperation"]["type"] == "Migrate")
     }
 
+    /// Whether bounds of machine deployments have ever been published.
+    pub(crate) fn has_bounds(&self) -> bool {
+        self.actor.get(&WORKER, WORKER_NAME).is_some_and(|worker| published(&worker.value).is_some())
+    }
+
     /// Changes the shoot, or what the Cluster has of its CloudProfile.
     pub(crate) fn change_cluster(&self, change: impl FnOnce(&mut Value)) {
         self.actor.change(&CLUSTER, NAMESPACE, change);

@@ -1,6 +1,8 @@
 //! machine-controller-manager, as far as the controller can tell: machine sets and machines for deployments, rolls, failures of the
 //! cloud, finalizers on classes and credentials, and deletions that need class and credentials.
 
+pub(crate) mod in_place;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use crate::api_server::kinds::{
 use crate::api_server::store::Object;
 use crate::cloud::Cloud;
 use crate::random::Random;
+use in_place::is_in_place;
 
 /// How it is called, also in the seed.
 pub(crate) const NAME: &str = "machine-controller-manager";
@@ -24,6 +27,9 @@ pub(crate) const NAME: &str = "machine-controller-manager";
 const OF_MANAGER: &str = "machine.sapcloud.io/machine-controller-manager";
 /// On machines, classes and their Secrets.
 const OF_DRIVER: &str = "machine.sapcloud.io/machine-controller";
+
+/// The label that tells the machines of one set from those of others, where they may change hands.
+const OF_TEMPLATE: &str = "machine-template-hash";
 
 /// The program at work.
 pub(crate) struct MachineControllerManager {
@@ -36,6 +42,8 @@ pub(crate) struct MachineControllerManager {
     made: u64,
     /// When VMs are there, and when they are gone.
     due: BTreeMap<(bool, String), Instant>,
+    /// When machines that are updated where they are will be done.
+    updates: BTreeMap<String, Instant>,
     /// Deployments that it has overlooked, as it sometimes does, by the uid of the pod.
     overlooked: BTreeSet<String>,
     /// Whether classes that no machine uses are held, too, so that none goes with the answer to its deletion.
@@ -50,8 +58,8 @@ impl MachineControllerManager {
         delay: u64,
         now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
-        let (due, overlooked) = Default::default();
-        Self { actor, cloud, random, delay, now, made: 0, due, overlooked, holds_unused: true }
+        let (due, updates, overlooked) = Default::default();
+        Self { actor, cloud, random, delay, now, made: 0, due, updates, overlooked, holds_unused: true }
     }
 
     /// The same, which lets a class go as soon as no machine uses it.
@@ -89,7 +97,7 @@ impl MachineControllerManager {
 
     fn until_due(&self) -> Duration {
         let now = Instant::now();
-        let next = self.due.values().filter(|due| **due > now).min();
+        let next = self.due.values().chain(self.updates.values()).filter(|due| **due > now).min();
         next.map_or(Duration::from_secs(5), |due| (*due - now).min(Duration::from_secs(5)))
     }
 
@@ -146,6 +154,9 @@ impl MachineControllerManager {
         let Some(wanted) = self.wanted_set(deployment, &sets) else { return };
         let replicas = deployment["spec"]["replicas"].as_u64().unwrap_or_default();
         let wanted = &wanted.value;
+        if is_in_place(deployment) {
+            return self.update_in_place(deployment, wanted, &sets, replicas);
+        }
         let machines = self.scale_set(wanted, replicas);
         let ready = machines.iter().filter(|machine| is_ready(&machine.value)).count();
         // Machines count until they are gone.
@@ -180,12 +191,16 @@ impl MachineControllerManager {
         }
         let digest = hex::encode(Sha256::digest(template.to_string()));
         let name = format!("{}-{}", name_of(deployment), &digest[..5]);
-        let set = json!({
+        let mut set = json!({
             "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineSet",
             "metadata": {"name": name, "labels": template["metadata"]["labels"], "finalizers": [OF_MANAGER],
                          "ownerReferences": [owner(deployment)]},
             "spec": {"replicas": deployment["spec"]["replicas"], "selector": deployment["spec"]["selector"], "template": template},
         });
+        if is_in_place(deployment) {
+            set["metadata"]["labels"][OF_TEMPLATE] = json!(&digest[..5]);
+            set["spec"]["replicas"] = json!(0);
+        }
         self.actor.create(&MACHINE_SET, set);
         self.actor.get(&MACHINE_SET, &name)
     }
@@ -200,9 +215,13 @@ impl MachineControllerManager {
         while (machines.len() as u64) < replicas {
             self.made += 1;
             let name = format!("{}-{:05}", name_of(set), self.made);
+            let mut labels = set["spec"]["template"]["metadata"]["labels"].clone();
+            if let Some(template) = set["metadata"]["labels"].get(OF_TEMPLATE) {
+                labels[OF_TEMPLATE] = template.clone();
+            }
             let machine = json!({
                 "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine",
-                "metadata": {"name": name, "labels": set["spec"]["template"]["metadata"]["labels"], "finalizers": [OF_DRIVER],
+                "metadata": {"name": name, "labels": labels, "finalizers": [OF_DRIVER],
                              "ownerReferences": [owner(set)]},
                 "spec": set["spec"]["template"]["spec"],
             });
@@ -363,7 +382,9 @@ impl MachineControllerManager {
 }
 
 fn is_for(orphan: &Value, of: &Value, of_kind: &str) -> bool {
+    let template = &orphan["metadata"]["labels"][OF_TEMPLATE];
     match of_kind {
+        _ if of["kind"] == "MachineSet" && !template.is_null() => *template == of["metadata"]["labels"][OF_TEMPLATE],
         "MachineSet" => name_of(orphan).starts_with(&format!("{}-", name_of(of))),
         _ => orphan["metadata"]["labels"]["name"] == name_of(of),
     }

@@ -15,6 +15,7 @@ use crate::api_server::kinds::{
 use crate::api_server::store::{Change, Object};
 use crate::dependency::{of_class, recorded};
 use crate::gardenlet::FORCED;
+use crate::machines::in_place;
 use crate::sharder::{DRAIN, SHARD};
 use crate::wanted::{Wanted, machine_images, wanted};
 
@@ -556,7 +557,15 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
         }
     }
     let runs = rules.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
-    let classes: Vec<&str> = asked.wanted.deployments.values().map(|wanted| wanted.class.as_str()).collect();
+    let mut classes: Vec<&str> = asked.wanted.deployments.values().map(|wanted| wanted.class.as_str()).collect();
+    // One that is updated where it is needs the class that it was made with, and its set has one until it has left it.
+    let in_place = |object: &&Arc<Object>| {
+        rules.get(&MACHINE_DEPLOYMENT, of_deployment(&object.value)).is_some_and(in_place::is_in_place)
+    };
+    let machines = rules.of(&MACHINE).filter(in_place);
+    classes.extend(machines.filter_map(|machine| machine.value["spec"]["class"]["name"].as_str()));
+    let sets = rules.of(&MACHINE_SET).filter(in_place).filter(|set| set.value["status"]["replicas"] != 0);
+    classes.extend(sets.map(|set| class_of(&set.value)));
     for ((kind, name), object) in &rules.now {
         // machine-controller-manager holds it, and does not run.
         let is_held = is_vanishing(&object.value) && !runs;

@@ -30,13 +30,15 @@ pub(crate) enum Theme {
     ScaleSets,
     /// Images of the CloudProfile change, go and come back.
     ImagesChanged,
+    /// Machines are updated where they are, and shoots move in the middle of that.
+    UpdatedInPlace,
 }
 
 /// Seeds from one theme to the next.
 const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with how many of its lives a run has; its seeds begin at its place in this table, times [`STRIDE`].
-const THEMES: [(Theme, u64); 13] = [
+const THEMES: [(Theme, u64); 14] = [
     (Theme::Everything, 2_000),
     (Theme::DeletedInTrouble, 400),
     (Theme::Shards, 200),
@@ -50,6 +52,7 @@ const THEMES: [(Theme, u64); 13] = [
     (Theme::ServerGroups, 150),
     (Theme::ScaleSets, 150),
     (Theme::ImagesChanged, 150),
+    (Theme::UpdatedInPlace, 150),
 ];
 
 /// Later ones that have broken a rule once, and run with them.

@@ -39,8 +39,8 @@ impl Life {
     pub(super) async fn end(&mut self) {
         if self.theme == Theme::ImagesChanged {
             self.bring_images_back();
-            self.is_edited = true;
         }
+        self.is_edited |= self.theme == Theme::ImagesChanged;
         if self.is_to_ask() || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});
@@ -48,8 +48,9 @@ impl Life {
         if !self.is_done().await {
             return;
         }
-        // A process that had not noticed something before the calm may have ended in it.
-        if self.network.take_forgotten() {
+        // A process that had not noticed something before the calm may have ended in it. And a class that is kept for a machine goes with the
+        // first operation after it.
+        if self.network.take_forgotten() || self.theme == Theme::UpdatedInPlace {
             self.gardenlet.request("as it shall be", |_| {});
             if !self.is_done().await {
                 return;
