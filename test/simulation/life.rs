@@ -4,6 +4,7 @@ mod boot_scripts;
 mod deletion;
 mod end;
 mod images;
+mod moves;
 mod recreation;
 
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use crate::machines::{MachineControllerManager, in_place};
 use crate::network::{Faults, Network};
 use crate::openstack::OpenStack;
 use crate::random::Random;
-use crate::rules::{ON_ITS_WAY, violations};
+use crate::rules::violations;
 use crate::seeds::Theme;
 use crate::sharder::{self, Sharder, of_another_shard};
 use crate::trace::Trace;
@@ -330,29 +331,6 @@ impl Life {
         self.set_bounds(1 + self.random.below(2));
     }
 
-    /// The shoot moves hibernated, and may lose or get pools or be woken up after that.
-    async fn move_hibernated(&mut self) {
-        self.gardenlet.wait(OPERATION_TIMEOUT).await;
-        if !self.is_hibernated && !self.gardenlet.is_moving() {
-            self.turn_hibernation();
-            self.misfortune().await;
-        }
-        let is_settled_and_hibernated = self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none() && self.is_hibernated;
-        if !is_settled_and_hibernated || self.gardenlet.is_moving() {
-            return;
-        }
-        self.move_over().await;
-        self.misfortune().await;
-        if self.random.happens(400) && self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none() {
-            self.steps.push("pools");
-            self.change_pools();
-        }
-        if self.random.happens(400) {
-            self.gardenlet.wait(OPERATION_TIMEOUT).await;
-            self.turn_hibernation();
-        }
-    }
-
     fn turn_hibernation(&mut self) {
         self.is_hibernated = !self.is_hibernated;
         self.steps.push(if self.is_hibernated { "hibernate" } else { "wake up" });
@@ -575,49 +553,6 @@ impl Life {
                 pools.extend(all.into_iter().skip(1).take(more));
             }
         });
-    }
-
-    /// Whether the shoot may move although what was asked for is not done. Machines of a pool that goes just then don't come back, as with
-    /// the Go extension.
-    fn moves_in_between(&self) -> bool {
-        self.theme == Theme::UpdatedInPlace && self.gardenlet.has_bounds() && !self.steps.contains(&"pools")
-    }
-
-    async fn move_over(&mut self) {
-        self.steps.push("migrate");
-        if !self.migrated().await {
-            return;
-        }
-        // Where gardenlet takes them away, nobody else may still work for the shoot.
-        let mut moved = false;
-        for _ in 0..20 {
-            moved = self.gardenlet.move_over();
-            if moved {
-                break;
-            }
-            sleep(Duration::from_secs(1)).await;
-        }
-        self.steps.push(if moved { "restore" } else { "stays" });
-    }
-
-    /// Whether the Worker is let go for a migration, for good.
-    async fn migrated(&self) -> bool {
-        for _ in 0..5 {
-            self.gardenlet.migrate();
-            if self.gardenlet.wait(OPERATION_TIMEOUT).await.is_some() {
-                return false;
-            }
-            if self.kind != Controllers::Two {
-                return true;
-            }
-            // Another seed has another API server, where nothing comes that the other controller has begun for an older request. Here
-            // it may take the Worker up again, which only the write fence prevents.
-            sleep(ON_ITS_WAY.unsigned_abs()).await;
-            if self.gardenlet.has_migrated() {
-                return true;
-            }
-        }
-        false
     }
 
     fn ended(self, wants_trace: bool) -> Ended {

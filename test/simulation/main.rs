@@ -98,9 +98,9 @@ impl GoingOn {
             let spinning =
                 locked(&self.0).iter().find(|(_, began)| began.elapsed() > SPINS_AFTER).map(|(seed, _)| *seed);
             if let Some(seed) = spinning {
-                let said = format!("seed {seed} {BREAKS} it has not ended after {} s\n", SPINS_AFTER.as_secs());
+                let violation = format!("seed {seed} {BREAKS} it has not ended after {} s\n", SPINS_AFTER.as_secs());
                 // Past what the harness keeps back until a test has ended; nobody is left to hear that it can't be written.
-                let _ = io::stdout().write_all(said.as_bytes());
+                let _ = io::stdout().write_all(violation.as_bytes());
                 process::exit(1);
             }
         }
