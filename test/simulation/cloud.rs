@@ -1,7 +1,8 @@
 //! The cloud that machines are made at: what goes wrong there.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::network::locked;
 use crate::random::Random;
 
 /// What the cloud does to machines. Clones are the same.
@@ -26,12 +27,11 @@ impl Cloud {
     /// From now on it has no room for machines, or can't delete any, or machine-controller-manager overlooks so many of a thousand
     /// new classes.
     pub(crate) fn set(&self, refuses_machines: bool, refuses_deletions: bool, overlooks: u64) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) =
-            State { refuses_machines, refuses_deletions, overlooks };
+        *locked(&self.state) = State { refuses_machines, refuses_deletions, overlooks };
     }
 
     fn state(&self) -> State {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.state)
     }
 
     /// Why a VM can't be made or deleted.

@@ -18,6 +18,7 @@ use crate::actor::{Actor, name_of};
 use crate::api_server::kinds::{
     CLUSTER, DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, POD, SECRET, WORKER,
 };
+use crate::api_server::store::Object;
 use crate::documents::{Documents, NAMESPACE, WORKER_NAME};
 use crate::machines;
 use crate::rules::is_of_class;
@@ -120,6 +121,11 @@ impl Gardenlet {
     pub(crate) fn is_moving(&self) -> bool {
         let worker = self.actor.get(&WORKER, WORKER_NAME);
         self.is_restoring() || worker.is_some_and(|worker| worker.value["status"]["lastOperation"]["type"] == "Migrate")
+    }
+
+    /// What is asked for now.
+    pub(crate) fn worker_and_cluster(&self) -> Option<[Arc<Object>; 2]> {
+        Some([self.actor.get(&WORKER, WORKER_NAME)?, self.actor.get(&CLUSTER, NAMESPACE)?])
     }
 
     /// Whether bounds of machine deployments have ever been published.

@@ -49,11 +49,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use life::{Ended, live};
+use network::locked;
 
 /// What the report says of a seed and its rules.
 const BREAKS: &str = "breaks:";
@@ -61,7 +62,7 @@ const BREAKS: &str = "breaks:";
 const REPORTED: u64 = 10_000;
 /// Failing lives that are printed.
 const PRINTED: usize = 3;
-/// A life takes less than a second. One that takes so long spins: its own time stands still, and nothing in it can end it.
+/// A life takes a second or two. One that takes so long spins: its own time stands still, and nothing in it can end it.
 const SPINS_AFTER: Duration = Duration::from_secs(300);
 
 /// Which seeds are asked for, in order.
@@ -105,10 +106,6 @@ impl GoingOn {
             }
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]

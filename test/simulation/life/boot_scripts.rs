@@ -5,7 +5,7 @@ use tokio::time::sleep;
 
 use super::Life;
 use crate::actor::name_of;
-use crate::api_server::kinds::{CLUSTER, SECRET, WORKER};
+use crate::api_server::kinds::SECRET;
 use crate::wanted::boot_scripts;
 
 impl Life {
@@ -28,8 +28,7 @@ impl Life {
     pub(super) fn check_boot_scripts(&mut self) {
         let gardenlet = self.actor("gardenlet");
         let secrets = gardenlet.list(&SECRET);
-        let [worker, cluster] = [&WORKER, &CLUSTER].map(|kind| gardenlet.list(kind).into_iter().next());
-        let (Some(worker), Some(cluster)) = (worker, cluster) else { return };
+        let Some([worker, cluster]) = self.gardenlet.worker_and_cluster() else { return };
         let wanted = boot_scripts(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value));
         for (name, script) in wanted {
             let live = secrets.iter().find(|secret| name_of(&secret.value) == name);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{Controllers, Life};
-use crate::api_server::kinds::{CLUSTER, MACHINE_CLASS, SECRET, WORKER};
+use crate::api_server::kinds::{MACHINE_CLASS, SECRET};
 use crate::documents::Documents;
 use crate::wanted::{Wanted, machine_images, wanted};
 
@@ -116,10 +116,9 @@ impl Life {
     }
 
     fn wanted_now(&self) -> Option<Arc<Wanted>> {
-        let gardenlet = self.actor("gardenlet");
-        let secrets = gardenlet.list(&SECRET);
-        let [worker, cluster] = [&WORKER, &CLUSTER].map(|kind| gardenlet.list(kind).into_iter().next());
-        Some(wanted(&worker?.value, &cluster?.value, secrets.iter().map(|secret| &secret.value)))
+        let [worker, cluster] = self.gardenlet.worker_and_cluster()?;
+        let secrets = self.actor("gardenlet").list(&SECRET);
+        Some(wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)))
     }
 
     /// Versions that pools have go from the CloudProfile: nothing happens, where they are recorded. Then a pool is to get one that is
