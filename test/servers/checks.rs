@@ -1,14 +1,15 @@
 //! Whoever holds connections, heads or bodies holds up nobody else.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
 use tokio::io::AsyncReadExt as _;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::command::{Command, Running};
-use crate::flood::{Stopwatch, alone, good_clients_beside};
+use crate::flood::{ANSWERED, Stopwatch, alone, good_clients_beside};
 use crate::good::{self, ApiServer, JSON};
 use crate::stage;
 use test_support::https::Connection;
@@ -32,11 +33,41 @@ async fn health_and_metrics_answer_beside_a_flood_at_any_stage() -> Result<()> {
                     stopwatch.ask(good::get(running.health, "/healthz")).await?;
                     stopwatch.ask(good::get(port, path)).await
                 };
-                let longest = good_clients_beside(port, std::slice::from_ref(&stage), ask).await;
+                let longest = good_clients_beside(port, std::slice::from_ref(&stage), ANSWERED, ask).await;
                 let longest = longest.with_context(|| format!("{command:?}, a flood at the port of {path}"))?;
                 println!("{command:?} {path}, {}: {longest:?}", stage.name);
             }
         }
+    }
+    Ok(())
+}
+
+/// As its limit of processor time holds up a process: most of the time it does not run, and what it was at when it was stopped
+/// is another thing each time.
+async fn hold_up(running: &Running) -> Result<Infallible> {
+    loop {
+        for milliseconds in 1..16 {
+            running.process.signal("STOP")?;
+            sleep(Duration::from_millis(60)).await;
+            running.process.signal("CONT")?;
+            sleep(Duration::from_millis(milliseconds)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_held_up_takes_it_out_on_nobody() -> Result<()> {
+    let _alone = alone().await;
+    let running = Running::start(Command::Controller).await?;
+    for stage in stage::plain() {
+        let ask = async |stopwatch: &mut Stopwatch| stopwatch.ask(good::get(running.health, "/healthz")).await;
+        let beside = good_clients_beside(running.health, std::slice::from_ref(&stage), EVERY_WAIT, ask);
+        let longest = tokio::select! {
+            longest = beside => longest?,
+            held_up = hold_up(&running) => match held_up? {},
+        };
+        running.process.signal("CONT")?;
+        println!("held up, {}: {longest:?}", stage.name);
     }
     Ok(())
 }
@@ -67,7 +98,7 @@ async fn reviews_of_the_sidecar_are_answered_beside_a_flood_at_all_stages() -> R
 async fn beside_flood_at_webhooks(running: &Running, stages: &[stage::Stage]) -> Result<Duration> {
     let path = running.command.review_path().context("it has webhooks")?;
     let api_server = ApiServer::new(running.webhooks, path)?;
-    good_clients_beside(running.webhooks, stages, async |stopwatch| {
+    good_clients_beside(running.webhooks, stages, ANSWERED, async |stopwatch| {
         stopwatch.ask(good::review(running.webhooks, path)).await?;
         stopwatch.ask(api_server.review()).await?;
         stopwatch.ask(good::get(running.health, "/healthz")).await

@@ -19,7 +19,7 @@ const SIDE_BY_SIDE: usize = 16;
 /// How often the good client asks when all of them are there.
 const QUESTIONS: usize = 3;
 /// What a good client may wait.
-const ANSWERED: Duration = Duration::from_secs(1);
+pub(crate) const ANSWERED: Duration = Duration::from_secs(1);
 
 /// One flood after the other: descriptors of the test and processors are few, and one that comes beside another is not what is
 /// measured.
@@ -29,8 +29,9 @@ pub(crate) async fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// How long good clients waited for their answers.
-#[derive(Default)]
 pub(crate) struct Stopwatch {
+    /// What one of them may wait.
+    limit: Duration,
     longest: Duration,
 }
 
@@ -38,22 +39,23 @@ impl Stopwatch {
     /// Asks, and fails when the answer takes too long.
     pub(crate) async fn ask<T>(&mut self, question: impl Future<Output = Result<T>>) -> Result<T> {
         let began = Instant::now();
-        let answer = timeout(ANSWERED, question).await;
-        let answer = answer.with_context(|| format!("no answer in {ANSWERED:?}"))?.context("no good answer")?;
+        let answer = timeout(self.limit, question).await;
+        let answer = answer.with_context(|| format!("no answer in {:?}", self.limit))?.context("no good answer")?;
         self.longest = self.longest.max(began.elapsed());
         Ok(answer)
     }
 }
 
 /// Brings a flood to a port, each client to the next of the stages. While it comes and when it is there, good clients ask;
-/// returns the longest that one of them waited.
+/// each has to have its answer within the limit. Returns the longest that one of them waited.
 pub(crate) async fn good_clients_beside(
     port: u16,
     stages: &[Stage],
+    limit: Duration,
     mut ask: impl AsyncFnMut(&mut Stopwatch) -> Result<()>,
 ) -> Result<Duration> {
     let names = stages.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", ");
-    let mut stopwatch = Stopwatch::default();
+    let mut stopwatch = Stopwatch { limit, longest: Duration::ZERO };
     let coming = iter(stages.iter().cycle().take(FLOOD)).map(|stage| stage.reach(port));
     // Whoever is not let in, or is sent away again, has lost; that is for the good clients to judge.
     let mut coming = pin!(coming.buffer_unordered(SIDE_BY_SIDE).collect::<Vec<Result<Held>>>());

@@ -21,10 +21,11 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(8);
 const GOAWAY_GRACE: Duration = Duration::from_millis(500);
 /// How many get that at a time. Where more are closed, it is a flood, and they are closed at once.
 const MAX_CLOSING: usize = 16;
-/// How long nobody is closed to make room: whoever does at once what it came for gets to do it, also in a flood.
-const MIN_AGE: Duration = Duration::from_millis(50);
-/// How soon it is tried again to make room.
-const EVICTION_RETRY: Duration = Duration::from_millis(10);
+/// How soon it is tried again to make room: a turn, in which all that has come until then is read.
+const TURN: Duration = Duration::from_millis(10);
+/// How many turns nobody is closed to make room: whoever does at once what it came for gets to do it, also in a flood. The
+/// clock would not do: a process that is held up, for example by its limit of processor time, has not read what clients sent.
+const MIN_TURNS: u64 = 5;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,15 +40,22 @@ enum Stage {
     Answering,
 }
 
+/// A point in time, by the clock and in turns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment {
+    at: Instant,
+    turn: u64,
+}
+
 /// A request that is under way.
 struct Request {
     is_being_answered: bool,
-    since: Instant,
+    since: Moment,
 }
 
 struct Connection {
     /// When it was opened, or when its last request ended.
-    quiet_since: Instant,
+    quiet_since: Moment,
     /// Whether a request has come to its end.
     has_completed_request: bool,
     requests: BTreeMap<u64, Request>,
@@ -57,7 +65,7 @@ struct Connection {
 
 impl Connection {
     /// Its stage, and since when.
-    fn stage(&self) -> (Stage, Instant) {
+    fn stage(&self) -> (Stage, Moment) {
         if self.requests.values().any(|request| request.is_being_answered) {
             return (Stage::Answering, self.quiet_since);
         }
@@ -69,7 +77,7 @@ impl Connection {
     }
 
     fn is_overdue(&self, now: Instant) -> bool {
-        let is_over = |since: Instant, limit: Duration| now.saturating_duration_since(since) > limit;
+        let is_over = |since: Moment, limit: Duration| now.saturating_duration_since(since.at) > limit;
         let mut transfers = self.requests.values().filter(|request| !request.is_being_answered);
         transfers.any(|request| is_over(request.since, TRANSFER_TIMEOUT))
             || match self.stage() {
@@ -85,6 +93,8 @@ struct State {
     next: u64,
     /// In the order in which they were opened.
     open: BTreeMap<u64, Connection>,
+    /// How many turns were waited for room.
+    turn: u64,
     evicted: u64,
 }
 
@@ -94,17 +104,20 @@ impl State {
         self.next
     }
 
+    fn moment(&self, at: Instant) -> Moment {
+        Moment { at, turn: self.turn }
+    }
+
     fn open(&mut self, now: Instant) -> (u64, oneshot::Receiver<Duration>) {
         let (close, closed) = oneshot::channel();
         let id = self.next();
-        let requests = BTreeMap::new();
-        self.open
-            .insert(id, Connection { quiet_since: now, has_completed_request: false, requests, close: Some(close) });
+        let (quiet_since, requests) = (self.moment(now), BTreeMap::new());
+        self.open.insert(id, Connection { quiet_since, has_completed_request: false, requests, close: Some(close) });
         (id, closed)
     }
 
     /// Whether another one may be opened; if need be, after one was told to close.
-    fn make_room(&mut self, most: usize, now: Instant) -> bool {
+    fn make_room(&mut self, most: usize) -> bool {
         // They take descriptors until they have really ended.
         if self.open.len() >= most + 2 * MAX_CLOSING {
             return false;
@@ -113,7 +126,7 @@ impl State {
         if staying().count() < most {
             return true;
         }
-        let mut stages: BTreeMap<Stage, (usize, Option<(Instant, u64)>)> = BTreeMap::new();
+        let mut stages: BTreeMap<Stage, (usize, Option<(Moment, u64)>)> = BTreeMap::new();
         for (id, connection) in staying() {
             let (stage, since) = connection.stage();
             let (count, oldest) = stages.entry(stage).or_default();
@@ -123,7 +136,7 @@ impl State {
         stages.remove(&Stage::Answering);
         let flood = stages.into_values().max_by_key(|(count, _)| *count);
         let Some((since, id)) = flood.and_then(|(_, oldest)| oldest) else { return false };
-        if now.saturating_duration_since(since) < MIN_AGE {
+        if self.turn - since.turn < MIN_TURNS {
             return false;
         }
         self.close(id, Duration::ZERO);
@@ -160,25 +173,27 @@ impl State {
     }
 
     fn begin_request(&mut self, connection: u64, now: Instant) -> u64 {
-        let id = self.next();
+        let (id, since) = (self.next(), self.moment(now));
         if let Some(connection) = self.open.get_mut(&connection) {
-            connection.requests.insert(id, Request { is_being_answered: false, since: now });
+            connection.requests.insert(id, Request { is_being_answered: false, since });
         }
         id
     }
 
     fn set_being_answered(&mut self, connection: u64, request: u64, is_being_answered: bool, now: Instant) {
+        let since = self.moment(now);
         let Some(connection) = self.open.get_mut(&connection) else { return };
         connection.has_completed_request |= is_being_answered;
         if let Some(request) = connection.requests.get_mut(&request) {
-            *request = Request { is_being_answered, since: now };
+            *request = Request { is_being_answered, since };
         }
     }
 
     fn end_request(&mut self, connection: u64, request: u64, now: Instant) {
+        let quiet_since = self.moment(now);
         if let Some(connection) = self.open.get_mut(&connection) {
             connection.requests.remove(&request);
-            connection.quiet_since = now;
+            connection.quiet_since = quiet_since;
         }
     }
 }
@@ -199,8 +214,9 @@ impl Connections {
     /// Waits until another one may be opened. Only requests that are being answered, and a flood that comes at once, make it
     /// wait.
     pub(super) async fn room(&self) {
-        while !self.state().make_room(self.most, Instant::now()) {
-            sleep(EVICTION_RETRY).await;
+        while !self.state().make_room(self.most) {
+            sleep(TURN).await;
+            self.state().turn += 1;
         }
     }
 
@@ -351,9 +367,10 @@ mod tests {
             let mut opened = Opened::new();
             let mut others = [opened.open().1, opened.idle().1, opened.transferring().1, opened.answering().1];
             let mut flood: Vec<_> = (0..20).map(|_| flood(&mut opened).1).collect();
-            assert!(opened.state.make_room(25, opened.now + IDLE_TIMEOUT), "there is room without it");
+            opened.state.turn += MIN_TURNS;
+            assert!(opened.state.make_room(25), "there is room without it");
             for _ in 0..8 {
-                assert!(opened.state.make_room(24, opened.now + MIN_AGE));
+                assert!(opened.state.make_room(24));
                 opened.open();
             }
             let closed = flood.iter_mut().filter_map(|close| close.try_recv().ok()).count();
@@ -367,7 +384,8 @@ mod tests {
     fn answers_under_way_are_waited_for() {
         let mut opened = Opened::new();
         let mut close = opened.answering().1;
-        assert!(!opened.state.make_room(1, opened.now + IDLE_TIMEOUT));
+        opened.state.turn += MIN_TURNS;
+        assert!(!opened.state.make_room(1));
         opened.state.close_overdue(opened.now + IDLE_TIMEOUT);
         assert!(close.try_recv().is_err());
     }
@@ -376,7 +394,8 @@ mod tests {
     fn a_flood_that_is_closed_gets_no_time_to_keep_descriptors() {
         let mut opened = Opened::new();
         let mut held: Vec<_> = (0..40).map(|_| opened.idle().1).collect();
-        assert!(!opened.state.make_room(1, opened.now + IDLE_TIMEOUT), "40 are open although 1 may be");
+        opened.state.turn += MIN_TURNS;
+        assert!(!opened.state.make_room(1), "40 are open although 1 may be");
         opened.state.close_all();
         let limits: Vec<Duration> = held.iter_mut().map(|close| close.try_recv().unwrap()).collect();
         assert_eq!(limits.iter().filter(|limit| **limit == GOAWAY_GRACE).count(), MAX_CLOSING);
@@ -387,9 +406,12 @@ mod tests {
     fn whoever_has_just_come_is_waited_for() {
         let mut opened = Opened::new();
         let mut close = opened.open().1;
-        assert!(!opened.state.make_room(1, opened.now));
-        assert!(close.try_recv().is_err());
-        assert!(opened.state.make_room(1, opened.now + MIN_AGE));
+        for _ in 0..MIN_TURNS {
+            assert!(!opened.state.make_room(1));
+            assert!(close.try_recv().is_err());
+            opened.state.turn += 1;
+        }
+        assert!(opened.state.make_room(1));
         assert!(close.try_recv().is_ok());
     }
 
