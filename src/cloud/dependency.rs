@@ -27,15 +27,14 @@ pub trait Cloud: Send + Sync {
     /// When a document of the whole Worker is missing or wrong. What fails for single pools is part of the answer.
     fn ensure<'a>(&'a self, asked: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>>;
 
-    /// Removes what no pool needs any more, once machines are as they shall be. Nothing goes whose id is among `used`: those
-    /// that machine classes refer to. With `None` nobody has read them, and the cloud is only asked whether anything could go.
+    /// Removes what no pool needs any more and no machine class refers to, once machines are as they shall be.
     ///
     /// # Errors
     /// As [`ensure`](Self::ensure).
     fn clean_up<'a>(
         &'a self,
         context: &'a WorkerContext<'a>,
-        used: Option<Vec<String>>,
+        used: UsedByClasses,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>>;
 
     /// Removes all that a Worker without machines has left. It needs no pool that can be planned.
@@ -54,6 +53,16 @@ pub trait Cloud: Send + Sync {
 
     /// Nobody asks for that Worker (by uid) any more.
     fn forget(&self, uid: &str);
+}
+
+/// Ids that machine classes refer to, each once and in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UsedByClasses {
+    /// As the watches show it. The cloud is only asked whether anything could go; and asked again where others were referred to
+    /// when it was decided what goes.
+    Seen(Vec<String>),
+    /// As it is: what goes does not come back.
+    Read(Vec<String>),
 }
 
 /// What a Worker asks of a cloud.

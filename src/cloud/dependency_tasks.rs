@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::background_task::{BackgroundTask, Delay, Report, SETTLE_TIMEOUT, TaskState, due, ended, settle};
-use super::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+use super::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState, UsedByClasses};
 use super::{TaskEnded, WriteAccess, WriteCheck};
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
@@ -134,6 +134,22 @@ impl<Wanted: PartialEq> Attempt<PoolNeed<Wanted>, DependencyRecord> {
 
 type RemovalAttempt<D> =
     Attempt<Removal<<D as Dependency>::Scope, <D as Dependency>::Wanted>, Removed<<D as Dependency>::Listed>>;
+
+impl<Scope, Wanted, Listed> Attempt<Removal<Scope, Wanted>, Removed<Listed>>
+where
+    Listed: Clone + Send + Sync + 'static,
+{
+    /// Whether it was decided by what classes no longer refer to, or not yet by what they refer to.
+    fn is_outdated(&self, used: &UsedByClasses) -> bool {
+        match (used, &self.purpose.used) {
+            (UsedByClasses::Read(read), decided_by) => decided_by.as_ref() != Some(read),
+            (UsedByClasses::Seen(seen), Some(decided_by)) => {
+                decided_by != seen && matches!(self.task.state(), TaskState::Ended(Ok(Removed::Done(_)), _))
+            }
+            (UsedByClasses::Seen(_), None) => false,
+        }
+    }
+}
 
 /// What goes on for one Worker.
 struct WorkerTasks<D: Dependency> {
@@ -267,15 +283,13 @@ impl<D: Dependency> DependencyTasks<D> {
         DependencyState { dependencies: Some(dependencies), has_something: true, records_changed, look_again }
     }
 
-    async fn remove_now(&self, worker: &Worker, removal: Removal<D::Scope, D::Wanted>) -> CleanUp {
+    async fn remove_now(&self, worker: &Worker, needs: Needs<D::Scope, D::Wanted>, used: UsedByClasses) -> CleanUp {
         let uid = uid(worker);
-        let before = removal.needs.records.clone();
-        let watch = {
-            let mut workers = self.workers();
-            let tasks = self.tasks_of(&mut workers, &uid, &removal.needs.scope);
-            self.removal_task(tasks, removal, worker)
-        };
-        settle(vec![watch], SETTLE_TIMEOUT).await;
+        let before = needs.records.clone();
+        self.settle_removal(&uid, &needs, &used, worker).await;
+        if self.removal_is_outdated(&uid, &used) {
+            self.settle_removal(&uid, &needs, &used, worker).await;
+        }
         let mut workers = self.workers();
         let present = workers.get(&uid).and_then(|tasks| tasks.removal.as_ref());
         let state = clean_up_state(&D::WORDS, present.map(|present| (present.task.state(), present.tries)), &before);
@@ -285,28 +299,56 @@ impl<D: Dependency> DependencyTasks<D> {
         state
     }
 
+    /// What was under way may end meanwhile, and was decided before.
+    fn removal_is_outdated(&self, uid: &str, used: &UsedByClasses) -> bool {
+        let workers = self.workers();
+        let removal = workers.get(uid).and_then(|tasks| tasks.removal.as_ref());
+        removal.is_some_and(|removal| removal.is_outdated(used))
+    }
+
+    async fn settle_removal(
+        &self,
+        uid: &str,
+        needs: &Needs<D::Scope, D::Wanted>,
+        used: &UsedByClasses,
+        worker: &Worker,
+    ) {
+        let watch = {
+            let mut workers = self.workers();
+            let tasks = self.tasks_of(&mut workers, uid, &needs.scope);
+            self.removal_task(tasks, needs, used, worker)
+        };
+        settle(vec![watch], SETTLE_TIMEOUT).await;
+    }
+
     fn removal_task(
         &self,
         tasks: &mut WorkerTasks<D>,
-        removal: Removal<D::Scope, D::Wanted>,
+        needs: &Needs<D::Scope, D::Wanted>,
+        used: &UsedByClasses,
         worker: &Worker,
     ) -> watch::Receiver<TaskState<Removed<D::Listed>>> {
         let mut listed = None;
-        let tries = match tasks.removal.as_ref().filter(|present| present.purpose.needs == removal.needs) {
+        let tries = match tasks.removal.as_ref().filter(|present| present.purpose.needs == *needs) {
             None => Ok(0),
-            // Whoever only looks waits for a removal that goes on already.
-            Some(present) if removal.used.is_some() && present.purpose.used != removal.used => {
+            Some(present) if present.is_outdated(used) => {
                 if let TaskState::Ended(Ok(Removed::Unneeded(found)), _) = present.task.state() {
                     listed = Some(found);
                 }
                 Ok(present.tries)
             }
+            // Whoever only looks waits for a removal that goes on already.
             Some(present) => present.next_try(),
         };
         let tries = match tries {
             Ok(tries) => tries,
             Err(watch) => return watch,
         };
+        let used = match used {
+            UsedByClasses::Seen(_) => None,
+            UsedByClasses::Read(used) => Some(used.clone()),
+        };
+        let removal = Removal { needs: needs.clone(), used };
         let work = |report| self.dependency.remove(&tasks.session, removal.clone(), listed, report);
         let task = BackgroundTask::begin(work, ended(worker, &self.task_ended));
         let watch = task.watch();
@@ -364,11 +406,11 @@ impl<D: Dependency> Cloud for DependencyTasks<D> {
     fn clean_up<'a>(
         &'a self,
         context: &'a WorkerContext<'a>,
-        used: Option<Vec<String>>,
+        used: UsedByClasses,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
         async move {
             let Some(needs) = (D::NEEDS)(context)? else { return Ok(CleanUp::Done(None)) };
-            Ok(self.remove_now(context.worker, Removal { needs, used }).await)
+            Ok(self.remove_now(context.worker, needs, used).await)
         }
         .boxed()
     }
@@ -383,7 +425,7 @@ impl<D: Dependency> Cloud for DependencyTasks<D> {
             let Some(needs) = (D::NEEDS_OF_DELETION)(worker, cluster, secrets)? else {
                 return Ok(CleanUp::Done(None));
             };
-            Ok(self.remove_now(worker, Removal { needs, used: Some(Vec::new()) }).await)
+            Ok(self.remove_now(worker, needs, UsedByClasses::Read(Vec::new())).await)
         }
         .boxed()
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::api::gardener::Worker;
-use crate::cloud::dependency::CleanUp;
+use crate::cloud::dependency::{CleanUp, UsedByClasses};
 use crate::controller::error::ReconcileError;
 use crate::controller::reconcile_context::ReconcileContext;
 use crate::provider::WorkerContext;
@@ -30,27 +30,31 @@ pub(crate) async fn keep_records(
 const CLEANING_UP_FAILED: &str = "error while cleaning up what pools depended on";
 /// What is waited for where a cloud does not say it.
 pub(crate) const UNTIL_GONE: &str = "until what pools depended on is gone";
+/// When it is decided anew where classes were not those that were seen.
+const CLASSES_CHANGED: Duration = Duration::from_secs(1);
 
 /// The end of a reconcile that has succeeded: what nobody needs goes from the cloud, and the operation begins where something
-/// can go. How the operation stands then, and when to requeue. After the deadline it is an error that it has not gone.
+/// can go. How the operation stands then, and when to requeue. After the deadline it is an error that it has not gone. `seen` is
+/// what classes referred to when the operation was found to be done.
 pub(crate) async fn clean_up_cloud(
     context: &mut ReconcileContext<'_>,
     inputs: &WorkerContext<'_>,
     published: &mut Published,
+    seen: Vec<String>,
     deadline: Timestamp,
     now: Timestamp,
 ) -> Result<(ReconcileOutcome, Option<Duration>), ReconcileError> {
     let Some(cloud) = context.cloud() else { return Ok((ReconcileOutcome::Succeeded, None)) };
-    let mut state = cloud.clean_up(inputs, None).await?;
+    let mut state = cloud.clean_up(inputs, UsedByClasses::Seen(seen.clone())).await?;
     if matches!(state, CleanUp::Unneeded) {
         context.advance(inputs.worker, ReconcileEvent::WorkFound).await?;
         // What goes does not come back, so it has to be known what classes refer to now.
-        let classes = context.shoot.read_machine_objects().await?.classes.into_values();
-        let used = classes
-            .filter(|class| !class.is_being_deleted)
-            .filter_map(|class| class.placed_in.map(String::from))
-            .collect();
-        state = cloud.clean_up(inputs, Some(used)).await?;
+        let used = context.shoot.read_machine_objects().await?.dependencies_of_classes();
+        if used != seen {
+            // Classes that nobody knew of go first, or are somebody's.
+            return Ok((ReconcileOutcome::Waiting(format!("waiting {UNTIL_GONE}"), 95), Some(CLASSES_CHANGED)));
+        }
+        state = cloud.clean_up(inputs, UsedByClasses::Read(used)).await?;
     }
     let waiting = |text: String| match until(deadline, now) {
         Some(wait) => (ReconcileOutcome::Waiting(format!("waiting {text}"), 95), Some(wait)),
@@ -121,9 +125,9 @@ mod tests {
         fn clean_up<'a>(
             &'a self,
             _: &'a WorkerContext<'a>,
-            used: Option<Vec<String>>,
+            used: UsedByClasses,
         ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
-            let Some(used) = used else { return async { Ok(CleanUp::Unneeded) }.boxed() };
+            let UsedByClasses::Read(used) = used else { return async { Ok(CleanUp::Unneeded) }.boxed() };
             self.used.lock().unwrap().push(used);
             async { Ok((self.removal)()) }.boxed()
         }
@@ -200,8 +204,14 @@ mod tests {
         let mut reconcile = reconcile_of(&context, &worker);
         let mut published = Published::default();
         let now = Timestamp::UNIX_EPOCH;
-        let (outcome, again) = clean_up_cloud(&mut reconcile, &inputs, &mut published, now, now).await.unwrap();
-        assert_eq!((outcome, again), (ReconcileOutcome::Succeeded, None));
+        let mut clean_up = async |seen: &[&str]| {
+            let seen = seen.iter().map(|id| (*id).to_owned()).collect();
+            clean_up_cloud(&mut reconcile, &inputs, &mut published, seen, now, now).await.unwrap()
+        };
+        let (outcome, again) = clean_up(&["unneeded"]).await;
+        assert!(matches!(outcome, ReconcileOutcome::Waiting(..)) && again.is_some(), "{outcome:?} {again:?}");
+        assert!(used.lock().unwrap().is_empty(), "classes are others than the reconcile has seen");
+        assert_eq!(clean_up(&["used"]).await, (ReconcileOutcome::Succeeded, None));
         assert_eq!(*used.lock().unwrap(), [["used"]]);
     }
 

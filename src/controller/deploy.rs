@@ -102,11 +102,12 @@ pub(crate) async fn deploy(
     steps.done("apply");
     let (written, followed) = deploy.follow(context, written).await?;
     steps.done("clean-up");
+    let seen = written.live.dependencies_of_classes();
     let mut result = deploy.result(written, &followed);
     if result.outcome == ReconcileOutcome::Succeeded && dependencies.has_something {
         let published = result.published.get_or_insert_default();
         let deadline = deploy.found(&[], &followed).deadline_of_clean_up();
-        let (outcome, requeue_after) = clean_up_cloud(context, &deploy.inputs, published, deadline, now).await?;
+        let (outcome, requeue_after) = clean_up_cloud(context, &deploy.inputs, published, seen, deadline, now).await?;
         (result.outcome, result.requeue_after) = (outcome, earliest([result.requeue_after, requeue_after]));
         steps.done("clean-up-cloud");
     }

@@ -192,7 +192,7 @@ mod tests {
     use crate::api::gardener::Cluster;
     use crate::api::secret::Secrets;
     use crate::cloud::Clouds;
-    use crate::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+    use crate::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState, UsedByClasses};
     use crate::cluster::cache::SeedCache;
     use crate::cluster::error::ReadError;
     use crate::controller::test_support::{Asked, controller, lines, refusal, shown, worker};
@@ -264,7 +264,7 @@ mod tests {
         fn clean_up<'a>(
             &'a self,
             _: &'a WorkerContext<'a>,
-            _: Option<Vec<String>>,
+            _: UsedByClasses,
         ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
             async { Ok(CleanUp::Unneeded) }.boxed()
         }

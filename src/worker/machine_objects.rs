@@ -180,6 +180,14 @@ impl MachineObjects {
         deployments.chain(sets).chain(machines).collect()
     }
 
+    /// Ids of what classes place machines in at the cloud, unless they are going: each once and in order.
+    #[must_use]
+    pub fn dependencies_of_classes(&self) -> Vec<String> {
+        let stay = self.classes.values().filter(|class| !class.is_being_deleted);
+        let ids: BTreeSet<&str> = stay.filter_map(|class| class.placed_in.as_deref()).collect();
+        ids.into_iter().map(String::from).collect()
+    }
+
     /// Whether no machine object is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,7 +1,7 @@
 //! What nobody needs goes, and nothing else.
 
 use gardener_extension_worker::api::gardener::ErrorCode;
-use gardener_extension_worker::cloud::dependency::CleanUp;
+use gardener_extension_worker::cloud::dependency::{CleanUp, UsedByClasses};
 use serde_json::{Value, json};
 
 use super::world::{NAMESPACE, World, id_of, name_of, record};
@@ -60,6 +60,22 @@ async fn what_this_reconcile_created_is_no_orphan() {
     world.keep(&dependencies);
     assert_eq!(done(world.clean_up(&[]).await), None);
     assert_eq!(world.group.names(), [name_of(&dependencies, "a")]);
+}
+
+#[tokio::test]
+async fn what_a_class_was_found_to_refer_to_goes_when_that_has_gone_meanwhile() {
+    let world = with_leftovers();
+    world.group.operations(Operations::Held);
+    let kept = vec![id_of("vmo-gone-00000000")];
+    let first = world.clean_up_once(kept).await;
+    assert!(matches!(first, CleanUp::Waiting(_)), "the other one takes its time: {first:?}");
+    world.group.complete_operations();
+    world.group.operations(Operations::AtOnce);
+    let unneeded = world.end_of_clean_up(UsedByClasses::Seen(Vec::new())).await;
+    assert!(matches!(unneeded, CleanUp::Unneeded), "the cloud is asked again: {unneeded:?}");
+    assert_eq!(world.group.names(), ["vmo-a-AbCd1234", "vmo-gone-00000000", "customer"]);
+    assert_eq!(done(world.clean_up(&[]).await), Some(json!([record("a", "vmo-a-AbCd1234")])));
+    assert_eq!(world.group.names(), ["vmo-a-AbCd1234", "customer"]);
 }
 
 #[tokio::test]

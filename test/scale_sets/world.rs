@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, ensure};
 use gardener_extension_worker::api::gardener::{Cluster, ErrorCode, Worker};
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::cloud::azure::{Addresses, Azure};
-use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState, UsedByClasses};
 use gardener_extension_worker::cloud::{WorkerName, WriteAccess};
 use gardener_extension_worker::provider::{Dependencies, Providers, WorkerError};
 use gardener_extension_worker::worker::decode;
@@ -174,8 +174,11 @@ impl World {
 
     /// Cleans up until that has come to an end.
     pub(crate) async fn clean_up(&self, used: &[&str]) -> CleanUp {
-        let used: Vec<String> = used.iter().map(|id| (*id).to_owned()).collect();
-        eventually(DEADLINE, "clean-up", async || match self.clean_up_once(used.clone()).await {
+        self.end_of_clean_up(UsedByClasses::Read(used.iter().map(|id| (*id).to_owned()).collect())).await
+    }
+
+    pub(crate) async fn end_of_clean_up(&self, used: UsedByClasses) -> CleanUp {
+        eventually(DEADLINE, "clean-up", async || match self.clean_up_with(used.clone()).await {
             CleanUp::Waiting(text) => Err(anyhow!(text)),
             end => Ok(end),
         })
@@ -184,9 +187,13 @@ impl World {
     }
 
     pub(crate) async fn clean_up_once(&self, used: Vec<String>) -> CleanUp {
+        self.clean_up_with(UsedByClasses::Read(used)).await
+    }
+
+    async fn clean_up_with(&self, used: UsedByClasses) -> CleanUp {
         let (worker, cluster, secrets) = (self.decoded(), self.cluster(), self.secrets());
         let context = decode::context(&worker, &cluster, &secrets).unwrap();
-        self.azure.clean_up(&context, Some(used)).await.unwrap()
+        self.azure.clean_up(&context, used).await.unwrap()
     }
 
     /// Removes all that the Worker has left.

@@ -12,7 +12,7 @@ use gardener_extension_worker::api::gardener::ErrorCode;
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::cli::input::{WorkerInput, workers_of_documents};
 use gardener_extension_worker::cloud::WriteAccess;
-use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState, UsedByClasses};
 use gardener_extension_worker::cloud::openstack::OpenStack;
 use gardener_extension_worker::provider::openstack::server_groups::needs;
 use gardener_extension_worker::worker::decode;
@@ -55,11 +55,11 @@ impl Process {
     }
 
     async fn clean_up(&self, worker: &WorkerInput, used: &[&str]) -> CleanUp {
-        self.clean_up_with(worker, Some(used)).await
+        let used = used.iter().map(|id| (*id).to_owned()).collect();
+        self.clean_up_with(worker, UsedByClasses::Read(used)).await
     }
 
-    async fn clean_up_with(&self, worker: &WorkerInput, used: Option<&[&str]>) -> CleanUp {
-        let used = used.map(|used| used.iter().map(|id| (*id).to_owned()).collect());
+    async fn clean_up_with(&self, worker: &WorkerInput, used: UsedByClasses) -> CleanUp {
         let context = decode::context_of(&worker.worker, worker.cluster.as_ref(), &worker.secrets).unwrap();
         self.cloud.clean_up(&context, used).await.unwrap()
     }
@@ -133,7 +133,7 @@ async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_need
     assert_eq!(records(&changed)[0]["id"], made(2));
     let now = worker(&stand_in, "anti-affinity", records(&changed));
     let before_looking = stand_in.names();
-    assert!(matches!(process.clean_up_with(&now, None).await, CleanUp::Unneeded));
+    assert!(matches!(process.clean_up_with(&now, UsedByClasses::Seen(Vec::new())).await, CleanUp::Unneeded));
     assert_eq!(stand_in.names(), before_looking, "nobody has said what classes refer to");
     assert!(matches!(process.clean_up(&now, &[&made(1)]).await, CleanUp::Done(None)));
     assert!(stand_in.names().iter().any(|name| before[0]["name"] == **name), "a class refers to it");
@@ -142,7 +142,7 @@ async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_need
     assert_eq!(left[..2], [foreign, "unrelated"]);
     assert_eq!(left.len(), 3);
     stand_in.calls();
-    assert!(matches!(process.clean_up_with(&now, None).await, CleanUp::Done(None)));
+    assert!(matches!(process.clean_up_with(&now, UsedByClasses::Seen(Vec::new())).await, CleanUp::Done(None)));
     assert_eq!(
         stand_in.calls(),
         ["authenticate", "list", "list offset=2", "list offset=3"],

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use gardener_extension_worker::api::gardener::{Cluster, Worker};
 use gardener_extension_worker::api::secret::Secrets;
-use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState};
+use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState, UsedByClasses};
 use gardener_extension_worker::cloud::{CloudFactory, TaskEnded, WriteCheck};
 use gardener_extension_worker::provider::{WorkerContext, WorkerError};
 
@@ -57,7 +57,7 @@ impl Cloud for Quarry {
     fn clean_up<'a>(
         &'a self,
         _: &'a WorkerContext<'a>,
-        _: Option<Vec<String>>,
+        _: UsedByClasses,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
         self.asked("clean up");
         async { Ok(CleanUp::Done(None)) }.boxed()
