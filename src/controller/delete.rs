@@ -76,8 +76,12 @@ pub(crate) async fn delete(
             }
         });
     }
+    let deletions = Deletions::of_all(&live);
+    if !deletions.deployments.is_empty() {
+        context.ensure_current().await?;
+    }
     mark_machines(shoot, &live.machines).await?;
-    delete_objects(&shoot.apis(), Deletions::of_all(&live)).await?;
+    delete_objects(&shoot.apis(), deletions).await?;
     let mut failures: Vec<Failure> = failed_machines(&live).into_iter().collect();
     let is_late = until(deadline, now).is_none();
     let has_failed = !failures.is_empty();

@@ -29,13 +29,14 @@ use crate::controller::reconcile_context::{Inputs, ReconcileContext};
 use crate::controller::restore::bring_back;
 use crate::controller::result::{ReconcileResult, StepTimer};
 use crate::provider::{WorkerContext, WorkerError};
+use crate::worker::changes::MachineChanges;
 use crate::worker::conditions::{pool_conditions, pools_ready_since};
 use crate::worker::decode;
 use crate::worker::desired::{CloudView, DesiredState, Drift};
 use crate::worker::events::{WorkerEvent, events};
 use crate::worker::every_node_ready::{HealthCheck, every_node_ready};
 use crate::worker::machine_objects::MachineObjects;
-use crate::worker::orphans::MachineController;
+use crate::worker::orphans::{MachineController, orphans};
 use crate::worker::outcome::{Found, PendingDeletion, outcome};
 use crate::worker::progress::{Hibernation, Progress, Stuck, progress};
 use crate::worker::published::{Published, deadline, deadline_from, has_failed, is_publication_due, published_at};
@@ -175,6 +176,16 @@ impl Deploy<'_> {
             || !progress(&self.desired.plan, namespace, live, Hibernation::NotWanted).is_ready()
     }
 
+    /// Whether machines come or change; of a shoot that has moved, whether some are not back.
+    fn is_to_write(&self, live: &MachineObjects, drift: Option<&Drift<'_>>) -> bool {
+        match drift {
+            Some(drift) => drift.changes.iter().any(MachineChanges::is_to_write),
+            None => {
+                self.desired.plan.machines().any(|machine| !live.deployments.contains_key(&machine.deployment.name.0))
+            }
+        }
+    }
+
     /// Writes records of dependencies, brings machines back that have moved, and writes what differs. Client.
     async fn write<'s>(
         &'s self,
@@ -191,6 +202,9 @@ impl Deploy<'_> {
         }
         if self.is_hibernated {
             mark_machines(shoot, &live.machines).await?;
+        }
+        if self.is_to_write(&live, drift.as_ref()) {
+            context.ensure_current().await?;
         }
         let (Applied { live, errors, writes }, rolls) =
             apply_to_live(shoot, &self.desired, drift, live, self.now).await?;
@@ -217,6 +231,10 @@ impl Deploy<'_> {
         };
         let mut progress = progress(&self.desired.plan, shoot.name(), &written.live, hibernation);
         let is_written = written.errors.is_empty();
+        let unneeded = orphans(&self.desired.plan, &written.live, MachineController::Running);
+        if is_written && progress.is_ready() && !unneeded.deletions(&written.live).deployments.is_empty() {
+            context.ensure_current().await?;
+        }
         let pending_deletion = match is_written {
             true => {
                 clean_up(shoot, &self.desired.plan, &mut progress, &mut written.live, hibernation, self.now).await?

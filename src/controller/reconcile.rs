@@ -136,8 +136,13 @@ async fn perform(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
     use super::*;
-    use crate::controller::test_seed::{Seed, WORKER};
+    use crate::cluster::decode_guard::Guarded;
+    use crate::controller::test_seed::{NAMESPACE, Seed, WORKER};
 
     #[tokio::test(start_paused = true)]
     async fn what_was_changed_before_a_request_and_is_shown_after_it_begins_an_operation() {
@@ -162,6 +167,45 @@ mod tests {
             assert_eq!(asked.iter().any(|line| line.starts_with("GET clusters/")), begins, "{later}: {asked:?}");
             seed.reconcile(&context).await.unwrap();
             assert!(is_done(&seed) && seed.asked().is_empty(), "once");
+        }
+    }
+
+    /// What is written for a Worker in the middle of this operation after that has happened to it, which no watch has shown, and to its
+    /// machines; and whether the Worker is still known.
+    async fn written_for_a_stale(
+        operation: Operation,
+        happened: fn(&Seed),
+        machines: fn(&Seed),
+    ) -> (Vec<String>, bool) {
+        let (seed, context) = Seed::settled().await;
+        match operation {
+            Operation::Delete => seed.delete(context.clock.now()),
+            _ => seed.merge(WORKER, json!({"status": {"lastOperation": {"state": "Processing"}}})),
+        }
+        let stale = seed.worker();
+        let identity = Identity::of(&stale).unwrap();
+        let guarded = Guarded::decoded(Arc::new(stale.clone()));
+        context.cache.workers.0.event(identity.clone(), || guarded);
+        machines(&seed);
+        happened(&seed);
+        seed.asked();
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let requeue = reconcile(identity, &stale, &context).await.unwrap();
+        assert_eq!(requeue, Requeue::After(AFTER_A_CONFLICT));
+        let asked = seed.asked().into_iter().map(|(line, _)| line);
+        let is_known = context.cache.workers.get(NAMESPACE, &stale.metadata.name.unwrap()).is_some();
+        (asked.filter(|line| !line.starts_with("GET") && !line.contains("events")).collect(), is_known)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machines_neither_come_nor_go_for_a_worker_that_is_another_one_by_now() {
+        let changed = |seed: &Seed| seed.merge(WORKER, json!({"metadata": {"annotations": {"somebody": "else"}}}));
+        let gone = |seed: &Seed| seed.remove(WORKER);
+        let made_anew = |seed: &Seed| seed.merge(WORKER, json!({"metadata": {"uid": "another"}}));
+        let all_gone = |seed: &Seed| ["machine", "secrets/shoot"].into_iter().for_each(|prefix| seed.remove(prefix));
+        for (happened, stays) in [(changed as fn(&Seed), true), (gone, false), (made_anew, false)] {
+            assert_eq!(written_for_a_stale(Operation::Reconcile, happened, all_gone).await, (vec![], stays));
+            assert_eq!(written_for_a_stale(Operation::Delete, happened, |_| ()).await, (vec![], stays));
         }
     }
 

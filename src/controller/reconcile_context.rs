@@ -87,6 +87,15 @@ impl<'a> ReconcileContext<'a> {
         Ok(())
     }
 
+    /// Before machines come, go or change: a Worker that was not written in this reconcile may be another one by now, or gone, while its
+    /// watch is behind. Client.
+    ///
+    /// # Errors
+    /// [`ReconcileError::Overtaken`] where it is, or when it can't be read.
+    pub(crate) async fn ensure_current(&self) -> Result<(), ReconcileError> {
+        if self.marked.is_some() || self.writer().is_current().await? { Ok(()) } else { Err(ReconcileError::Overtaken) }
+    }
+
     /// Something has happened; where the status has to say that the operation begins before anything else is written, it is
     /// written here, with the request off and the finalizer on. Client.
     ///

@@ -56,6 +56,18 @@ impl<'a> WorkerWriter<'a> {
         Self { controller, worker, api: Api::namespaced(controller.client.clone(), &worker.namespace) }
     }
 
+    /// Whether the Worker is there in the version that was read.
+    pub(crate) async fn is_current(&self) -> Result<bool, ReconcileError> {
+        let read = self.api.get_metadata_opt(&self.worker.name).await.map_err(ReconcileError::of_worker)?;
+        let Some(metadata) =
+            read.map(|read| read.metadata).filter(|metadata| metadata.uid.as_deref() == Some(&self.worker.uid))
+        else {
+            self.controller.cache.workers.gone(self.worker);
+            return Ok(false);
+        };
+        Ok(metadata.resource_version.as_deref() == Some(&*self.worker.version.to_string()))
+    }
+
     /// Answers a request that found everything as wanted, and removes it.
     pub(crate) async fn answer_no_op(
         &self,

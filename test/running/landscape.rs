@@ -14,7 +14,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::controller::Controller;
-use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, eventually, processor_seconds};
+use test_support::cluster::{
+    ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, Program, RING, eventually, processor_seconds,
+};
 use test_support::shoot::{Kind, Shoot};
 
 /// Pools of each Worker.
@@ -97,8 +99,18 @@ impl Landscape {
         Ok(())
     }
 
+    /// Starts a process for all Workers.
     pub(crate) async fn start(&self) -> Result<Controller> {
-        let controller = Controller::start(&self.control_plane, "many", CONTROLLER, |program| program)?;
+        self.ready(Controller::start(&self.control_plane, "many", CONTROLLER, |program| program)?).await
+    }
+
+    /// Starts a process for the Workers of this shard.
+    pub(crate) async fn start_shard(&self, shard: &str) -> Result<Controller> {
+        let flags = |program: Program| program.flag("shard-ring", RING).flag("shard-name", shard);
+        self.ready(Controller::start(&self.control_plane, shard, shard, flags)?).await
+    }
+
+    async fn ready(&self, controller: Controller) -> Result<Controller> {
         eventually(LATEST, "the controller is ready", async || {
             let (status, text) = controller.ask("GET", "/readyz", "").await?;
             ensure!(status == 200, "{text}");
@@ -110,6 +122,16 @@ impl Landscape {
 
     pub(crate) fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), namespace, &kind.resource())
+    }
+
+    /// Gives each of these shards as many Workers, as the sharder does.
+    pub(crate) async fn divide(&self, shards: &[&str]) -> Result<()> {
+        let label = format!("shard.alpha.sharding.timebertt.dev/{RING}");
+        for (place, shard) in shards.iter().enumerate() {
+            let namespaces: Vec<String> = self.namespaces.iter().skip(place).step_by(shards.len()).cloned().collect();
+            self.patch(&namespaces, &json!({"metadata": {"labels": {&label: shard}}})).await?;
+        }
+        self.is_known().await
     }
 
     /// Patches the Workers of these namespaces side by side.

@@ -12,7 +12,7 @@
 //! traces       what a collector of OpenTelemetry gets
 //! nodes        with --health-check, nodes are counted at the API servers of shoots
 //! landscape    how a seed with thousands of Workers is made
-//! many         what that costs: start, no-op, roll, growth
+//! many         what that costs, one process or four: start, no-op, roll, growth
 //! returns      memory returns when Workers go
 //! departures   a Worker that is gone leaves no metrics
 //! operations   health, readiness, metrics, log level, heartbeat, configuration
