@@ -106,7 +106,10 @@ impl Landscape {
 
     /// Starts a process for the Workers of this shard.
     pub(crate) async fn start_shard(&self, shard: &str) -> Result<Controller> {
-        let flags = |program: Program| program.flag("shard-ring", RING).flag("shard-name", shard);
+        let flags = |program: Program| {
+            let program = program.flag("leader-election-namespace", &self.namespaces[0]);
+            program.flag("shard-ring", RING).flag("shard-name", shard)
+        };
         self.ready(Controller::start(&self.control_plane, shard, shard, flags)?).await
     }
 
@@ -207,7 +210,9 @@ pub(crate) async fn settled(controller: &Controller) -> Result<Instant> {
 
 /// Requests of the controller whose series has that label; those that it repeats for ever, of its lease, are not among them.
 pub(crate) fn requests(metrics: &str, label: &str) -> f64 {
-    let series = metrics.lines().filter(|line| line.contains("requests_total") && line.contains(label));
+    let counts =
+        |line: &&str| line.contains("requests_total") && !line.contains("resource=\"leases\"") && line.contains(label);
+    let series = metrics.lines().filter(counts);
     series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).fold(0.0, |all, count| all + count)
 }
 
