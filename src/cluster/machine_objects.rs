@@ -85,6 +85,16 @@ impl MachineObjectCache {
             && self.machines.is_fresh()
     }
 
+    /// Whether any machine object of a namespace is known.
+    #[must_use]
+    pub(crate) fn knows_any_of(&self, namespace: &str) -> bool {
+        self.deployments.has_any_of(namespace)
+            || self.classes.has_any_of(namespace)
+            || self.class_secrets.has_any_of(namespace)
+            || self.machine_sets.has_any_of(namespace)
+            || self.machines.has_any_of(namespace)
+    }
+
     /// The machine deployments of a namespace. What is `known` in its version is not decoded again.
     ///
     /// # Errors

@@ -214,6 +214,12 @@ impl<T: Kept> Store<T> {
         self.state().namespaces.get(namespace)?.get(name).map(|entry| Arc::clone(&entry.object))
     }
 
+    /// Whether any object of a namespace is known.
+    #[must_use]
+    pub(crate) fn has_any_of(&self, namespace: &str) -> bool {
+        self.state().namespaces.get(namespace).is_some_and(|objects| !objects.is_empty())
+    }
+
     /// The names of the objects of a namespace.
     #[must_use]
     pub(crate) fn names(&self, namespace: &str) -> Vec<String> {

@@ -71,7 +71,11 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     let began = Instant::now();
     let since_last = context.memory(|memory| memory.rate_limit.since_reconcile(began));
     let has_read = context.memory(|memory| memory.has_read_machine_objects);
-    if reads_anew(context.controller.shard.is_some(), has_read, since_last) {
+    // A Worker that is created has none, unless what the one before it had is still shown.
+    let is_made_anew = context.operation == Operation::Create
+        && context.controller.cache.machine_objects.knows_any_of(&context.identity.namespace);
+    let is_doubtful = context.controller.shard.is_some() || is_made_anew;
+    if reads_anew(is_doubtful, has_read, since_last) {
         context.shoot = context.shoot.without_store();
     }
     let inputs = Inputs::read(&context, worker).await;
@@ -112,10 +116,10 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     report(&context, marked.as_deref().unwrap_or(worker), secrets.as_ref(), result, began.elapsed()).await
 }
 
-/// Whether machine objects are read anew although the store has them: by a shard that has not read them yet, and after a long time. What
-/// the shard before has written last may be in the Worker already, and not in the store yet.
-fn reads_anew(is_shard: bool, has_read: bool, since_last: Option<Duration>) -> bool {
-    let is_new = is_shard && !has_read;
+/// Whether machine objects are read anew although the store has them: where they are doubtful and not read yet, and after a long time.
+/// They are doubtful to a shard: what the one before it has written last may be in the Worker already, and not in the store yet.
+fn reads_anew(is_doubtful: bool, has_read: bool, since_last: Option<Duration>) -> bool {
+    let is_new = is_doubtful && !has_read;
     is_new || since_last.is_some_and(|since| since >= RESYNC_PERIOD)
 }
 
@@ -209,13 +213,38 @@ mod tests {
         }
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_is_made_anew_does_not_trust_what_is_still_shown_of_the_one_before() {
+        for (is_shown, is_created, reads) in [(true, true, true), (false, true, false), (true, false, false)] {
+            let (seed, context) = if is_created { Seed::new() } else { Seed::settled().await };
+            let objects = &context.cache.machine_objects;
+            objects.deployments.mark_resumed();
+            objects.classes.mark_resumed();
+            objects.class_secrets.mark_resumed();
+            objects.machine_sets.mark_resumed();
+            objects.machines.mark_resumed();
+            if is_shown {
+                let metadata = json!({"namespace": NAMESPACE, "name": "old", "uid": "u", "resourceVersion": "1"});
+                let secret = json!({ "metadata": metadata }).to_string();
+                objects.class_secrets.event(Identity::read(&secret).unwrap(), || objects.kept(&secret));
+            }
+            seed.request("reconcile");
+            seed.asked();
+            seed.reconcile(&context).await.unwrap();
+            let asked: Vec<String> = seed.asked().into_iter().map(|(line, _)| line).collect();
+            let first = asked.iter().position(|line| line.starts_with("POST")).unwrap_or(asked.len());
+            let has_read = asked[..first].iter().any(|line| line.starts_with("GET secrets") && !line.contains('/'));
+            assert_eq!(has_read, reads, "{asked:?}");
+        }
+    }
+
     #[test]
-    fn machine_objects_are_read_anew_by_the_next_shard_and_after_a_long_time() {
+    fn machine_objects_are_read_anew_where_they_are_doubtful_and_after_a_long_time() {
         let (soon, late) = (Some(Duration::from_secs(1)), Some(RESYNC_PERIOD));
         assert!(reads_anew(true, false, None) && reads_anew(true, false, soon));
-        for (is_shard, has_read) in [(true, true), (false, true), (false, false)] {
-            assert!(!reads_anew(is_shard, has_read, None) && !reads_anew(is_shard, has_read, soon));
-            assert!(reads_anew(is_shard, has_read, late));
+        for (is_doubtful, has_read) in [(true, true), (false, true), (false, false)] {
+            assert!(!reads_anew(is_doubtful, has_read, None) && !reads_anew(is_doubtful, has_read, soon));
+            assert!(reads_anew(is_doubtful, has_read, late));
         }
     }
 }
