@@ -140,13 +140,11 @@ async fn perform(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::decode_guard::Guarded;
     use crate::controller::test_seed::{NAMESPACE, Seed, WORKER};
+    use crate::controller::test_support::{shown, watched};
 
     #[tokio::test(start_paused = true)]
     async fn what_was_changed_before_a_request_and_is_shown_after_it_begins_an_operation() {
@@ -188,8 +186,7 @@ mod tests {
         }
         let stale = seed.worker();
         let identity = Identity::of(&stale).unwrap();
-        let guarded = Guarded::decoded(Arc::new(stale.clone()));
-        context.cache.workers.0.event(identity.clone(), || guarded);
+        shown(seed.get(WORKER).unwrap(), &context);
         machines(&seed);
         happened(&seed);
         seed.asked();
@@ -218,11 +215,7 @@ mod tests {
         for (is_shown, is_created, reads) in [(true, true, true), (false, true, false), (true, false, false)] {
             let (seed, context) = if is_created { Seed::new() } else { Seed::settled().await };
             let objects = &context.cache.machine_objects;
-            objects.deployments.mark_resumed();
-            objects.classes.mark_resumed();
-            objects.class_secrets.mark_resumed();
-            objects.machine_sets.mark_resumed();
-            objects.machines.mark_resumed();
+            watched(&context);
             if is_shown {
                 let metadata = json!({"namespace": NAMESPACE, "name": "old", "uid": "u", "resourceVersion": "1"});
                 let secret = json!({ "metadata": metadata }).to_string();
