@@ -45,6 +45,10 @@ pub(crate) async fn clean_up_cloud(
     now: Timestamp,
 ) -> Result<(ReconcileOutcome, Option<Duration>), ReconcileError> {
     let Some(cloud) = context.cloud() else { return Ok((ReconcileOutcome::Succeeded, None)) };
+    let waiting = |text: String| match until(deadline, now) {
+        Some(wait) => (ReconcileOutcome::Waiting(format!("waiting {text}"), 95), Some(wait)),
+        None => (ReconcileOutcome::Failed(Failure::new(format!("{CLEANING_UP_FAILED}: waiting {text}"))), None),
+    };
     let mut state = cloud.clean_up(inputs, UsedByClasses::Seen(seen.clone())).await?;
     if matches!(state, CleanUp::Unneeded) {
         context.advance(inputs.worker, ReconcileEvent::WorkFound).await?;
@@ -52,14 +56,11 @@ pub(crate) async fn clean_up_cloud(
         let used = context.shoot.read_machine_objects().await?.dependencies_of_classes();
         if used != seen {
             // Classes that nobody knew of go first, or are somebody's.
-            return Ok((ReconcileOutcome::Waiting(format!("waiting {UNTIL_GONE}"), 95), Some(CLASSES_CHANGED)));
+            let (outcome, again) = waiting(UNTIL_GONE.to_owned());
+            return Ok((outcome, again.map(|again| again.min(CLASSES_CHANGED))));
         }
         state = cloud.clean_up(inputs, UsedByClasses::Read(used)).await?;
     }
-    let waiting = |text: String| match until(deadline, now) {
-        Some(wait) => (ReconcileOutcome::Waiting(format!("waiting {text}"), 95), Some(wait)),
-        None => (ReconcileOutcome::Failed(Failure::new(format!("{CLEANING_UP_FAILED}: waiting {text}"))), None),
-    };
     Ok(match state {
         CleanUp::Done(records) => {
             merge(&mut published.provider_status.wanted, records);
@@ -203,15 +204,18 @@ mod tests {
         let inputs = context_of(&worker, cluster.as_deref(), &secrets).unwrap();
         let mut reconcile = reconcile_of(&context, &worker);
         let mut published = Published::default();
-        let now = Timestamp::UNIX_EPOCH;
-        let mut clean_up = async |seen: &[&str]| {
+        let deadline = Timestamp::UNIX_EPOCH + Duration::from_secs(60);
+        let mut clean_up = async |seen: &[&str], now: Timestamp| {
             let seen = seen.iter().map(|id| (*id).to_owned()).collect();
-            clean_up_cloud(&mut reconcile, &inputs, &mut published, seen, now, now).await.unwrap()
+            clean_up_cloud(&mut reconcile, &inputs, &mut published, seen, deadline, now).await.unwrap()
         };
-        let (outcome, again) = clean_up(&["unneeded"]).await;
-        assert!(matches!(outcome, ReconcileOutcome::Waiting(..)) && again.is_some(), "{outcome:?} {again:?}");
+        let (outcome, again) = clean_up(&["unneeded"], Timestamp::UNIX_EPOCH).await;
+        assert!(matches!(outcome, ReconcileOutcome::Waiting(..)), "{outcome:?}");
+        assert_eq!(again, Some(CLASSES_CHANGED));
+        let (outcome, again) = clean_up(&["unneeded"], deadline).await;
+        assert!(matches!(outcome, ReconcileOutcome::Failed(_)) && again.is_none(), "the wait ends: {outcome:?}");
         assert!(used.lock().unwrap().is_empty(), "classes are others than the reconcile has seen");
-        assert_eq!(clean_up(&["used"]).await, (ReconcileOutcome::Succeeded, None));
+        assert_eq!(clean_up(&["used"], deadline).await, (ReconcileOutcome::Succeeded, None));
         assert_eq!(*used.lock().unwrap(), [["used"]]);
     }
 

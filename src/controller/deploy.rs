@@ -186,6 +186,12 @@ impl Deploy<'_> {
         }
     }
 
+    /// Whether machine deployments go, once all machines are there.
+    fn is_to_delete(&self, live: &MachineObjects) -> bool {
+        let unneeded = orphans(&self.desired.plan, live, MachineController::Running);
+        !unneeded.deletions(live).deployments.is_empty()
+    }
+
     /// Writes records of dependencies, brings machines back that have moved, and writes what differs. Client.
     async fn write<'s>(
         &'s self,
@@ -231,8 +237,7 @@ impl Deploy<'_> {
         };
         let mut progress = progress(&self.desired.plan, shoot.name(), &written.live, hibernation);
         let is_written = written.errors.is_empty();
-        let unneeded = orphans(&self.desired.plan, &written.live, MachineController::Running);
-        if is_written && progress.is_ready() && !unneeded.deletions(&written.live).deployments.is_empty() {
+        if is_written && progress.is_ready() && self.is_to_delete(&written.live) {
             context.ensure_current().await?;
         }
         let pending_deletion = match is_written {
